@@ -242,7 +242,7 @@ mod tests {
         let files = location.files_needed(&[TreeShape::new(vec![level])]).unwrap();
         assert!(files.is_empty() && location.kind().scheme() == "shares");
         let refused = format!("stripe:a,{url}").parse::<Location>().unwrap_err();
-        assert!(refused.to_string().contains("cannot name share servers"), "{refused}");
+        assert!(refused.to_string().contains("cannot contain share servers"), "{refused}");
         assert!("shares://one,two/disk".parse::<Location>().is_err());
     }
 }

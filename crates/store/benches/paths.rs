@@ -1,9 +1,9 @@
-//! Paths on a file beside the floor: the same bytes by plain `pread` and `pwrite`.
+//! Paths on a file, compared with the lower bound: the same bytes by plain `pread` and `pwrite`.
 //!
-//! `docs/adr/0006-file-store-io.md` says what was measured with it. The file is 1.3 GiB, in
+//! `docs/adr/0006-file-store-io.md` has the measurements. The file has 1.3 GiB, in
 //! `OBLIVIO_BENCH_FOLDER` or the folder for temporary files.
 
-#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ const TOP_LEVEL: u8 = 6;
 const LEAF_LEVEL: u8 = 15;
 const PIECES: usize = (LEAF_LEVEL - TOP_LEVEL + 1) as usize;
 const BUCKET_BYTES: u64 = 21_094;
-/// From one bucket to the next.
+/// The distance between buckets.
 const STRIDE_BYTES: u64 = 21_504;
 const MIB: usize = 1 << 20;
 
@@ -27,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// The levels near the root are kept elsewhere, as a volume would.
+/// The levels near the root are not in storage, as in a volume.
 fn shape() -> TreeShape {
     let level = |level: u8| LevelShape {
         buckets: if level < TOP_LEVEL { 0 } else { 1u64 << level },
@@ -45,7 +45,7 @@ fn folder() -> TempDir {
     Builder::new().prefix("oblivio-paths").tempdir_in(parent).unwrap()
 }
 
-/// A file without holes, all of it in the page cache.
+/// Creates a file without holes, completely in the page cache.
 fn full(path: &Path) -> u64 {
     let bytes = FileStore::create(path, &[shape()], &FileOptions::default()).unwrap().bytes();
     let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -73,7 +73,7 @@ fn path_to(leaf: u64) -> [Piece; PIECES] {
     })
 }
 
-/// Where the same pieces lie in a file of levels one after the other.
+/// The offsets of the same pieces in a file with one level after the other.
 fn offsets(leaf: u64) -> [u64; PIECES] {
     std::array::from_fn(|i| {
         let level = u32::from(TOP_LEVEL) + i as u32;
@@ -98,7 +98,7 @@ fn neighbouring_leaves() -> impl FnMut() -> u64 {
     }
 }
 
-/// Every page of the file leaves the page cache.
+/// Evicts all pages of the file from the page cache.
 fn forget(file: &File) {
     file.sync_all().unwrap();
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();

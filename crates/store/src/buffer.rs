@@ -1,4 +1,5 @@
-//! Memory that a direct request may use: it starts at a page, and pieces of it at sectors.
+//! Memory for direct I/O: it starts at a page boundary, and pieces in it start at sector
+//! boundaries.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +13,7 @@ pub(crate) fn whole_sectors(bytes: usize) -> usize {
     bytes.next_multiple_of(SECTOR_BYTES as usize)
 }
 
-/// Zeroed, page-aligned memory. Pages never touched take no room.
+/// Zeroed, page-aligned memory. Untouched pages use no physical memory.
 pub(crate) struct Buffer {
     memory: MmapMut,
 }
@@ -22,7 +23,7 @@ impl Buffer {
         Ok(Self { memory: MmapMut::map_anon(bytes.max(1))? })
     }
 
-    /// Has at least `bytes` bytes afterwards, of which the first `kept` are as before.
+    /// Grows the buffer to at least `bytes` bytes. The first `kept` bytes keep their contents.
     pub(crate) fn grow(&mut self, bytes: usize, kept: usize) -> io::Result<()> {
         if bytes > self.memory.len() {
             let mut larger = Self::new(bytes.saturating_add(bytes / 2))?;

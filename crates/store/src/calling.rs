@@ -1,4 +1,4 @@
-//! How a bucket server is reached: its address, its key, and the client's own.
+//! Connects to a bucket server: its address, its key, and the client's key.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::Dial;
 use crate::remote_place::RemotePlace;
 
-/// Reaches one server through TLS, again after each lost link.
+/// Connects to one server through TLS, also after a lost link.
 #[derive(Clone)]
 pub struct TlsDial {
     host: String,
@@ -20,10 +20,10 @@ pub struct TlsDial {
     caller: Caller,
 }
 
-/// What reaches the server of a place.
+/// The connector for a server's location.
 ///
 /// # Errors
-/// When the client's key cannot be read.
+/// If the client's key cannot be read.
 pub(crate) fn dial(place: &RemotePlace) -> Result<Box<dyn Dial>, OpenError> {
     let key = secret_key(place.key())?;
     Ok(Box::new(TlsDial::new(&key, place.host(), place.port(), place.server())?))
@@ -39,10 +39,10 @@ pub fn secret_key(path: &Path) -> Result<SecretKey, OpenError> {
 }
 
 impl TlsDial {
-    /// Reaches the server that has this key, with the key of the client.
+    /// Connects to the server with this public key, authenticated by the client's key.
     ///
     /// # Errors
-    /// When the client's key cannot be used.
+    /// If the client's key is unusable.
     pub fn new(
         key: &SecretKey,
         host: &str,

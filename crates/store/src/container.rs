@@ -1,8 +1,9 @@
-//! The header of the file: which trees it holds and where. `docs/format.md` of the repository lists the bytes.
+//! The header of the file: the shapes and positions of its trees. `docs/format.md` in the
+//! repository specifies the bytes.
 //!
-//! Nothing in it is secret and nothing in it is trusted. Its checksum finds accidents; against
-//! malice, every number is bounded before it is used, and the scheme above compares the shapes with
-//! the ones it needs.
+//! The header is neither secret nor trusted. Its checksum detects accidental damage. Against
+//! tampering, every number is bounded before use, and the scheme compares the shapes with the ones
+//! that it needs.
 
 use oblivio_core::store::{LevelShape, TreeShape};
 use oblivio_core::{Layout, LayoutKind};
@@ -13,13 +14,13 @@ use crate::error::{OpenError, OpenErrorKind};
 /// Bytes of one copy of the header.
 pub const HEADER_BYTES: usize = 64 << 10;
 
-/// How many copies of the header there are: two in front of the trees, one behind them.
+/// The number of copies of the header: two before the trees, one after them.
 pub const HEADER_COPIES: usize = 3;
 
-/// Buckets start at multiples of this, and nothing smaller is read or written directly.
+/// The alignment of buckets, and the smallest unit of direct I/O.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Trees, and the copies of the header, start at multiples of this.
+/// The alignment of trees and of the copies of the header.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The most trees in one file.
@@ -28,7 +29,7 @@ pub const TREES_MAX: usize = 256;
 /// The most levels of all trees together.
 pub const LEVELS_MAX: usize = 1280;
 
-/// The largest bucket. Larger than any that the engine makes.
+/// The largest bucket in bytes; larger than any bucket of the engine.
 pub const BUCKET_BYTES_MAX: u64 = 1 << 30;
 
 const MAGIC: [u8; 16] = *b"OBLIVIO BUCKETS\n";
@@ -36,14 +37,14 @@ const VERSION: u32 = 1;
 const STRIPED: u32 = 1;
 const CHECKSUM_BYTES: usize = 32;
 
-/// What the header says, and what follows from it.
+/// The parsed header with the layout that follows from it.
 #[derive(Debug)]
 pub struct Container {
     trees: Vec<PlacedTree>,
     bytes: u64,
 }
 
-/// A tree, and where it lies in the file.
+/// A tree and its position in the file.
 #[derive(Debug)]
 pub(crate) struct PlacedTree {
     pub(crate) base: u64,
@@ -54,13 +55,13 @@ impl Container {
     /// Lays out trees of these shapes one after the other.
     ///
     /// # Errors
-    /// [`OpenErrorKind::InvalidShapes`] when no file can hold them.
+    /// [`OpenErrorKind::InvalidShapes`] if no file can hold them.
     pub fn new(shapes: &[TreeShape]) -> Result<Self, OpenError> {
         let levels: usize = shapes.iter().map(TreeShape::level_count).sum();
         if shapes.is_empty() || shapes.len() > TREES_MAX || levels > LEVELS_MAX {
             return Err(invalid(format!(
-                "a file holds 1 to {TREES_MAX} trees of at most {LEVELS_MAX} levels together, not {} \
-                 of {levels}",
+                "a file holds 1 to {TREES_MAX} trees with at most {LEVELS_MAX} levels in total, \
+             but {} trees with {levels} levels were requested",
                 shapes.len()
             )));
         }
@@ -89,7 +90,7 @@ impl Container {
         self.bytes
     }
 
-    /// Where the copies of the header start.
+    /// The offsets of the copies of the header.
     pub fn header_offsets(&self) -> [u64; HEADER_COPIES] {
         [0, HEADER_BYTES as u64, self.bytes - HEADER_BYTES as u64]
     }
@@ -99,10 +100,10 @@ impl Container {
     }
 }
 
-/// The header of a file with trees of these shapes.
+/// Encodes the header of a file with trees of these shapes.
 ///
 /// # Errors
-/// [`OpenErrorKind::InvalidShapes`] when no file can hold them.
+/// [`OpenErrorKind::InvalidShapes`] if no file can hold them.
 pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
     let container = Container::new(shapes)?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
@@ -128,7 +129,7 @@ pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
     Ok(header)
 }
 
-/// The shapes in one copy of the header. `copy` may be anything.
+/// Parses the shapes from one copy of the header, which is untrusted.
 ///
 /// # Errors
 /// [`OpenErrorKind::NotAStore`], [`OpenErrorKind::UnknownVersion`] or [`OpenErrorKind::Damaged`].
@@ -136,9 +137,9 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
     if !copy.starts_with(&MAGIC) {
         return Err(OpenError::new(
             OpenErrorKind::NotAStore,
-            "this is not an Oblivio volume (no file of buckets): check the path. If it is one \
-             whose first and last bytes were overwritten, its client's directory still lets it be \
-             rescued",
+            "this is not an Oblivio volume (not a container file); check the path. If its first \
+             and last bytes were overwritten, `oblivio rescue` can recover it with the client's \
+             directory",
         ));
     }
     let mut fields = Fields(&copy[MAGIC.len()..]);
@@ -147,7 +148,7 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::UnknownVersion,
             format!(
-                "the file has format {version}, known is {VERSION}: use a program as new as it"
+                "the file has format {version}, this program knows {VERSION}; use a newer program"
             ),
         ));
     }
@@ -156,8 +157,8 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
     }
     let _bytes = fields.u64()?;
     let shapes = decode_shapes(&mut fields)?;
-    // There is one header for each list of shapes: this compares the checksum and the length of the
-    // file, and finds whatever was put between the numbers and the checksum.
+    // Shapes determine the header. So this comparison also checks the checksum, the file's length,
+    // and the padding between the numbers and the checksum.
     match encode(&shapes) {
         Ok(header) if header == copy => Ok(shapes),
         _ => Err(damaged()),
@@ -188,7 +189,7 @@ fn decode_level(fields: &mut Fields<'_>) -> Result<LevelShape, OpenError> {
     })
 }
 
-/// What is left of a header. Whatever goes past its end is damage.
+/// The unread part of a header. Reading past its end is an error.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -212,8 +213,8 @@ impl Fields<'_> {
     }
 }
 
-/// Parts of a bucket lie in it, in order, and do not overlap. A level whose buckets are all kept
-/// elsewhere may have no bytes.
+/// Checks that the parts of a bucket are within it, in order, and do not overlap. A level without
+/// buckets may have bucket size 0.
 fn check_level(level: &LevelShape) -> Result<(), OpenError> {
     let slots_end = u64::from(level.slots)
         .checked_mul(level.slot_bytes)
@@ -224,8 +225,8 @@ fn check_level(level: &LevelShape) -> Result<(), OpenError> {
         && (level.bucket_bytes > 0 || level.buckets == 0);
     fits.then_some(()).ok_or_else(|| {
         invalid(format!(
-            "the parts of a bucket of {} bytes do not fit into it, or it exceeds {BUCKET_BYTES_MAX} \
-             bytes",
+            "the parts of a bucket of {} bytes do not fit into it, or it exceeds \
+             {BUCKET_BYTES_MAX} bytes",
             level.bucket_bytes
         ))
     })
@@ -240,12 +241,12 @@ fn invalid(message: String) -> OpenError {
 }
 
 fn too_large() -> OpenError {
-    invalid("the trees exceed 2^63 bytes: use a smaller capacity".into())
+    invalid("the trees exceed 2^63 bytes; use a smaller capacity".into())
 }
 
 fn damaged() -> OpenError {
     OpenError::new(
         OpenErrorKind::Damaged,
-        "the header is damaged in every copy: restore the file from a backup",
+        "every copy of the header is damaged; restore the file from a backup",
     )
 }

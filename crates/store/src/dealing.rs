@@ -1,16 +1,17 @@
-//! How the levels of trees are dealt to the members of a stripe, and whether stores are the members of one.
+//! Distributes the levels of trees over the members of a stripe, and checks whether stores form a
+//! stripe.
 //!
-//! **Level `j` of tree `t` is on member `(t + j) mod k`**, as a whole. So a path has its buckets on all members in turn, and
-//! a range of paths, which is one stretch on each level, has its stretches there: `k` members seek at once. It follows from
-//! public shapes alone.
+//! **Level `j` of tree `t` is on member `(t + j) mod k`**, as a whole. So the buckets of a path are
+//! on all members in turn. A range of paths is one contiguous run on each level, so `k` members
+//! seek at once. The distribution depends only on public shapes.
 //!
-//! A member is a store like any other. It has all trees, with no buckets on the levels that others hold, and behind them a
-//! tree without any bucket, the *mark*: it has as many levels as there are members, a slot on the level that has the
-//! number of this one, and on the first two levels the name of the stripe. So each member says which of how many it is, and of
-//! which stripe.
+//! A member is an ordinary store. It has all trees, but no buckets on the levels of other members.
+//! Its last tree, the *mark*, has no buckets. The mark has one level per member, a slot on the
+//! level of this member's number, and the stripe's name in its first two levels. It identifies the
+//! stripe, the number of members, and this member.
 //!
-//! What members say is not believed: they are the members of a stripe if dealing what they hold together gives each what
-//! it has.
+//! Marks are not trusted: stores form a stripe only if distributing their combined trees gives each
+//! member exactly its shapes.
 
 use oblivio_core::store::{LevelShape, TreeShape};
 use rand::TryRng;
@@ -23,33 +24,33 @@ pub const MEMBERS_MIN: usize = 2;
 /// The most members of a stripe.
 pub const MEMBERS_MAX: usize = 16;
 
-/// What tells a stripe from others that were made alike: a random number. Public.
+/// A random number that identifies a stripe. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StripeName([u32; 2]);
 
-/// Bits of each half of a name: a level of a file has so many bytes at most.
+/// Bits of each half of a name, limited by the size of a bucket in a file.
 const NAME_BITS: u32 = 29;
 
 impl StripeName {
-    /// A fresh one.
+    /// Draws a name.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn draw() -> Result<Self, OpenError> {
         let number = SysRng.try_next_u64().map_err(|cause| {
-            let message = format!("the system gives no random numbers: {cause}");
+            let message = format!("the system provides no random numbers: {cause}");
             OpenError::new(OpenErrorKind::Io, message)
         })?;
         Ok(Self::of_number(number))
     }
 
-    /// The one that has the lowest bits of a number.
+    /// The name from the lowest bits of a number.
     pub const fn of_number(number: u64) -> Self {
         let mask = (1 << NAME_BITS) - 1;
         Self([(number & mask) as u32, (number >> NAME_BITS & mask) as u32])
     }
 
-    /// That of a mark, if it is one.
+    /// The name in a mark, if it has a valid one.
     fn of(mark: &TreeShape) -> Option<Self> {
         let half = |level: usize| {
             let half = u32::try_from(mark.levels().get(level)?.header_bytes).ok()?;
@@ -59,14 +60,14 @@ impl StripeName {
     }
 }
 
-/// Which of how many members of which stripe a store is.
+/// The position of a store in a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Of the stripe.
+    /// The name of the stripe.
     pub name: StripeName,
-    /// From 0 on.
+    /// The member's number, from 0.
     pub member: usize,
-    /// How many there are.
+    /// The number of members.
     pub members: usize,
 }
 
@@ -75,10 +76,11 @@ pub fn member_of(tree: usize, level: usize, members: usize) -> usize {
     (tree + level) % members
 }
 
-/// The shapes of each of so many members of the stripe of this name, together with its mark.
+/// The shapes of each of `members` members of the stripe `name`, including the mark.
 ///
 /// # Errors
-/// [`OpenErrorKind::InvalidShapes`] when there cannot be so many, or a member would hold nothing.
+/// [`OpenErrorKind::InvalidShapes`] if the number of members is not allowed, or a member would hold
+/// no level.
 pub fn deal(
     shapes: &[TreeShape],
     members: usize,
@@ -86,7 +88,7 @@ pub fn deal(
 ) -> Result<Vec<Vec<TreeShape>>, OpenError> {
     if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&members) {
         return Err(invalid(format!(
-            "a store is striped over {MEMBERS_MIN} to {MEMBERS_MAX} others, not over {members}"
+            "a stripe has {MEMBERS_MIN} to {MEMBERS_MAX} members, not {members}"
         )));
     }
     if !each_holds_a_level(shapes, members) {
@@ -94,16 +96,16 @@ pub fn deal(
             (MEMBERS_MIN..members).rev().find(|fewer| each_holds_a_level(shapes, *fewer));
         return Err(invalid(match possible {
             Some(possible) => format!(
-                "a store with so few levels cannot be striped over {members} others, because each \
-                 holds whole levels: name {possible}"
+                "the store has too few levels for {members} members, because each holds whole \
+                 levels; name {possible} members"
             ),
-            None => "a store with one level cannot be striped: name one place for it".into(),
+            None => "a store with one level cannot be striped; name one location for it".into(),
         }));
     }
     Ok((0..members).map(|member| shapes_of(shapes, Mark { name, member, members })).collect())
 }
 
-/// What the mark of a store with these shapes says, if it is a member of a stripe.
+/// The mark of a store with these shapes, if it is a member of a stripe.
 pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     let mark = shapes.last()?;
     let members = mark.level_count();
@@ -113,12 +115,12 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     is_mark.then_some(found)
 }
 
-/// The shapes of the trees that members with these shapes hold together, the first member first. `names` is what
-/// messages call them. The shapes may be anything.
+/// Combines the shapes of all members, the first member first, into the shapes of the striped
+/// store. `names` are for messages. The shapes are untrusted.
 ///
 /// # Errors
-/// [`OpenErrorKind::WrongMembers`] when they are not all members of one stripe, in their order. The message says what
-/// would do.
+/// [`OpenErrorKind::WrongMembers`] if they are not all members of one stripe, in order. The message
+/// says what to change.
 pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeShape>, OpenError> {
     let name = check_marks(members, names)?;
     let without_mark = |member: &'_ Vec<TreeShape>| member[..member.len() - 1].to_vec();
@@ -135,19 +137,23 @@ pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeSh
     }
 }
 
-/// Each is another member of one stripe of so many, in its place. Answers its name.
+/// Checks that the marks are those members of one stripe, each once and in order. Returns the
+/// stripe's name.
 fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeName, OpenError> {
     let mut marks = Vec::with_capacity(members.len());
     for (shapes, name) in members.iter().zip(names) {
         let unmarked =
-            || wrong(format!("{name} is no member of a stripe: name it without stripe:"));
+            || wrong(format!("{name} is not a member of a stripe; name it without stripe:"));
         marks.push(mark_of(shapes).ok_or_else(unmarked)?);
     }
-    let Some(first) = marks.first() else { return Err(wrong("no member is named".into())) };
+    let Some(first) = marks.first() else {
+        return Err(wrong("the stripe has no members; name them".into()));
+    };
     let made = first.members;
     if let Some(other) = marks.iter().position(|mark| mark.members != made) {
         return Err(wrong(format!(
-            "{} is a member of a stripe of {made}, and {} of one of {}: name the members of one stripe",
+            "{} is a member of a stripe of {made}, but {} of a stripe of {}; name the members of \
+             one stripe",
             names[0], names[other], marks[other].members
         )));
     }
@@ -158,7 +164,7 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     for (mark, name) in marks.iter().zip(names) {
         if let Some(earlier) = places[mark.member].replace(name) {
             return Err(wrong(format!(
-                "{earlier} and {name} are both member {} of a stripe: name each member once",
+                "{earlier} and {name} are both member {} of a stripe; name each member once",
                 mark.member + 1
             )));
         }
@@ -167,7 +173,8 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     if !missing.is_empty() {
         let missing: Vec<_> = missing.iter().map(|(number, _)| number.to_string()).collect();
         return Err(wrong(format!(
-            "the stripe has {made} members, and {} of them are named: name member {} as well, in its place",
+            "the stripe has {made} members, but only {} are named; name member {} as well, in \
+             its position",
             members.len(),
             missing.join(", ")
         )));
@@ -175,14 +182,15 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     if marks.iter().enumerate().any(|(place, mark)| mark.member != place) {
         let ordered: Vec<_> = places.into_iter().flatten().map(String::as_str).collect();
         return Err(wrong(format!(
-            "the members of the stripe are in another order than it was made in: say stripe:{}",
+            "the members are not in the order in which the stripe was created; use stripe:{}",
             ordered.join(",")
         )));
     }
     Ok(first.name)
 }
 
-/// Adds the levels that another member holds, unless it has other trees, or holds a level that is here.
+/// Adds the levels of another member. Fails if it has other trees, or a level that is already
+/// present.
 fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
     if together.len() != member.len() {
         return None;
@@ -200,7 +208,7 @@ fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
     Some(())
 }
 
-/// What a member holds, and its mark.
+/// The shapes of a member, including its mark.
 fn shapes_of(shapes: &[TreeShape], mark: Mark) -> Vec<TreeShape> {
     let trees = shapes.iter().enumerate().map(|(tree, shape)| {
         let levels = shape.levels().iter().enumerate().map(|(level, shape)| {
@@ -238,7 +246,7 @@ fn each_holds_a_level(shapes: &[TreeShape], members: usize) -> bool {
 
 fn foreign(name: &str, first: &str) -> OpenError {
     wrong(format!(
-        "{name} is a member of another stripe than {first}: name the members of one stripe"
+        "{name} is a member of another stripe than {first}; name the members of one stripe"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Why storage cannot be made or opened.
+//! Errors of creating and opening storage.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,44 +6,44 @@ use std::io;
 
 use oblivio_core::StoreErrorKind;
 
-/// What a program should know of a failure.
+/// The kind of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpenErrorKind {
-    /// There is something of that name already. It was not touched.
+    /// The name is taken. Nothing was changed.
     Exists,
-    /// There is nothing there.
+    /// Nothing exists there.
     Missing,
-    /// What is there is not ours.
+    /// Something else exists there.
     NotAStore,
-    /// It is of a format that this program does not know.
+    /// Its format version is unknown to this program.
     UnknownVersion,
     /// Every copy of the header is damaged.
     Damaged,
     /// A part of it is missing.
     Truncated,
-    /// Somebody else has it open.
+    /// Another process or client has it open.
     Locked,
-    /// There is no room for it.
+    /// There is not enough space.
     NoSpace,
-    /// It cannot hold trees of these shapes. Nothing was made.
+    /// The store cannot hold trees of these shapes. Nothing was created.
     InvalidShapes,
-    /// Several places were named, and what is there are not the members of one stripe, all of them and in their order; or a
-    /// member was named alone.
+    /// The named stores are not all members of one stripe in their order, or a member was named
+    /// alone.
     WrongMembers,
-    /// Direct requests are not possible there.
+    /// Direct I/O is not possible there.
     DirectRefused,
-    /// The key by which a server would know this client is missing or unusable.
+    /// The client's key for a server is missing or unusable.
     NoCredential,
-    /// The server has another key than the one that was named, or does not let this client in.
+    /// The server has another key than expected, or refuses this client.
     NotLetIn,
     /// The server cannot be reached.
     Unreachable,
-    /// The system failed.
+    /// An I/O error of the system.
     Io,
 }
 
-/// What a failure of an open store is to a command that makes or opens one.
+/// Maps an error of an open store to an error of creating or opening one.
 impl From<StoreErrorKind> for OpenErrorKind {
     fn from(kind: StoreErrorKind) -> Self {
         match kind {
@@ -57,7 +57,7 @@ impl From<StoreErrorKind> for OpenErrorKind {
     }
 }
 
-/// Why storage cannot be made or opened. The kind is API, the message is not.
+/// Why storage cannot be created or opened. The kind is API, the message is not.
 #[derive(Debug)]
 pub struct OpenError {
     kind: OpenErrorKind,
@@ -71,7 +71,7 @@ impl OpenError {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error with a cause.
+    /// An error of this kind with a cause.
     pub fn caused_by(
         kind: OpenErrorKind,
         message: impl Into<String>,
@@ -80,45 +80,45 @@ impl OpenError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
-    /// The system failed to `act`.
+    /// The error of a failed system operation. `act` completes "cannot …".
     pub fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{
             AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, ReadOnlyFilesystem,
             StorageFull,
         };
         let (kind, advice) = match cause.kind() {
-            AlreadyExists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
-            NotFound => (OpenErrorKind::Missing, ": check the path"),
-            IsADirectory => (OpenErrorKind::NotAStore, ": check the path"),
-            StorageFull | QuotaExceeded => (OpenErrorKind::NoSpace, ": make room"),
+            AlreadyExists => (OpenErrorKind::Exists, "; choose another name, or remove it"),
+            NotFound => (OpenErrorKind::Missing, "; check the path"),
+            IsADirectory => (OpenErrorKind::NotAStore, "; check the path"),
+            StorageFull | QuotaExceeded => (OpenErrorKind::NoSpace, "; make room"),
             FileTooLarge => {
-                (OpenErrorKind::NoSpace, ": allow longer files, or use another file system")
+                (OpenErrorKind::NoSpace, "; allow longer files, or use another file system")
             }
-            ReadOnlyFilesystem => (OpenErrorKind::Io, ": mount its file system read-write"),
+            ReadOnlyFilesystem => (OpenErrorKind::Io, "; mount its file system read-write"),
             _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)
     }
 
-    /// The same error, of the store with this name.
+    /// Prefixes the message with the name of the store.
     #[must_use]
     pub fn of(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
-    /// The same error with another message.
+    /// Replaces the message.
     #[must_use]
     pub fn saying(self, message: String) -> Self {
         Self { message, ..self }
     }
 
-    /// The same, and more of what to do.
+    /// Appends advice to the message.
     #[must_use]
     pub fn with(self, advice: &str) -> Self {
         Self { message: self.message + advice, ..self }
     }
 
-    /// Whether a file was opened and read, and what is in it is why.
+    /// Whether a file was read, and its contents are the problem.
     pub(crate) fn is_about_contents(&self) -> bool {
         self.source.is_none()
             && matches!(
@@ -130,7 +130,7 @@ impl OpenError {
             )
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> OpenErrorKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! How extents are read: what is in the page cache at once, and the rest together from the medium.
+//! Reads extents: first from the page cache, then the rest together from the disk.
 
 use std::io;
 
@@ -6,29 +6,30 @@ use crate::container::SECTOR_BYTES;
 use crate::medium::Medium;
 use crate::places::Extent;
 
-/// Bytes of the file, and where they belong in a buffer.
+/// An extent of the file, and its position in a buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetch {
     pub(crate) extent: Extent,
     pub(crate) at: usize,
 }
 
-/// Reads trips, and learns from each whether the next is in the page cache. That follows from what was read
-/// before, which is public.
+/// Reads trips. The hit rate of each trip decides whether the next one tries the page cache. It
+/// depends only on earlier reads, which are public.
 #[derive(Default)]
 pub(crate) struct Fetching {
-    /// Of the latest trip, more had to be waited for than was there.
+    /// Most of the latest trip was not in the page cache.
     is_cold: bool,
-    /// Of the trip under way, neighbours together; kept for its memory.
+    /// The requests of the current trip, adjacent ones joined. Kept to reuse its memory.
     requests: Vec<Fetch>,
-    /// What it has to wait for; kept for its memory.
+    /// The requests that missed the page cache. Kept to reuse its memory.
     missed: Vec<Fetch>,
 }
 
-/// Neighbours are read together up to so many bytes.
+/// Adjacent extents are joined into requests of at most this many bytes.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Fetches that lie in the buffer as they do in the file become one, with the padding between them, up to the next sector.
+/// Joins fetches that are adjacent in the file and in the buffer alike, including the padding up to
+/// the next sector.
 fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     requests.clear();
     for fetch in fetches {
@@ -39,7 +40,7 @@ fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     }
 }
 
-/// Both as one, if the second is the neighbour of the first.
+/// Both as one fetch, if the second directly follows the first.
 fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
     let padding = second.extent.start.checked_sub(first.extent.end())?;
     let bytes = usize::try_from(second.extent.end() - first.extent.start).ok()?;
@@ -50,7 +51,7 @@ fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
 }
 
 impl Fetching {
-    /// Whether it is worth announcing what will be read.
+    /// Whether announcing reads is worthwhile: the page cache is cold.
     pub(crate) fn is_cold(&self) -> bool {
         self.is_cold
     }
@@ -67,8 +68,8 @@ impl Fetching {
         }
         let Self { is_cold, requests, missed } = self;
         join_neighbours(fetches, requests);
-        // To ask a cold cache for everything first would only delay the announcement. One piece tells how it is
-        // now, and the last is the one nearest the leaves.
+        // With a cold cache, trying every request first would only delay the announcement. One
+        // request shows the present state; the last one is nearest the leaves.
         let unasked = if *is_cold { requests.len().saturating_sub(1) } else { 0 };
         missed.clear();
         missed.extend_from_slice(&requests[..unasked]);
@@ -90,17 +91,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_become_one_request_and_others_do_not() {
+    fn only_adjacent_fetches_become_one_request() {
         let fetch = |start, bytes, at| Fetch { extent: Extent { start, bytes }, at };
         let of = |fetches: &[Fetch]| {
             let mut requests = Vec::new();
             join_neighbours(fetches, &mut requests);
             requests.iter().map(|it| (it.extent.start, it.extent.bytes, it.at)).collect::<Vec<_>>()
         };
-        // Buckets with padding up to the next sector, as the buffer has them.
+        // Buckets with padding up to the next sector, as in the buffer.
         let three = [fetch(512, 500, 0), fetch(1024, 500, 512), fetch(1536, 9, 1024)];
         assert_eq!(of(&three), [(512, 1033, 0)]);
-        // Not side by side in the file, in the wrong order, or otherwise in the buffer.
+        // Not adjacent in the file, in the wrong order, or at other distances in the buffer.
         assert_eq!(of(&[fetch(512, 500, 0), fetch(2048, 500, 1536)]).len(), 2);
         assert_eq!(of(&[fetch(1024, 500, 0), fetch(512, 500, 512)]).len(), 2);
         assert_eq!(of(&[fetch(512, 500, 0), fetch(1024, 500, 1024)]).len(), 2);

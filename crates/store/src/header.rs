@@ -1,4 +1,4 @@
-//! The copies of the header in a file: written, found again, and mended.
+//! Reads, writes and repairs the copies of a file's header.
 
 use std::io;
 
@@ -8,17 +8,17 @@ use crate::container::{self, Container, HEADER_BYTES};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::medium::Medium;
 
-/// What the copies of a file's header say.
+/// The result of examining the copies of a file's header.
 pub(crate) struct Found {
     pub(crate) shapes: Vec<TreeShape>,
-    /// Bytes that were cut off the end of the file.
+    /// Bytes cut off the end of the file.
     pub(crate) missing_bytes: u64,
-    /// Where the copies are that are not as they should be.
+    /// The offsets of damaged copies.
     damaged: Vec<u64>,
 }
 
 impl Found {
-    /// How many copies are damaged.
+    /// The number of damaged copies.
     pub(crate) fn damaged_copies(&self) -> usize {
         self.damaged.len()
     }
@@ -29,17 +29,15 @@ pub(crate) fn write(medium: &Medium, container: &Container, header: &[u8]) -> io
     write_at(medium, &container.header_offsets(), header)
 }
 
-/// Finds a sound copy, and what is wrong with the others. `may_be_cut_off` takes a file that is too short.
+/// Finds an intact copy and examines the others. `may_be_cut_off` accepts a file that is too short.
 pub(crate) fn find(medium: &Medium, may_be_cut_off: bool) -> Result<Found, OpenError> {
     examine(medium, find_shapes(medium)?, may_be_cut_off).map_err(|error| match error.kind() {
-        OpenErrorKind::Truncated => {
-            error.with("; without one, `oblivio rescue` saves what is left")
-        }
+        OpenErrorKind::Truncated => error.with("; without one, `oblivio rescue` saves the rest"),
         _ => error,
     })
 }
 
-/// What is wrong with a file for trees of these shapes, whatever the copies of its header say.
+/// Examines a file for trees of these shapes, whatever the copies of its header contain.
 pub(crate) fn examine(
     medium: &Medium,
     shapes: Vec<TreeShape>,
@@ -56,7 +54,7 @@ pub(crate) fn examine(
     Ok(Found { shapes, missing_bytes, damaged })
 }
 
-/// Makes the damaged copies what they should be, durably.
+/// Rewrites the damaged copies, durably.
 pub(crate) fn mend(medium: &Medium, found: &Found) -> Result<(), OpenError> {
     if found.damaged.is_empty() {
         return Ok(());
@@ -64,14 +62,14 @@ pub(crate) fn mend(medium: &Medium, found: &Found) -> Result<(), OpenError> {
     let header = container::encode(&found.shapes)?;
     write_at(medium, &found.damaged, &header)
         .and_then(|()| medium.sync_data())
-        .map_err(|cause| OpenError::io("mend the header", cause))
+        .map_err(|cause| OpenError::io("repair the header", cause))
 }
 
-/// The shapes that the first sound copy of the header says.
+/// The shapes from the first intact copy of the header.
 fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
     let there = medium.bytes().map_err(reading)?;
     if there == 0 {
-        let message = "the file is empty: check the path, or restore it from a backup";
+        let message = "the file is empty; check the path, or restore it from a backup";
         return Err(OpenError::new(OpenErrorKind::NotAStore, message));
     }
     let last = there.saturating_sub(HEADER_BYTES as u64);
@@ -88,14 +86,14 @@ fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
             }
         }
     }
-    let worst = worst.expect("three copies, none of them sound");
+    let worst = worst.expect("there are three copies, and none is intact");
     let smallest = 3 * HEADER_BYTES as u64;
     let cut = worst.kind() == OpenErrorKind::Damaged && there < smallest;
     Err(if cut { truncated(there, smallest) } else { worst })
 }
 
-/// A copy that is partly ours says more of the file than one that is not, and one in which only the
-/// version is unknown may as well be damaged there.
+/// Ranks errors by how much they reveal about the file. A copy with the magic says more than one
+/// without. An unknown version may itself be damage.
 fn how_telling(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::NotAStore => 0,
@@ -104,7 +102,7 @@ fn how_telling(kind: OpenErrorKind) -> u8 {
     }
 }
 
-/// Where the copies are that are not `header`.
+/// The offsets of copies that differ from `header`.
 fn differing_copies(medium: &Medium, container: &Container, header: &[u8]) -> io::Result<Vec<u64>> {
     let mut differing = Vec::new();
     for offset in container.header_offsets() {
@@ -121,8 +119,8 @@ fn write_at(medium: &Medium, offsets: &[u64], header: &[u8]) -> io::Result<()> {
 
 fn truncated(there: u64, needed: u64) -> OpenError {
     let message = format!(
-        "the file has {there} bytes and should have {needed} or more: the rest was cut off, restore \
-         it from a backup"
+        "the file has {there} bytes and should have at least {needed}: its end was cut off. \
+         Restore it from a backup"
     );
     OpenError::new(OpenErrorKind::Truncated, message)
 }

@@ -1,10 +1,10 @@
-//! Untrusted storage, and where it is.
+//! Untrusted storage, and the locations that name it.
 //!
-//! A [`Location`] is what people write for where storage is, and opens it: see [`opener`] for how a store is
-//! added. [`FileStore`] keeps the trees of a volume in one sparse file and serves
-//! them as [`oblivio_core::store::BucketStore`]. It sees what storage sees: names of buckets and ciphertext.
-//! Nothing in the file is secret and nothing in it is believed. [`StripedStore`] is one store over several others, which
-//! work at the same time; [`RemoteStore`] is one on a server.
+//! A [`Location`] is the written form of a storage location, and opens it; [`opener`] explains how
+//! to add a store. [`FileStore`] keeps the trees of a volume in one sparse file and implements
+//! [`oblivio_core::store::BucketStore`]. It sees what storage sees: bucket addresses and
+//! ciphertext. The file contains no secret and is not trusted. [`StripedStore`] is one store over
+//! several others that work in parallel; [`RemoteStore`] is a store on a server.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,41 +21,42 @@
 //!
 //! let opened = location.open(&StoreOptions::default())?;
 //! assert_eq!(opened.store.shape(TreeId(0)), Some(&shape));
-//! // What was never written takes no room.
+//! // Buckets that were never written take no space.
 //! assert!(opened.condition.allocated_bytes < location.kind().bytes_needed(&[shape])?);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What it is not
-//! A store keeps bytes, and hides nothing: which buckets are asked for, when, and how often, is what it sees. It is **not authenticated**:
-//! it finds what a broken disk does, and not what somebody changes who means to. And it is durable only as far as it was
-//! [flushed](oblivio_core::store::BucketStore::flush). Oblivious, sealed and durable is what stands on it: the `Volume` of the crate `oblivio`.
+//! # Limits
+//! A store keeps bytes and hides nothing: it sees which buckets are accessed, when and how often.
+//! It is **not authenticated**: it detects a faulty disk, but no tampering. Only
+//! [flushed](oblivio_core::store::BucketStore::flush) writes are durable. The `Volume` of the crate
+//! `oblivio` adds obliviousness, sealing and durability.
 //!
-//! There are no features. For a store of one's own, `docs/add-a-store.md` of the repository goes through each step, and the crate
-//! `oblivio-conformance` checks it.
+//! There are no features. To write your own store, follow `docs/add-a-store.md` in the repository;
+//! the crate `oblivio-conformance` tests it.
 //!
-//! # The rooms
-//! | module | what it holds |
+//! # Modules
+//! | module | contents |
 //! |---|---|
-//! | [`location`] | where storage is, as people write it |
-//! | [`opener`] | from a location to storage |
-//! | [`container`] | the header of the file, as bytes |
-//! | `header` | the copies of it in the file: written, found, mended |
-//! | `store` | [`FileStore`]: trips of pieces, and how they become few and long requests |
-//! | `places` | where a piece lies in the file |
-//! | `pending` | what was written and is not in the file yet |
-//! | `medium` | the file itself: opened, locked, read, written |
-//! | `fetching` | how a trip is read: out of the page cache, or from the medium |
-//! | `look_ahead` | the thread that reads what was announced |
-//! | `failure` | the failure that makes a composite store refuse all later calls |
-//! | `striped` | [`StripedStore`]: a trip over several stores at once |
-//! | [`dealing`] | which of them holds what, and whether they belong together |
-//! | [`remote_place`], [`calling`] | where a server is, and how it is reached |
+//! | [`location`] | storage locations as people write them |
+//! | [`opener`] | creates and opens storage at a location |
+//! | [`container`] | the encoding of the file's header |
+//! | `header` | reads, writes and repairs the copies of the header |
+//! | `store` | [`FileStore`]: turns trips of pieces into few, long requests |
+//! | `places` | the position of a piece in the file |
+//! | `pending` | written bytes that are not in the file yet |
+//! | `medium` | the file: open, lock, read, write |
+//! | `fetching` | reads a trip from the page cache or the disk |
+//! | `look_ahead` | the thread that reads announced trips |
+//! | `failure` | the error that makes a composite store refuse all later calls |
+//! | `striped` | [`StripedStore`]: a trip over several stores in parallel |
+//! | [`dealing`] | distributes levels over members, and checks that members belong together |
+//! | [`remote_place`], [`calling`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
-//! | `worker` | the thread of each of them |
-//! | `buffer` | memory that a direct request may use |
-//! | `syncer` | the thread that has the medium write ahead of a flush |
+//! | `worker` | the thread of each member of a stripe |
+//! | `buffer` | memory for direct I/O |
+//! | `syncer` | the thread that starts write-back before a flush |
 
 mod buffer;
 pub mod calling;

@@ -1,23 +1,23 @@
-//! Where storage is, as people write it.
+//! Locations of storage, as people write them.
 //!
-//! | written | what it names |
+//! | written | names |
 //! |---|---|
-//! | `disk.obl`, `./disk.obl`, `a:b` | the file of that path |
-//! | `file:disk.obl` | the same: what follows `file:` is a path as it is |
-//! | `file:///srv/my%20disk.obl` | the file of that absolute path, with its escapes undone |
-//! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a bucket server: see [`RemotePlace`] |
-//! | `stripe:a.obl,file:///srv/b.obl` | a store striped over those there, its members, in that order |
-//! | any other `scheme://…` | nothing: it is refused, and never a file of that name |
+//! | `disk.obl`, `./disk.obl`, `a:b` | the file with that path |
+//! | `file:disk.obl` | the same: a literal path follows `file:` |
+//! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
+//! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemotePlace`] |
+//! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
+//! | any other `scheme://…` | refused; never a file of that name |
 //!
 //! `shares://…`, a volume on share servers, is a location of `oblivio` and of `oblivio_shares`.
 //!
-//! A colon alone makes no URL. What looks like a URL and is a path is written with `./` before it, or with
+//! A colon alone does not make a URL. Write a path that looks like a URL with a leading `./` or
 //! `file:`.
 //!
-//! Behind `stripe:` are 2 to 16 locations, which are no stripes and no share servers themselves, with commas between them. There, paths have
-//! escapes as URLs do: a comma in a path is `%2C`, and a percent sign `%25`.
+//! After `stripe:` follow 2 to 16 locations, separated by commas. They must not be stripes or share
+//! servers. Paths in this list are percent-encoded: a comma is `%2C`, and a percent sign `%25`.
 //!
-//! A location holds no secret: command lines are public, and messages repeat it.
+//! A location contains no secret, because command lines are public and messages repeat it.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -30,9 +30,9 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, per
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 use crate::remote_place::{self, RemotePlace};
 
-/// Where storage is.
+/// A location of storage.
 ///
-/// What [`Display`](fmt::Display) shows is a location again: the same one, if its path is text.
+/// [`Display`](fmt::Display) shows a location that parses to the same one, if its path is UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Location {
@@ -40,26 +40,26 @@ pub enum Location {
     File(PathBuf),
     /// A volume on a bucket server.
     Remote(Box<RemotePlace>),
-    /// Several stores, over which one is striped.
+    /// A store striped over several others.
     Stripe(Members),
 }
 
-/// The places over which a store is striped, in their order: from [`MEMBERS_MIN`] to [`MEMBERS_MAX`], all of them
-/// different, and none a stripe itself.
+/// The members of a stripe in their order: [`MEMBERS_MIN`] to [`MEMBERS_MAX`] different locations,
+/// none of them a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members(Vec<Location>);
 
 impl Members {
-    /// Stripes over these places.
+    /// A stripe over these locations.
     ///
     /// # Errors
-    /// When there are too few or too many, when one is named twice, or is a stripe.
+    /// If there are too few or too many, or one is named twice or is a stripe.
     pub fn new(members: Vec<Location>) -> Result<Self, InvalidLocation> {
         let count = members.len();
         if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&count) {
             return Err(InvalidLocation(format!(
-                "stripe: goes with {MEMBERS_MIN} to {MEMBERS_MAX} places and commas between them, and there \
-                 are {count}: a comma in a path is written %2C"
+                "stripe: needs {MEMBERS_MIN} to {MEMBERS_MAX} locations separated by commas, but \
+                 has {count}; write a comma in a path as %2C"
             )));
         }
         if members.iter().any(|member| matches!(member, Location::Stripe(_))) {
@@ -67,34 +67,34 @@ impl Members {
         }
         if (1..count).any(|i| members[..i].contains(&members[i])) {
             return Err(InvalidLocation(
-                "stripe: names a place twice: name another for each member".into(),
+                "stripe: names a location twice; each member needs its own".into(),
             ));
         }
         Ok(Self(members))
     }
 
-    /// The first member first.
+    /// The members, in order.
     pub fn list(&self) -> &[Location] {
         &self.0
     }
 
-    /// What each is called, as it is written in the list.
+    /// The name of each member, as written in the list.
     pub(crate) fn names(&self) -> Vec<String> {
         self.0.iter().map(|member| InList(member).to_string()).collect()
     }
 
-    /// Takes apart what follows `stripe:`.
+    /// Parses the list after `stripe:`.
     fn parse(written: &[u8]) -> Result<Self, InvalidLocation> {
         let members = written.split(|byte| *byte == b',').zip(1..).map(|(member, number)| {
             if member.starts_with(STRIPE_PREFIX) {
                 return Err(nested());
             }
-            // Its commas have taken it apart.
+            // Checked here because the commas of a `shares://` URL have already split it.
             if split_url(member).is_some_and(|(scheme, _)| is_of_shares(scheme)) {
                 return Err(shares_in_a_stripe());
             }
             if member.is_empty() {
-                let message = format!("member {number} of the stripe has no path: name a file");
+                let message = format!("member {number} of the stripe has no path; name a file");
                 return Err(InvalidLocation(message));
             }
             parse(member, |path| percent_decode(path).collect())
@@ -110,27 +110,27 @@ pub enum StoreKind {
     /// A file of this machine.
     #[default]
     File,
-    /// On a bucket server.
+    /// A volume on a bucket server.
     Remote,
-    /// Several files.
+    /// A stripe over several stores.
     Stripe {
-        /// How many.
+        /// The number of members.
         members: usize,
     },
-    /// On share servers.
+    /// A volume on share servers.
     Shares {
-        /// How many.
+        /// The number of servers.
         servers: usize,
-        /// How many of them may put together what they know.
+        /// The number of servers that may collude.
         colluding: usize,
     },
 }
 
 impl StoreKind {
-    /// All kinds that are one place.
+    /// All kinds of single locations.
     pub const ALL: [Self; 2] = [Self::File, Self::Remote];
 
-    /// What stands before `://` in a URL of this kind; of a stripe, before the colon.
+    /// The URL scheme of this kind; for a stripe, the prefix before the colon.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -146,14 +146,14 @@ impl StoreKind {
 }
 
 impl Location {
-    /// Takes apart what somebody wrote. A path need not be text.
+    /// Parses a location. A path need not be UTF-8.
     ///
     /// # Errors
-    /// When it is empty, or a URL that names no storage.
+    /// If it is empty, or a URL that names no storage.
     pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
         let bytes = written.as_bytes();
         match bytes.strip_prefix(STRIPE_PREFIX) {
-            // With `//` it looks like a URL, and there is none of this form.
+            // `stripe://…` looks like a URL, but no such URL exists.
             Some(members) if split_url(bytes).is_none() => {
                 Members::parse(members).map(Self::Stripe)
             }
@@ -161,7 +161,7 @@ impl Location {
         }
     }
 
-    /// The files of this machine that it names: those of stores, and the keys of clients.
+    /// All local files that it names: stores and client keys.
     pub fn local_files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
@@ -170,7 +170,7 @@ impl Location {
         }
     }
 
-    /// Which kind of storage is there.
+    /// The kind of storage.
     pub fn kind(&self) -> StoreKind {
         match self {
             Self::File(_) => StoreKind::File,
@@ -205,7 +205,7 @@ impl fmt::Display for Location {
 
 /// A path as text for programs: the path itself, or its absolute `file://` URL if it is not UTF-8.
 pub fn path_text(path: &Path) -> String {
-    /// All but what RFC 3986 leaves unescaped in a path.
+    /// Everything except the characters that RFC 3986 leaves unescaped in a path.
     const IN_URL: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
     path.to_str().map_or_else(
@@ -217,54 +217,56 @@ pub fn path_text(path: &Path) -> String {
     )
 }
 
-/// What is escaped in a path that is no text.
+/// The characters that are escaped in a path that is not UTF-8.
 const NO_TEXT: &AsciiSet = &CONTROLS.add(b'%').add(b',').add(b':');
 
-/// A location as it is written behind `stripe:`.
+/// Formats a location for the list after `stripe:`.
 struct InList<'a>(&'a Location);
 
 impl fmt::Display for InList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = match self.0 {
-            // What is no text is escaped as a whole, colons too: it looks like no URL.
+            // A path that is not UTF-8 is escaped as a whole, including colons, so that it does not
+            // look like a URL.
             Location::File(path) if path.to_str().is_none() => {
                 percent_encode(path.as_os_str().as_bytes(), NO_TEXT).to_string()
             }
-            // It has escapes of its own, and no commas.
+            // A URL has its own escapes and no commas.
             Location::Remote(place) => place.to_string(),
             location => location.to_string().replace('%', "%25").replace(',', "%2C"),
         };
         match written.strip_prefix("//") {
-            // Behind `stripe:` it would look like a URL.
+            // After `stripe:`, a leading `//` would look like a URL.
             Some(rest) => write!(f, "%2F/{rest}"),
             None => f.write_str(&written),
         }
     }
 }
 
-/// Why something names no storage. The message repeats no more of it than the scheme.
+/// Why a text names no storage. The message repeats only the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidLocation(String);
 
 impl InvalidLocation {
-    /// With a sentence that says what is wrong.
+    /// An error with this message.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }
 
-/// What says that a path follows.
+/// The prefix of a literal path.
 const PATH_PREFIX: &[u8] = b"file:";
 
-/// What says that a list of members follows.
+/// The prefix of a list of members.
 const STRIPE_PREFIX: &[u8] = b"stripe:";
 
-/// A URL of one place, or a path, of which `unescape` undoes what escapes there are.
+/// Parses a URL or a path. `unescape` decodes the path.
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
         Some((scheme, _)) if is_of_shares(scheme) => Err(InvalidLocation(format!(
-            "{SHARES}:// names a volume on share servers, which is not a single store: use `oblivio::Location`"
+            "{SHARES}:// names a volume on share servers, which is not a single store; use \
+             `oblivio::Location`"
         ))),
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),
@@ -280,7 +282,7 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
     }
 }
 
-/// Scheme and rest of `scheme://rest`, if it is of that form (RFC 3986, section 3.1).
+/// Splits `scheme://rest`, if the text has this form (RFC 3986, section 3.1).
 fn split_url(written: &[u8]) -> Option<(&str, &[u8])> {
     const MARK: &[u8] = b"://";
     let end = written.windows(MARK.len()).position(|bytes| bytes == MARK)?;
@@ -291,13 +293,13 @@ fn split_url(written: &[u8]) -> Option<(&str, &[u8])> {
     is_scheme.then(|| (scheme, &written[end + MARK.len()..]))
 }
 
-/// What follows `file://` is a machine, which can only be this one, and a path from the root (RFC 8089).
+/// After `file://` follows a host, which can only be this machine, and an absolute path (RFC 8089).
 fn file_of_url(rest: &[u8]) -> Result<Location, InvalidLocation> {
     let path = rest.strip_prefix(b"localhost").unwrap_or(rest);
     if !path.starts_with(b"/") {
         return Err(InvalidLocation(
-            "file:// goes with a path from the root, such as file:///srv/disk.obl: other paths are written \
-             without it"
+            "file:// needs an absolute path, such as file:///srv/disk.obl; write other paths \
+             without file://"
                 .into(),
         ));
     }
@@ -306,10 +308,10 @@ fn file_of_url(rest: &[u8]) -> Result<Location, InvalidLocation> {
 
 fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
     if path.is_empty() {
-        return Err(InvalidLocation("this is no path: name a file".into()));
+        return Err(InvalidLocation("the path is empty; name a file".into()));
     }
     if path.contains(&0) {
-        return Err(InvalidLocation("a path has no zero byte: write it without %00".into()));
+        return Err(InvalidLocation("a path cannot contain a zero byte; remove the %00".into()));
     }
     Ok(Location::File(OsString::from_vec(path.to_vec()).into()))
 }
@@ -317,16 +319,16 @@ fn file_of_path(path: &[u8]) -> Result<Location, InvalidLocation> {
 fn unknown_scheme(scheme: &str) -> String {
     let known = StoreKind::ALL.map(|kind| format!("{}://", kind.scheme())).join(", ");
     format!(
-        "{scheme}:// names no store: there is {known}, {}:// with several servers behind it, and stripe: with several places. A file of \
-         such a name is written ./{scheme}://…",
+        "{scheme}:// is unknown; use {known}, {}:// with several servers, or stripe: with several \
+         locations. Write a file of that name as ./{scheme}://…",
         SHARES
     )
 }
 
-/// What stands before `://` where a volume is on share servers.
+/// The URL scheme of a volume on share servers.
 const SHARES: &str = "shares";
 
-/// What follows `shares://`, if that is what was written.
+/// The rest of a `shares://` URL; `None` if it is not one.
 pub fn shares_url(written: &OsStr) -> Option<&[u8]> {
     let (scheme, rest) = split_url(written.as_bytes())?;
     is_of_shares(scheme).then_some(rest)
@@ -338,11 +340,11 @@ fn is_of_shares(scheme: &str) -> bool {
 
 fn shares_in_a_stripe() -> InvalidLocation {
     InvalidLocation(format!(
-        "stripe: cannot name share servers: they hold a volume by themselves, as {}://…",
+        "stripe: cannot contain share servers; name them alone, as {}://…",
         SHARES
     ))
 }
 
 fn nested() -> InvalidLocation {
-    InvalidLocation("stripe: cannot name a stripe: name all members behind one stripe:".into())
+    InvalidLocation("stripe: cannot contain a stripe; name all members after one stripe:".into())
 }

@@ -1,8 +1,8 @@
-//! A thread that reads what was announced, while the store goes on.
+//! A thread that reads announced trips while the store continues.
 //!
-//! To copy a path out of the page cache takes as long as everything else that is done with it. What was
-//! announced is read on another processor. The store never waits for what the thread has not begun: it reads it
-//! itself, and so both read when there is much to read, and nobody is slower for it when there is little.
+//! Copying a path out of the page cache takes as long as all other work on it, so another processor
+//! does it. The store never waits for a trip that the thread has not begun; it reads that trip
+//! itself. Under high load both read, and under low load nothing gets slower.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,43 +16,43 @@ use crate::medium::Medium;
 use crate::pending::Pending;
 use crate::places::Extent;
 
-/// So many trips can wait to be read ahead. What is announced beyond them is left out.
+/// The most announced trips that wait to be read. Further ones are ignored.
 const WAITING_MAX: usize = 128;
 
-/// So many trips are read ahead at once, and so many bytes. They should stay in the cache of a processor until they
-/// are used.
+/// The most trips, and bytes, that are read ahead at a time. They should stay in a processor's
+/// cache until they are used.
 const BUFFERS_MAX: usize = 16;
 pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
-/// The trips that are read ahead.
+/// Trips that are read ahead.
 pub(crate) struct LookAhead {
     desk: Arc<Desk>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the store and the thread hand each other.
+/// The state shared by the store and the thread.
 #[derive(Default)]
 struct Desk {
     trips: Mutex<Trips>,
-    /// There is something to read, or it is over.
+    /// Signals a trip to read, or the end.
     has_work: Condvar,
-    /// What was being read is read.
+    /// Signals that a trip was read.
     is_read: Condvar,
-    /// What the thread read last was not in the page cache.
+    /// The latest trip that the thread read was not in the page cache.
     is_cold: AtomicBool,
 }
 
 #[derive(Default)]
 struct Trips {
-    /// In the order in which they were announced.
+    /// In the order of their announcement.
     waiting: VecDeque<Arc<[Fetch]>>,
-    /// What the thread is reading, unless it was forgotten.
+    /// The trip that the thread is reading, unless it was discarded.
     under_way: Option<Arc<[Fetch]>>,
     read: VecDeque<Trip>,
-    /// Buffers that nobody uses, and how many there are in all.
+    /// Unused buffers, and the number of all buffers.
     spare: Vec<Buffer>,
     buffers: usize,
-    /// The thread waits, and nobody has woken it.
+    /// The thread waits and has not been woken yet.
     is_idle: bool,
     /// The file is being changed.
     is_paused: bool,
@@ -60,7 +60,7 @@ struct Trips {
 }
 
 impl Trips {
-    /// What the thread reads next, if there is something to read and room for it.
+    /// The next trip for the thread, if one waits and a buffer is free.
     fn begin(&mut self) -> Option<Trip> {
         let next = self.waiting.front().filter(|_| !self.is_paused)?;
         let may_grow = self.may_have_another_buffer(bytes(next));
@@ -74,13 +74,13 @@ impl Trips {
         Some(Trip { fetches, buffer })
     }
 
-    /// For a trip of so many bytes.
+    /// Whether another buffer is allowed, for a trip of `bytes` bytes.
     fn may_have_another_buffer(&self, bytes: usize) -> bool {
         self.buffers < (READ_AHEAD_BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
     }
 
-    /// The thread has read a trip, or could not. What was forgotten meanwhile, or cannot be read, is read when it
-    /// is asked for.
+    /// Notes that the thread has read a trip or failed. A discarded or failed trip is read again on
+    /// demand.
     fn end(&mut self, trip: Trip, outcome: io::Result<()>) {
         if self.under_way.take().is_some() && outcome.is_ok() {
             self.read.push_back(trip);
@@ -89,7 +89,7 @@ impl Trips {
         }
     }
 
-    /// What was read may be of the past, and nothing more is read.
+    /// Discards everything read so far, which may be stale, and stops reading ahead.
     fn pause(&mut self) {
         self.is_paused = true;
         self.under_way = None;
@@ -97,13 +97,13 @@ impl Trips {
     }
 }
 
-/// Extents of the file, and their bytes once they were read.
+/// Extents of the file, and their bytes once read.
 pub(crate) struct Trip {
     fetches: Arc<[Fetch]>,
     pub(crate) buffer: Buffer,
 }
 
-/// The room that they take in a buffer.
+/// The size of the buffer that they need.
 fn bytes(fetches: &[Fetch]) -> usize {
     fetches.last().map_or(0, |last| last.at + last.extent.bytes)
 }
@@ -113,7 +113,7 @@ fn has(fetches: &[Fetch], extent: Extent) -> bool {
 }
 
 impl Trip {
-    /// Where in its buffer `extent` is, if it was read.
+    /// The offset of `extent` in the buffer, if it was read.
     pub(crate) fn position(&self, extent: Extent) -> Option<usize> {
         self.fetches.iter().find(|fetch| fetch.extent == extent).map(|fetch| fetch.at)
     }
@@ -123,7 +123,7 @@ impl Trip {
         fetching.fetch_all(medium, &self.fetches, &mut self.buffer)
     }
 
-    /// Lays over it what is pending, of which the bytes are in `buffer`.
+    /// Overwrites stale bytes with pending ones, whose bytes are in `buffer`.
     pub(crate) fn bring_up_to_date(&mut self, pending: &Pending, buffer: &[u8]) {
         for Fetch { extent, at } in &*self.fetches {
             for (newer, offset) in pending.newer(*extent) {
@@ -135,18 +135,18 @@ impl Trip {
 
 impl Desk {
     fn trips(&self) -> MutexGuard<'_, Trips> {
-        // Whoever holds the lock leaves the lists whole at every step.
+        // The lists are consistent whenever the lock is released, even by a panic.
         self.trips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the thread look what there is to do.
+    /// Wakes the thread if it waits.
     fn wake(&self, trips: &mut Trips) {
         if std::mem::take(&mut trips.is_idle) {
             self.has_work.notify_one();
         }
     }
 
-    /// Reads trips until it is over.
+    /// Reads trips until the end.
     fn serve(&self, medium: &Medium) {
         let mut fetching = Fetching::default();
         let _keeps_nobody_waiting = OnPanic(self);
@@ -167,7 +167,7 @@ impl Desk {
     }
 }
 
-/// Lets the store go on alone if the thread panics.
+/// If the thread panics, the store continues without it.
 struct OnPanic<'a>(&'a Desk);
 
 impl Drop for OnPanic<'_> {
@@ -187,13 +187,13 @@ impl LookAhead {
         Ok(Self { desk, thread: Some(thread) })
     }
 
-    /// Whether what the thread reads has to be brought by the medium.
+    /// Whether the thread's reads miss the page cache.
     pub(crate) fn is_cold(&self) -> bool {
         self.desk.is_cold.load(Ordering::Relaxed)
     }
 
-    /// Begins to read extents, unless they are too many to be read ahead. A hint: what is not read ahead is read when
-    /// it is asked for.
+    /// Announces extents to be read ahead, unless they are too long. A hint: anything not read
+    /// ahead is read on demand.
     pub(crate) fn announce(&mut self, extents: impl Iterator<Item = Extent>) {
         let mut end = 0;
         let fetches = extents.filter(|extent| extent.bytes > 0).map(|extent| {
@@ -209,7 +209,7 @@ impl LookAhead {
         let trips = &mut *guard;
         let has_room = !trips.spare.is_empty() || trips.may_have_another_buffer(end);
         if trips.waiting.is_empty() && !has_room {
-            // If it is still of use, it is read again; if nobody asks for it any more, it makes room.
+            // Free the oldest trip. If it is still needed, it is read again.
             trips.spare.extend(trips.read.pop_front().map(|oldest| oldest.buffer));
         }
         if trips.waiting.len() < WAITING_MAX {
@@ -218,13 +218,13 @@ impl LookAhead {
         self.desk.wake(trips);
     }
 
-    /// The trip that was announced with `extent`, as the file was since then, if it was read or is being
-    /// read. Nobody needs the bytes of the trip that was `used` any more.
+    /// Takes the trip that was announced with `extent`, if it was read or is being read and the
+    /// file has not changed since. Returns the buffer of the `used` trip.
     pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
         let mut trips = self.desk.trips();
         if let Some(used) = used {
             trips.spare.push(used.buffer);
-            // Waking the thread for each of them would cost more than reading it.
+            // Waking the thread for every buffer would cost more than the reads.
             if !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX {
                 self.desk.wake(&mut trips);
             }
@@ -241,13 +241,13 @@ impl LookAhead {
         trips.read.remove(i)
     }
 
-    /// The file is about to be changed: what was read of it may be of the past, and nothing more is read until
-    /// [`Self::resume`].
+    /// Call this before changing the file: discards trips that may become stale, and stops reading
+    /// ahead until [`Self::resume`].
     pub(crate) fn pause(&mut self) {
         self.desk.trips().pause();
     }
 
-    /// The file has been changed.
+    /// Call this after changing the file.
     pub(crate) fn resume(&mut self) {
         let mut trips = self.desk.trips();
         trips.is_paused = false;
@@ -262,7 +262,7 @@ impl Drop for LookAhead {
         self.desk.trips().is_over = true;
         self.desk.has_work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked reads nothing any more, and nobody asks it.
+            // Ignore a panic of the thread; it is not needed any more.
             let _ = thread.join();
         }
     }
@@ -277,18 +277,18 @@ mod tests {
         Extent { start: number * bytes as u64, bytes }
     }
 
-    /// So many trips of one extent each wait.
+    /// `count` waiting trips of one extent each.
     fn waiting(count: u64, bytes: usize) -> Trips {
         let fetches = |number| Arc::from([Fetch { extent: extent(number, bytes), at: 0 }]);
         Trips { waiting: (0..count).map(fetches).collect(), ..Trips::default() }
     }
 
     #[test]
-    fn what_is_read_while_the_file_changes_is_of_no_use() {
+    fn trips_read_while_the_file_changes_are_discarded() {
         let mut trips = waiting(2, 10);
         let trip = trips.begin().unwrap();
         trips.pause();
-        assert!(trips.begin().is_none(), "the file is being changed");
+        assert!(trips.begin().is_none(), "a read began while the file is changed");
         trips.is_paused = false;
         trips.end(trip, Ok(()));
         assert_eq!((trips.read.len(), trips.spare.len()), (0, 1));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_of_no_use() {
+    fn trips_that_cannot_be_read_are_discarded() {
         let mut trips = waiting(1, 10);
         let trip = trips.begin().unwrap();
         trips.end(trip, Err(io::ErrorKind::Other.into()));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_read_ahead_as_have_room() {
+    fn reading_ahead_is_limited_by_buffers_and_bytes() {
         for (bytes, expected) in
             [(10, BUFFERS_MAX), (READ_AHEAD_BYTES_MAX / 3, 3), (READ_AHEAD_BYTES_MAX, 1)]
         {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_reads_what_is_announced_and_has_room_again_when_it_is_given_back() {
+    fn the_thread_reads_announced_trips_and_reuses_returned_buffers() {
         let folder = tempfile::tempdir().unwrap();
         let medium = Medium::create(&folder.path().join("file")).unwrap();
         const BYTES: usize = 1000;
@@ -337,7 +337,7 @@ mod tests {
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            panic!("it does not rest");
+            panic!("the thread does not become idle");
         };
         (0..TRIPS).for_each(|number| look_ahead.announce([extent(number, BYTES)].into_iter()));
         let mut read_ahead = 0;
@@ -353,7 +353,8 @@ mod tests {
         }
         assert!(read_ahead > TRIPS / 2, "{read_ahead} of {TRIPS}");
         assert!(look_ahead.take(Some(extent(TRIPS, BYTES)), used).is_none());
-        // What is not in the file, or too much, is not read ahead, and keeps nothing else from it.
+        // Extents that are outside the file or too long are not read ahead, and do not block
+        // others.
         look_ahead.announce([extent(TRIPS + 5, BYTES)].into_iter());
         look_ahead.announce([extent(0, READ_AHEAD_BYTES_MAX + 1)].into_iter());
         look_ahead.announce([extent(1, BYTES)].into_iter());

@@ -1,4 +1,4 @@
-//! The file itself: opened, locked, read and written.
+//! The file itself: open, lock, read and write.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, IoSlice};
@@ -13,34 +13,35 @@ use crate::fetching::Fetch;
 use crate::places::Extent;
 use crate::syncer::Syncer;
 
-/// An open file that nobody else has open to write.
+/// An open file, locked against other writers.
 pub(crate) struct Medium {
     file: File,
-    /// Whether requests go past the page cache: they must then be whole sectors.
+    /// Whether I/O bypasses the page cache. Requests must then be whole sectors.
     direct: bool,
 }
 
 impl Medium {
-    /// A new, empty file that only its owner may read.
+    /// Creates an empty file that only its owner may read.
     pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let file =
             private::file_options().read(true).write(true).create_new(true).open(path).map_err(
                 |cause| {
                     let is_read_only = cause.kind() == io::ErrorKind::ReadOnlyFilesystem;
                     let error = OpenError::io(&format!("create {}", path.display()), cause);
-                    if is_read_only { error.with(", or choose another place") } else { error }
+                    if is_read_only { error.with(", or choose another location") } else { error }
                 },
             )?;
         lock(&file, path, false).inspect_err(|_| remove(path))?;
         Ok(Self { file, direct: false })
     }
 
-    /// Gives the file `bytes` zeros, which take no room yet.
+    /// Extends the file to `bytes` bytes of zeros, without allocating space.
     pub(crate) fn extend(&self, bytes: u64) -> io::Result<()> {
         self.file.set_len(bytes)
     }
 
-    /// `beside_writer` reads what somebody else may be writing.
+    /// Opens a file. With `beside_writer`, it is read without a lock while another process may
+    /// write it.
     pub(crate) fn open(
         path: &Path,
         read_only: bool,
@@ -51,13 +52,13 @@ impl Medium {
             let error = OpenError::io(&format!("open {}", path.display()), cause);
             match is_read_only {
                 true => error.with(
-                    ", because every use of a volume writes to it. Without writing it can still \
+                    ", because every use of a volume writes to it. Without writing, it can only \
                      be rescued and copied",
                 ),
                 false => error,
             }
         };
-        // Nobody waits for the other end of what turns out to be a pipe.
+        // Do not block if the path is a pipe.
         let file = File::options()
             .read(true)
             .write(!read_only)
@@ -65,7 +66,7 @@ impl Medium {
             .open(path)
             .map_err(cannot_open)?;
         if !file.metadata().map_err(cannot_open)?.is_file() {
-            let message = format!("{} is no file: check the path", path.display());
+            let message = format!("{} is not a file; check the path", path.display());
             return Err(OpenError::new(OpenErrorKind::NotAStore, message));
         }
         if !(read_only && beside_writer) {
@@ -74,7 +75,7 @@ impl Medium {
         Ok(Self { file, direct: false })
     }
 
-    /// From now on, requests go past the page cache. `sector` is memory to try it with.
+    /// Bypasses the page cache from now on. `sector` is memory for a test read.
     pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), OpenError> {
         set_direct(&self.file)
             .and_then(|()| {
@@ -82,8 +83,8 @@ impl Medium {
             })
             .map_err(|cause| {
                 let message = format!(
-                    "the file system does not allow direct requests of {SECTOR_BYTES} bytes \
-                     ({cause}): leave out that requests are direct"
+                    "the file system does not support direct I/O in units of {SECTOR_BYTES} bytes \
+                     ({cause}); turn direct I/O off"
                 );
                 OpenError::caused_by(OpenErrorKind::DirectRefused, message, cause)
             })?;
@@ -91,7 +92,7 @@ impl Medium {
         Ok(())
     }
 
-    /// What an extent must be rounded out to.
+    /// The alignment of extents.
     pub(crate) fn granule_bytes(&self) -> u64 {
         if self.direct { SECTOR_BYTES } else { 1 }
     }
@@ -104,7 +105,7 @@ impl Medium {
         self.file.metadata().map(|file| allocated_bytes(&file))
     }
 
-    /// Up to `bytes` bytes: as many as there are before the end of the file.
+    /// Reads up to `bytes` bytes, fewer at the end of the file.
     pub(crate) fn read_up_to(&self, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
         let there = self.bytes()?.saturating_sub(offset);
         let mut read = vec![0; bytes.min(usize::try_from(there).unwrap_or(bytes))];
@@ -112,8 +113,8 @@ impl Medium {
         Ok(read)
     }
 
-    /// Asks the system to fetch extents into the page cache, all of them at once. A hint: where the
-    /// system does not take it, reads are slower.
+    /// Asks the system to fetch all extents into the page cache at once. A hint: without it, reads
+    /// are slower.
     pub(crate) fn announce(&self, extents: impl Iterator<Item = Extent>) {
         if !self.direct {
             extents.filter(|extent| extent.bytes > 0).for_each(|extent| {
@@ -122,7 +123,7 @@ impl Medium {
         }
     }
 
-    /// Reads what is in the page cache already. `false` if not all of it is.
+    /// Reads from the page cache only. Returns false if not all bytes are cached.
     pub(crate) fn fetch_cached(&self, fetch: Fetch, buffer: &mut [u8]) -> bool {
         let Fetch { extent, at } = fetch;
         !self.direct && read_cached(&self.file, &mut buffer[at..at + extent.bytes], extent.start)
@@ -137,7 +138,7 @@ impl Medium {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Writes extents, given in the order of the file, neighbours in one request.
+    /// Writes extents, given in file order; adjacent ones in one request.
     pub(crate) fn write_runs<'a>(
         &self,
         extents: impl Iterator<Item = (Extent, &'a [u8])>,
@@ -157,17 +158,17 @@ impl Medium {
         write_all(&self.file, &mut slices, run.start)
     }
 
-    /// The bytes survive a crash.
+    /// Makes written bytes durable.
     pub(crate) fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Something that syncs the file while others go on. All syncs must be its own from then on.
+    /// Starts a thread that syncs the file in the background. It must do all syncs from then on.
     pub(crate) fn start_syncer(&self) -> io::Result<Syncer> {
         Syncer::start(self.file.try_clone()?)
     }
 
-    /// The file, its length and its name survive a crash.
+    /// Makes the file, its length and its name durable.
     pub(crate) fn sync_all(&self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -175,15 +176,15 @@ impl Medium {
     }
 }
 
-/// Bytes that a file takes where it is.
+/// The space that a file takes on its file system, in bytes.
 pub(crate) fn allocated_bytes(file: &Metadata) -> u64 {
     const BLOCK_BYTES: u64 = 512; // what stat(2) counts in, whatever the file system does
     file.blocks() * BLOCK_BYTES
 }
 
-/// Removes what could not be made whole.
+/// Removes an incomplete file.
 pub(crate) fn remove(path: &Path) {
-    // The error that led here says more than that of the clean-up.
+    // The caller reports the first error instead.
     let _ = fs::remove_file(path);
 }
 
@@ -192,11 +193,9 @@ fn lock(file: &File, path: &Path, shared: bool) -> Result<(), OpenError> {
     outcome.map_err(|error| match error {
         TryLockError::WouldBlock => OpenError::new(
             OpenErrorKind::Locked,
-            format!("{} is open elsewhere: close it there first", path.display()),
+            format!("{} is open elsewhere; close it there first", path.display()),
         ),
-        TryLockError::Error(cause) => {
-            OpenError::io(&format!("lock {} against a second use", path.display()), cause)
-        }
+        TryLockError::Error(cause) => OpenError::io(&format!("lock {}", path.display()), cause),
     })
 }
 
@@ -229,7 +228,7 @@ fn read_cached(file: &File, buffer: &mut [u8], offset: u64) -> bool {
     use rustix::io::{ReadWriteFlags, preadv2};
     let bytes = buffer.len();
     let slices = &mut [io::IoSliceMut::new(buffer)];
-    // A system that cannot say what is in its cache has nothing there.
+    // If the system cannot tell, the bytes count as not cached.
     preadv2(file, slices, offset, ReadWriteFlags::NOWAIT).is_ok_and(|read| read == bytes)
 }
 

@@ -1,58 +1,59 @@
-//! From a location to storage: the one place where stores are made and opened.
+//! Creates and opens the storage at a location.
 //!
 //! # To add a store
-//! `docs/add-a-store.md` of the repository has the steps ("A URL of its own"): the store in a file
-//! of its own, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
-//! simplest complete store to begin with is the example `own_store` of the crate `oblivio`.
+//! `docs/add-a-store.md` in the repository lists the steps ("A URL of its own"): the store in its
+//! own file, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
+//! simplest complete store to start from is the example `own_store` of the crate `oblivio`.
 //!
-//! In this file the compiler points at [`StoreKind::bytes_needed`],
-//! [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open_as_it_is`],
-//! [`Location::look`], [`Location::check_vacant`], [`Location::remove`],
-//! [`Location::files_needed`] and [`Location::in_common`]. It does not point at
-//! [`Location::open`], [`Location::open_without_header`], [`Location::is_half_made`] and the
-//! function `check_apart`, which were written with [`File`](Location::File) in mind: check each of
-//! them. A stripe over stores of the new kind needs nothing more.
+//! In this file the compiler finds [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`],
+//! [`Location::create`], [`Location::open_as_it_is`], [`Location::look`],
+//! [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`] and
+//! [`Location::in_common`]. It does not find [`Location::open`], [`Location::open_without_header`],
+//! [`Location::is_half_made`] and the function `check_apart`, which assume a
+//! [`File`](Location::File): check each of them. A stripe over stores of the new kind needs no
+//! further code.
 //!
-//! # What a store has to get right
-//! - **A URL holds no secret**: name a file or a variable that holds one.
-//! - **Capabilities.** The store says what it can do in
+//! # Requirements
+//! - **A URL contains no secret**: it names a file or an environment variable with the secret.
+//! - **Capabilities.** The store declares its abilities in
 //!   [`capabilities`](oblivio_core::store::BucketStore::capabilities): parts of buckets, or whole
-//!   buckets only. It refuses what it lacks and does not make up for it; a scheme that needs more
-//!   is refused when it is made (ADR 1). A store over others can do what all of them can.
-//! - **The store keeps its shapes.** [`Location::open`] is not passed them: the store returns those
-//!   it was created with. They are public, and not trusted: check lengths and numbers before use.
-//!   [`container`](crate::container) does this for files.
-//! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer. For a
-//!   write, pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once,
-//!   then send what it left. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes
-//!   that were sealed for one store to others, as [`StripedStore`] does; only
-//!   [`Moved`](oblivio_core::store::Moved) forwards what was read, as a copy of a volume does.
-//! - **A failed [`Location::create`] leaves nothing behind**, and what a successful one made is
-//!   durable, names included.
+//!   buckets only. It refuses operations that it lacks and does not emulate them; a scheme that
+//!   needs more is refused at creation (ADR 1). A store over others has the abilities that all of
+//!   them have.
+//! - **The store keeps its shapes.** [`Location::open`] does not get them: the store returns the
+//!   shapes it was created with. They are public and untrusted: check lengths and numbers before
+//!   use. [`container`](crate::container) does this for files.
+//! - **Frames are in the store's buffer.** Put all pieces of a trip into one buffer. For a write,
+//!   pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once, then send
+//!   the buffer. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes that were
+//!   sealed for one store to others, as [`StripedStore`] does; only
+//!   [`Moved`](oblivio_core::store::Moved) forwards bytes that were read, as copying a volume does.
+//! - **A failed [`Location::create`] leaves nothing behind**. After a successful one everything is
+//!   durable, including file names.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
 //!   **`beside_writer`** reads without a lock.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), before
 //!   the closure is called, and a flush does nothing.
-//! - **`may_be_cut_off`** opens storage that is not whole, and says so in [`Condition`]. Without
-//!   it, opening fails with [`Truncated`](OpenErrorKind::Truncated).
+//! - **`may_be_cut_off`** opens incomplete storage and reports it in [`Condition`]. Without it,
+//!   opening fails with [`Truncated`](OpenErrorKind::Truncated).
 //! - **`direct`** fails with [`DirectRefused`](OpenErrorKind::DirectRefused) in `create` and `open`
-//!   if the store has no direct requests ([`no_direct`]): no option is ignored silently.
-//! - **A failed write or flush is final.** The system may have dropped what it could not write; all
-//!   further calls fail. [`StoreFailure`](crate::StoreFailure) keeps the failure.
+//!   if the store does not support direct I/O ([`no_direct`]): no option is ignored silently.
+//! - **A failed write or flush is final.** The system may have dropped unwritten data, so all
+//!   further calls fail. [`StoreFailure`](crate::StoreFailure) records the error.
 //! - **Errors of opening** are [`OpenError`], with an [`OpenErrorKind`]; exit codes follow from the
-//!   kind. [`OpenError::io`] maps those of the system.
+//!   kind. [`OpenError::io`] maps system errors.
 //!
-//! # Tests, and what they find
-//! - **`check_durable_store`**: wrong places, shapes and orders, reads that are not the latest
-//!   write, and flushed writes that are gone after reopening. It does not lock, and reopens only
-//!   what the test hands it.
+//! # Tests and their purpose
+//! - **`check_durable_store`** finds wrong positions, shapes and orders, stale reads, and flushed
+//!   writes that are lost after reopening. It does not test locks, and reopens only stores that the
+//!   test passes to it.
 //! - **Tests of the store**, as in `conformance.rs`, `damage.rs`, `location.rs` and `stripe.rs` of
-//!   `tests/file`: a second writer, a reader that writes, cut-off storage, a URL that does not come
-//!   back, what a failed creation leaves.
+//!   `tests/file`: a second writer, a reader that writes, cut-off storage, a URL that does not
+//!   round-trip, leftovers of a failed creation.
 //! - **By hand**: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL` and
-//!   `rescue URL` find what the program and its messages assume of files.
-//!   [`check_vacant`](Location::check_vacant) looks at paths, and
-//!   `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives.
+//!   `rescue URL` find where the program and its messages assume files.
+//!   [`check_vacant`](Location::check_vacant) checks paths, and `crates/cli/src/volume/room.rs`
+//!   the files of [`files_needed`](Location::files_needed).
 
 use std::ffi::OsString;
 use std::fs;
@@ -76,60 +77,60 @@ use crate::remote_place::RemotePlace;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
 
-/// What a file may take that has no more in it than headers, and what file systems add to it.
+/// The most space of a file that contains only headers, with the overhead of file systems.
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
-/// Storage, whatever it is.
+/// Any kind of storage.
 pub type BoxedStore = AnyStore;
 
-/// How storage is used.
+/// Options for creating and opening storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Pass by the page cache of the system.
+    /// Bypass the system's page cache.
     pub direct: bool,
-    /// Refuse writes, and share the storage with others that do.
+    /// Refuse writes, and share the storage with other readers.
     pub read_only: bool,
-    /// Read beside whoever writes to a file: nobody is kept out, and what is read may be half written. For those who only read. A server has rules of its own.
+    /// Read a file without a lock while another process may write it: data may be half written. For
+    /// readers only. Servers have their own rules.
     pub beside_writer: bool,
-    /// Open storage to read even if a part of it is gone: that part cannot be read, and the rest can. Share servers are opened so also to write: as many may be gone as
-    /// leave one more than may collude.
+    /// Open incomplete storage for reading: the missing part cannot be read, the rest can. Share
+    /// servers can then also be opened for writing: servers may be missing as long as t + 1 remain.
     pub may_be_cut_off: bool,
-    /// How long to try to reach a server again after its link was lost. Files know no such thing.
+    /// How long to retry connecting to a server after the link was lost. Does not apply to files.
     pub retry_for: Duration,
-    /// How long to try again to open storage on a server that ends the link or has no room. If it
-    /// refuses a connection after that, it is probably restarting, and is retried. A server that
-    /// refuses the first connection is tried once: the address may be wrong.
+    /// How long to retry opening storage on a server that drops the link or has no connection left.
+    /// If the server refuses connections after that, it is probably restarting, and is retried. A
+    /// server that refuses the first connection is tried once: the address may be wrong.
     pub retry_opening_for: Duration,
 }
 
 impl StoreOptions {
-    /// The same, but for [`direct`](Self::direct).
+    /// Sets [`direct`](Self::direct).
     #[must_use]
     pub const fn with_direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }
 
-    /// The same, but for [`read_only`](Self::read_only).
+    /// Sets [`read_only`](Self::read_only).
     #[must_use]
     pub const fn with_read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
     }
 
-    /// The same, but for [`beside_writer`](Self::beside_writer).
+    /// Sets [`beside_writer`](Self::beside_writer).
     #[must_use]
     pub const fn with_beside_writer(self, beside_writer: bool) -> Self {
         Self { beside_writer, ..self }
     }
 
-    /// The same, but for [`may_be_cut_off`](Self::may_be_cut_off).
+    /// Sets [`may_be_cut_off`](Self::may_be_cut_off).
     #[must_use]
     pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
         Self { may_be_cut_off, ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for) and
-    /// [`retry_opening_for`](Self::retry_opening_for).
+    /// Sets [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub const fn with_retry_for(self, retry_for: Duration) -> Self {
         Self { retry_for, retry_opening_for: retry_for, ..self }
@@ -155,40 +156,41 @@ impl Default for StoreOptions {
     }
 }
 
-/// Storage that was opened.
+/// Opened storage.
 pub struct OpenedStore {
     /// The storage.
     pub store: BoxedStore,
-    /// What the opening found.
+    /// The state in which it was found.
     pub condition: Condition,
 }
 
-/// The state in which storage was found. Nothing vouches for it.
+/// The state in which storage was found. Not authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// Bytes that it takes where it is.
+    /// Bytes that it takes on its disk or server.
     pub allocated_bytes: u64,
-    /// A part of it is gone.
+    /// Whether a part of it is missing.
     pub is_cut_off: bool,
-    /// What is wrong with it, a sentence for each.
+    /// Damage that remains, a sentence each.
     pub damage: Vec<String>,
-    /// What was wrong with it and has been mended, a sentence for each.
+    /// Damage that was repaired, a sentence each.
     pub mended: Vec<String>,
 }
 
-/// What there is of storage that is going to be removed.
+/// The existing parts of storage before its removal.
 #[derive(Default)]
 pub struct Remains {
-    /// What can still be read of it, to read; for share servers a store of each that has one.
+    /// The readable parts, opened for reading; with share servers one store per server that has a
+    /// part.
     pub stores: Vec<BoxedStore>,
-    /// Bytes that it takes; none if nobody knows.
+    /// Bytes that it takes; `None` if unknown.
     pub bytes: Option<u64>,
-    /// Those of several servers that have nothing of it, as people call them.
+    /// The names of share servers that have no part of it.
     pub absent: Vec<String>,
 }
 
 impl Condition {
-    /// Counts in what was found of one of several stores, which is called so.
+    /// Adds the condition of one of several stores. `name` is its name in messages.
     pub fn add(&mut self, name: &str, found: Self) {
         let of_it = |sentences: Vec<String>| {
             let name = name.to_owned();
@@ -202,25 +204,26 @@ impl Condition {
 }
 
 impl StoreKind {
-    /// Bytes that [`Location::create`] would take up in the end for trees of these shapes.
+    /// Bytes that [`Location::create`] would need for trees of these shapes once they are full.
     ///
     /// # Errors
-    /// When no storage of this kind can hold them.
+    /// If storage of this kind cannot hold them.
     pub fn bytes_needed(self, shapes: &[TreeShape]) -> Result<u64, OpenError> {
         match self {
-            // A server keeps files.
+            // A server stores files.
             Self::File | Self::Remote => FileStore::bytes_needed(shapes),
             Self::Stripe { members } => {
                 let dealt = dealing::deal(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
             }
-            // Of records: what servers compute with comes on top, and they say so when it is set up.
+            // Only the records. Servers need more for their computations, which they report at
+            // setup.
             Self::Shares { servers, .. } => Ok(servers as u64 * FileStore::bytes_needed(shapes)?),
         }
     }
 
-    /// The most bytes of client memory that an opened store of this kind takes: what is kept back, and what is read ahead.
-    /// A trip that is longer comes on top.
+    /// The most client memory in bytes that an open store of this kind needs for write-behind and
+    /// read-ahead. A longer trip needs more.
     pub fn client_bytes_max(self) -> u64 {
         match self {
             Self::File => {
@@ -234,10 +237,10 @@ impl StoreKind {
 }
 
 impl Location {
-    /// Makes new storage for trees of these shapes, `TreeId(0)` first.
+    /// Creates storage for trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
-    /// When there is something already, when it cannot hold the shapes, or when the system refuses.
+    /// If something exists there, the storage cannot hold the shapes, or the system refuses.
     /// Nothing is left behind.
     pub fn create(
         &self,
@@ -262,14 +265,15 @@ impl Location {
         }
     }
 
-    /// Opens storage that there is.
+    /// Opens existing storage.
     ///
     /// # Errors
-    /// When it is not ours, not whole, in use elsewhere, or the system refuses. When it is one member of a stripe, or
-    /// what is named is not all of one in its order.
+    /// If it is not a store, is incomplete or in use elsewhere, or the system refuses. Also if it
+    /// is a single member of a stripe, or the named stores are not exactly the members of one
+    /// stripe in order.
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         let opened = self.open_as_it_is(options).map_err(|error| match self {
-            // All that says so of the contents of a file. Of members, and of what cannot be opened, the name is said.
+            // Errors about contents do not name the file yet; errors of members and of opening do.
             Self::File(path) if error.is_about_contents() => error.of(&path.display().to_string()),
             _ => error,
         })?;
@@ -279,10 +283,11 @@ impl Location {
         }
     }
 
-    /// The same, and it may be a member of a stripe: for a server, whose clients know what it is to them.
+    /// Like [`Self::open`], but accepts a member of a stripe: for a server, whose clients know its
+    /// role.
     ///
     /// # Errors
-    /// The others of [`Self::open`].
+    /// Otherwise as [`Self::open`].
     pub fn open_as_it_is(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             Self::File(path) => {
@@ -297,11 +302,11 @@ impl Location {
         }
     }
 
-    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header
-    /// says. `None` for storage of another kind, which keeps its shapes elsewhere.
+    /// Opens a file for reading as one with trees of these shapes, whatever its header contains.
+    /// Returns `None` for other kinds of storage, which keep their shapes elsewhere.
     ///
     /// # Errors
-    /// Those of [`FileStore::open_without_header`].
+    /// See [`FileStore::open_without_header`].
     pub fn open_without_header(
         &self,
         shapes: &[TreeShape],
@@ -317,11 +322,12 @@ impl Location {
         Ok(Some(OpenedStore { store: Box::new(store), condition }))
     }
 
-    /// Storage that can be looked at while somebody has it open, to see whether it could be opened before [opening](Self::open) it takes it
-    /// from them. None where opening takes nothing from anybody.
+    /// Opens storage for inspection while another client may have it open, before
+    /// [opening](Self::open) it fences that client. Returns `None` if opening would not fence
+    /// anyone.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// See [`Self::open`].
     pub fn look(&self, options: &StoreOptions) -> Result<Option<OpenedStore>, OpenError> {
         let options = StoreOptions { read_only: true, ..options.clone() };
         self.can_be_taken_over().then(|| self.look_at_it(&options)).transpose()
@@ -337,7 +343,7 @@ impl Location {
 
     fn look_at_it(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
-            // Whoever has it open is found out by the lock.
+            // The lock detects other users.
             Self::File(_) => self.open_as_it_is(options),
             Self::Remote(place) => open_remote(place, RemoteMode::Look, options),
             Self::Stripe(members) => {
@@ -346,10 +352,11 @@ impl Location {
         }
     }
 
-    /// Whether [`Self::create`] would find nothing there. It looks again by itself: this is to know in time.
+    /// Checks whether the location is free for [`Self::create`]. `create` checks again; this is for
+    /// an early error.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] when something is there.
+    /// [`OpenErrorKind::Exists`] if something exists there.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
@@ -357,8 +364,9 @@ impl Location {
                 true => {
                     let name = place.name();
                     let message = format!(
-                        "the server has a volume {name} of this client: choose another name, or \
-                         remove what a creation that was interrupted has left (oblivio remove)"
+                        "the server already has a volume {name} of this client; choose another \
+                         name, or remove it if it is left of an interrupted creation (oblivio \
+                         remove)"
                     );
                     Err(OpenError::new(OpenErrorKind::Exists, message))
                 }
@@ -368,10 +376,12 @@ impl Location {
         }
     }
 
-    /// What there is of storage, whole or not, for whoever is going to [remove](Self::remove) it. Nobody can write there while that is kept.
+    /// The existing parts of storage, complete or not, before it is [removed](Self::remove). While
+    /// they are kept, no other client can write there.
     ///
     /// # Errors
-    /// When there is nothing, or no storage; when somebody has it open to write, or a server cannot be reached.
+    /// If nothing exists there, or it is not a store; if it is open for writing elsewhere, or a
+    /// server cannot be reached.
     pub fn remains(&self) -> Result<Remains, OpenError> {
         let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
         match self.open_as_it_is(&options) {
@@ -380,34 +390,34 @@ impl Location {
                 bytes: Some(condition.allocated_bytes),
                 absent: Vec::new(),
             }),
-            // It can be removed, and nobody knows how large it is.
+            // It can be removed, but its size is unknown.
             Err(error) if error.kind() == OpenErrorKind::Damaged => Ok(Remains::default()),
             Err(error) => Err(error),
         }
     }
 
-    /// Removes storage, or what a creation that was interrupted has left of it: all that is there.
+    /// Removes storage, or the leftovers of an interrupted creation.
     ///
     /// # Errors
-    /// When there is nothing, or it cannot be removed.
+    /// If nothing exists there, or it cannot be removed.
     pub fn remove(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => {
                 fs::remove_file(path).map_err(|cause| OpenError::io("remove the file", cause))
             }
             Self::Remote(place) => RemoteStore::remove(calling::dial(place)?, place.name()),
-            // All that can be removed are, whatever comes of others.
+            // Removes as many members as possible.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
             }
         }
     }
 
-    /// The files that [`Self::create`] would make for trees of these shapes, and the bytes that each would take up in the
-    /// end.
+    /// The files that [`Self::create`] would create for trees of these shapes, and the final size
+    /// of each in bytes.
     ///
     /// # Errors
-    /// When it cannot hold them.
+    /// If the storage cannot hold them.
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
@@ -423,11 +433,12 @@ impl Location {
         }
     }
 
-    /// Whether what is there may be what [`Self::create`] for these shapes has left when it was interrupted: files that are
-    /// empty, or as long as they would be, with no more in them than headers. [`Self::remove`] loses nothing then.
+    /// Whether the existing files may be leftovers of an interrupted [`Self::create`] for these
+    /// shapes: empty, or of full length and containing only headers. Then [`Self::remove`] loses no
+    /// data.
     ///
     /// # Errors
-    /// When it cannot hold the shapes.
+    /// If the storage cannot hold the shapes.
     pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
         let files = self.files_needed(shapes)?;
         let is_left = |(path, bytes): &(&Path, u64)| match path.symlink_metadata() {
@@ -440,7 +451,7 @@ impl Location {
         Ok(!files.is_empty() && files.iter().all(is_left))
     }
 
-    /// A file that is named here and in another location, under whatever name, as it is called here.
+    /// A file of this location that is also in the other one, under any name.
     pub fn in_common(&self, other: &Self) -> Option<&Path> {
         let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
         let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
@@ -456,7 +467,7 @@ impl Location {
     }
 }
 
-/// All members, or none.
+/// Creates all members of a stripe, or none.
 fn create_stripe(
     members: &Members,
     shapes: &[TreeShape],
@@ -475,7 +486,7 @@ fn create_stripe(
     let striped = all_made.and_then(|()| StripedStore::new(stores, options.read_only));
     let striped = striped.inspect_err(|_| {
         for member in &members.list()[..made] {
-            // What cannot be removed is in the way of the next attempt, which says so.
+            // The next attempt reports a member that cannot be removed.
             let _ = member.remove();
         }
     })?;
@@ -492,10 +503,10 @@ fn open_stripe(
     let mut condition = Condition::default();
     for (member, name) in members.list().iter().zip(members.names()) {
         let opened = open(member).map_err(|error| match error.kind() {
-            // The first were there.
+            // The earlier members exist.
             OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
                 "; bring the member back, because nothing can be read without it. Only if the \
-                 creation of the stripe was interrupted, remove its other members and make it \
+                 creation of the stripe was interrupted, remove its other members and create it \
                  again",
             ),
             _ => error.of(&name),
@@ -507,7 +518,7 @@ fn open_stripe(
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-/// All that is in the way is told at once: a creation that was interrupted leaves several.
+/// Reports all existing members at once, because an interrupted creation leaves several.
 fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
     let found = members.list().iter().zip(members.names());
     let found = found.filter_map(|(member, name)| Some((name, member.check_vacant().err()?)));
@@ -517,7 +528,8 @@ fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
         1 => Err(errors.remove(0)),
         _ => {
             let message = format!(
-                "{} exist: choose other names, or remove them first if they are left of a creation that was interrupted",
+                "{} exist; choose other names, or remove them first if they are left of an \
+                 interrupted creation",
                 names.join(", ")
             );
             Err(OpenError::new(OpenErrorKind::Exists, message))
@@ -525,15 +537,16 @@ fn check_all_vacant(members: &Members) -> Result<(), OpenError> {
     }
 }
 
-/// No two members are one file, whatever they are called.
+/// Checks that no two members are the same file under different names.
 fn check_apart(members: &Members) -> Result<(), OpenError> {
     let (mut seen, names) = (Vec::new(), members.names());
     for (member, name) in members.list().iter().zip(&names) {
         let Location::File(path) = member else { continue };
-        // What cannot be looked at is told when it is opened.
+        // A failure is reported when the file is opened.
         let Some(identity) = identity(path) else { continue };
         if let Some((_, other)) = seen.iter().find(|(known, _)| *known == identity) {
-            let message = format!("{other} and {name} are one file: name another for each member");
+            let message =
+                format!("{other} and {name} are the same file; each member needs its own");
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         }
         seen.push((identity, name));
@@ -541,7 +554,7 @@ fn check_apart(members: &Members) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// What a file is, or will be when it is made.
+/// Identifies an existing or future file.
 #[derive(PartialEq)]
 enum Identity {
     File { device: u64, inode: u64 },
@@ -567,10 +580,10 @@ fn open_remote(
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-/// How storage on a server is opened with these options.
+/// The mode in which these options open storage on a server.
 ///
 /// # Errors
-/// When they ask for direct requests.
+/// If they request direct I/O.
 pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
     match (direct, read_only) {
@@ -580,7 +593,7 @@ pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     }
 }
 
-/// How a volume with this name on a server is used with these options.
+/// The options of a volume with this name on a server.
 pub fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     RemoteOptions {
         retry_for: options.retry_for,
@@ -589,9 +602,9 @@ pub fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     }
 }
 
-/// The error if direct requests are asked of a server.
+/// The error for direct I/O on a server.
 pub fn no_direct() -> OpenError {
-    let message = "only files of this machine can be passed direct requests: leave out that requests are direct";
+    let message = "direct I/O is possible only with local files; turn direct I/O off";
     OpenError::new(OpenErrorKind::DirectRefused, message)
 }
 
@@ -600,7 +613,8 @@ fn member_alone(mark: Mark) -> OpenError {
     OpenError::new(
         OpenErrorKind::WrongMembers,
         format!(
-            "this is member {} of a stripe of {members}: name all of them in their order, as stripe:URL,URL",
+            "this is member {} of a stripe of {members}; name all members in order, as \
+             stripe:URL,URL",
             member + 1
         ),
     )
@@ -614,7 +628,7 @@ fn file_options(options: &StoreOptions) -> FileOptions {
 fn condition_of_file(store: &FileStore, read_only: bool) -> Result<Condition, OpenError> {
     let allocated_bytes = store
         .allocated_bytes()
-        .map_err(|cause| OpenError::io("learn how much room the file takes", cause))?;
+        .map_err(|cause| OpenError::io("determine how much space the file takes", cause))?;
     let mut condition = Condition { allocated_bytes, ..Condition::default() };
     let (whole, missing) = (store.bytes(), store.missing_bytes());
     if missing > 0 {
@@ -628,7 +642,7 @@ fn condition_of_file(store: &FileStore, read_only: bool) -> Result<Condition, Op
             format!("{copies} of {HEADER_COPIES} copies of the file's header are damaged");
         condition.damage.push(sentence);
     } else if copies > 0 {
-        condition.mended.push("damaged copies of the file's header were mended".into());
+        condition.mended.push("damaged copies of the file's header were repaired".into());
     }
     Ok(condition)
 }
@@ -636,11 +650,9 @@ fn condition_of_file(store: &FileStore, read_only: bool) -> Result<Condition, Op
 fn check_no_file(path: &Path) -> Result<(), OpenError> {
     let Ok(there) = path.metadata() else { return Ok(()) };
     let what = match there.file_type() {
-        kind if kind.is_file() => "exists: choose another name, or remove it first",
-        kind if kind.is_dir() => "is a directory: name a file in it that does not exist",
-        _ => {
-            "is a device, a pipe or a socket, and a volume is a file: name one that does not exist"
-        }
+        kind if kind.is_file() => "exists; choose another name, or remove it first",
+        kind if kind.is_dir() => "is a directory; name a new file in it",
+        _ => "is a device, a pipe or a socket, but a volume is a file; name a new file",
     };
     Err(OpenError::new(OpenErrorKind::Exists, format!("{} {what}", path.display())))
 }

@@ -1,10 +1,10 @@
-//! What was written and is not in the file yet.
+//! Written bytes that are not in the file yet.
 //!
-//! Consecutive trips write neighbouring buckets on each level. Kept back until there are some
-//! megabytes of them, they go to the file as few long runs.
+//! Consecutive trips write adjacent buckets on each level. They are collected up to some megabytes
+//! and written as few long runs.
 //!
-//! The bytes lie one after the other at the front of the store's buffer; this is the list of them.
-//! Two entries never share a byte of the file.
+//! The bytes are at the front of the store's buffer, one after the other; this module indexes them.
+//! Two entries never overlap in the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::places::Extent;
 
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// By where they start in the file.
+    /// By start in the file.
     entries: BTreeMap<u64, Entry>,
     used_bytes: usize,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
 #[derive(Clone, Copy)]
 struct Entry {
     bytes: usize,
-    /// Where the bytes are in the buffer.
+    /// The position of the bytes in the buffer.
     at: usize,
 }
 
@@ -33,26 +33,26 @@ impl Entry {
 }
 
 impl Pending {
-    /// How much of the buffer is in use, entries that were replaced included.
+    /// Used bytes of the buffer, including replaced entries.
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes
     }
 
-    /// Where the bytes of `extent` are, if one entry holds them all.
+    /// The position of the bytes of `extent`, if one entry contains all of them.
     pub(crate) fn position(&self, extent: Extent) -> Option<usize> {
         let (&start, entry) = self.entries.range(..=extent.start).next_back()?;
         entry.in_file(start).contains(extent).then(|| entry.at + (extent.start - start) as usize)
     }
 
-    /// Takes room for `bytes` bytes, and says where.
+    /// Reserves room for `bytes` bytes and returns its position.
     pub(crate) fn reserve(&mut self, bytes: usize) -> usize {
         let at = self.used_bytes;
         self.used_bytes += whole_sectors(bytes);
         at
     }
 
-    /// The bytes of `extent` are now those at `at`. Entries inside are replaced: the caller has what
-    /// they held, or does not need it.
+    /// Records that the bytes of `extent` are at `at`. It replaces entries inside `extent`: the
+    /// caller has their contents or does not need them.
     pub(crate) fn insert(&mut self, extent: Extent, at: usize) {
         while let Some((&start, entry)) = self.entries.range(extent.start..extent.end()).next() {
             debug_assert!(extent.contains(entry.in_file(start)));
@@ -61,8 +61,8 @@ impl Pending {
         self.entries.insert(extent.start, Entry { bytes: extent.bytes, at });
     }
 
-    /// What of `extent`, read from the file, is not up to date: where the bytes are, and how far from its
-    /// start they belong.
+    /// The parts of `extent` that are newer than the file: the position of the bytes, and their
+    /// offset from the start of `extent`.
     pub(crate) fn newer(&self, extent: Extent) -> impl Iterator<Item = (Range<usize>, usize)> {
         let before_its_end = self.entries.range(..extent.end()).rev();
         let entries = before_its_end.map(|(&start, entry)| (entry.in_file(start), entry.at));
@@ -74,19 +74,19 @@ impl Pending {
         })
     }
 
-    /// Brings the bytes at `at` in `buffer`, read from the file for `extent`, up to date.
+    /// Overwrites bytes at `at` in `buffer`, read from the file for `extent`, with newer ones.
     pub(crate) fn lay_over(&self, extent: Extent, buffer: &mut [u8], at: usize) {
         for (newer, offset) in self.newer(extent) {
             buffer.copy_within(newer, at + offset);
         }
     }
 
-    /// The entries in the order of the file, and where each one's bytes are.
+    /// The entries in file order, with the position of their bytes.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (Extent, usize)> {
         self.entries.iter().map(|(&start, entry)| (entry.in_file(start), entry.at))
     }
 
-    /// Everything is in the file.
+    /// Forgets all entries once they are in the file.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.used_bytes = 0;

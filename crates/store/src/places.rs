@@ -1,4 +1,4 @@
-//! Where a piece lies in the file.
+//! Positions of pieces in the file.
 
 use oblivio_core::store::{Part, Piece, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
@@ -6,7 +6,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use crate::container::{Container, PlacedTree};
 use crate::error::OpenError;
 
-/// A run of bytes of the file.
+/// A contiguous run of bytes of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) start: u64,
@@ -22,7 +22,7 @@ impl Extent {
         self.start <= other.start && other.end() <= self.end()
     }
 
-    /// The multiples of `granule_bytes` around it.
+    /// Extends the extent to multiples of `granule_bytes`.
     pub(crate) fn rounded_out(self, granule_bytes: u64) -> Self {
         let start = self.start - self.start % granule_bytes;
         let end = self.end().next_multiple_of(granule_bytes);
@@ -30,12 +30,12 @@ impl Extent {
     }
 }
 
-/// The place of a piece.
+/// The position of a piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The bytes asked for.
+    /// The bytes of the piece.
     pub(crate) piece: Extent,
-    /// The bucket they are part of, and its padding up to the next one.
+    /// The bucket that contains it, with the padding up to the next one.
     pub(crate) bucket: Extent,
     pub(crate) part: Part,
 }
@@ -59,7 +59,7 @@ impl Places {
         self.shapes.get(usize::from(tree.0))
     }
 
-    /// Where `piece` lies, if there is such a piece.
+    /// The position of `piece`; `None` if the store has no such piece.
     pub(crate) fn find(&self, piece: &Piece) -> Option<Place> {
         let level = self.shape(piece.tree)?.level_of(piece.bucket)?;
         let (offset, bytes) = level.part(piece.part)?;
@@ -78,7 +78,7 @@ impl Places {
 #[cold]
 pub fn absent(piece: &Piece) -> StoreError {
     let message = format!(
-        "there is no {:?} of bucket {} in tree {} of this store",
+        "this store has no {:?} of bucket {} in tree {}",
         piece.part, piece.bucket, piece.tree.0
     );
     StoreError::new(StoreErrorKind::Refused, message)

@@ -1,14 +1,14 @@
-//! Where a volume of a bucket server is: `oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE`.
+//! The location of a volume on a bucket server: `oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE`.
 //!
-//! | part | what it is |
+//! | part | meaning |
 //! |---|---|
-//! | `HOST` | a name, an address, or an address of IPv6 in brackets |
-//! | `:PORT` | [`PORT`] if it is left out |
-//! | `/NAME` | what the volume is called among those of the client |
-//! | `server=` | the public key by which the server is known, as `oblivio key server` prints it |
-//! | `key=` | the file of the client's private key; escapes as in any URL |
+//! | `HOST` | a name, an IPv4 address, or an IPv6 address in brackets |
+//! | `:PORT` | default: [`PORT`] |
+//! | `/NAME` | the volume's name; each client has separate names |
+//! | `server=` | the server's public key, as `oblivio key server` prints it |
+//! | `key=` | the file with the client's private key, percent-encoded |
 //!
-//! None of it is secret: the file is.
+//! The URL contains no secret; the key file does.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,16 +20,16 @@ use oblivio_wire::keys::{self, KeyError, PublicKey};
 use oblivio_wire::message::check_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-/// Where bucket servers listen, unless it is said otherwise.
+/// The default port of bucket servers.
 pub const PORT: u16 = 2411;
 
-/// What stands before `://`.
+/// The URL scheme.
 pub(crate) const SCHEME: &str = "oblivio+tls";
 
-/// A volume on a bucket server, and the keys of both sides.
+/// The location of a volume on a bucket server, with the keys of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemotePlace {
-    /// A name or an address, an address of IPv6 without brackets.
+    /// A name or an address; an IPv6 address without brackets.
     host: String,
     port: u16,
     name: String,
@@ -37,58 +37,60 @@ pub struct RemotePlace {
     key: PathBuf,
 }
 
-/// What is left as it is in a path: all else is escaped.
+/// All characters of a path that are escaped.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
 impl RemotePlace {
-    /// Takes apart what follows `://`.
+    /// Parses the URL after `://`.
     ///
     /// # Errors
-    /// A sentence that says what is missing or strange. It repeats nothing.
+    /// A message that says what is missing or wrong, without repeating values.
     pub(crate) fn parse(rest: &[u8]) -> Result<Self, String> {
-        let rest = str::from_utf8(rest)
-            .map_err(|_| format!("{SCHEME}:// goes with text: escape what is none in key="))?;
+        let rest = str::from_utf8(rest).map_err(|_| {
+            format!("{SCHEME}:// must be UTF-8; percent-encode other bytes in key=")
+        })?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let form = || format!("it is written {SCHEME}://HOST:PORT/NAME?server=KEY&key=FILE");
+        let form = || format!("write it as {SCHEME}://HOST:PORT/NAME?server=KEY&key=FILE");
         let (authority, name) = place.split_once('/').ok_or_else(form)?;
         let (host, port) = host_and_port(authority).ok_or_else(form)?;
         check_name(name).map_err(Invalid::why)?;
         let [server, key] = parameters(query, ["server", "key"])?;
         let server = server.ok_or_else(|| {
-            "which key the server has is missing: ?server=KEY, as `oblivio key server` prints it there"
+            "missing ?server=KEY (the server's public key; run `oblivio key server` on the \
+             server to print it)"
                 .to_owned()
         })?;
         let (server, key) = (public_key(server)?, path(key.ok_or(NO_KEY)?));
         Ok(Self { host, port, name: name.to_owned(), server, key })
     }
 
-    /// A name or an address.
+    /// The host: a name or an address.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Where the server listens.
+    /// The server's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What the volume is called.
+    /// The name of the volume.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The key by which the server is known.
+    /// The server's public key.
     pub fn server(&self) -> PublicKey {
         self.server
     }
 
-    /// The file of the client's key.
+    /// The file of the client's private key.
     pub fn key(&self) -> &Path {
         &self.key
     }
 }
 
-/// As it is written: it parses to the same.
+/// Shows a URL that parses to the same value.
 impl fmt::Display for RemotePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, name, server, key } = self;
@@ -97,14 +99,15 @@ impl fmt::Display for RemotePlace {
     }
 }
 
-/// Why there is no key.
+/// The message for a missing key file.
 pub const NO_KEY: &str =
-    "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes";
+    "missing &key=FILE (the client's key file; `oblivio key client` creates it)";
 
-/// The values of these parameters, which stand between `&`, each once at most. A value may have a `=` itself.
+/// Parses the parameters `known`, separated by `&`, each at most once. A value may contain `=`.
 ///
 /// # Errors
-/// A sentence that says which parameter is strange, by its number: what nobody knows may be a password, and is not repeated.
+/// A message that names the wrong parameter by its number. An unknown parameter may be a password,
+/// so it is not repeated.
 pub fn parameters<'q, const COUNT: usize>(
     query: &'q str,
     known: [&str; COUNT],
@@ -114,48 +117,48 @@ pub fn parameters<'q, const COUNT: usize>(
         let (name, value) = field.split_once('=').unwrap_or((field, ""));
         let place = known.iter().position(|known| *known == name).ok_or_else(|| {
             format!(
-                "parameter {number} behind the question mark is none that there is: there are {}=",
+                "parameter {number} after the question mark is unknown; known are {}=",
                 known.join("=, ")
             )
         })?;
         if value.is_empty() {
-            return Err(format!("nothing stands behind {name}= (parameter {number}): say what"));
+            return Err(format!("{name}= (parameter {number}) has no value; add one"));
         }
         if values[place].replace(value).is_some() {
-            return Err(format!("{name}= is there again as parameter {number}: say it once"));
+            return Err(format!("{name}= occurs again as parameter {number}; write it once"));
         }
     }
     Ok(values)
 }
 
-/// A key as it is written in a URL.
+/// Parses a public key from a URL.
 pub fn public_key(value: &str) -> Result<PublicKey, String> {
     let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
     let value = String::from_utf8(value).unwrap_or_default();
     value.parse().map_err(|error: KeyError| error.to_string())
 }
 
-/// A path as it is written in a URL.
+/// Decodes a path from a URL.
 pub fn path(value: &str) -> PathBuf {
     OsString::from_vec(percent_decode(value.as_bytes()).collect()).into()
 }
 
-/// As [`public_key`] reads it.
+/// Formats a key for [`public_key`].
 pub fn shown_key(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// As [`path`] reads it.
+/// Formats a path for [`path`].
 pub fn shown_path(path: &Path) -> impl fmt::Display {
     percent_encode(path.as_os_str().as_bytes(), PATH)
 }
 
-/// As [`host_and_port`] reads it.
+/// Formats an address for [`host_and_port`].
 pub fn shown_address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Where a server is: [`PORT`] if it is left out.
+/// Parses the address of a server, with the default port [`PORT`].
 pub fn host_and_port(authority: &str) -> Option<(String, u16)> {
     let (host, port) = keys::host_and_port(authority)?;
     Some((host.to_owned(), port.unwrap_or(PORT)))
@@ -168,7 +171,7 @@ mod tests {
     const KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 
     #[test]
-    fn what_is_shown_names_the_same_and_what_is_missing_is_said() {
+    fn urls_round_trip_and_errors_name_what_is_missing() {
         for rest in [
             format!("server.example:99/disk?server={KEY}&key=/srv/keys/key"),
             format!("10.0.0.1/a.obl?key=k%20y&server={KEY}"),
@@ -187,16 +190,16 @@ mod tests {
             (format!("h?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("h:0/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
             (format!("me@h/a?server={KEY}&key=k"), "HOST:PORT/NAME"),
-            (format!("h/../a?server={KEY}&key=k"), "a name of"),
-            ("h/a?server=short&key=k".into(), "no public key"),
-            (format!("h/a?server={KEY}&key=k&more=1"), "parameter 3 behind the question mark"),
-            (format!("h/a?server={KEY}&key=k&more=1"), "there are server=, key="),
-            (format!("h/a?server={KEY}&key=k&key=k"), "key= is there again as parameter 3"),
-            (format!("h/a?key=&server={KEY}"), "nothing stands behind key= (parameter 1)"),
+            (format!("h/../a?server={KEY}&key=k"), "a volume name has"),
+            ("h/a?server=short&key=k".into(), "not a public key"),
+            (format!("h/a?server={KEY}&key=k&more=1"), "parameter 3 after the question mark"),
+            (format!("h/a?server={KEY}&key=k&more=1"), "known are server=, key="),
+            (format!("h/a?server={KEY}&key=k&key=k"), "key= occurs again as parameter 3"),
+            (format!("h/a?key=&server={KEY}"), "key= (parameter 1) has no value"),
         ] {
             let refused = RemotePlace::parse(rest.as_bytes()).unwrap_err();
             assert!(refused.contains(said), "{rest}: {refused}");
-            assert!(!refused.contains("more"), "it may be a password: {refused}");
+            assert!(!refused.contains("more"), "it repeats a possible password: {refused}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Trips of pieces over one file.
+//! A store on one file.
 
 use std::io;
 use std::path::Path;
@@ -21,57 +21,59 @@ use crate::pending::Pending;
 use crate::places::{self, Extent, Place, Places};
 use crate::syncer::Syncer;
 
-/// How a file is used.
+/// Options of a file store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileOptions {
-    /// Go past the page cache (`O_DIRECT`): memory stays free, and every read is one of the medium.
+    /// Bypass the page cache (`O_DIRECT`): it saves memory, and every read goes to the disk.
     pub direct: bool,
-    /// Refuse writes, and share the file with others that do.
+    /// Refuse writes, and share the file with other readers.
     pub read_only: bool,
-    /// Read beside whoever writes: nobody is kept out, and what is read may be half written. For those who only read.
+    /// Read without a lock while another process may write: data may be half written. For readers
+    /// only.
     pub beside_writer: bool,
-    /// Open a file to read even if its end was cut off: what is missing cannot be read, and the rest can.
+    /// Open a file for reading even if its end was cut off: the missing part cannot be read, the
+    /// rest can.
     pub may_be_cut_off: bool,
-    /// How much of what was written is kept back, at most one trip more, so that neighbours reach
-    /// the file together. 0 writes each trip at once.
+    /// The most written bytes that are kept back, plus at most one trip, so that adjacent buckets
+    /// are written together. 0 writes each trip at once.
     pub write_behind_bytes_max: usize,
-    /// Read what was announced on a thread of its own, so that it is there when it is asked for.
+    /// Read announced trips ahead on a separate thread.
     pub looks_ahead: bool,
 }
 
 impl FileOptions {
-    /// The same, but for [`direct`](Self::direct).
+    /// Sets [`direct`](Self::direct).
     #[must_use]
     pub const fn with_direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }
 
-    /// The same, but for [`read_only`](Self::read_only).
+    /// Sets [`read_only`](Self::read_only).
     #[must_use]
     pub const fn with_read_only(self, read_only: bool) -> Self {
         Self { read_only, ..self }
     }
 
-    /// The same, but for [`beside_writer`](Self::beside_writer).
+    /// Sets [`beside_writer`](Self::beside_writer).
     #[must_use]
     pub const fn with_beside_writer(self, beside_writer: bool) -> Self {
         Self { beside_writer, ..self }
     }
 
-    /// The same, but for [`may_be_cut_off`](Self::may_be_cut_off).
+    /// Sets [`may_be_cut_off`](Self::may_be_cut_off).
     #[must_use]
     pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
         Self { may_be_cut_off, ..self }
     }
 
-    /// The same, but for [`write_behind_bytes_max`](Self::write_behind_bytes_max).
+    /// Sets [`write_behind_bytes_max`](Self::write_behind_bytes_max).
     #[must_use]
     pub const fn with_write_behind_bytes_max(self, write_behind_bytes_max: usize) -> Self {
         Self { write_behind_bytes_max, ..self }
     }
 
-    /// The same, but for [`looks_ahead`](Self::looks_ahead).
+    /// Sets [`looks_ahead`](Self::looks_ahead).
     #[must_use]
     pub const fn with_looks_ahead(self, looks_ahead: bool) -> Self {
         Self { looks_ahead, ..self }
@@ -79,8 +81,8 @@ impl FileOptions {
 }
 
 impl Default for FileOptions {
-    /// Through the page cache, to write, with 4 MiB kept back: what measured best. With more than one processor,
-    /// another reads ahead.
+    /// Reads and writes through the page cache, with 4 MiB of write-behind, which measured best.
+    /// Reads ahead if there is more than one processor.
     fn default() -> Self {
         Self {
             direct: false,
@@ -96,9 +98,9 @@ impl Default for FileOptions {
 
 /// Untrusted storage on a sparse file.
 ///
-/// Only what was flushed is sure to be in the file: dropping the store drops what was kept back.
-/// Once a write or a flush has failed, everything fails, because nobody can tell any more what the
-/// file holds: open it again.
+/// Only flushed writes are durable; dropping the store drops bytes that were kept back. All calls
+/// fail after a write or flush has failed, because the state of the file is then unknown. Open it
+/// again.
 pub struct FileStore {
     medium: Arc<Medium>,
     places: Places,
@@ -106,35 +108,35 @@ pub struct FileStore {
     missing_bytes: u64,
     damaged_header_copies: usize,
     options: FileOptions,
-    /// What is pending, and behind it the frames of the latest read.
+    /// Pending bytes, followed by the frames of the latest read.
     buffer: Buffer,
     pending: Pending,
-    /// Started when there is something to write ahead of a flush.
+    /// Started with the first write-out before a flush.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
     fetching: Fetching,
-    /// Started when something is announced.
+    /// Started with the first announcement.
     look_ahead: Option<LookAhead>,
-    /// What was read ahead for the latest read.
+    /// The trip that was read ahead for the latest read.
     read_ahead: Option<Trip>,
-    /// Of the trip under way; kept for their memory.
+    /// Data of the current trip. Kept to reuse their memory.
     trip: Vec<Place>,
     fetches: Vec<Fetch>,
     spans: Vec<Span>,
 }
 
-/// The error after which the store answers nothing more.
+/// The error after which all calls fail.
 struct Failure {
     kind: io::ErrorKind,
     message: String,
 }
 
 impl FileStore {
-    /// Makes a new file for trees of these shapes, `TreeId(0)` first. It takes room as it is written.
+    /// Creates a file for trees of these shapes, `TreeId(0)` first. Space is allocated by writes.
     ///
     /// # Errors
-    /// When there is a file of that name, when no file can hold the shapes, or when the system
-    /// refuses. No file is left behind.
+    /// If the file exists, no file can hold the shapes, or the system refuses. No file is left
+    /// behind.
     pub fn create(
         path: &Path,
         shapes: &[TreeShape],
@@ -148,17 +150,17 @@ impl FileStore {
             .and_then(|()| header::write(&medium, &container, &bytes))
             .and_then(|()| medium.sync_all(path))
             .map_err(|cause| {
-                OpenError::io(&format!("make a file of {} bytes", container.bytes()), cause)
+                OpenError::io(&format!("create a file of {} bytes", container.bytes()), cause)
             })
             .and_then(|()| Self::new(medium, shapes, options));
         made.inspect_err(|_| medium::remove(path))
     }
 
-    /// Opens a file, and learns from its header which trees it holds. A damaged copy of the header is
-    /// mended from a sound one, if the file is opened to write.
+    /// Opens a file, and gets the shapes of its trees from its header. If the file is opened to
+    /// write, damaged copies of the header are repaired from an intact one.
     ///
     /// # Errors
-    /// When it is not a file of ours, not whole, in use elsewhere, or the system refuses.
+    /// If it is not a container file, is incomplete or in use elsewhere, or the system refuses.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
         let medium = Medium::open(path, options.read_only, options.beside_writer)?;
         let found = header::find(&medium, options.read_only && options.may_be_cut_off)?;
@@ -168,11 +170,11 @@ impl FileStore {
         Self::with_header(medium, found, options)
     }
 
-    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header
-    /// says: for a rescue of a file whose header is damaged.
+    /// Opens a file for reading as one with trees of these shapes, whatever its header contains:
+    /// for a rescue after damage to the header.
     ///
     /// # Errors
-    /// When it is not whole, in use elsewhere, or the system refuses.
+    /// If it is incomplete or in use elsewhere, or the system refuses.
     pub fn open_without_header(
         path: &Path,
         shapes: &[TreeShape],
@@ -194,10 +196,10 @@ impl FileStore {
         Ok(Self { missing_bytes: found.missing_bytes, damaged_header_copies, ..store })
     }
 
-    /// Bytes that [`Self::create`] would give a file for trees of these shapes.
+    /// The size in bytes of a file for trees of these shapes.
     ///
     /// # Errors
-    /// When no file can hold them.
+    /// If no file can hold them.
     pub fn bytes_needed(shapes: &[TreeShape]) -> Result<u64, OpenError> {
         Ok(Container::new(shapes)?.bytes())
     }
@@ -238,26 +240,26 @@ impl FileStore {
         self.places.shapes()
     }
 
-    /// Bytes of the file, missing ones included.
+    /// Bytes of the complete file, including missing ones.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many bytes were cut off its end: more than 0 only if the options allow it.
+    /// Bytes cut off the end of the file; more than 0 only if the options allow it.
     pub fn missing_bytes(&self) -> u64 {
         self.missing_bytes
     }
 
-    /// Bytes that the file takes on its medium.
+    /// Bytes that the file takes on its file system.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// If the system does not provide the number.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
         self.medium.allocated_bytes()
     }
 
-    /// How many copies of the header were damaged when the file was opened. Opened to write, it was
-    /// mended; but what damaged them may have damaged more.
+    /// The number of header copies that were damaged when the file was opened. In a file opened to
+    /// write they are repaired, but the cause may have damaged more.
     pub fn damaged_header_copies(&self) -> usize {
         self.damaged_header_copies
     }
@@ -271,12 +273,13 @@ impl FileStore {
         Ok(())
     }
 
-    /// Has at hand what was read ahead of the trip, up to date.
+    /// Takes the trip that was read ahead for the current one, if any, and updates it with pending
+    /// bytes.
     fn take_what_was_read_ahead(&mut self) {
         let Some(look_ahead) = &mut self.look_ahead else { return };
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
         let mut in_file = in_file.filter(|place| self.pending.position(place.piece).is_none());
-        // The piece nearest the leaves: other paths seldom have it.
+        // The piece nearest the leaves: it is rarely on other paths.
         let last = in_file.next().map(|place| place.piece.rounded_out(self.medium.granule_bytes()));
         self.read_ahead = look_ahead.take(last, self.read_ahead.take());
         if let Some(trip) = &mut self.read_ahead {
@@ -284,9 +287,9 @@ impl FileStore {
         }
     }
 
-    /// Makes sure that an entry is pending for everything that the trip writes, up to date wherever
-    /// the trip will not write. The trip as a whole comes before any span is taken: of pieces of one
-    /// bucket, a later one may move the entry of an earlier one.
+    /// Ensures that a pending entry covers every piece of the trip, with current bytes wherever the
+    /// trip does not write. It handles the whole trip before any span is computed: a later piece of
+    /// the same bucket may move the entry of an earlier one.
     fn admit(&mut self) -> io::Result<()> {
         let granule_bytes = self.medium.granule_bytes();
         let units = self.trip.iter().map(|place| write_unit(place, granule_bytes));
@@ -321,7 +324,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// What is in the page cache begins to reach the medium.
+    /// Starts write-back of the page cache.
     fn begin_sync(&mut self) -> io::Result<()> {
         if !self.options.direct {
             let syncer = match self.syncer.take() {
@@ -345,23 +348,23 @@ impl FileStore {
         self.failure.as_ref().map_or(Ok(()), |failure| {
             Err(StoreError::caused_by(
                 failure.kind.into(),
-                format!("the file answers nothing more after an error: {}", failure.message),
+                format!("the file store refuses all calls after an error: {}", failure.message),
                 io::Error::from(failure.kind),
             ))
         })
     }
 
-    /// What the file holds is unknown from now on.
+    /// Records a failure, after which the state of the file is unknown.
     fn fail(&mut self, act: &str, cause: io::Error) -> StoreError {
         let advice = match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room, and open the volume again; without room, `oblivio rescue` still reads \
-                 it"
+                "make room, and open the volume again; without room, `oblivio rescue` can still \
+                 read it"
             }
             io::ErrorKind::FileTooLarge => "allow longer files, and open the volume again",
-            _ => "check the medium, then open the file again",
+            _ => "check the disk, then open the file again",
         };
-        let message = format!("cannot {act} ({cause}): {advice}");
+        let message = format!("cannot {act} ({cause}); {advice}");
         self.failure = Some(Failure { kind: cause.kind(), message: message.clone() });
         StoreError::caused_by(cause.kind().into(), message, cause)
     }
@@ -379,7 +382,7 @@ impl BucketStore for FileStore {
     fn prefetch(&mut self, pieces: &[Piece]) {
         if self.options.looks_ahead && self.look_ahead.is_none() {
             self.look_ahead = LookAhead::start(self.medium.clone()).ok();
-            // Where there can be no thread, the system is told, as where there is to be none.
+            // Without a thread, announcements go to the system only.
             self.options.looks_ahead = self.look_ahead.is_some();
         }
         let Self { medium, places, pending, look_ahead, fetching, .. } = self;
@@ -387,7 +390,7 @@ impl BucketStore for FileStore {
         let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
         let in_file = extents.filter(|extent| pending.position(*extent).is_none());
         let in_file = in_file.map(|extent| extent.rounded_out(granule_bytes));
-        // Whoever reads waits for one trip at a time. The medium can bring many at once.
+        // The reader waits for one trip at a time, but the disk can fetch many at once.
         if fetching.is_cold() || look_ahead.as_ref().is_some_and(LookAhead::is_cold) {
             medium.announce(in_file.clone());
         }
@@ -434,7 +437,7 @@ impl BucketStore for FileStore {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.check_alive()?;
         if self.options.read_only {
-            let message = "the file is open to read only: open it to write";
+            let message = "the file is open to read only; open it to write";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         self.locate(pieces)?;
@@ -442,7 +445,7 @@ impl BucketStore for FileStore {
         let Self { pending, trip, spans, .. } = self;
         spans.clear();
         spans.extend(trip.iter().map(|Place { piece, .. }| Span {
-            // Pieces without bytes have no entry and no place.
+            // Pieces without bytes have no entry.
             start: pending.position(*piece).unwrap_or_default(),
             bytes: piece.bytes,
         }));
@@ -461,19 +464,19 @@ impl BucketStore for FileStore {
             return Ok(());
         }
         self.write_out().map_err(|cause| self.fail("write the file", cause))?;
-        // After a failed sync the system may have dropped what it could not write: trying again would
-        // succeed without it.
+        // After a failed sync the system may have dropped the unwritten data; a retry would succeed
+        // without them.
         self.finish_sync().map_err(|cause| self.fail("make the file durable", cause))
     }
 }
 
-/// What is written for a piece. Of two units, either one holds the other or they share nothing.
+/// The extent that is written for a piece. Two such extents are either nested or disjoint.
 fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
     match place.part {
         Part::Whole => place.bucket,
         Part::Header => place.piece.rounded_out(granule_bytes),
         Part::Slot(_) if granule_bytes == 1 => place.piece,
-        // Neighbouring slots share sectors.
+        // Adjacent slots share sectors.
         Part::Slot(_) => place.bucket,
     }
 }
@@ -482,9 +485,9 @@ fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
 fn unread(cause: io::Error) -> StoreError {
     let message = match cause.kind() {
         io::ErrorKind::UnexpectedEof => {
-            "this part of the file was cut off: restore it from a backup".into()
+            "this part of the file was cut off; restore it from a backup".into()
         }
-        _ => format!("cannot read the file ({cause}): check it"),
+        _ => format!("cannot read the file ({cause}); check the disk"),
     };
     StoreError::caused_by(cause.kind().into(), message, cause)
 }

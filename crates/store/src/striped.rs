@@ -1,4 +1,4 @@
-//! Trips of pieces over several stores at once.
+//! A store striped over several stores.
 
 use std::mem;
 use std::ops::BitAnd;
@@ -16,41 +16,41 @@ use crate::opener::BoxedStore;
 use crate::places;
 use crate::worker::{Act, Share, Worker};
 
-/// A store whose levels are dealt to others, its members (rORAM, section VIII-A: parallel storage).
+/// A store whose levels are distributed over its members (rORAM, section VIII-A: parallel storage).
 ///
-/// Each member is asked on a thread of its own, so that all seek at once. A trip goes to the members that have some of its
-/// pieces; which those are follows from the pieces, which are public.
+/// Each member works on a separate thread, so that all seek at once. A trip goes to the members
+/// that hold its pieces; they depend only on the pieces, which are public.
 ///
-/// Once a write or a flush has failed on a member, everything fails, because nobody can tell any more what the members
-/// hold: open them again. After a read that failed on one, others can be read.
+/// All calls fail after a write or flush has failed on a member, because the state of the members
+/// is then unknown. Open them again. After a failed read, other reads can succeed.
 pub struct StripedStore {
     members: Vec<Member>,
     shapes: Vec<TreeShape>,
-    /// What every member can do.
+    /// The capabilities that all members have.
     capabilities: Capabilities,
     is_read_only: bool,
     failure: StoreFailure,
-    /// What the latest read brought, member by member, and where its pieces lie there.
+    /// The bytes of the latest read, member by member, and the spans of its pieces.
     buffer: Vec<u8>,
     spans: Vec<Span>,
-    /// Of the pieces of the trip.
+    /// The lengths of the pieces of the trip.
     lengths: Vec<usize>,
-    /// What is written: shared with the threads while they write it.
+    /// The sealed bytes of a write, shared with the threads while they write.
     sealed: Arc<SealedTrip>,
 }
 
 struct Member {
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
     worker: Worker,
 }
 
 impl StripedStore {
-    /// Over stores that were made with the shapes that [`dealing::deal`] gives, the first member first, each with what
-    /// messages call it.
+    /// A store over members whose shapes come from [`dealing::deal`], the first member first, each
+    /// with its name for messages.
     ///
     /// # Errors
-    /// When they are not the members of one stripe in their order, or there can be no thread for each.
+    /// If they are not the members of one stripe in order, or a thread cannot be started.
     pub fn new(members: Vec<(String, BoxedStore)>, is_read_only: bool) -> Result<Self, OpenError> {
         let (names, stores): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let found: Vec<_> = stores.iter().map(|store| shapes_of(&**store)).collect();
@@ -59,7 +59,7 @@ impl StripedStore {
         let capabilities = capabilities.reduce(Capabilities::bitand).unwrap_or_default();
         let start = |(name, store)| {
             let worker = Worker::start(store)
-                .map_err(|cause| OpenError::io("start a thread for each store", cause))?;
+                .map_err(|cause| OpenError::io("start the thread of a member", cause))?;
             Ok::<_, OpenError>(Member { name, worker })
         };
         Ok(Self {
@@ -75,13 +75,13 @@ impl StripedStore {
         })
     }
 
-    /// The bytes of a piece, if there is one.
+    /// The length of a piece in bytes; `None` if the store has no such piece.
     fn length(&self, piece: &Piece) -> Option<usize> {
         let level = self.shape(piece.tree)?.level_of(piece.bucket)?;
         level.part(piece.part).map(|(_, bytes)| bytes as usize)
     }
 
-    /// The member that has a piece.
+    /// The member that holds a piece.
     fn member(&self, piece: &Piece) -> usize {
         let level = usize::from(piece.bucket.level());
         member_of(usize::from(piece.tree.0), level, self.members.len())
@@ -94,7 +94,7 @@ impl StripedStore {
         for (i, piece) in pieces.iter().enumerate() {
             self.lengths.push(self.length(piece).ok_or_else(|| places::absent(piece))?);
             if !self.capabilities.allow(piece) {
-                let message = "a member of the stripe can move whole buckets only";
+                let message = "a member of the stripe can read and write only whole buckets";
                 return Err(StoreError::new(StoreErrorKind::Refused, message));
             }
             let member = self.member(piece);
@@ -105,14 +105,14 @@ impl StripedStore {
         Ok(())
     }
 
-    /// Has the members begin that have a share of the trip.
+    /// Starts the members that have a share of the trip.
     fn begin(&mut self, act: impl Fn() -> Act) {
         let workers = self.members.iter_mut().map(|member| &mut member.worker);
         let sharers = workers.filter(|worker| !worker.share.pieces.is_empty());
         sharers.for_each(|worker| worker.begin(act()));
     }
 
-    /// Waits for all members that have begun something, and tells the first error.
+    /// Waits for all started members, and returns the first error.
     fn finish(&mut self) -> Result<(), StoreError> {
         let outcomes = self.members.iter_mut().map(|Member { name, worker }| {
             worker.finish().map_err(|cause| {
@@ -132,7 +132,7 @@ impl BucketStore for StripedStore {
         self.capabilities
     }
 
-    /// All members begin, and nobody waits for them.
+    /// Starts all members without waiting for them.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut shares = vec![Vec::new(); self.members.len()];
         let can_be_read =
@@ -150,7 +150,7 @@ impl BucketStore for StripedStore {
         self.begin(|| Act::Read);
         self.finish()?;
         self.buffer.clear();
-        // What a member did not bring is empty.
+        // Spans of pieces that a member did not return stay empty.
         self.spans.clear();
         self.spans.resize(pieces.len(), Span { start: 0, bytes: 0 });
         let Self { members, buffer, spans, .. } = self;
@@ -174,11 +174,11 @@ impl BucketStore for StripedStore {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.failure.check()?;
         if self.is_read_only {
-            let message = "the store is open to read only: open it to write";
+            let message = "the store is open to read only; open it to write";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         self.share_out(pieces)?;
-        // All threads have given it back with the latest write; else its memory is theirs.
+        // Reuses the memory if all threads have dropped the previous trip.
         let mut sealed = Arc::into_inner(mem::take(&mut self.sealed)).unwrap_or_default();
         sealed.seal(self.lengths.iter().copied(), fill);
         let sealed = Arc::new(sealed);

@@ -1,49 +1,49 @@
-//! A thread that has the medium write while the store goes on.
+//! A thread that starts write-back while the store continues.
 //!
-//! What the store has written lies in the page cache until somebody syncs it. If that were left to
-//! the flush, the medium would be idle up to it, and the store during it.
+//! Written bytes stay in the page cache until a sync. If only the flush synced, the disk would be
+//! idle before it, and the store during it.
 
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Syncs one file. Its errors are kept: the system tells each of them once, to whoever syncs next, and
-/// so all syncs of a file must come through here once there is one.
+/// Syncs one file, and keeps its errors. The system reports each error only to the next sync, so
+/// all syncs of the file must go through this thread once it exists.
 pub(crate) struct Syncer {
-    /// `None` once the thread is told to end.
+    /// `None` once the thread must end.
     requests: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Request {
-    /// Begin to write; nobody waits.
+    /// Start write-back without an answer.
     Begin,
-    /// Answer when everything written so far is durable, or was not at any time.
+    /// Answer once all writes so far are durable, or if an earlier sync failed.
     Finish(Sender<io::Result<()>>),
 }
 
 impl Syncer {
     /// Starts the thread.
     pub(crate) fn start(file: File) -> io::Result<Self> {
-        // One sync under way, and one that waits for it: more would sync nothing more.
+        // One running sync and one waiting one: more would sync nothing more.
         let (requests, queue) = sync_channel(1);
         let thread =
             thread::Builder::new().name("sync".into()).spawn(move || serve(&file, &queue))?;
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
-    /// Has the medium begin to write what was written so far.
+    /// Starts write-back of all writes so far.
     pub(crate) fn begin(&self) {
         if let Some(requests) = &self.requests {
-            // If one waits already, that one will see to it.
+            // If the queue is full, the waiting request covers this one.
             let _ = requests.try_send(Request::Begin);
         }
     }
 
-    /// Returns when everything written so far is durable.
+    /// Returns once all writes so far are durable.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        let gone = || io::Error::other("the thread that syncs has ended");
+        let gone = || io::Error::other("the sync thread has ended");
         let (done, outcome) = channel();
         let requests = self.requests.as_ref().ok_or_else(gone)?;
         requests.send(Request::Finish(done)).map_err(|_| gone())?;
@@ -60,7 +60,7 @@ fn serve(file: &File, queue: &Receiver<Request>) {
             if outcome.is_err() {
                 so_far = Err(io::Error::other("an earlier sync failed"));
             }
-            // Whoever asked waits for it.
+            // The caller waits for the answer.
             let _ = done.send(outcome);
         }
     }
@@ -70,7 +70,7 @@ impl Drop for Syncer {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked syncs nothing any more, and nobody asks it.
+            // Ignore a panic of the thread; it is not needed any more.
             let _ = thread.join();
         }
     }
@@ -82,7 +82,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_was_begun_is_finished() {
+    fn started_syncs_are_finished() {
         let mut file = tempfile::tempfile().unwrap();
         let syncer = Syncer::start(file.try_clone().unwrap()).unwrap();
         for _ in 0..100 {
@@ -93,8 +93,8 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_came_while_nobody_waited_is_told_and_stays() {
-        // Nothing can be synced on a pipe.
+    fn an_error_of_a_background_sync_is_reported_and_stays() {
+        // A pipe cannot be synced.
         let (_reader, writer) = io::pipe().unwrap();
         let syncer = Syncer::start(File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
         syncer.begin();

@@ -1,4 +1,4 @@
-//! A thread that does what one member of a stripe is asked for, while others do the same.
+//! The thread of one member of a stripe.
 
 use std::io;
 use std::mem;
@@ -11,46 +11,46 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::opener::BoxedStore;
 
-/// What a trip asks of one member. It goes to the thread and comes back, and keeps its memory.
+/// A member's share of a trip. It moves to the thread and back, which reuses its memory.
 #[derive(Default)]
 pub(crate) struct Share {
     pub(crate) pieces: Vec<Piece>,
-    /// Which piece of the trip each of them is.
+    /// The index of each piece in the trip.
     pub(crate) which: Vec<usize>,
-    /// What a read brought, one piece after the other.
+    /// The bytes of a read, one piece after the other.
     pub(crate) bytes: Vec<u8>,
-    /// How much of it is each piece.
+    /// The length of each piece in `bytes`.
     pub(crate) lengths: Vec<usize>,
 }
 
 impl Share {
-    /// Has no pieces.
+    /// Removes all pieces.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.which.clear();
     }
 }
 
-/// One member, and the thread that asks it.
+/// A member and its thread.
 pub(crate) struct Worker {
-    /// `None` once the thread is told to end.
+    /// `None` once the thread must end.
     jobs: Option<Sender<Job>>,
     answers: Receiver<(Share, Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
-    /// Of the next trip, or the latest.
+    /// The share of the next or the latest trip.
     pub(crate) share: Share,
-    /// It has a job of which it has not told the outcome.
+    /// Whether a job was given whose outcome has not been received.
     is_busy: bool,
 }
 
-/// They are done in the order in which they come.
+/// Jobs are done in order.
 enum Job {
-    /// Nobody waits for it.
+    /// Without an outcome.
     Prefetch(Vec<Piece>),
     Do(Act, Share),
 }
 
-/// What is done with a share.
+/// The operation on a share.
 pub(crate) enum Act {
     Read,
     Write(Arc<SealedTrip>),
@@ -68,28 +68,29 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), answers, thread: Some(thread), share, is_busy: false })
     }
 
-    /// Has it prefetch.
+    /// Prefetches without waiting.
     pub(crate) fn prefetch(&self, pieces: Vec<Piece>) {
-        // A thread that is gone shows with the next job.
+        // The next job reports a thread that has ended.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::Prefetch(pieces)));
     }
 
-    /// Has it begin with its share of a trip.
+    /// Starts an operation on the share of a trip.
     pub(crate) fn begin(&mut self, act: Act) {
         let job = Job::Do(act, mem::take(&mut self.share));
-        // A thread that is gone gives no answer either.
+        // If the thread has ended, `finish` fails.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
         self.is_busy = true;
     }
 
-    /// Waits for what it began, if it began anything, and has the share back.
+    /// Waits for the operation, if one was started, and takes the share back.
     pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
         if !mem::take(&mut self.is_busy) {
             return Ok(());
         }
-        let (share, outcome) = self.answers.recv().map_err(|_| {
-            StoreError::new(StoreErrorKind::Failed, "the thread that used it has ended")
-        })?;
+        let (share, outcome) = self
+            .answers
+            .recv()
+            .map_err(|_| StoreError::new(StoreErrorKind::Failed, "its thread has ended"))?;
         self.share = share;
         outcome
     }
@@ -105,7 +106,7 @@ fn serve(
             Job::Prefetch(pieces) => store.prefetch(&pieces),
             Job::Do(act, mut share) => {
                 let outcome = act.carry_out(&mut store, &mut share);
-                // Whoever gave the job waits for it.
+                // The caller waits for the outcome.
                 let _ = done.send((share, outcome));
             }
         }
@@ -113,7 +114,7 @@ fn serve(
 }
 
 impl Act {
-    /// The sealed trip is given back before the outcome is told.
+    /// The sealed trip is dropped before the outcome is sent.
     fn carry_out(self, store: &mut BoxedStore, share: &mut Share) -> Result<(), StoreError> {
         match self {
             Self::Read => read(store, share),
@@ -141,7 +142,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked uses the store no more, and nobody asks it.
+            // Ignore a panic of the thread; it is not needed any more.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A store over several servers, some of which lie or are not there.
+//! A store over several servers, some of which lie or are missing.
 
 use std::cell::RefCell;
 use std::thread;
@@ -80,7 +80,7 @@ fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
     Ok(frames.get(0)[0])
 }
 
-/// Every value that the record may have.
+/// The candidates for the value of the record.
 fn candidates(store: &mut SharedStore) -> Vec<u8> {
     let mut found = Vec::new();
     store.read_candidates(&[record()], &mut |_, value| found.push(value[0])).unwrap();
@@ -88,7 +88,7 @@ fn candidates(store: &mut SharedStore) -> Vec<u8> {
     found
 }
 
-/// Servers can be reached, or not any more.
+/// Makes servers reachable or unreachable.
 fn be_there(servers: &[&Server], is_there: bool) {
     for server in servers {
         server.world().is_unreachable = !is_there;
@@ -107,7 +107,7 @@ fn wait_until_missing(store: &mut SharedStore, count: usize) {
     assert_eq!(store.missing(), count);
 }
 
-/// What one server holds is something else.
+/// Changes the record on one server.
 fn damage(server: &Server, byte: u8) {
     let mut alone = oblivio_store::RemoteStore::open(server.dial(), RemoteMode::Write, quick());
     let store = &mut alone.as_mut().unwrap().0;
@@ -151,12 +151,12 @@ fn a_record_is_what_enough_servers_say_and_nothing_if_they_do_not() {
     assert_eq!(read(&mut open(&servers, 1)), Ok(7));
     damage(&servers[0], 8);
     assert_eq!(read(&mut open(&servers, 1)), Ok(0));
-    // What is written again is there again.
+    // Another write restores the record.
     write(&mut open(&servers, 1), 6).unwrap();
     assert_eq!(read(&mut open(&servers, 1)), Ok(6));
 }
 
-/// No count of votes tells which value is the newest. A liar alone makes no candidate.
+/// No number of votes decides which value is the newest. A single liar makes no candidate.
 #[test]
 fn every_value_with_an_honest_witness_is_a_candidate() {
     let servers = servers::<5>();
@@ -167,7 +167,7 @@ fn every_value_with_an_honest_witness_is_a_candidate() {
     be_there(&[one, two], true);
     be_there(&[five], false);
     assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
-    // A liar sides with the older value: the newest one still has its witnesses.
+    // A liar votes for the older value. The newest one still has enough votes.
     be_there(&[five], true);
     damage(five, 1);
     assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
@@ -190,14 +190,14 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
     store.flush().unwrap();
     drop(store);
-    // Servers 1 and 2 have the value without the servers that had it first.
+    // Servers 1 and 2 have the value even without the servers that had it first.
     be_there(&[four, five], false);
     assert_eq!(candidates(&mut open(&servers, 1)), [2]);
     be_there(&[four, five], true);
     let mut store = open(&servers, 1);
     be_there(&[one], false);
     write(&mut store, 3).unwrap();
-    // A server that does not take what it has missed stays missing.
+    // A server that refuses the writes it missed stays missing.
     let dials = one.world().dials;
     one.world().is_unreachable = false;
     one.plan(|_, request| match request {
@@ -215,8 +215,8 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
 }
 
-/// Fewer than 2 *t* + 1 servers keep no record durable: *t* of them may lie, and *t* + 1 honest
-/// ones have to be left.
+/// Fewer than 2 *t* + 1 servers do not make a record durable: *t* of them may lie, and *t* + 1
+/// honest ones must remain.
 #[test]
 fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     let servers = servers::<5>();
@@ -236,22 +236,22 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(
-        error.to_string().starts_with("2 of the servers are there, and 3 are needed"),
+        error.to_string().starts_with("2 servers are available, and 3 are needed"),
         "{error}"
     );
-    // A server that comes back and gets what it has missed makes three.
+    // A server that comes back and gets the writes it missed makes three.
     be_there(&[one], true);
     wait_until_missing(&mut store, 2);
     store.flush().unwrap();
     assert_eq!(candidates(&mut open(&servers, 1)), [3]);
 }
 
-/// Requests that differ.
+/// Distinct requests.
 fn request(number: u64) -> ShareRequest {
     ShareRequest::GoBack { evictions: number }
 }
 
-/// What the servers of these tests answer to one.
+/// The answer of the test servers to a request.
 fn computed(number: u64) -> Vec<u8> {
     [&request(number).encode()[..], b" computed"].concat()
 }
@@ -268,7 +268,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert!(answered.pop().unwrap().is_none());
     assert_eq!(bytes(answered.pop().unwrap()), computed(2));
     assert_eq!(bytes(answered.pop().unwrap()), computed(1));
-    // Who refuses keeps nobody from answering, and can be asked again.
+    // A server that refuses does not delay the others, and can be asked again.
     servers[0].plan(|n, request| match request {
         Request::Compute { .. } if n == 0 => Deed::Refuse(FailureKind::Refused),
         _ => Deed::Do,
@@ -278,7 +278,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(bytes(answered.pop().unwrap()), computed(4));
     let refused = answered.swap_remove(0).unwrap().unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Refused);
-    // Who asks says whose error it is.
+    // The caller adds the name of the server to the error.
     assert!(!refused.to_string().contains("server 1 (host1:1)"), "{refused}");
     let mut answered = shared.ask(0, vec![Some(request(5)), None, None], Patience::Short);
     assert_eq!(bytes(answered.swap_remove(0)), computed(5));
@@ -286,8 +286,8 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(shared.key(2), [3; 32]);
 }
 
-/// Whoever says that it works is waited for; one that says nothing is gone, and one that says so
-/// where nothing is computed lies.
+/// The client waits for a server that reports that it is working. A silent server is lost, and one
+/// that reports work without a computation lies.
 #[test]
 fn a_server_that_works_says_so() {
     let servers = servers::<3>();
@@ -309,15 +309,15 @@ fn a_server_that_works_says_so() {
     assert!(write(&mut store, 1).is_err());
 }
 
-/// One that says for ever that it works holds nobody for longer than honest servers take: short
-/// where they are, and long where they may be slow.
+/// A server that works forever does not block the client for longer than honest servers take: a
+/// short time for ordinary requests, and a long one for slow requests.
 #[test]
 fn a_server_that_says_for_ever_that_it_works_is_gone() {
     let servers = servers::<3>();
     let options = options()
         .with_works_within(Duration::from_millis(100))
         .with_works_long_within(Duration::from_secs(60))
-        // Nor is it tried again on another link.
+        // The client does not retry on another link.
         .with_retry_for(Duration::from_secs(60));
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let mut ask = |times, patience| {
@@ -329,7 +329,7 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
         store.ask(0, asked, patience).swap_remove(0).unwrap()
     };
     assert_eq!(ask(30, Patience::Long).unwrap(), computed(1));
-    // What was answered meanwhile counts from its own beginning.
+    // The time limit of a later request starts with that request.
     assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
     assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
     let in_time = Moment::now().after(Duration::from_secs(5));
@@ -340,8 +340,8 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
     assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
-/// Others answer: one that is missing is not called more often than it takes to notice that it is
-/// back. While it is waited for, it is.
+/// While other servers answer, a missing server is called rarely. It is called often while a caller
+/// waits for it.
 #[test]
 fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_waited_for() {
     let servers = servers::<5>();
@@ -378,7 +378,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     let (mut store, condition) =
         SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).unwrap();
     assert_eq!(store.missing(), 2);
-    // Who asks them something is told, and nobody twice.
+    // Only requests to them report it, not the condition of the volume.
     assert!(!condition.damage.iter().any(|it| it.contains("is missing")), "{condition:?}");
     assert_eq!(read(&mut store), Ok(1));
     write(&mut store, 2).unwrap();
@@ -387,7 +387,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().starts_with("it is missing: "), "{error}");
     assert!(answered[0].as_ref().unwrap().is_ok());
-    // A third one is too many. It is not waited for again and again.
+    // A third missing server is too many. The client waits for it only once.
     be_there(&[0], false);
     servers[0].plan(|_, _| Deed::Cut);
     assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
@@ -398,7 +398,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     drop(store);
     be_there(&[0, 1, 4], true);
     servers[0].plan(|_, _| Deed::Do);
-    // Older records of those who were missing are outvoted.
+    // Older records of servers that were missing are outvoted.
     be_there(&[2], false);
     let mut store = open(&servers, 1);
     write(&mut store, 4).unwrap();
@@ -410,7 +410,7 @@ fn two_of_five_may_be_missing_and_come_back() {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("it is still missing");
+    panic!("the server is still missing");
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn three_of_three_are_needed_and_nobody_is_missing() {
     let error = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::Unreachable);
     assert!(error.to_string().starts_with("server 3 (host3:1): "), "{error}");
-    assert!(error.to_string().ends_with("3 of 3 servers have to be there"), "{error}");
+    assert!(error.to_string().ends_with("3 of 3 servers must be available"), "{error}");
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
     be_there(&[&new[2], &new[3], &new[4]], false);
     let missing = "server 3 (host3:1), server 4 (host4:1), server 5 (host5:1): ";
     for (message, expected) in [
-        (in_use, "2 of the servers are there, and 3 are needed. Missing: "),
+        (in_use, "2 servers are available, and 3 are needed. Missing: "),
         (open.err().unwrap().to_string(), ""),
         (repair.err().unwrap().to_string(), ""),
         (of_missing.err().unwrap().to_string(), ""),
@@ -461,7 +461,7 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
     }
 }
 
-/// Of versions a server alone can tell. Of others that refuse, the first is named.
+/// Only the server itself reports an unknown version. Among other refusals, the first is named.
 #[test]
 fn of_servers_that_refuse_the_first_counts_whose_reason_can_be_seen() {
     use FailureKind::{Damaged, Refused, UnknownVersion};
@@ -489,8 +489,8 @@ fn of_servers_that_refuse_the_first_counts_whose_reason_can_be_seen() {
     }
 }
 
-/// One more than may collude give back what they hold: the others may have lost it, and nobody else
-/// may have it open.
+/// *t* + 1 servers are enough to read: the others may have lost the volume. But no other client may
+/// have it open.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {
@@ -519,10 +519,10 @@ fn what_is_left_on_enough_servers_is_opened() {
     drop(remains);
     servers[1].world().is_unreachable = true;
     let too_few = left(&servers).err().unwrap().to_string();
-    assert!(too_few.ends_with("2 of 3 servers have to be there"), "{too_few}");
+    assert!(too_few.ends_with("2 of 3 servers must be available"), "{too_few}");
 }
 
-/// The time for which it is tried to reach one counts for all of them.
+/// The time limits of reconnecting to several servers run in parallel.
 #[test]
 fn servers_that_are_gone_are_waited_for_together() {
     let retry_for = Duration::from_millis(600);
@@ -593,7 +593,7 @@ fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
     assert_eq!(found(&servers).unwrap(), None);
     let none = SharedStore::remove(&reached(&servers), crate::server::NAME).unwrap_err();
     assert_eq!(none.kind(), OpenErrorKind::Missing);
-    // One says that it has other trees.
+    // One server reports other trees.
     drop(create(&servers, 1));
     servers[2].world().disguise = Some(|opened| {
         let shapes = [&opened.shapes[..], &opened.shapes].concat();
@@ -609,7 +609,7 @@ fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
     }
 }
 
-/// Servers 1 and 2 were away and have an old value; links to the others are lost during the read.
+/// Servers 1 and 2 were away and have an old value. Links to the others are lost during the read.
 #[test]
 fn a_record_that_too_few_servers_answer_is_not_the_value_of_those_that_were_away() {
     let servers = servers::<5>();

@@ -4,35 +4,35 @@ use std::time::Duration;
 
 use oblivio_wire::link::Moment;
 
-/// Before the second attempt, and twice as long before each one after it.
+/// The pause before the second attempt. It doubles before each further one.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// See [`PAUSE_MIN`].
+/// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Attempts until a time.
+/// Attempts until a deadline.
 pub(super) struct Backoff {
     until: Moment,
     pause: Duration,
 }
 
 impl Backoff {
-    /// For this long from now.
+    /// Starts with a deadline `time` from now.
     pub(super) fn new(time: Duration) -> Self {
         Self { until: Moment::now().after(time), pause: PAUSE_MIN }
     }
 
-    /// Begins with the shortest pause again.
+    /// Resets the pause to the shortest one.
     pub(super) fn restart(self) -> Self {
         Self { pause: PAUSE_MIN, ..self }
     }
 
-    /// The time that is left; none if it is over.
+    /// The time left; `None` after the deadline.
     pub(super) fn left(&self) -> Option<Duration> {
         self.until.left()
     }
 
-    /// How long to wait before the next attempt; none if there is to be no other.
+    /// The pause before the next attempt; `None` after the deadline.
     pub(super) fn next_pause(&mut self) -> Option<Duration> {
         let pause = self.pause.min(self.left()?);
         self.pause = (2 * self.pause).min(PAUSE_MAX);

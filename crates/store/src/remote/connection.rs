@@ -1,4 +1,4 @@
-//! One link to the server, and the thread that reads what comes on it.
+//! A link to the server, and the thread that reads its answers.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Starts the thread. From now on, an answer has to come within so long after the one before it, or after the first
-    /// request.
+    /// Starts the thread. Each answer must arrive within `answer_within` after the previous one or
+    /// after the first request.
     pub(super) fn start(link: Link, desk: Arc<Desk>, answer_within: Duration) -> io::Result<Self> {
         let Link { reader, writer } = link;
         desk.link_is_up();
@@ -44,11 +44,12 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // First, and once it is told that the link is lost the other half is closed without a word: the server is to hear that this end is a good one.
+        // Close the write half first, so that the server sees a clean shutdown rather than a lost
+        // link.
         self.writer.close();
         self.desk.lose("the link was closed".into());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked reads nothing any more.
+            // Ignore a panic of the thread; it reads no more answers.
             let _ = thread.join();
         }
     }
@@ -63,7 +64,7 @@ fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) 
             desk.lose(cause);
         }
     }
-    // Whoever sends meanwhile may be stuck.
+    // A sender may be blocked in the other half.
     reader.close();
 }
 
@@ -74,7 +75,7 @@ fn receive(
 ) -> Result<Bytes, String> {
     match next(reader, within, spare) {
         Ok(Some(message)) => Ok(message),
-        Ok(None) => Err("the server has closed the link".into()),
+        Ok(None) => Err("the server closed the link".into()),
         Err(error) => Err(why_nothing_came(&error, within)),
     }
 }
@@ -89,7 +90,7 @@ fn next(
     spare.receive(reader, bytes, &mut |_| Ok(())).map(Some)
 }
 
-/// What people are told of a link on which nothing comes.
+/// Describes why no answer arrived.
 pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => {
@@ -99,12 +100,12 @@ pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     }
 }
 
-/// Whatever ends the thread, the link is lost.
+/// Marks the link as lost whenever the thread ends.
 struct OnEnd<'a>(&'a Desk);
 
 impl Drop for OnEnd<'_> {
     fn drop(&mut self) {
-        self.0.lose("the thread that reads answers has ended".into());
+        self.0.lose("the thread that reads answers ended".into());
     }
 }
 
@@ -115,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing comes. When it is closed, it tells whether the other half was closed before.
+    /// Receives nothing. On close, it records whether the other half was closed before.
     struct Silent(Arc<AtomicBool>, Arc<AtomicBool>);
 
     impl Read for Silent {
@@ -133,7 +134,7 @@ mod tests {
         }
     }
 
-    /// It takes its time to say goodbye.
+    /// Takes some time to close.
     struct Slow(Arc<AtomicBool>, Sink);
 
     impl Write for Slow {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn goodbye_is_said_before_anything_is_closed() {
+    fn the_write_half_is_closed_first() {
         let [said, was_said_first] = [(); 2].map(|()| Arc::<AtomicBool>::default());
         let reader = Box::new(Silent(said.clone(), was_said_first.clone()));
         let link = Link { reader, writer: Box::new(Slow(said, sink())) };

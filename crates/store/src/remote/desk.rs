@@ -1,6 +1,7 @@
-//! What was asked and what was answered: the one thing that the caller's thread and the thread that reads answers share.
+//! The table of requests and answers, shared by the caller's thread and the thread that reads
+//! answers.
 //!
-//! Here every answer is checked: somebody waits for it, and it fits what was asked.
+//! It checks every answer: a request waits for it, and it fits the request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,20 +15,21 @@ use oblivio_wire::{Answer, Failure, FailureKind};
 
 use super::frames::Frame;
 
-/// What answer a request is to have.
+/// The expected answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// That it is written.
+    /// The write is done.
     Written,
-    /// That it is durable, and all that was written before it.
+    /// All earlier writes are durable.
     Flushed,
-    /// So many bytes.
+    /// Data of this length in bytes.
     Data { bytes: usize },
-    /// What was computed, however long it is. The server may say for so long that it works on it.
+    /// The result of a computation, of any length. The server may answer `Working` for
+    /// `works_within`.
     Computed { works_within: Duration },
 }
 
-/// An error, as often as it has to be told.
+/// An error that can be reported repeatedly.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) kind: StoreErrorKind,
@@ -40,42 +42,42 @@ impl Fault {
     }
 }
 
-/// What somebody who waited for an answer learns.
+/// The outcome of waiting for an answer.
 pub(super) enum Outcome {
-    /// The answer: the bytes that were read or computed, or none.
+    /// The answer: the bytes that were read or computed, empty for a flush.
     Came(Result<Bytes, Fault>),
-    /// There can be no answer on this link any more.
+    /// The link was lost before the answer.
     LinkIsLost,
 }
 
 #[derive(Default)]
 pub(super) struct Desk {
     state: Mutex<State>,
-    /// The caller's thread waits here.
+    /// Wakes the caller's thread.
     has_come: Condvar,
-    /// The other one waits here while there is nothing to be answered.
+    /// Wakes the reading thread, which waits while no answer is expected.
     is_asked: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// By number: whatever waits for an answer, and all writes that are not durable.
+    /// By number: requests without an answer, and all writes that are not durable.
     asked: BTreeMap<u64, Asked>,
-    /// How many of them wait.
+    /// The number of requests without an answer.
     waiting: usize,
-    /// Answers that nobody has taken yet.
+    /// Answers that the caller has not taken yet.
     came: HashMap<u64, Result<Bytes, Fault>>,
-    /// The one answer for which the caller's thread has begun to wait.
+    /// The request whose answer the caller's thread waits for.
     caller_waits_for: Option<u64>,
-    /// There is a link.
+    /// Whether there is a link.
     is_up: bool,
-    /// Something was answered on the latest link.
+    /// Whether the latest link has brought an answer.
     has_answered: bool,
-    /// What the server answers next is worked on at least since then, as it says.
+    /// Since when the server has answered `Working` for the next request.
     works_since: Option<Moment>,
     /// Why the latest link was lost.
     cause: String,
-    /// After this error nothing is answered any more.
+    /// The error after which all calls fail.
     failure: Option<Fault>,
 }
 
@@ -83,22 +85,22 @@ struct Asked {
     frame: Frame,
     awaited: Awaited,
     waits: bool,
-    /// Somebody will take the answer.
+    /// Whether the caller will take the answer.
     is_wanted: bool,
 }
 
 impl Desk {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever holds the lock leaves the lists whole at every step.
+        // The lists are consistent whenever the lock is released, even by a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The error after which nothing is answered any more, if there was one.
+    /// Fails if the store has failed.
     pub(super) fn check_alive(&self) -> Result<(), StoreError> {
         self.state().failure.as_ref().map_or(Ok(()), |fault| Err(fault.error()))
     }
 
-    /// From now on nothing is answered any more.
+    /// Makes all calls fail from now on.
     pub(super) fn fail(&self, fault: Fault) -> StoreError {
         let mut state = self.state();
         let first = state.failure.get_or_insert(fault).error();
@@ -106,15 +108,15 @@ impl Desk {
         first
     }
 
-    /// There is a new link.
+    /// Notes a new link.
     pub(super) fn link_is_up(&self) {
         let mut state = self.state();
         state.is_up = true;
         state.has_answered = false;
-        // How long the server has said that it works counts on: another link is no answer.
+        // `works_since` stays: a new link is no progress of the server.
     }
 
-    /// Whether something was answered on the latest link.
+    /// Whether the latest link has brought an answer.
     pub(super) fn has_answered(&self) -> bool {
         self.state().has_answered
     }
@@ -123,7 +125,7 @@ impl Desk {
         self.state().is_up
     }
 
-    /// The link is of no use any more, for this reason if for none before.
+    /// Marks the link as lost. The first cause counts.
     pub(super) fn lose(&self, cause: String) {
         self.lose_link(&mut self.state(), cause);
     }
@@ -140,7 +142,7 @@ impl Desk {
         self.state().cause.clone()
     }
 
-    /// This is going to be sent.
+    /// Records a request that is about to be sent.
     pub(super) fn ask(&self, number: u64, awaited: Awaited, frame: Frame) {
         let mut state = self.state();
         state.asked.insert(number, Asked { frame, awaited, waits: true, is_wanted: true });
@@ -152,7 +154,7 @@ impl Desk {
         }
     }
 
-    /// Nobody will take the answer.
+    /// Discards the answer of a request.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
         state.came.remove(&number);
@@ -179,14 +181,14 @@ impl Desk {
         }
     }
 
-    /// The lowest number that waits.
+    /// The lowest number without an answer.
     pub(super) fn lowest_waiting(&self) -> Option<u64> {
         self.state().asked.iter().find(|(_, asked)| asked.waits).map(|(number, _)| *number)
     }
 
-    /// What has to be sent again on a new link, in the order in which it was sent. If the server has forgotten what was not
-    /// durable, that is all of it. Else it is what was not answered: from the first such write on, lest an older one comes
-    /// to lie over a newer one.
+    /// The requests to send again on a new link, in their order. If the server has lost unflushed
+    /// writes, these are all of them. Otherwise they are the unanswered requests, and all writes
+    /// after the first unanswered write, so that no older write overwrites a newer one.
     pub(super) fn to_send_again(&self, has_forgotten: bool) -> Vec<Frame> {
         let mut state = self.state();
         let mut from_here = has_forgotten;
@@ -200,7 +202,7 @@ impl Desk {
         frames
     }
 
-    /// Waits until there is something to be answered. Answers whether there can be, on this link.
+    /// Waits until an answer is expected. Returns false if the link is lost.
     pub(super) fn expects_answers(&self) -> bool {
         let mut state = self.state();
         while state.is_up && state.waiting == 0 {
@@ -209,15 +211,15 @@ impl Desk {
         state.is_up
     }
 
-    /// Takes in what the server says.
+    /// Handles a message of the server.
     ///
     /// # Errors
-    /// Why nothing more is to be read on this link.
+    /// Why the link must not be read any further.
     pub(super) fn take_in(&self, message: &Bytes) -> Result<(), String> {
         let decoded = Answer::decode(message);
         let mut state = self.state();
         let taken = match decoded {
-            // The time within which an answer has to come begins anew.
+            // `Working` restarts the timeout of the answer.
             Ok(Answer::Working) => state.works(),
             Ok(answer) => state.answered(answer).inspect(|()| {
                 state.has_answered = true;
@@ -225,7 +227,7 @@ impl Desk {
             }),
             Err(invalid) => Err(state.lied(&invalid.to_string())),
         };
-        // Nobody is woken for what he does not wait for, and whoever is finds the lock free.
+        // Wake the caller only for its own answer, and only after releasing the lock.
         let is_awaited = state.caller_waits_for.is_some_and(|it| state.came.contains_key(&it));
         let wakes = is_awaited || state.failure.is_some();
         drop(state);
@@ -245,23 +247,25 @@ impl State {
             Answer::Working
             | Answer::Welcome { .. }
             | Answer::Opened(_)
-            | Answer::Looked { .. } => Err(self.lied("it answers what was not asked")),
+            | Answer::Looked { .. } => Err(self.lied("it sent an answer without a request")),
         }
     }
 
-    /// The server says that it works on what it was asked. That it says so for ever is no answer either, and no other link would change it.
+    /// Handles `Working`. After `works_within` it counts as a failure, which a new link would not
+    /// cure.
     fn works(&mut self) -> Result<(), String> {
-        // It does one thing after the other.
+        // The server handles requests in order.
         let next = self.asked.values().find(|asked| asked.waits).map(|asked| asked.awaited);
         let Some(Awaited::Computed { works_within }) = next else {
-            return Err(self.lied("it says that it works where nothing is computed"));
+            return Err(self.lied("it sent `Working` without a computation"));
         };
         let since = *self.works_since.get_or_insert_with(Moment::now);
         if since.after(works_within).left().is_some() {
             return Ok(());
         }
         let message = format!(
-            "the server has said for {works_within:.0?} that it works on its answer, and sends none: check it"
+            "the server has been working on its answer for {works_within:.0?} without result; \
+             check the server"
         );
         Err(self.fail(Fault { kind: StoreErrorKind::Unreachable, message }))
     }
@@ -282,10 +286,10 @@ impl State {
             }
             Some(Awaited::Data { bytes: expected }) => {
                 let found = bytes.len();
-                Err(self.lied(&format!("it sends {found} bytes, and {expected} were asked for")))
+                Err(self.lied(&format!("it sent {found} bytes, but {expected} were requested")))
             }
-            Some(_) => Err(self.lied("it sends bytes for what was no read")),
-            None => Err(self.lied("it sends bytes that nobody waits for")),
+            Some(_) => Err(self.lied("it sent bytes for a request that is not a read")),
+            None => Err(self.lied("it sent bytes without a request")),
         }
     }
 
@@ -299,17 +303,15 @@ impl State {
             Some(Awaited::Flushed) => {
                 let is_write = |asked: &Asked| asked.awaited == Awaited::Written;
                 if self.asked.range(..number).any(|(_, asked)| is_write(asked) && asked.waits) {
-                    return Err(self.lied("it has made durable what it has not written"));
+                    return Err(self.lied("it confirmed a flush before an earlier write"));
                 }
                 self.asked.retain(|other, asked| *other > number || !is_write(asked));
                 self.end(number, Ok(Bytes::new()));
                 Ok(())
             }
-            Some(Awaited::Data { .. }) => Err(self.lied("it sends no bytes for a read")),
-            Some(Awaited::Computed { .. }) => {
-                Err(self.lied("it sends nothing that it has computed"))
-            }
-            None => Err(self.lied("it has done what nobody waits for")),
+            Some(Awaited::Data { .. }) => Err(self.lied("it sent no bytes for a read")),
+            Some(Awaited::Computed { .. }) => Err(self.lied("it sent no result of a computation")),
+            None => Err(self.lied("it confirmed something without a request")),
         }
     }
 
@@ -323,25 +325,27 @@ impl State {
                 let fault =
                     Fault { kind: kind.of_store(), message: format!("the server says: {message}") };
                 self.end(number, Err(fault));
-                // After other failures it does nothing of what was asked behind it: that is asked again on another link.
+                // After other failures the server skips the requests behind it; they are sent again
+                // on another link.
                 let goes_on = kind == FailureKind::Absent;
                 goes_on.then_some(()).ok_or_else(|| format!("a request failed: {message}"))
             }
             Some(awaited) => {
-                let act = if awaited == Awaited::Written { "written" } else { "made durable" };
+                let act = if awaited == Awaited::Written { "completed" } else { "made durable" };
                 let message = format!(
-                    "what was written cannot be {act} (the server says: {message}): open the volume again"
+                    "writes cannot be {act} (the server says: {message}); open the volume again"
                 );
                 Err(self.fail(Fault { kind: kind.of_store(), message }))
             }
             None => {
-                let message = format!("the server does not go on (it says: {message}): check it");
+                let message =
+                    format!("the server reports a failure (it says: {message}); check the server");
                 Err(self.fail(Fault { kind: kind.of_store(), message }))
             }
         }
     }
 
-    /// A read or a flush is answered.
+    /// Ends a request other than a write, with its answer.
     fn end(&mut self, number: u64, came: Result<Bytes, Fault>) {
         self.waiting -= 1;
         if self.asked.remove(&number).is_some_and(|asked| asked.is_wanted) {
@@ -358,14 +362,14 @@ impl State {
     }
 }
 
-/// Another client is the writer from now on.
+/// The error if another client has become the writer.
 pub(super) fn fenced(message: &str) -> Fault {
     let message = format!("another client has opened the volume: {message}");
     Fault { kind: StoreErrorKind::Fenced, message }
 }
 
-/// The server does not keep to the protocol.
+/// The error if the server violates the protocol.
 pub(super) fn lied(how: &str) -> Fault {
-    let message = format!("the server does not keep to the protocol: {how}: check it");
+    let message = format!("the server violates the protocol: {how}; check the server");
     Fault { kind: StoreErrorKind::Failed, message }
 }

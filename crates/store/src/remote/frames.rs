@@ -1,6 +1,6 @@
-//! Requests as they are sent, each with its length before it.
+//! Encoded requests, each with a length prefix.
 //!
-//! They are kept as they were made: what is sent again is the same bytes.
+//! They are kept as encoded, so that a repeated request has the same bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use oblivio_wire::message::{
     MESSAGE_BYTES_MAX, PIECE_BYTES, PIECES_MAX, WRITE_BYTES, put_write_head,
 };
 
-/// Bytes of the longest piece that a message can carry.
+/// The longest piece in bytes that fits into a message.
 pub(super) const LONGEST_PIECE_BYTES: usize = MESSAGE_BYTES_MAX - WRITE_BYTES - PIECE_BYTES;
 
-/// A request. Those of one write share their memory.
+/// An encoded request. The frames of one write share a buffer.
 #[derive(Clone)]
 pub(super) struct Frame {
     buffer: Arc<Vec<u8>>,
@@ -37,16 +37,16 @@ impl Frame {
     }
 }
 
-/// A write: a frame, or several if it is too long for one.
+/// A write as one frame, or several if it is too long for one.
 pub(super) struct WriteFrames {
     pub(super) frames: Vec<Frame>,
     pub(super) buffer: Arc<Vec<u8>>,
-    /// Where in the buffer the bytes of each piece are.
+    /// The span of each piece in the buffer.
     pub(super) spans: Vec<Span>,
 }
 
 impl WriteFrames {
-    /// Has pieces of these lengths sealed where they are sent from. The requests are numbered from `number` on.
+    /// Seals pieces of these lengths directly in the frames. Requests are numbered from `number`.
     pub(super) fn seal(
         mut number: u64,
         pieces: &[Piece],
@@ -78,7 +78,7 @@ impl WriteFrames {
     }
 }
 
-/// Runs of pieces of these lengths, each of which one message can carry, there or back.
+/// Splits pieces of these lengths into runs that fit into one message in either direction.
 pub(super) fn runs(lengths: &[usize]) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let (mut start, mut bytes) = (0, WRITE_BYTES);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_for_a_message_goes_in_several() {
+    fn long_writes_are_split_into_several_messages() {
         const HALF: usize = MESSAGE_BYTES_MAX / 2;
         assert_eq!(runs(&[]), []);
         assert_eq!(runs(&[1, 2, LONGEST_PIECE_BYTES]), [0..2, 2..3]);

@@ -1,25 +1,26 @@
-//! A store that is far away: the client of a bucket server.
+//! A store on a bucket server: the client side.
 //!
-//! The server is told pieces and gets sealed bytes, as any storage. One thread reads what it answers; the caller's thread
-//! sends. So much is under way at once:
-//! - A write is sent, and nobody waits for its answer before the next flush. It is kept until it is durable, because the
-//!   server may start anew and have lost it. A flush that the store asks for by itself, so that it need not keep more, is waited for
-//!   when as much is new again.
-//! - What is announced is asked for at once, and what is read is taken from there.
-//! - What is to be computed is asked for at once as well, and waited for when its answer is needed.
+//! Like any storage, the server sees addresses of pieces and sealed bytes. The caller's thread
+//! sends requests; another thread reads the answers. Several requests are in flight at once:
+//! - A write is sent without waiting for its answer before the next flush. It is kept until it is
+//!   durable, because a restarted server may have lost it. The store starts flushes itself to bound
+//!   this memory, and waits for each when as much new data has accumulated.
+//! - Announced pieces are requested at once, and reads use their answers.
+//! - Computations are requested at once too, and waited for when the result is needed.
 //!
-//! A link that is lost is made again, and what was not answered is sent again, as it was: see `session`.
+//! After a lost link the store reconnects and sends all unanswered requests again, byte for byte:
+//! see `session`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `opening` | how a connection begins |
+//! | `opening` | the beginning of a connection |
 //! | `backoff` | pauses between attempts to reach a server |
-//! | `session` | a volume that is open, over one link after the other |
-//! | `connection` | one link, and the thread that reads from it |
-//! | `desk` | what was asked and what was answered: every answer is checked |
-//! | `frames` | requests as they are sent |
-//! | `kept` | buckets that were written and are not durable |
-//! | `prefetched` | pieces that were announced |
+//! | `session` | an open volume over successive links |
+//! | `connection` | a link, and the thread that reads from it |
+//! | `desk` | the table of requests, which checks every answer |
+//! | `frames` | encoded requests |
+//! | `kept` | written buckets that are not durable yet |
+//! | `prefetched` | announced pieces |
 
 mod backoff;
 mod connection;
@@ -54,50 +55,53 @@ use opening::{Greeted, Unopened, check_name};
 use prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
 use session::Session;
 
-/// How long a server may take to notice that whoever had a volume open is gone, most likely this client itself.
+/// How long a server may take to notice that the previous user of a volume has disconnected, most
+/// likely this client itself.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Before it is asked again.
+/// The pause before the next attempt.
 const NOTICED_PAUSE: Duration = Duration::from_millis(20);
 
-/// For so long a server may say that it works on what is computed at once. Honest ones say so only where it waits for something older.
+/// How long a server may answer `Working` to a quick computation. Honest servers do so only while
+/// an older request delays it.
 const WORKS_WITHIN: Duration = Duration::from_secs(60);
 
-/// An eviction is over within so long: at 25 Mbit/s between servers, one of 40 GB takes 11 minutes.
+/// How long a server may answer `Working` to an eviction: at 25 Mbit/s between servers, one of 40
+/// GB takes 11 minutes.
 const WORKS_LONG_WITHIN: Duration = Duration::from_secs(20 * 60);
 
-/// Reaches the server. It is called again after a connection was lost.
+/// Connects to the server, again after each lost link.
 pub trait Dial: Send {
-    /// A new link to the same server.
+    /// Opens a new link to the same server.
     ///
     /// # Errors
-    /// When it cannot be reached within so long.
+    /// If it cannot be reached within `within`.
     fn dial(&mut self, within: Duration) -> io::Result<Link>;
 }
 
-/// How a volume on a server is used.
+/// Options of a volume on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteOptions {
-    /// What the volume is called there.
+    /// The name of the volume on the server.
     pub name: String,
-    /// How long to try to reach the server again after the link was lost.
+    /// How long to retry connecting after the link was lost.
     pub retry_for: Duration,
-    /// How long to try again to open the volume if the server ends the link or has no room.
+    /// How long to retry opening if the server drops the link or has no connection left.
     pub retry_opening_for: Duration,
-    /// A link is given up if an answer takes longer.
+    /// How long an answer may take before the link is given up.
     pub answer_within: Duration,
     /// How long a server may answer `Working` to a request that involves no eviction.
     pub works_within: Duration,
     /// The same for an eviction, and for a request that waits for one.
     pub works_long_within: Duration,
-    /// How much of what was written is kept until it is durable on the server. Each time that half of it is new, the store asks for a
-    /// flush by itself, and waits for the one before. A write that is longer comes on top.
+    /// The most unflushed bytes that are kept. When half of it is new, the store starts a flush and
+    /// waits for the one before. A longer write needs more.
     pub unflushed_bytes_max: usize,
 }
 
 impl RemoteOptions {
-    /// For the volume that is called so.
+    /// Default options for the volume `name`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -112,57 +116,56 @@ impl RemoteOptions {
 }
 
 impl RemoteOptions {
-    /// The same, for the volume that is called so.
+    /// Sets [`name`](Self::name).
     #[must_use]
     pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for) and
-    /// [`retry_opening_for`](Self::retry_opening_for).
+    /// Sets [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub fn with_retry_for(self, retry_for: Duration) -> Self {
         Self { retry_for, retry_opening_for: retry_for, ..self }
     }
 
-    /// The same, but for [`answer_within`](Self::answer_within).
+    /// Sets [`answer_within`](Self::answer_within).
     #[must_use]
     pub fn with_answer_within(self, answer_within: Duration) -> Self {
         Self { answer_within, ..self }
     }
 
-    /// The same, but for [`works_within`](Self::works_within).
+    /// Sets [`works_within`](Self::works_within).
     #[must_use]
     pub fn with_works_within(self, works_within: Duration) -> Self {
         Self { works_within, ..self }
     }
 
-    /// The same, but for [`works_long_within`](Self::works_long_within).
+    /// Sets [`works_long_within`](Self::works_long_within).
     #[must_use]
     pub fn with_works_long_within(self, works_long_within: Duration) -> Self {
         Self { works_long_within, ..self }
     }
 
-    /// The same, but for [`unflushed_bytes_max`](Self::unflushed_bytes_max).
+    /// Sets [`unflushed_bytes_max`](Self::unflushed_bytes_max).
     #[must_use]
     pub fn with_unflushed_bytes_max(self, unflushed_bytes_max: usize) -> Self {
         Self { unflushed_bytes_max, ..self }
     }
 }
 
-/// How an existing volume is opened.
+/// The mode in which an existing volume is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteMode {
-    /// To read and write. Whoever had it open is fenced off.
+    /// To read and write. A client that had it open is fenced.
     Write,
-    /// To read, while nobody has it open to write.
+    /// To read, if no client has it open to write.
     Read {
-        /// Also if a part of it is gone.
+        /// Open it even if its file was cut off.
         may_be_cut_off: bool,
     },
-    /// To read, whoever has it open: what is read may be written meanwhile.
+    /// To read, even while another client writes: data may change between reads.
     Look,
-    /// To go on as the one who opened it to write in this session, if nobody else has since.
+    /// To continue a session for writing, if no other client has opened it since.
     Resume {
         /// See [`RemoteStore::session`].
         session: u64,
@@ -171,9 +174,9 @@ pub enum RemoteMode {
 
 /// Untrusted storage on a server.
 ///
-/// Only what was flushed is sure to be there: dropping the store drops what was not. Once a write or a flush has failed, or the
-/// server could not be reached for too long, everything fails, because nobody can tell any more what the server holds: open it
-/// again.
+/// Only flushed writes are durable; dropping the store drops the rest. All calls fail after a write
+/// or flush has failed, or the server was unreachable for too long, because the state of the server
+/// is then unknown. Open the store again.
 pub struct RemoteStore {
     session: Session,
     places: Places,
@@ -181,17 +184,19 @@ pub struct RemoteStore {
     unflushed_bytes_max: usize,
     kept: Kept,
     prefetched: Prefetched,
-    /// The frames of the latest read but for those that one answer holds, that answer, and where they all are.
+    /// The frames of the latest read: `answer` holds the frames of one answer, `buffer` the others,
+    /// `spans` their positions.
     buffer: Vec<u8>,
     answer: Bytes,
     spans: Vec<Span>,
 }
 
 impl RemoteStore {
-    /// Makes a new volume with trees of these shapes, `TreeId(0)` first, and opens it to write.
+    /// Creates a volume with trees of these shapes, `TreeId(0)` first, and opens it to write.
     ///
     /// # Errors
-    /// When there is one of that name, when a message cannot carry a bucket, when the server refuses, or cannot be reached.
+    /// If the name is taken, a bucket does not fit into a message, or the server refuses or cannot
+    /// be reached.
     pub fn create(
         mut dial: Box<dyn Dial>,
         shapes: &[TreeShape],
@@ -202,15 +207,15 @@ impl RemoteStore {
         let mut greeted = Greeted::dial_again(&mut *dial, &options)?;
         let opened = greeted.open(&options.name, OpenMode::Create(shapes.to_vec()))?;
         if opened.shapes != shapes {
-            return Err(Unopened::Lied("it has made other trees than it was told").into());
+            return Err(Unopened::Lied("it created other trees than requested").into());
         }
         Self::start(dial, options, greeted, &opened, places, None)
     }
 
-    /// Opens a volume, and learns which trees it has.
+    /// Opens a volume, and gets the shapes of its trees.
     ///
     /// # Errors
-    /// When there is none, when it is in use, when the server refuses, or cannot be reached.
+    /// If it does not exist or is in use, or the server refuses or cannot be reached.
     pub fn open(
         mut dial: Box<dyn Dial>,
         mode: RemoteMode,
@@ -229,7 +234,7 @@ impl RemoteStore {
         let places = places(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
                 OpenErrorKind::Damaged,
-                format!("the server says that the volume has trees that there cannot be: {error}"),
+                format!("the server reports impossible trees for the volume: {error}"),
                 error,
             )
         })?;
@@ -237,15 +242,15 @@ impl RemoteStore {
         Ok((store, condition(opened)))
     }
 
-    /// The most bytes of client memory that an opened one takes. A trip that is longer comes on top.
+    /// The most client memory in bytes that an open store needs. A longer trip needs more.
     pub(crate) fn client_bytes_max() -> u64 {
         (RemoteOptions::new("").unflushed_bytes_max + PREFETCHED_BYTES_MAX) as u64
     }
 
-    /// Whether there is a volume of this name.
+    /// Whether a volume of this name exists.
     ///
     /// # Errors
-    /// When the server does not say.
+    /// If the server does not answer.
     pub fn look(mut dial: Box<dyn Dial>, name: &str) -> Result<bool, OpenError> {
         check_name(name)?;
         let mut greeted = Greeted::dial_again(&mut *dial, &RemoteOptions::new(name))?;
@@ -254,10 +259,10 @@ impl RemoteStore {
         Ok(is_there)
     }
 
-    /// Removes a volume that nobody has open.
+    /// Removes a volume that no client has open.
     ///
     /// # Errors
-    /// When there is none, or it cannot be removed.
+    /// If it does not exist or cannot be removed.
     pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
         let options = RemoteOptions::new(name);
@@ -271,21 +276,22 @@ impl RemoteStore {
         self.places.shapes()
     }
 
-    /// The number of the session, by which it can be gone on with; 0 if it is open to read only.
+    /// The number of the session, with which it can be resumed; 0 if it is open to read only.
     pub fn session(&self) -> u64 {
         self.session.number()
     }
 
-    /// Whether nothing is answered any more: it has to be opened again.
+    /// Whether all calls fail, so that the store must be opened again.
     pub fn has_failed(&self) -> bool {
         self.session.has_failed()
     }
 
-    /// Asks what computes on shares of the volume. That is sent now, and again after the link was lost, until it is answered: see
-    /// [`Self::wait_for_computed`].
+    /// Sends a computation to the share server of the volume. It is sent now, and again after a
+    /// lost link until it is answered: see [`Self::wait_for_computed`].
     ///
     /// # Errors
-    /// When it is too long for a message, or nothing is answered any more. What whoever can only read may not ask, the server refuses.
+    /// If the message is too long, or the store has failed. The server refuses computations that a
+    /// reader must not request.
     pub fn begin_to_compute(
         &mut self,
         message: Vec<u8>,
@@ -293,44 +299,47 @@ impl RemoteStore {
     ) -> Result<Asking, StoreError> {
         self.session.begin_call()?;
         if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
-            let message =
-                format!("a message of {} bytes cannot be sent: use smaller blocks", message.len());
+            let message = format!(
+                "a message of {} bytes is too long to send; use smaller blocks",
+                message.len()
+            );
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let request = Request::Compute { number: self.session.next_number(), message };
         Ok(Asking(self.session.ask(Awaited::Computed { works_within }, &Frame::of(&request))))
     }
 
-    /// Waits for what was computed.
+    /// Waits for the result of a computation.
     ///
     /// # Errors
-    /// When the server does not do it, which keeps nobody from asking again, says for too long that it is about to, or nothing is answered any more.
+    /// If the server refuses it (further requests are possible), answers `Working` for too long, or
+    /// the store has failed.
     pub fn wait_for_computed(&mut self, asking: Asking) -> Result<Bytes, StoreError> {
         self.session.wait(asking.0)
     }
 
-    /// The same on the link that there is; gives back what was asked if that is lost: waiting for it takes a new one.
+    /// The same, but without reconnecting: returns the request if the link is lost.
     ///
     /// # Errors
-    /// As of [`Self::wait_for_computed`].
+    /// See [`Self::wait_for_computed`].
     pub fn wait_on_link(&mut self, asking: Asking) -> Result<Result<Bytes, Asking>, StoreError> {
         Ok(self.session.wait_on_link(asking.0)?.ok_or(asking))
     }
 
-    /// Asks the server for nothing, which it answers only to whoever has the volume open.
+    /// Sends an empty read, which the server answers only if this client still has the volume open.
     ///
     /// # Errors
-    /// When that is somebody else by now, or nothing is answered any more.
+    /// If another client has opened it, or the store has failed.
     pub fn check_in(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
         let number = self.ask_for_all(Vec::new(), 0);
         self.session.wait(number).map(drop)
     }
 
-    /// Asks the server to make durable what was written, and does not wait: the next flush does.
+    /// Starts a flush of all writes without waiting for it; the next flush does.
     ///
     /// # Errors
-    /// When nothing is answered any more.
+    /// If the store has failed.
     pub fn begin_to_flush(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
         if !self.kept.has_nothing_new() {
@@ -341,7 +350,7 @@ impl RemoteStore {
 
     fn check_can_write(&self) -> Result<(), StoreError> {
         if self.is_read_only {
-            let message = "the volume is open to read only: open it to write";
+            let message = "the volume is open to read only; open it to write";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         Ok(())
@@ -357,8 +366,9 @@ impl RemoteStore {
     ) -> Result<Self, OpenError> {
         let RemoteOptions { unflushed_bytes_max, .. } = options;
         let is_read_only = reads.is_some();
-        let session = Session::start(dial, options, greeted, opened, reads)
-            .map_err(|cause| OpenError::io("start a thread for what the server answers", cause))?;
+        let session = Session::start(dial, options, greeted, opened, reads).map_err(|cause| {
+            OpenError::io("start the thread that reads the server's answers", cause)
+        })?;
         Ok(Self {
             session,
             places,
@@ -372,7 +382,7 @@ impl RemoteStore {
         })
     }
 
-    /// The bytes of a piece, if there is one.
+    /// The length of a piece in bytes; `None` if the store has no such piece.
     fn length(&self, piece: &Piece) -> Option<usize> {
         self.places.find(piece).map(|place| place.piece.bytes)
     }
@@ -382,13 +392,14 @@ impl RemoteStore {
         pieces.iter().map(length).collect()
     }
 
-    /// Which pieces of a trip have to be asked for.
+    /// The indices of the pieces of a trip that must be requested.
     fn not_at_hand(&self, trip: &[Piece]) -> Vec<usize> {
         let is_at_hand = |piece| self.kept.has(piece) || self.prefetched.request(piece).is_some();
         (0..trip.len()).filter(|i| !is_at_hand(&trip[*i])).collect()
     }
 
-    /// Asks for those pieces of a trip, in one request unless that is too long, and says which of them each request is for.
+    /// Requests these pieces of a trip, in one request if they fit. Returns the pieces of each
+    /// request.
     fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<Asked> {
         let wanted: Vec<_> = which.iter().map(|i| lengths[*i]).collect();
         let asked = runs(&wanted).into_iter().map(|run| {
@@ -404,7 +415,8 @@ impl RemoteStore {
         self.session.ask(Awaited::Data { bytes }, &Frame::of(&request))
     }
 
-    /// Waits for what was prefetched of a trip. Nothing is held of a request that has failed. Answers whether none has.
+    /// Waits for the prefetched answers of a trip. Discards failed requests, and returns whether
+    /// none failed.
     fn take_prefetched(&mut self, trip: &[Piece]) -> Result<bool, StoreError> {
         let mut all_came = true;
         for piece in trip.iter().filter(|piece| !self.kept.has(piece)) {
@@ -415,7 +427,7 @@ impl RemoteStore {
             match self.session.wait(number) {
                 Ok(answer) => self.prefetched.answered(number, answer),
                 Err(error) if self.session.has_failed() => return Err(error),
-                // Another of its pieces may be to blame: this trip asks by itself.
+                // Another piece may have caused the failure, so this trip requests its own pieces.
                 Err(_) => {
                     self.prefetched.forget_read(number);
                     all_came = false;
@@ -425,8 +437,8 @@ impl RemoteStore {
         Ok(all_came)
     }
 
-    /// Lays out the frames of a trip, and fills in what is at hand. What lies in the answer to which the first announced piece belongs
-    /// stays there: mostly that is all.
+    /// Lays out the frames of a trip, and fills in those already received. Frames in the answer of
+    /// the first announced piece stay there; usually this is the whole trip.
     fn place_what_is_at_hand(&mut self, trip: &[Piece], lengths: &[usize]) {
         let Self { places, kept, prefetched, answer, buffer, spans, .. } = self;
         let mut answered = trip.iter().filter(|piece| !kept.has(piece));
@@ -451,7 +463,7 @@ impl RemoteStore {
         }
     }
 
-    /// Waits for what was asked for, and fills it in.
+    /// Waits for the requested pieces, and fills them in.
     fn place_what_comes(&mut self, asked: &[Asked]) -> Result<(), StoreError> {
         for Asked { number, which } in asked {
             let came = self.session.wait(*number)?;
@@ -470,7 +482,7 @@ impl RemoteStore {
         self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
     }
 
-    /// Asks the server to make everything durable. That covers what was asked for before.
+    /// Starts a flush. It covers earlier ones.
     fn begin_flush(&mut self) {
         if let Some(before) = self.kept.flush_under_way() {
             self.session.forget(before);
@@ -480,7 +492,7 @@ impl RemoteStore {
         self.kept.flush_begins(number);
     }
 
-    /// Waits until it has, if it was asked to.
+    /// Waits for the started flush, if any.
     fn finish_flush(&mut self) -> Result<(), StoreError> {
         if let Some(number) = self.kept.flush_under_way() {
             self.session.wait(number)?;
@@ -490,7 +502,7 @@ impl RemoteStore {
     }
 }
 
-/// Something that was asked for and is to be waited for.
+/// A requested computation whose result is still to be waited for.
 #[derive(Debug)]
 #[must_use]
 pub struct Asking(u64);
@@ -511,7 +523,7 @@ impl BucketStore for RemoteStore {
     }
 
     fn prefetch(&mut self, pieces: &[Piece]) {
-        // Without a link, more and more would wait to be sent. The next call tells the error.
+        // Without a link, unsent requests would pile up. The next call reports the error.
         if self.session.begin_call().and_then(|()| self.session.keep_up()).is_err() {
             return;
         }
@@ -524,7 +536,7 @@ impl BucketStore for RemoteStore {
                 lengths.push(bytes);
             }
         }
-        // What is too long to be held, or for one message, is read when it is asked for.
+        // Pieces that are too long to be held or to fit into one message are read on demand.
         if self.prefetched.make_room() && runs(&lengths).len() == 1 {
             self.ask_for_all(wanted, lengths.iter().sum());
         } else {
@@ -583,12 +595,13 @@ impl BucketStore for RemoteStore {
     }
 }
 
-/// Where the trees are, if every bucket is one that a message can carry.
+/// The positions of the trees, if every bucket fits into a message.
 fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
     let mut levels = shapes.iter().flat_map(TreeShape::levels).filter(|level| level.buckets > 0);
     if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {
         let message = format!(
-            "buckets of {} bytes cannot be sent, only those of {LONGEST_PIECE_BYTES} at most: use smaller blocks",
+            "buckets of {} bytes are too long to send (at most {LONGEST_PIECE_BYTES}); use smaller \
+             blocks",
             level.bucket_bytes
         );
         return Err(OpenError::new(OpenErrorKind::InvalidShapes, message));
@@ -600,7 +613,8 @@ fn offset_in_bucket(places: &Places, piece: &Piece) -> usize {
     places.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
 }
 
-/// Asks for something that is refused while somebody has the volume open. Whoever had it may be gone, and the server not have noticed.
+/// Repeats a request while the volume is in use: its previous client may have disconnected without
+/// the server noticing yet.
 fn once_free<T>(
     dial: &mut dyn Dial,
     options: &RemoteOptions,

@@ -1,4 +1,4 @@
-//! The beginning of a connection: who speaks which version, and what is opened. One thing is asked after the other.
+//! The beginning of a connection: protocol version and opening a volume. One request at a time.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -14,25 +14,25 @@ use super::connection::why_nothing_came;
 use super::{Dial, RemoteOptions};
 use crate::error::{OpenError, OpenErrorKind};
 
-/// A server that is not reached within so long is taken not to be there.
+/// The longest time for connecting to the server.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A link on which the server has said that it speaks the same.
+/// A link to a server that speaks the same protocol version.
 pub(super) struct Greeted {
     link: Link,
     within: Duration,
 }
 
-/// Why nothing was opened.
+/// Why opening failed.
 #[derive(Debug)]
 pub(super) enum Unopened {
     /// The server cannot be reached, or the link was lost.
     Lost(io::Error),
     /// The server knows this client and has no connection left for it.
     NoRoom(String),
-    /// The server does not keep to the protocol.
+    /// The server violates the protocol.
     Lied(&'static str),
-    /// The server says no.
+    /// The server refuses.
     Refused(Failure),
 }
 
@@ -41,7 +41,7 @@ impl Unopened {
         matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
     }
 
-    /// Whether another attempt may succeed soon: the server was there.
+    /// Whether another attempt may succeed soon: the server was reached.
     fn may_pass(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         match self {
@@ -56,7 +56,7 @@ impl Unopened {
 }
 
 impl Greeted {
-    /// Reaches the server. Every answer has to come within so long.
+    /// Connects to the server. Every answer must arrive within `within`.
     pub(super) fn dial(dial: &mut dyn Dial, within: Duration) -> Result<Self, Unopened> {
         let reached_within = within.min(REACHED_WITHIN);
         let link = dial.dial(reached_within).map_err(|error| {
@@ -72,15 +72,17 @@ impl Greeted {
             Ok(Answer::Welcome { version }) => Err(Unopened::Refused(Failure {
                 number: 0,
                 kind: FailureKind::UnknownVersion,
-                message: format!("it speaks version {version}, known is {VERSION}"),
+                message: format!(
+                    "the server speaks version {version} of the protocol, this program {VERSION}"
+                ),
             })),
-            Ok(_) => Err(Unopened::Lied("it does not greet")),
+            Ok(_) => Err(Unopened::Lied("it did not send a greeting")),
         }
     }
 
-    /// Retries [`dial`](Self::dial) for `retry_opening_for` while the server ends the link or has
-    /// no room, or refuses connections after it was there, because it restarts. A flood of
-    /// strangers may displace a client that shakes hands.
+    /// Retries [`dial`](Self::dial) for `retry_opening_for` while the server drops the link or has
+    /// no connection left, or refuses connections after it was reached, because it restarts. A
+    /// flood of other connections may displace a client during its handshake.
     pub(super) fn dial_again(
         dial: &mut dyn Dial,
         options: &RemoteOptions,
@@ -110,25 +112,25 @@ impl Greeted {
     pub(super) fn look(&mut self, name: &str) -> Result<bool, Unopened> {
         match self.ask(&Request::Look { name: name.into() })? {
             Answer::Looked { is_there } => Ok(is_there),
-            _ => Err(Unopened::Lied(
-                "it was asked whether there is a volume, and answers something else",
-            )),
+            _ => {
+                Err(Unopened::Lied("it sent a wrong answer to the request whether a volume exists"))
+            }
         }
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Unopened> {
         match self.ask(&Request::Remove { name: name.into() })? {
             Answer::Done { number: 0 } => Ok(()),
-            _ => Err(Unopened::Lied("it was to remove a volume, and answers something else")),
+            _ => Err(Unopened::Lied("it sent a wrong answer to the removal of a volume")),
         }
     }
 
-    /// To ask more than one thing at a time.
+    /// The link, for several requests at a time.
     pub(super) fn into_link(self) -> Link {
         self.link
     }
 
-    /// Ends the link in good order.
+    /// Ends the link cleanly.
     pub(super) fn close(mut self) {
         self.link.writer.close();
     }
@@ -136,7 +138,7 @@ impl Greeted {
     fn expect_opened(&mut self, request: &Request) -> Result<Opened, Unopened> {
         match self.ask(request)? {
             Answer::Opened(opened) => Ok(opened),
-            _ => Err(Unopened::Lied("it was to open a volume, and answers something else")),
+            _ => Err(Unopened::Lied("it sent a wrong answer to the opening of a volume")),
         }
     }
 
@@ -148,7 +150,7 @@ impl Greeted {
                 Err(Unopened::Refused(Failure { message, ..failure }))
             }
             Ok(answer) => Ok(answer),
-            Err(_) => Err(Unopened::Lied("it sends what is no message")),
+            Err(_) => Err(Unopened::Lied("it sent an invalid message")),
         }
     }
 
@@ -159,17 +161,17 @@ impl Greeted {
         reader.limit(Some(self.within))?;
         let received = frame::receive(reader, MESSAGE_BYTES_MAX)
             .map_err(|error| io::Error::new(error.kind(), why_nothing_came(&error, self.within)));
-        received?.ok_or_else(|| {
-            io::Error::new(ErrorKind::UnexpectedEof, "the server has closed the link")
-        })
+        received?
+            .ok_or_else(|| io::Error::new(ErrorKind::UnexpectedEof, "the server closed the link"))
     }
 }
 
-/// Whether a volume may be called so.
+/// Checks the name of a volume.
 pub(super) fn check_name(name: &str) -> Result<(), OpenError> {
     message::check_name(name).map_err(|_| {
         let message = format!(
-            "{name:?} is no name of a volume: choose 1 to 64 letters, digits, -, _ and ., the first a letter or a digit"
+            "{name:?} is not a volume name; choose 1 to 64 letters, digits, -, _ or ., the first a \
+             letter or digit"
         );
         OpenError::new(OpenErrorKind::Missing, message)
     })
@@ -180,13 +182,14 @@ impl From<Unopened> for OpenError {
         match unopened {
             Unopened::Lost(cause) if cause.kind() == ErrorKind::PermissionDenied => {
                 let message = format!(
-                    "the server has another key, or does not let this client in ({cause}): check the keys of both"
+                    "the server has another key than expected, or refuses this client ({cause}); \
+                     check the keys of both"
                 );
                 Self::caused_by(OpenErrorKind::NotLetIn, message, cause)
             }
             Unopened::Lost(cause) => {
                 let message =
-                    format!("cannot reach the server ({cause}): check it and the network");
+                    format!("cannot reach the server ({cause}); check the server and the network");
                 Self::caused_by(OpenErrorKind::Unreachable, message, cause)
             }
             Unopened::NoRoom(why) => {
@@ -194,7 +197,7 @@ impl From<Unopened> for OpenError {
                 Self::new(OpenErrorKind::Unreachable, message)
             }
             Unopened::Lied(how) => {
-                let message = format!("this is no server of buckets: {how}: check the address");
+                let message = format!("this is not a bucket server: {how}; check the address");
                 Self::new(OpenErrorKind::NotAStore, message)
             }
             Unopened::Refused(Failure { kind, message, .. }) => {
@@ -205,20 +208,20 @@ impl From<Unopened> for OpenError {
     }
 }
 
-/// What a refusal is to whoever opens storage, and what to do.
+/// Maps a refusal to an error kind and advice.
 fn advice(kind: FailureKind) -> (OpenErrorKind, &'static str) {
     match kind {
-        FailureKind::NoVolume => (OpenErrorKind::Missing, ": check the name"),
+        FailureKind::NoVolume => (OpenErrorKind::Missing, "; check the name"),
         FailureKind::Exists => {
-            (OpenErrorKind::Exists, ": choose another name, or remove it (oblivio remove)")
+            (OpenErrorKind::Exists, "; choose another name, or remove it (oblivio remove)")
         }
         FailureKind::InUse | FailureKind::Fenced => {
-            (OpenErrorKind::Locked, ": close the volume elsewhere")
+            (OpenErrorKind::Locked, "; close the volume elsewhere")
         }
-        FailureKind::Full => (OpenErrorKind::NoSpace, ": make room there"),
+        FailureKind::Full => (OpenErrorKind::NoSpace, "; make room there"),
         FailureKind::Damaged => (OpenErrorKind::Damaged, ""),
         FailureKind::UnknownVersion => {
-            (OpenErrorKind::UnknownVersion, ": use programs of one version")
+            (OpenErrorKind::UnknownVersion, "; use the same version on both sides")
         }
         FailureKind::Invalid | FailureKind::Absent | FailureKind::Refused | FailureKind::Failed => {
             (OpenErrorKind::Io, "")

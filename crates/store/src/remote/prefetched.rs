@@ -1,6 +1,7 @@
-//! Pieces that were announced: asked for at once, and here until they are read.
+//! Announced pieces, requested at once and kept until they are read.
 //!
-//! Which they are follows from the calls alone, and not from when answers come: so does what is asked for.
+//! Which pieces are kept depends only on the calls, not on when answers arrive, and so does which
+//! pieces are requested.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -10,45 +11,46 @@ use foldhash::{HashMap, HashMapExt as _};
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
-/// Bytes of what was announced and not read, at most: what a volume of 40 GiB with blocks of 4 KiB announces at once, and some. Of large
-/// blocks, it is a few paths.
+/// The most bytes of announced, unread pieces. Enough for the announcements of a volume of 40 GiB
+/// with blocks of 4 KiB, and for a few paths of large blocks.
 pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 
 pub(super) struct Prefetched {
-    /// By the number of the request: the first is the oldest.
+    /// By request number, the oldest first.
     reads: BTreeMap<u64, Read>,
-    /// With a hash that takes little time: nobody but this client says which they are, so nobody else makes them collide.
+    /// A fast hash suffices: only this client chooses the keys, so an attacker cannot cause
+    /// collisions.
     pieces: HashMap<(TreeId, BucketId), Vec<Held>>,
-    /// Of all reads.
+    /// Bytes of all reads.
     bytes: usize,
     bytes_max: usize,
-    /// The latest request of which something was read.
+    /// The latest request of which a piece was read.
     last_read: u64,
-    /// Requests of which nobody needs the answer any more.
+    /// Requests whose answer is not needed any more.
     useless: Vec<u64>,
 }
 
-/// A request, and its answer if that was taken.
+/// A request, and its answer once taken.
 #[derive(Default)]
 struct Read {
     /// The buckets of its pieces.
     buckets: Vec<(TreeId, BucketId)>,
-    /// How many of its pieces are held.
+    /// The number of its pieces still held.
     held: usize,
     bytes: usize,
     answer: Option<Bytes>,
 }
 
-/// A part of a bucket that somebody is going to read.
+/// A part of a bucket that was announced.
 struct Held {
     part: Part,
-    /// How often it was announced and not read.
+    /// How many announcements of it were not read yet.
     readers: usize,
     number: u64,
     start: usize,
 }
 
-/// A piece in the answer to a request.
+/// A piece within the answer to a request.
 pub(super) struct Found<'a> {
     pub(super) number: u64,
     pub(super) answer: &'a Bytes,
@@ -67,7 +69,8 @@ impl Prefetched {
         }
     }
 
-    /// The piece is going to be read. Answers whether it is not held yet, and so to be asked for: by the request of this number.
+    /// Announces a piece. Returns whether it is not held yet and must be requested, by request
+    /// `number`.
     pub(super) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
         if let Some(held) = self.held_mut(piece) {
             held.readers += 1;
@@ -84,8 +87,9 @@ impl Prefetched {
         true
     }
 
-    /// Answers whether there is room for the latest request. What was announced before it is read before it, or soon after, so nothing
-    /// of that makes room; but for requests before the one that was read last, of which something is left that nobody reads any more.
+    /// Returns whether the latest request fits. Earlier announcements are usually read earlier and
+    /// stay. Only requests older than the last read one are dropped, because their remaining pieces
+    /// are unlikely to be read.
     pub(super) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()
@@ -96,29 +100,29 @@ impl Prefetched {
         self.bytes <= self.bytes_max
     }
 
-    /// The request that the piece is part of, if it is held.
+    /// The request of a held piece.
     pub(super) fn request(&self, piece: &Piece) -> Option<u64> {
         self.held(piece).map(|held| held.number)
     }
 
-    /// Whether the answer to a request has to be taken yet.
+    /// Whether the answer to a request has not been taken yet.
     pub(super) fn lacks_answer(&self, number: u64) -> bool {
         self.reads.get(&number).is_some_and(|read| read.answer.is_none())
     }
 
-    /// The answer to a request.
+    /// Stores the answer to a request.
     pub(super) fn answered(&mut self, number: u64, answer: Bytes) {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
 
-    /// Where the bytes of a piece are, if they are here.
+    /// Finds a piece in the answers.
     pub(super) fn find(&self, piece: &Piece) -> Option<Found<'_>> {
         let Held { number, start, .. } = *self.held(piece)?;
         let answer = self.reads.get(&number)?.answer.as_ref()?;
         Some(Found { number, answer, start })
     }
 
-    /// The piece was read.
+    /// Notes that the piece was read.
     pub(super) fn was_read(&mut self, piece: &Piece) {
         let Some(held) = self.held_mut(piece) else { return };
         held.readers -= 1;
@@ -129,12 +133,12 @@ impl Prefetched {
         }
     }
 
-    /// The bucket of the piece is going to be written: what is held of it is of the past then.
+    /// Notes that the bucket of the piece will be written, which makes held parts stale.
     pub(super) fn is_written(&mut self, piece: &Piece) {
         self.release((piece.tree, piece.bucket), |_| true);
     }
 
-    /// Holds nothing of a request any more.
+    /// Drops all pieces of a request.
     pub(super) fn forget_read(&mut self, number: u64) {
         let buckets = self.reads.get_mut(&number).map(|read| mem::take(&mut read.buckets));
         for bucket in buckets.unwrap_or_default() {
@@ -142,7 +146,7 @@ impl Prefetched {
         }
     }
 
-    /// The requests of which nobody needs the answer any more, since this was asked last.
+    /// The requests whose answers have become unnecessary since the last call.
     pub(super) fn take_useless(&mut self) -> Vec<u64> {
         mem::take(&mut self.useless)
     }
@@ -157,7 +161,7 @@ impl Prefetched {
         held.iter_mut().find(|held| held.part == piece.part)
     }
 
-    /// Holds these parts of a bucket no more, and so no read of which nothing is left.
+    /// Drops parts of a bucket, and each request without remaining pieces.
     fn release(&mut self, bucket: (TreeId, BucketId), is_released: impl Fn(&Held) -> bool) {
         let Some(parts) = self.pieces.get_mut(&bucket) else { return };
         for held in parts.extract_if(.., |held| is_released(held)) {
@@ -176,7 +180,7 @@ impl Prefetched {
 }
 
 impl<'a> Found<'a> {
-    /// So many bytes of the piece.
+    /// The first `bytes` bytes of the piece.
     pub(super) fn bytes(&self, bytes: usize) -> &'a [u8] {
         &self.answer[self.start..][..bytes]
     }
@@ -196,7 +200,7 @@ mod tests {
 
     fn announce(prefetched: &mut Prefetched, number: u64, pieces: &[(Piece, usize)]) {
         for (piece, bytes) in pieces {
-            assert!(prefetched.announce(number, piece, *bytes), "it is not held");
+            assert!(prefetched.announce(number, piece, *bytes), "the piece is already held");
         }
     }
 
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_held_until_all_have_read_it_who_announced_it() {
+    fn a_piece_is_held_until_every_announcement_was_read() {
         let mut prefetched = Prefetched::new(100);
         announce(&mut prefetched, 1, &[(whole(0), 4), (piece(0, Part::Header), 2), (whole(1), 3)]);
         assert!(!prefetched.announce(2, &whole(0), 4));
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_first_does_not_make_room_and_what_nobody_reads_does() {
+    fn only_requests_that_are_unlikely_to_be_read_are_dropped() {
         let mut prefetched = Prefetched::new(100);
         let requests =
             |prefetched: &Prefetched| [1, 2, 3, 4, 5].map(|i| prefetched.request(&whole(i)));
@@ -240,7 +244,7 @@ mod tests {
         prefetched.forget_read(3);
         assert_eq!(prefetched.take_useless(), [3]);
         assert_eq!(requests(&prefetched), [Some(1), Some(1), Some(2), Some(2), None]);
-        // Of the first request, one piece was not read, and is not going to be.
+        // One piece of the first request was not read and will not be.
         prefetched.was_read(&whole(1));
         prefetched.was_read(&whole(3));
         announce(&mut prefetched, 4, &[(whole(5), 50)]);

@@ -1,8 +1,8 @@
-//! A volume that is open on the server, over one link after the other.
+//! An open volume on the server, over successive links.
 //!
-//! A link may be lost at any byte, and the server may start anew without what was not durable. Whoever asks learns nothing
-//! of it but that it takes longer: what was sent is sent again, the same bytes in the same order. So nothing that storage
-//! sees depends on it but repeats.
+//! A link may be lost at any byte, and the server may restart without unflushed writes. The caller
+//! notices only a delay: requests are sent again, the same bytes in the same order. So storage sees
+//! nothing new except repetitions.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -26,31 +26,31 @@ pub(super) struct Session {
     session: u64,
     incarnation: u64,
     shapes: Vec<TreeShape>,
-    /// How a reader comes back: it opens again. There is no session for one.
+    /// The mode in which a reader opens again; readers have no session. `None` for a writer.
     reads: Option<OpenMode>,
     desk: Arc<Desk>,
-    /// Before it is replaced, its thread has ended.
+    /// Dropped before it is replaced, which ends its thread.
     connection: Option<Connection>,
     last_number: u64,
     trouble: Option<Trouble>,
 }
 
-/// The link was lost, and nothing was won since then.
+/// The state after a lost link, until there is progress.
 struct Trouble {
     backoff: Backoff,
-    /// All below it was answered.
+    /// All requests below it were answered.
     lowest_waiting: u64,
 }
 
-/// Why a session does not go on over a new link.
+/// Why a session cannot continue over a new link.
 enum NotResumed {
-    /// It may over another one.
+    /// It may continue over another link.
     NotYet(String),
     Never(Fault),
 }
 
 impl Session {
-    /// Goes on with what was opened on this link.
+    /// Continues with the volume that was opened on this link.
     pub(super) fn start(
         dial: Box<dyn Dial>,
         options: RemoteOptions,
@@ -75,26 +75,26 @@ impl Session {
         })
     }
 
-    /// A call begins. It has its own time for attempts to reach the server.
+    /// Begins a call, which gets its own time for reconnecting.
     ///
     /// # Errors
-    /// When nothing is answered any more.
+    /// If the store has failed.
     pub(super) fn begin_call(&mut self) -> Result<(), StoreError> {
         self.trouble = None;
         self.desk.check_alive()
     }
 
-    /// The number by which the server knows it.
+    /// The session number on the server.
     pub(super) fn number(&self) -> u64 {
         self.session
     }
 
-    /// Whether nothing is answered any more.
+    /// Whether the store has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.desk.check_alive().is_err()
     }
 
-    /// Sees to it that there is a link, as far as one can tell.
+    /// Reconnects if the link is known to be lost.
     pub(super) fn keep_up(&mut self) -> Result<(), StoreError> {
         if self.desk.is_up() { Ok(()) } else { self.reconnect() }
     }
@@ -104,7 +104,7 @@ impl Session {
         self.last_number + 1
     }
 
-    /// Sends the request that has the next number. If there is no link, it is sent over the next one.
+    /// Sends the request with the next number. Without a link, it is sent over the next one.
     pub(super) fn ask(&mut self, awaited: Awaited, frame: &Frame) -> u64 {
         self.last_number += 1;
         self.desk.ask(self.last_number, awaited, frame.clone());
@@ -114,15 +114,15 @@ impl Session {
         self.last_number
     }
 
-    /// Nobody will wait for this answer.
+    /// Discards the answer of a request.
     pub(super) fn forget(&self, number: u64) {
         self.desk.forget(number);
     }
 
-    /// Waits for an answer: the bytes that were read, or none.
+    /// Waits for an answer. Returns the bytes that were read, or none.
     ///
     /// # Errors
-    /// When this cannot be done, or nothing is answered any more.
+    /// If the request fails, or the store has failed.
     pub(super) fn wait(&mut self, number: u64) -> Result<Bytes, StoreError> {
         loop {
             match self.desk.wait(number)? {
@@ -132,10 +132,10 @@ impl Session {
         }
     }
 
-    /// The same, on the link that there is; none if it is lost, and has to be waited for.
+    /// Like [`Self::wait`], but returns `None` if the link is lost.
     ///
     /// # Errors
-    /// As of [`Self::wait`].
+    /// See [`Self::wait`].
     pub(super) fn wait_on_link(&mut self, number: u64) -> Result<Option<Bytes>, StoreError> {
         match self.desk.wait(number)? {
             Outcome::Came(came) => came.map(Some).map_err(|fault| fault.error()),
@@ -143,15 +143,15 @@ impl Session {
         }
     }
 
-    /// Goes on over a new link. There is an end to it: each time something was answered that had never been answered before, or
-    /// the time runs on.
+    /// Continues over a new link. It terminates: either a request is answered for the first time,
+    /// or the time runs out.
     fn reconnect(&mut self) -> Result<(), StoreError> {
         self.desk.check_alive()?;
         self.connection = None;
         let lowest_waiting = self.desk.lowest_waiting().unwrap_or(self.next_number());
         let since_before = self.trouble.take().filter(|it| it.lowest_waiting >= lowest_waiting);
         let (mut is_first, mut trouble) = match since_before {
-            // The server is there: it is the link that does not last.
+            // The server is reachable, but links do not last.
             Some(trouble) if self.desk.has_answered() => {
                 (false, Trouble { backoff: trouble.backoff.restart(), ..trouble })
             }
@@ -175,7 +175,8 @@ impl Session {
             }
         }
         let message = format!(
-            "the server could not be reached for {:.0?} ({cause}): check it and the network, then open the volume again",
+            "the server could not be reached for {:.0?} ({cause}); check the server and the \
+             network, then open the volume again",
             self.options.retry_for
         );
         Err(self.desk.fail(Fault { kind: StoreErrorKind::Unreachable, message }))
@@ -186,7 +187,7 @@ impl Session {
     }
 
     fn resume(&mut self, trouble: &Trouble) -> Result<(), NotResumed> {
-        // The first attempt is made, however little time there is.
+        // Always make the first attempt, however little time is left.
         let left = trouble.backoff.left().unwrap_or(PAUSE_MIN).max(PAUSE_MIN);
         let within = self.options.answer_within.min(left);
         let mut greeted = Greeted::dial(&mut *self.dial, within)?;
@@ -213,7 +214,7 @@ impl Session {
 
     fn check_same(&self, opened: &Opened) -> Result<(), NotResumed> {
         if self.reads.is_none() && opened.session != self.session {
-            return Err(NotResumed::Never(lied("it goes on with another session")));
+            return Err(NotResumed::Never(lied("it resumed another session")));
         }
         if opened.shapes != self.shapes {
             return Err(NotResumed::Never(lied("the volume has other trees than before")));
@@ -225,23 +226,27 @@ impl Session {
 impl From<Unopened> for NotResumed {
     fn from(unopened: Unopened) -> Self {
         match unopened {
-            // Whoever is on the way can have any key: the right server may answer next.
-            Unopened::Lost(error) if error.kind() == ErrorKind::PermissionDenied => Self::NotYet(
-                format!("the server has another key, or does not let this client in: {error}"),
-            ),
+            // Any machine on the path can answer with another key, so the right server may answer
+            // next.
+            Unopened::Lost(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Self::NotYet(format!(
+                    "the server has another key than expected, or refuses this client: {error}"
+                ))
+            }
             Unopened::Lost(error) => Self::NotYet(error.to_string()),
             Unopened::NoRoom(why) => Self::NotYet(why),
             Unopened::Lied(how) => Self::Never(lied(how)),
             Unopened::Refused(Failure { kind: FailureKind::Fenced, message, .. }) => {
                 Self::Never(fenced(&message))
             }
-            // The server may not have noticed yet that the link before is gone.
+            // The server may not have noticed yet that the previous link was lost.
             Unopened::Refused(Failure { kind: FailureKind::InUse, message, .. }) => {
                 Self::NotYet(message)
             }
             Unopened::Refused(Failure { kind, message, .. }) => {
                 let message = format!(
-                    "the server does not go on with the volume (it says: {message}): open the volume again"
+                    "the server does not resume the session (it says: {message}); open the volume \
+                     again"
                 );
                 Self::Never(Fault { kind: kind.of_store(), message })
             }

@@ -1,4 +1,4 @@
-//! The file store keeps the contract of every store, in all its modes.
+//! Checks that the file store keeps the contract of every store, in all its modes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -33,7 +33,8 @@ impl Folder {
         FileStore::create(&self.next(), shapes, options).unwrap()
     }
 
-    /// The suite, on files. What was not flushed when a store is dropped is lost. Who reads ahead writes as anybody.
+    /// Runs the suite on files. Dropping a store loses unflushed writes. Reading ahead does not
+    /// affect durability.
     fn check(&self, options: &FileOptions) {
         if options.looks_ahead {
             return check_store(|shapes| self.create(shapes, options));
@@ -76,9 +77,9 @@ fn conforms_past_the_page_cache() {
     }
 }
 
-/// Writes and flushes on one handle, reads on the next.
+/// Writes and flushes with one store, reads with the next.
 #[test]
-fn what_was_flushed_is_there_after_reopening() {
+fn flushed_writes_survive_reopening() {
     let folder = Folder::new();
     for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
         let path = folder.next();
@@ -89,7 +90,7 @@ fn what_was_flushed_is_there_after_reopening() {
             written.write(&mut store, &trip, seed as u64);
         }
         store.flush().unwrap();
-        // This one stays behind.
+        // This write is not flushed.
         Model::new().write(&mut store, &trips()[0], 99);
         drop(store);
         let mut store = FileStore::open(&path, &options(second)).unwrap();
@@ -111,15 +112,15 @@ fn a_reader_reads_and_refuses_writes() {
     let options = FileOptions::default().with_read_only(true);
     let mut store = FileStore::open(&path, &options).unwrap();
     written.check(&mut store, &all_pieces());
-    let answer = store.write(&trips()[0], &mut |_| panic!("nothing is to be filled"));
+    let answer = store.write(&trips()[0], &mut |_| panic!("a refused write must not be filled"));
     assert!(answer.unwrap_err().to_string().contains("read only"));
     store.flush().unwrap();
     written.check(&mut store, &all_pieces());
 }
 
-/// Parts and whole buckets, kept back and written out at once.
+/// Parts and whole buckets, with and without write-behind.
 #[test]
-fn what_was_read_ahead_is_brought_up_to_date() {
+fn trips_read_ahead_are_updated_by_later_writes() {
     let folder = Folder::new();
     for (direct, write_behind_bytes_max) in
         [(false, 0), (false, 1 << 20), (true, 0), (true, 1 << 20)]
@@ -133,10 +134,10 @@ fn what_was_read_ahead_is_brought_up_to_date() {
         let whole = trips().swap_remove(0);
         model.write(&mut store, &whole, 1);
         for (seed, later) in (2..).zip(trips()) {
-            // Nothing is pending that would be left out.
+            // Flush, so that nothing is pending and everything is read ahead.
             store.flush().unwrap();
             store.prefetch(&whole);
-            // The thread has time to read all of it.
+            // Time for the thread to read everything.
             std::thread::sleep(std::time::Duration::from_millis(20));
             model.write(&mut store, &later, seed);
             model.check(&mut store, &whole);
@@ -147,10 +148,10 @@ fn what_was_read_ahead_is_brought_up_to_date() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever is kept back, however it is merged, and whatever was read ahead of it: what is read is what a
-    /// store in memory reads, before and after reopening. Pieces of one trip may be parts of one bucket.
+    /// For any write-behind, merging and reading ahead, reads return the same as a store in memory,
+    /// before and after reopening. Pieces of one trip may be parts of one bucket.
     #[test]
-    fn a_file_is_a_memory(
+    fn a_file_store_behaves_like_a_memory_store(
         direct: bool,
         looks_ahead: bool,
         write_behind_bytes_max in prop::sample::select(&[0usize, 700, 3000, 20_000, 1 << 20][..]),
@@ -161,7 +162,8 @@ proptest! {
         let folder = Folder::new();
         let path = folder.next();
         let options =
-            FileOptions::default().with_direct(direct).with_looks_ahead(looks_ahead).with_write_behind_bytes_max(write_behind_bytes_max);
+            FileOptions::default().with_direct(direct).with_looks_ahead(looks_ahead)
+                .with_write_behind_bytes_max(write_behind_bytes_max);
         let mut store = FileStore::create(&path, &shapes(), &options).unwrap();
         let mut announced = Vec::new();
         let mut memory = MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap();
@@ -204,8 +206,8 @@ fn compare(
     Ok(())
 }
 
-/// Buckets smaller than a sector, of some sectors, with parts that end within sectors and on them,
-/// parts without bytes, and levels that are not full.
+/// Buckets shorter than a sector and of several sectors, parts that end within sectors and on
+/// boundaries, parts without bytes, and incomplete levels.
 fn shapes() -> Vec<TreeShape> {
     let level = |buckets, slots: u16, header_bytes, slots_offset, slot_bytes, tail| LevelShape {
         buckets,
@@ -257,7 +259,7 @@ fn bytes_of(piece: &Piece) -> usize {
     bytes as usize
 }
 
-/// Writes bytes that depend on the seed and the piece's place in the trip.
+/// Writes bytes that depend on the seed and the piece's position in the trip.
 fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) -> Vec<Vec<u8>> {
     let frames: Vec<Vec<u8>> = (0..)
         .zip(pieces)
@@ -279,7 +281,7 @@ fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) -> Vec<Vec<u8
     frames
 }
 
-/// Buckets as they should be.
+/// The expected contents of buckets.
 struct Model(HashMap<(TreeId, BucketId), Vec<u8>>);
 
 impl Model {

@@ -1,4 +1,4 @@
-//! Files that are not what they should be: refused with the right word, never a panic.
+//! Damaged files are refused with the right kind of error, and never cause a panic.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -46,12 +46,12 @@ fn header_offsets(bytes: u64) -> [u64; 3] {
 }
 
 #[test]
-fn two_damaged_copies_are_survived_and_mended() {
+fn two_damaged_copies_are_repaired() {
     let Made { path, bytes, _folder } = made();
     let sound = fs::read(&path).unwrap();
     let copies = header_offsets(bytes);
     for spared in 0..3 {
-        // The magic, the version, a number, a spare byte, the checksum.
+        // The magic, the version, a number, a padding byte, the checksum.
         for byte in [0, 16, 50, 40_000, HEADER_BYTES as u64 - 1] {
             let hit: Vec<_> = (0..3).filter(|copy| *copy != spared).collect();
             hit.iter().for_each(|copy| flip(&path, copies[*copy] + byte));
@@ -59,16 +59,16 @@ fn two_damaged_copies_are_survived_and_mended() {
             let store = FileStore::open(&path, &reader).unwrap();
             assert_eq!((store.damaged_header_copies(), store.shapes().len()), (2, 2));
             drop(store);
-            assert!(fs::read(&path).unwrap() != sound, "a reader mends nothing");
+            assert!(fs::read(&path).unwrap() != sound, "a reader changed the file");
             assert_eq!(open(&path).unwrap().damaged_header_copies(), 2);
-            assert!(fs::read(&path).unwrap() == sound, "mended");
+            assert!(fs::read(&path).unwrap() == sound, "the header was not repaired");
             assert_eq!(open(&path).unwrap().damaged_header_copies(), 0);
         }
     }
 }
 
 #[test]
-fn each_kind_of_loss_has_its_word() {
+fn each_kind_of_damage_has_its_error_kind() {
     let Made { path, bytes, _folder } = made();
     let copies = header_offsets(bytes);
     for (byte, kind) in [
@@ -81,7 +81,7 @@ fn each_kind_of_loss_has_its_word() {
         copies.iter().for_each(|copy| flip(&path, copy + byte));
     }
     copies.iter().for_each(|copy| flip(&path, copy + 50 + copy % 7));
-    assert_eq!(open(&path).err(), Some(OpenErrorKind::Damaged), "each elsewhere");
+    assert_eq!(open(&path).err(), Some(OpenErrorKind::Damaged), "different offsets");
     copies.iter().for_each(|copy| flip(&path, copy + 50 + copy % 7));
     assert!(open(&path).is_ok());
 
@@ -96,9 +96,9 @@ fn each_kind_of_loss_has_its_word() {
     assert_eq!(open(&path).err(), Some(OpenErrorKind::Missing));
 }
 
-/// Only to read, and only if that was asked for.
+/// Only for reading, and only if the options allow it.
 #[test]
-fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
+fn the_rest_of_a_file_that_was_cut_off_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("volume");
     let shapes = [shape(), shape()];
@@ -145,7 +145,7 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
         assert_eq!((store.missing_bytes(), store.bytes()), (cut, whole));
         assert_eq!(store.damaged_header_copies(), usize::from(cut > 0));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing");
-        // Whether it was read ahead, which the thread has time for, or not.
+        // Both with and without reading ahead, for which the thread has time.
         pieces.iter().for_each(|piece| store.prefetch(&[*piece]));
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing, and were announced");
@@ -170,7 +170,7 @@ fn an_existing_file_is_left_alone() {
 }
 
 #[test]
-fn a_second_opener_is_turned_away() {
+fn a_second_opener_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("volume");
     let reader = FileOptions::default().with_read_only(true);
@@ -188,7 +188,7 @@ fn a_second_opener_is_turned_away() {
 }
 
 #[test]
-fn terabytes_are_made_at_once_and_take_no_room() {
+fn a_file_of_terabytes_is_created_quickly_and_sparse() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let shapes = [RawConfig::new(1 << 28, 4096).unwrap().tree.shape().unwrap()];
@@ -243,7 +243,7 @@ fn refused(shapes: &[TreeShape]) {
     assert_eq!(error.kind(), OpenErrorKind::InvalidShapes, "{shapes:?}");
 }
 
-/// The longest header that there can be fits.
+/// The longest possible header fits.
 #[test]
 fn headers_have_room_for_all_levels() {
     let level = LevelShape {
@@ -260,7 +260,7 @@ fn headers_have_room_for_all_levels() {
     assert_eq!(container::decode(&header).unwrap(), trees);
 }
 
-/// Seals whatever it holds, so that what comes after the checksum is reached.
+/// Replaces the checksum, so that checks after it are reached.
 fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
     let (said, sum) = copy.split_at_mut(HEADER_BYTES - 32);
     sum.copy_from_slice(&Sha256::digest(said));
@@ -280,8 +280,8 @@ proptest! {
             _ => OpenErrorKind::Damaged,
         };
         prop_assert_eq!(container::decode(&copy).unwrap_err().kind(), expected);
-        // Even if whoever flipped it knows how to make checksums: there is one header for each list
-        // of shapes, and sizes may change only to others that fit.
+        // Even with a matching checksum: each list of shapes has one header, and sizes can change
+        // only to valid ones.
         match container::decode(&with_checksum(copy.clone())) {
             Ok(shapes) => prop_assert_eq!(container::encode(&shapes).unwrap(), with_checksum(copy)),
             Err(error) if bit / 8 < HEADER_BYTES - 32 => prop_assert_eq!(error.kind(), expected),
@@ -297,7 +297,7 @@ proptest! {
         prop_assert_eq!(container::decode(copy).unwrap_err().kind(), expected);
     }
 
-    /// Numbers of any size behind a sound beginning and before a sound checksum.
+    /// Arbitrary numbers after a valid beginning and before a valid checksum.
     #[test]
     fn garbage_numbers_are_refused(
         numbers in prop::collection::vec(prop_oneof![0..4u64, any::<u64>()], 1..60),

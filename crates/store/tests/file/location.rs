@@ -1,4 +1,4 @@
-//! What people write for where storage is, and what is opened there.
+//! Parsing of locations, and creating and opening storage there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +17,7 @@ fn shape() -> TreeShape {
     RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
 }
 
-/// Written for these tests alone: letters, then `://`.
+/// An independent implementation: letters, then `://`.
 fn looks_like_a_url(written: &[u8]) -> bool {
     let end =
         written.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte));
@@ -25,7 +25,7 @@ fn looks_like_a_url(written: &[u8]) -> bool {
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://")
 }
 
-/// Any bytes but NUL, often with what URLs are made of.
+/// Any bytes except NUL, often with parts of URLs.
 fn any_name() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         Just(b"://".to_vec()),
@@ -42,7 +42,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn whatever_does_not_look_like_a_url_is_a_path_as_it_is(name in any_name()) {
+    fn text_that_does_not_look_like_a_url_is_a_literal_path(name in any_name()) {
         prop_assume!(!name.is_empty() && !looks_like_a_url(&name) && !name.starts_with(b"file:"));
         prop_assume!(!name.starts_with(b"stripe:"));
         let name = OsString::from_vec(name);
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_looks_like_a_url_is_never_a_file_of_that_name(
+    fn text_that_looks_like_a_url_is_never_a_file_of_that_name(
         scheme in "[a-zA-Z][a-zA-Z0-9+.-]{0,5}|file|FILE",
         rest in any_name(),
     ) {
@@ -65,7 +65,7 @@ proptest! {
         prop_assume!(!name.is_empty());
         let written = OsString::from_vec([b"file:", &name[..]].concat());
         let name = OsString::from_vec(name);
-        // `file:` and `//` make a URL again.
+        // `file:` followed by `//` is a URL.
         if !looks_like_a_url(written.as_encoded_bytes()) {
             prop_assert_eq!(Location::parse(&written), Ok(file(&name)));
         }
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_names_the_same(name in any_name()) {
+    fn shown_locations_round_trip(name in any_name()) {
         prop_assume!(!name.is_empty());
         let Ok(name) = String::from_utf8(name) else { return Ok(()) };
         let location = file(name);
@@ -83,7 +83,7 @@ proptest! {
 }
 
 #[test]
-fn a_url_of_a_file_is_a_path_from_the_root_of_this_machine() {
+fn a_file_url_is_an_absolute_path_on_this_machine() {
     for (written, path) in [
         ("file:///srv/disk.obl", "/srv/disk.obl"),
         ("FILE:///srv/disk.obl", "/srv/disk.obl"),
@@ -104,7 +104,7 @@ fn a_url_of_a_file_is_a_path_from_the_root_of_this_machine() {
 }
 
 #[test]
-fn a_url_of_an_unknown_store_is_refused_with_those_there_are_and_without_what_it_says() {
+fn the_error_for_an_unknown_scheme_lists_known_ones_and_repeats_no_secret() {
     for scheme in ["s3", "redis", "oblivio", "foo", "S3", "a+b-c.d"] {
         let url = format!("{scheme}://user:password@host/disk");
         let message = url.parse::<Location>().unwrap_err().to_string();
@@ -115,7 +115,7 @@ fn a_url_of_an_unknown_store_is_refused_with_those_there_are_and_without_what_it
 }
 
 #[test]
-fn storage_that_was_created_can_be_opened_and_takes_what_was_said() {
+fn created_storage_can_be_opened_and_has_the_predicted_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let location = Location::parse(path.as_os_str()).unwrap();
@@ -130,7 +130,7 @@ fn storage_that_was_created_can_be_opened_and_takes_what_was_said() {
     }
     let opened = location.open(&options).unwrap();
     assert_eq!(opened.store.shape(TreeId(0)), Some(&shape()));
-    assert!(opened.condition.allocated_bytes < path.metadata().unwrap().len(), "it is sparse");
+    assert!(opened.condition.allocated_bytes < path.metadata().unwrap().len(), "not sparse");
     drop(opened);
     location.remove().unwrap();
     assert!(!path.exists());
@@ -139,7 +139,7 @@ fn storage_that_was_created_can_be_opened_and_takes_what_was_said() {
 }
 
 #[test]
-fn an_opening_says_what_is_damaged_and_what_it_has_mended() {
+fn opening_reports_damage_and_repairs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume");
     let location = file(&path);
@@ -165,7 +165,7 @@ fn an_opening_says_what_is_damaged_and_what_it_has_mended() {
 }
 
 #[test]
-fn a_path_that_is_no_text_is_opened_as_it_is() {
+fn a_path_that_is_not_utf_8_can_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(OsStr::from_bytes(b"no text: \xff"));
     let location = Location::parse(path.as_os_str()).unwrap();
@@ -174,7 +174,7 @@ fn a_path_that_is_no_text_is_opened_as_it_is() {
 }
 
 #[test]
-fn one_file_is_found_in_two_locations_whatever_it_is_called() {
+fn a_common_file_is_found_under_any_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("there"), "").unwrap();
@@ -199,20 +199,20 @@ fn one_file_is_found_in_two_locations_whatever_it_is_called() {
 }
 
 #[test]
-fn what_an_interrupted_creation_has_left_is_told_from_anything_else() {
+fn leftovers_of_an_interrupted_creation_are_recognized() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let whole = Location::File(path("a")).kind().bytes_needed(&[shape()]).unwrap();
     let is_half_made = || file(path("a")).is_half_made(&[shape()]).unwrap();
-    assert!(is_half_made(), "nothing was made yet");
+    assert!(is_half_made(), "before the creation");
     let there = std::fs::File::create(path("a")).unwrap();
-    assert!(is_half_made(), "it has its name");
+    assert!(is_half_made(), "after the file was created");
     there.set_len(whole).unwrap();
-    assert!(is_half_made(), "it has its length");
+    assert!(is_half_made(), "after its length was set");
     there.set_len(whole + 1).unwrap();
-    assert!(!is_half_made(), "it is another file");
+    assert!(!is_half_made(), "an unrelated file");
     std::fs::write(path("a"), "something").unwrap();
-    assert!(!is_half_made(), "it is another file");
+    assert!(!is_half_made(), "an unrelated file");
     let large = RawConfig::new(1 << 16, 4096).unwrap().tree.shape().unwrap();
     let bytes = StoreKind::File.bytes_needed(std::slice::from_ref(&large)).unwrap();
     let there = std::fs::File::create(path("b")).unwrap();
@@ -221,7 +221,7 @@ fn what_an_interrupted_creation_has_left_is_told_from_anything_else() {
     assert!(of_b());
     std::os::unix::fs::FileExt::write_all_at(&there, &vec![1; 2 << 20], 0).unwrap();
     there.sync_all().unwrap();
-    assert!(!of_b(), "more was written than a header");
+    assert!(!of_b(), "a file with more data than headers");
     std::fs::create_dir(path("c")).unwrap();
     assert!(!file(path("c")).is_half_made(&[shape()]).unwrap());
 }

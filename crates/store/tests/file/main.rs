@@ -1,5 +1,5 @@
-//! The store that is a file. These tests start no process: it would have the locks of all files, too, from its fork
-//! until its exec, and a file that was just closed could not be opened.
+//! Tests of the file store. They start no process: between fork and exec, a child would hold the
+//! locks of all files, so a file that was just closed could not be opened.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

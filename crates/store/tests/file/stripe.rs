@@ -1,4 +1,4 @@
-//! A store over several others keeps the contract of every store, and takes its own members alone.
+//! A striped store keeps the contract of every store, and accepts only its own members.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ fn level(buckets: u64) -> LevelShape {
     }
 }
 
-/// A tree with no buckets on its first level, and one of one bucket.
+/// A tree without buckets on its first level, and one with a single bucket.
 fn shapes() -> Vec<TreeShape> {
     vec![
         TreeShape::new(vec![level(0), level(2), level(4), level(8), level(16)]),
@@ -45,7 +45,7 @@ fn whole(tree: u16, level: u8, index: u64) -> Piece {
     Piece { tree: TreeId(tree), bucket: BucketId::new(level, index), part: Part::Whole }
 }
 
-/// One bucket of each level of the first tree.
+/// One bucket on each level of the first tree.
 fn path() -> Vec<Piece> {
     (1..5).map(|level| whole(0, level, 0)).collect()
 }
@@ -61,7 +61,7 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
     (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
 }
 
-/// Of stripes that no folder has.
+/// The name of a stripe that exists in no folder.
 const NAME: StripeName = StripeName::of_number(12_345_678_901);
 
 /// A folder for members: `a`, `b` and so on.
@@ -126,9 +126,9 @@ fn conforms_over_files() {
     }
 }
 
-/// What one member cannot do, the stripe cannot: no part of a trip is carried out.
+/// The stripe has only the capabilities of all members; no part of another trip is executed.
 #[test]
-fn can_do_what_all_members_can() {
+fn has_the_capabilities_of_all_members() {
     for (limited, expected) in [
         ([false, false], Capabilities::PARTS),
         ([true, false], Capabilities::NONE),
@@ -152,7 +152,7 @@ fn can_do_what_all_members_can() {
 }
 
 #[test]
-fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() {
+fn flushed_writes_survive_reopening_and_other_writers_are_locked_out() {
     let folder = Folder::new();
     let location = folder.stripe("a b c");
     let mut store = folder.create("a b c");
@@ -160,7 +160,7 @@ fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() 
     store.flush().unwrap();
     let second = location.open(&StoreOptions::default()).err().unwrap();
     assert_eq!(second.kind(), OpenErrorKind::Locked);
-    // The lock is of each member.
+    // Each member is locked.
     assert_eq!(folder.refused(&folder.file("c")).0, OpenErrorKind::Locked);
     drop(store);
 
@@ -168,7 +168,7 @@ fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() 
     let mut readers = [0, 1].map(|_| location.open(&to_read).unwrap().store);
     for reader in &mut readers {
         assert!(holds(&mut **reader, &path(), 7));
-        let refused = reader.write(&path(), &mut |_| panic!("nothing is to be filled"));
+        let refused = reader.write(&path(), &mut |_| panic!("a refused write must not be filled"));
         assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Refused);
         reader.flush().unwrap();
         assert!(holds(&mut **reader, &path(), 7));
@@ -180,14 +180,14 @@ fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() 
         (store.shape(TreeId(0)), store.shape(TreeId(1))),
         (shapes().first(), shapes().last())
     );
-    assert_eq!(store.shape(TreeId(2)), None, "the mark is no tree of the store");
+    assert_eq!(store.shape(TreeId(2)), None, "the mark is visible as a tree");
     assert!(condition.damage.is_empty() && condition.mended.is_empty() && !condition.is_cut_off);
     assert!(condition.allocated_bytes > 0);
     assert!(holds(&mut *store, &path(), 7));
 }
 
 #[test]
-fn levels_go_to_members_in_turn() {
+fn levels_are_distributed_round_robin() {
     let folder = Folder::new();
     drop(folder.create("a b c"));
     let dealt = deal(&shapes(), 3, NAME).unwrap();
@@ -214,51 +214,51 @@ fn levels_go_to_members_in_turn() {
 }
 
 #[test]
-fn as_many_members_as_levels_and_no_more() {
+fn a_stripe_has_at_most_one_member_per_level() {
     let folder = Folder::new();
-    // Levels 1 to 4 of the first tree, and level 0 of the second: 1, 2, 3, 4 and 1.
+    // Levels 1 to 4 of the first tree, and level 0 of the second: members 1, 2, 3, 4 and 1.
     for (members, kind) in [("a b c d", None), ("a b c d e", Some(OpenErrorKind::InvalidShapes))] {
         let location = folder.stripe(members);
         let made = location.create(&shapes(), &StoreOptions::default());
         assert_eq!(made.as_ref().err().map(|error| error.kind()), kind);
         match made {
             Ok(_) => location.remove().unwrap(),
-            Err(error) => assert!(error.to_string().contains("levels: name 4"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("levels; name 4"), "{error}"),
         }
         assert_eq!(location.kind().bytes_needed(&shapes()).err().map(|error| error.kind()), kind);
     }
     let one_level = [TreeShape::new(vec![level(1)])];
     let refused = folder.stripe("a b").create(&one_level, &StoreOptions::default()).err().unwrap();
-    assert!(refused.to_string().contains("one place"), "{refused}");
+    assert!(refused.to_string().contains("one location"), "{refused}");
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
 #[test]
-fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
+fn wrong_members_are_refused_with_advice() {
     let folder = Folder::new();
     drop(folder.create("a b c"));
     drop(folder.create("x y"));
     drop(folder.file("plain").create(&shapes(), &StoreOptions::default()).unwrap());
-    // Alike in all but their names.
+    // They differ only in their names.
     drop(folder.create("d e f"));
     let mut others = shapes();
     others[1] = TreeShape::new(vec![LevelShape { header_bytes: 8, ..level(1) }]);
     drop(folder.stripe("p q r").create(&others, &StoreOptions::default()).unwrap());
     fs::copy(folder.0.path().join("a"), folder.0.path().join("copy")).unwrap();
     for (names, said) in [
-        ("a b", "the stripe has 3 members, and 2 of them are named: name member 3 as well"),
+        ("a b", "the stripe has 3 members, but only 2 are named; name member 3 as well"),
         ("b c", "name member 1 as well"),
-        ("a b c x", "a is a member of a stripe of 3, and x of one of 2"),
-        ("a x", "a is a member of a stripe of 3, and x of one of 2"),
-        ("b a c", "say stripe:a,b,c"),
-        ("c a b", "say stripe:a,b,c"),
-        ("y x", "say stripe:x,y"),
-        ("a b plain", "plain is no member of a stripe"),
-        ("plain a", "plain is no member of a stripe"),
+        ("a b c x", "a is a member of a stripe of 3, but x of a stripe of 2"),
+        ("a x", "a is a member of a stripe of 3, but x of a stripe of 2"),
+        ("b a c", "use stripe:a,b,c"),
+        ("c a b", "use stripe:a,b,c"),
+        ("y x", "use stripe:x,y"),
+        ("a b plain", "plain is not a member of a stripe"),
+        ("plain a", "plain is not a member of a stripe"),
         ("a b copy", "a and copy are both member 1"),
-        ("a q c", "q is a member of another stripe than a: name the members of one"),
-        ("p b c", "b is a member of another stripe than p: name the members of one"),
-        ("a e c", "e is a member of another stripe than a: name the members of one"),
+        ("a q c", "q is a member of another stripe than a; name the members of one"),
+        ("p b c", "b is a member of another stripe than p; name the members of one"),
+        ("a e c", "e is a member of another stripe than a; name the members of one"),
     ] {
         let (kind, message) = folder.refused(&folder.stripe(names));
         assert_eq!(kind, OpenErrorKind::WrongMembers, "{names}");
@@ -269,13 +269,13 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
     assert!(message.contains("member 2 of a stripe of 3"), "{message}");
     let (kind, message) = folder.refused(&folder.stripe("a b none"));
     assert_eq!(kind, OpenErrorKind::Missing);
-    assert!(message.contains("none") && message.contains("make it again"), "{message}");
+    assert!(message.contains("none") && message.contains("create it again"), "{message}");
     let taken = folder.stripe("new b c").check_vacant().unwrap_err().to_string();
-    assert!(taken.contains("b, ") && taken.contains("c exist: "), "{taken}");
+    assert!(taken.contains("b, ") && taken.contains("c exist; "), "{taken}");
     std::os::unix::fs::symlink("a", folder.0.path().join("link")).unwrap();
     let (kind, message) = folder.refused(&folder.stripe("a link c"));
     assert_eq!(kind, OpenErrorKind::WrongMembers);
-    assert!(message.contains("a and link are one file"), "{message}");
+    assert!(message.contains("a and link are the same file"), "{message}");
     rustix::fs::mknodat(
         rustix::fs::CWD,
         folder.0.path().join("pipe"),
@@ -286,13 +286,13 @@ fn members_that_do_not_belong_together_are_refused_with_what_would_do() {
     .unwrap();
     let (kind, message) = folder.refused(&folder.stripe("a pipe c"));
     assert_eq!(kind, OpenErrorKind::NotAStore);
-    assert!(message.contains("pipe is no file"), "{message}");
-    // Whatever was tried, it opens.
+    assert!(message.contains("pipe is not a file"), "{message}");
+    // After all these attempts, it still opens.
     folder.stripe("a b c").open(&StoreOptions::default()).unwrap();
 }
 
 #[test]
-fn one_file_is_not_two_members_however_it_is_written() {
+fn one_file_cannot_be_two_members() {
     let folder = Folder::new();
     fs::create_dir(folder.0.path().join("below")).unwrap();
     let [one, same] = ["new", "below/../new"].map(|name| folder.file(name));
@@ -306,7 +306,7 @@ fn one_file_is_not_two_members_however_it_is_written() {
         let refused = written.parse::<Location>().unwrap_err().to_string();
         assert!(refused.contains(said), "{written}: {refused}");
     }
-    // A path that is no text is shown so that it names the same.
+    // A path that is not UTF-8 is shown in a form that parses to the same location.
     let strange = std::ffi::OsStr::from_bytes(b"\xff:,%");
     let members = [Location::File(strange.into()), folder.file("b")];
     let location = Location::Stripe(Members::new(members.into()).unwrap());
@@ -333,7 +333,7 @@ fn a_creation_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
+fn opening_reports_the_damaged_member_and_the_rest_is_readable() {
     let folder = Folder::new();
     let location = folder.stripe("a b c");
     let mut store = folder.create("a b c");
@@ -350,7 +350,7 @@ fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
     let condition = location.open(&StoreOptions::default()).unwrap().condition;
     assert!(condition.mended[0].contains("b: damaged copies"), "{condition:?}");
 
-    // Where `b` has level 4, behind level 1, and its last header.
+    // In `b`, this cuts level 4, which follows level 1, and the last header.
     OpenOptions::new()
         .write(true)
         .open(&b)
@@ -363,7 +363,7 @@ fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
     let OpenedStore { mut store, condition } = location.open(&to_read).unwrap();
     assert!(condition.is_cut_off && condition.damage[0].contains("b: "), "{condition:?}");
     let read = path().into_iter().map(|piece| store.read(&[piece]).map(|_| ())).collect::<Vec<_>>();
-    assert!(read[1].is_ok() && read[2].is_ok(), "other members have these");
+    assert!(read[1].is_ok() && read[2].is_ok(), "pieces of other members cannot be read");
     for (piece, read) in path().iter().zip(read) {
         match read {
             Ok(()) => assert!(holds(&mut *store, &[*piece], 7)),
@@ -373,7 +373,7 @@ fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
 }
 
 #[test]
-fn a_stripe_is_written_as_it_is_read() {
+fn written_stripes_round_trip() {
     for (written, members) in [
         ("stripe:a,b", &["a", "b"][..]),
         ("stripe:./a,file:b,file:///c", &["./a", "b", "/c"]),
@@ -393,25 +393,25 @@ fn a_stripe_is_written_as_it_is_read() {
     );
     for (refused, said) in [
         ("stripe:", "name a file"),
-        ("stripe:a", "2 to 16 places"),
+        ("stripe:a", "2 to 16 locations"),
         ("stripe:a,", "name a file"),
         ("stripe:a,,b", "name a file"),
-        (&too_many, "2 to 16 places"),
-        ("stripe:a,b,a", "names a place twice"),
-        ("stripe:/a,file:///a", "names a place twice"),
-        ("stripe:a,stripe:b,c", "cannot name a stripe"),
-        ("stripe:stripe:a,b", "cannot name a stripe"),
-        ("stripe:shares://a:1,b:1,c:1/disk?server=K,K,K&key=k,d", "cannot name share servers"),
-        ("stripe:d,Shares://a,b,c/disk", "cannot name share servers"),
-        ("stripe:a,s3://user:password@host/disk", "s3:// names no store"),
-        ("stripe://a,b", "stripe:// names no store"),
-        ("stripe:a,file://host/b", "a path from the root"),
+        (&too_many, "2 to 16 locations"),
+        ("stripe:a,b,a", "names a location twice"),
+        ("stripe:/a,file:///a", "names a location twice"),
+        ("stripe:a,stripe:b,c", "cannot contain a stripe"),
+        ("stripe:stripe:a,b", "cannot contain a stripe"),
+        ("stripe:shares://a:1,b:1,c:1/disk?server=K,K,K&key=k,d", "cannot contain share servers"),
+        ("stripe:d,Shares://a,b,c/disk", "cannot contain share servers"),
+        ("stripe:a,s3://user:password@host/disk", "s3:// is unknown"),
+        ("stripe://a,b", "stripe:// is unknown"),
+        ("stripe:a,file://host/b", "an absolute path"),
     ] {
         let message = refused.parse::<Location>().unwrap_err().to_string();
         assert!(message.contains(said), "{refused}: {message}");
         assert!(!message.contains("password"), "{message}");
     }
-    // What is no stripe is still a file, if it is written so.
+    // Text that is not a stripe can still name a file.
     assert_eq!("./stripe:a,b".parse(), Ok(Location::File("./stripe:a,b".into())));
     assert_eq!("Stripe:a,b".parse(), Ok(Location::File("Stripe:a,b".into())));
 }
@@ -435,7 +435,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn what_is_shown_of_a_stripe_names_the_same(paths in prop::collection::vec(any_path(), 2..6)) {
+    fn shown_stripes_round_trip(paths in prop::collection::vec(any_path(), 2..6)) {
         let members = paths.into_iter().map(|path| Location::File(path.into())).collect();
         let Ok(members) = Members::new(members) else { return Ok(()) };
         let location = Location::Stripe(members);
@@ -444,9 +444,10 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever members say: it is refused, or dealing what they hold together gives what each has.
+    /// For any marks: members are refused, or distributing their combined trees gives each member
+    /// exactly its shapes.
     #[test]
-    fn members_are_believed_only_if_dealing_gives_what_they_have(
+    fn members_are_accepted_only_if_dealing_gives_their_shapes(
         members in prop::collection::vec(
             prop::collection::vec(prop::collection::vec(any_level(), 0..5), 0..4), 1..5,
         ),
@@ -454,7 +455,9 @@ proptest! {
     ) {
         let count = members.len();
         let mut members: Vec<Vec<_>> =
-            members.into_iter().map(|trees| trees.into_iter().map(TreeShape::new).collect()).collect();
+            members.into_iter()
+                .map(|trees| trees.into_iter().map(TreeShape::new).collect())
+                .collect();
         if marked && count > 1 {
             let marks = deal(&shapes(), 4, NAME).unwrap();
             for (member, mark) in members.iter_mut().zip(marks) {
@@ -468,7 +471,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_dealt_is_gathered_again(
+    fn dealt_shapes_are_gathered_again(
         trees in prop::collection::vec(prop::collection::vec(any_level(), 0..6), 0..5),
         count in 2usize..=MEMBERS_MAX,
     ) {
@@ -490,9 +493,10 @@ fn any_level() -> impl Strategy<Value = LevelShape> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever is asked of it in whatever order, a store over several is a memory, before and after reopening.
+    /// For any sequence of operations, a striped store behaves like a store in memory, before and
+    /// after reopening.
     #[test]
-    fn a_stripe_is_a_memory(
+    fn a_stripe_behaves_like_a_memory_store(
         members in 2usize..5,
         steps in prop::collection::vec(
             (0u8..10, prop::collection::vec(any::<prop::sample::Index>(), 1..8)), 1..40,
@@ -521,7 +525,8 @@ proptest! {
                     put(&mut memory, &some, byte).unwrap();
                 }
                 _ => {
-                    let (frames, expected) = (store.read(&some).unwrap(), memory.read(&some).unwrap());
+                    let (frames, expected) =
+                        (store.read(&some).unwrap(), memory.read(&some).unwrap());
                     (0..some.len()).for_each(|i| assert_eq!(frames.get(i), expected.get(i)));
                 }
             }
@@ -529,7 +534,7 @@ proptest! {
     }
 }
 
-/// What members do together, seen from inside them.
+/// Coordinates the members, to observe their concurrency.
 #[derive(Default)]
 struct Meeting {
     state: Mutex<MeetingState>,
@@ -538,15 +543,15 @@ struct Meeting {
 
 #[derive(Default)]
 struct MeetingState {
-    /// So many calls wait until as many are there.
+    /// Calls that currently wait for others.
     inside: usize,
     met: usize,
-    /// Calls of each member.
+    /// The calls of each member.
     calls: HashMap<usize, Vec<Vec<Piece>>>,
 }
 
 impl Meeting {
-    /// Returns when `expected` are here, or when they have had ample time to come.
+    /// Returns once `expected` calls are waiting, or after ample time.
     fn wait(&self, expected: usize) {
         let mut state = self.state.lock().unwrap();
         state.inside += 1;
@@ -568,11 +573,11 @@ impl Meeting {
     }
 }
 
-/// What befalls a member.
+/// The behaviour of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Works,
-    /// Waits for so many members to be asked at the same time.
+    /// Waits until this number of members are called at the same time.
     Meets(usize),
     FailsToRead,
     FailsToWrite,
@@ -580,7 +585,7 @@ enum Fate {
     Panics,
 }
 
-/// A member in memory that does what its fate says.
+/// A member in memory with the given behaviour.
 fn observed(
     inner: MemoryStore,
     number: usize,
@@ -656,9 +661,9 @@ fn all_members_work_at_the_same_time() {
 }
 
 #[test]
-fn nobody_waits_for_what_is_announced() {
+fn prefetching_does_not_wait() {
     let mut bench = Bench::new(2);
-    // They wait for a third one, which comes with the next call.
+    // Both members wait for a third call, which the test makes.
     bench.all(Fate::Meets(3));
     bench.meeting.begin();
     bench.store.prefetch(&path());
@@ -667,9 +672,10 @@ fn nobody_waits_for_what_is_announced() {
     assert_eq!(bench.meeting.met(), 3);
 }
 
-/// What each member is asked follows from the pieces asked for: those on its levels, in their order.
+/// A member's calls depend only on the requested pieces: it gets the pieces on its levels, in
+/// order.
 #[test]
-fn a_member_sees_its_own_levels_and_nothing_of_other_trips() {
+fn a_member_sees_only_pieces_on_its_levels() {
     let mut bench = Bench::new(3);
     let trip = [whole(0, 4, 5), whole(0, 1, 1), whole(1, 0, 0), whole(0, 2, 3), whole(0, 4, 0)];
     bench.meeting.begin();
@@ -687,7 +693,7 @@ fn a_member_sees_its_own_levels_and_nothing_of_other_trips() {
 }
 
 #[test]
-fn an_error_of_one_member_is_told_with_its_name_and_after_a_write_nothing_goes_on() {
+fn errors_name_the_member_and_failed_writes_are_final() {
     for fate in [Fate::FailsToRead, Fate::FailsToWrite, Fate::FailsToFlush] {
         let mut bench = Bench::new(3);
         put(&mut bench.store, &path(), 1).unwrap();
@@ -707,14 +713,14 @@ fn an_error_of_one_member_is_told_with_its_name_and_after_a_write_nothing_goes_o
         assert_eq!(flushed.is_ok(), fate == Fate::FailsToRead, "{fate:?}");
         if fate != Fate::FailsToRead {
             let said = flushed.unwrap_err().to_string();
-            assert!(said.contains("nothing more after an error: store 2"), "{said}");
+            assert!(said.contains("refuses all calls after an error: store 2"), "{said}");
             assert!(put(&mut bench.store, &path(), 2).is_err());
         }
     }
 }
 
 #[test]
-fn a_member_whose_thread_is_gone_is_an_error_and_nobody_waits_for_it() {
+fn a_member_whose_thread_has_ended_is_an_error() {
     for act in 0..4 {
         let mut bench = Bench::new(3);
         bench.one(1, Fate::Panics);
@@ -728,13 +734,13 @@ fn a_member_whose_thread_is_gone_is_an_error_and_nobody_waits_for_it() {
             }
         };
         let said = failed.unwrap_err().to_string();
-        assert!(said.contains("store 1: the thread that used it has ended"), "{said}");
+        assert!(said.contains("store 1: its thread has ended"), "{said}");
         assert!(bench.store.flush().is_err());
         assert!(put(&mut bench.store, &path(), 2).is_err());
     }
 }
 
-/// Every file of a stripe is a file of buckets as any: the program that made it needs no other to read it.
+/// Each file of a stripe is an ordinary container file that can be read on its own.
 #[test]
 fn a_member_is_an_ordinary_file() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! The store on file systems without room or without direct requests, and what it says and does there.
+//! The store on file systems that are full or lack direct I/O.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

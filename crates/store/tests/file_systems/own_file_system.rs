@@ -1,15 +1,15 @@
-//! Tests that run on a file system of their own.
+//! Runs tests on a temporary file system.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Names the one argument of the ignored tests.
+/// The environment variable that passes the folder to an ignored test.
 const FOLDER: &str = "OBLIVIO_TEST_FILE_SYSTEM";
 
-/// Runs an ignored test of this program, named by its whole path, on a file system that nobody else sees and
-/// that is gone afterwards. `mount` is what the command `mount` is told of it.
+/// Runs an ignored test of this program, named by its full path, on a file system that only this
+/// test sees and that is removed afterwards. `mount` is passed to the command `mount`.
 pub(crate) fn on_a_file_system(mount: &str, test: &str) {
-    let (_this_program, test) = test.split_once("::").expect("a path begins with its crate");
+    let (_this_program, test) = test.split_once("::").expect("the path must begin with the crate");
     let folder = tempfile::tempdir().unwrap();
     let script = format!(r#"mount {mount} none "${FOLDER}" && exec "$0" --exact --ignored "$1""#);
     let output = Command::new("unshare")
@@ -18,17 +18,17 @@ pub(crate) fn on_a_file_system(mount: &str, test: &str) {
         .arg(test)
         .env(FOLDER, folder.path())
         .output()
-        .expect("this test needs unshare: install util-linux");
+        .expect("this test needs unshare; install util-linux");
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(
         output.status.success() && said.contains("1 passed"),
-        "if unshare or mount was refused, run this as root or allow user namespaces:\n{said}\n\
-         {complained}"
+        "the test failed; if unshare or mount was refused, run this as root or allow user \
+         namespaces:\n{said}\n{complained}"
     );
 }
 
-/// Where that file system is.
+/// The root of the temporary file system.
 pub(crate) fn folder() -> PathBuf {
     std::env::var_os(FOLDER).unwrap().into()
 }

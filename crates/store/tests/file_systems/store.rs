@@ -1,4 +1,4 @@
-//! What a test does in a process of its own, on the file system that was made for it.
+//! The bodies of the tests run in a separate process, on a temporary file system.
 
 use crate::own_file_system::{folder, on_a_file_system};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId, TreeShape};
@@ -6,17 +6,17 @@ use oblivio_core::{BucketId, RawConfig, StoreError, StoreErrorKind};
 use oblivio_store::{FileOptions, FileStore, OpenErrorKind};
 
 #[test]
-fn a_full_disk_is_told_and_final() {
+fn a_full_disk_is_reported_and_final() {
     on_a_file_system("-t tmpfs -o size=1024k", concat!(module_path!(), "::fills_up"));
 }
 
 #[test]
-fn a_file_that_cannot_be_made_leaves_nothing() {
+fn a_file_that_cannot_be_created_leaves_nothing() {
     on_a_file_system("-t tmpfs -o size=64k", concat!(module_path!(), "::has_no_room_for_a_header"));
 }
 
 #[test]
-fn direct_requests_are_refused_in_words() {
+fn missing_direct_io_is_an_error() {
     on_a_file_system("-t ramfs", concat!(module_path!(), "::does_not_go_direct"));
 }
 
@@ -29,7 +29,7 @@ fn is_full(error: &StoreError) -> bool {
 }
 
 #[test]
-#[ignore = "run by a test above, on a file system of its own"]
+#[ignore = "run by a test above, on a temporary file system"]
 fn fills_up() {
     for write_behind_bytes_max in [0, 100_000] {
         let path = folder().join("volume");
@@ -56,19 +56,19 @@ fn fills_up() {
             store.flush().err(),
         ];
         for error in again {
-            assert!(is_full(&error.expect("nothing is answered any more")));
+            assert!(is_full(&error.expect("calls after the failure must fail")));
         }
         drop(store);
         let mut store = FileStore::open(&path, &options).unwrap();
         let frames = store.read(&[piece(BucketId(0))]).unwrap();
-        assert!(frames.get(0).iter().all(|byte| *byte == 7), "flushed before the disk was full");
+        assert!(frames.get(0).iter().all(|byte| *byte == 7), "flushed bytes were lost");
         drop(store);
         std::fs::remove_file(path).unwrap();
     }
 }
 
 #[test]
-#[ignore = "run by a test above, on a file system of its own"]
+#[ignore = "run by a test above, on a temporary file system"]
 fn has_no_room_for_a_header() {
     let path = folder().join("volume");
     let error = FileStore::create(&path, &[shape()], &FileOptions::default()).err().unwrap();
@@ -77,7 +77,7 @@ fn has_no_room_for_a_header() {
 }
 
 #[test]
-#[ignore = "run by a test above, on a file system of its own"]
+#[ignore = "run by a test above, on a temporary file system"]
 fn does_not_go_direct() {
     let path = folder().join("volume");
     let direct = FileOptions::default().with_direct(true);

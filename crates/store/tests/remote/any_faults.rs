@@ -1,4 +1,5 @@
-//! Any calls, any faults: the store is one in memory, and what is asked for does not depend on the faults.
+//! For any calls and faults, the store behaves like a store in memory, and its requests do not
+//! depend on the faults.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use crate::bench::{create_with, memory, options, steps, take};
 use crate::line::Cut;
 use crate::server::{Deed, Server};
 
-/// What was asked for without any fault.
+/// The requests of a run without faults.
 fn frames_without_faults(calls: &[crate::bench::Step], options: &RemoteOptions) -> Vec<Vec<u8>> {
     let server = Server::new();
     take(calls, &mut create_with(&server, options.clone()), &mut memory());
     let frames = server.world().frames.clone();
-    assert!(frames == server.world().frames_once(), "nothing is repeated without need");
+    assert!(frames == server.world().frames_once(), "requests were repeated without a fault");
     frames
 }
 
@@ -23,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_store_on_a_bad_line_is_a_memory_and_asks_for_the_same(
+    fn faults_change_neither_results_nor_requests(
         seed: u64,
         count in 1usize..80,
         unflushed_bytes_max in prop::sample::select(&[0usize, 500, 1 << 20][..]),
@@ -31,9 +32,11 @@ proptest! {
         deeds in prop::collection::btree_map(0usize..150, (0u8..6, any::<u64>()), 0..15),
     ) {
         let calls = steps(count, seed);
-        // Longer than all attempts take if no link carries enough to win anything.
+        // Longer than all attempts take if no link lasts long enough for progress.
         let retry_for = Duration::from_secs(60);
-        let options = options().with_unflushed_bytes_max(unflushed_bytes_max).with_retry_for(retry_for);
+        let options = options()
+            .with_unflushed_bytes_max(unflushed_bytes_max)
+            .with_retry_for(retry_for);
         let server = Server::new();
         let mut store = create_with(&server, options.clone());
         server.plan(move |n, _| match deeds.get(&n) {

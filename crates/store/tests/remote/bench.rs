@@ -1,4 +1,4 @@
-//! Small trees, and what a store of them is held against.
+//! Small trees, and helpers that compare a store with one in memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::server::{NAME, Server};
 
-/// Two trees, of three levels and of one.
+/// Two trees, with three levels and one level.
 pub(crate) fn shapes() -> Vec<TreeShape> {
     let level = |buckets, slots: u16, header_bytes, slot_bytes| LevelShape {
         buckets,
@@ -50,7 +50,7 @@ pub(crate) fn memory() -> MemoryStore {
     MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap()
 }
 
-/// For tests that do not wait long.
+/// Options with short timeouts.
 pub(crate) fn options() -> RemoteOptions {
     RemoteOptions::new(NAME)
         .with_retry_for(Duration::from_secs(5))
@@ -65,7 +65,7 @@ pub(crate) fn create_with(server: &Server, options: RemoteOptions) -> RemoteStor
     RemoteStore::create(server.dial(), &shapes(), options).unwrap()
 }
 
-/// Writes bytes that follow from the seed.
+/// Writes bytes that depend on the seed.
 pub(crate) fn try_fill(
     store: &mut impl BucketStore,
     pieces: &[Piece],
@@ -86,7 +86,7 @@ pub(crate) fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) {
     try_fill(store, pieces, seed).unwrap();
 }
 
-/// What is read, one piece after the other.
+/// The bytes that are read, one piece after the other.
 pub(crate) fn try_read(
     store: &mut impl BucketStore,
     pieces: &[Piece],
@@ -99,7 +99,7 @@ pub(crate) fn read(store: &mut impl BucketStore, pieces: &[Piece]) -> Vec<u8> {
     try_read(store, pieces).unwrap()
 }
 
-/// A call, as often as it is of use the same.
+/// A call that can be repeated on another store.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Write(Vec<Piece>, u64),
@@ -108,7 +108,7 @@ pub(crate) enum Step {
     Flush,
 }
 
-/// So many calls of all kinds, chance deciding.
+/// `count` random calls of all kinds.
 pub(crate) fn steps(count: usize, seed: u64) -> Vec<Step> {
     let mut coins = StdRng::seed_from_u64(seed);
     let pieces = all_pieces();
@@ -131,7 +131,7 @@ pub(crate) fn steps(count: usize, seed: u64) -> Vec<Step> {
     (0..count).map(&mut step).collect()
 }
 
-/// Takes the steps with both stores, and compares what they read.
+/// Makes the calls on both stores, and compares what they read.
 pub(crate) fn take(steps: &[Step], store: &mut RemoteStore, memory: &mut MemoryStore) {
     for (i, step) in steps.iter().enumerate() {
         match step {

@@ -1,4 +1,4 @@
-//! The contract of every store, with and without faults on the way.
+//! The contract of every store, with and without faults.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,15 +20,15 @@ fn check(options: &RemoteOptions, plan: fn(usize, &Request) -> Deed) {
 }
 
 #[test]
-fn conforms_whatever_is_kept() {
+fn conforms_with_any_limit_of_unflushed_bytes() {
     for unflushed_bytes_max in [0, 1000, 64 << 20] {
         check(&options().with_unflushed_bytes_max(unflushed_bytes_max), |_, _| Deed::Do);
     }
 }
 
-/// Client and server die at once, and what was not flushed is lost.
+/// Client and server stop at the same time, and unflushed writes are lost.
 #[test]
-fn what_was_flushed_outlives_client_and_server() {
+fn flushed_writes_survive_client_and_server() {
     for unflushed_bytes_max in [0, 1000, 64 << 20] {
         let options = options().with_unflushed_bytes_max(unflushed_bytes_max);
         let server = RefCell::new(Server::new());
@@ -47,22 +47,22 @@ fn what_was_flushed_outlives_client_and_server() {
     }
 }
 
-/// Welcomes and answers to a resumption count, too: every fault hits some of each kind.
+/// Greetings and resumptions count too, so every kind of message is hit by some fault.
 #[test]
-fn conforms_while_lines_break() {
+fn conforms_while_links_break() {
     check(&options(), |n, _| if n % 7 == 6 { Deed::Cut } else { Deed::Do });
     check(&options(), |n, _| if n % 11 == 10 { Deed::CutAnswer } else { Deed::Do });
 }
 
 #[test]
-fn conforms_while_the_server_starts_anew_and_forgets() {
-    // So little is kept that all of it can be sent again between two starts.
+fn conforms_while_the_server_restarts_and_loses_unflushed_writes() {
+    // The limit is so low that everything can be sent again between two restarts.
     let options = options().with_unflushed_bytes_max(2000);
     check(&options, |n, _| if n % 83 == 82 { Deed::Restart(n as u64) } else { Deed::Do });
 }
 
 #[test]
-fn conforms_while_answers_come_late_and_in_another_order() {
+fn conforms_while_answers_are_late_and_reordered() {
     check(&options(), |n, _| match n % 50 {
         7 | 8 | 20 => Deed::Late,
         31 => Deed::Wait(Duration::from_micros(300)),

@@ -1,4 +1,4 @@
-//! What becomes of calls when a line breaks, the server starts anew, or says no.
+//! Calls when a link breaks, the server restarts, or it refuses.
 
 use std::thread;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::bench::{
 use crate::line::Cut;
 use crate::server::{Deed, NAME, Server, framed};
 
-/// The numbers of all that came, repeats included.
+/// The numbers of all received requests, including repetitions.
 fn numbers(server: &Server) -> Vec<u64> {
     let world = server.world();
     world.frames.iter().map(|frame| Request::decode(frame).unwrap().number()).collect()
@@ -27,7 +27,7 @@ fn is_read(request: &Request) -> bool {
 }
 
 #[test]
-fn a_line_may_break_at_any_byte() {
+fn a_link_may_break_at_any_byte() {
     let calls = steps(14, 3);
     let welcome = framed(&Answer::Welcome { version: VERSION }.encode()).len();
     let open = Request::Open { name: NAME.into(), mode: OpenMode::Create(shapes()) };
@@ -65,7 +65,7 @@ fn a_line_may_break_at_any_byte() {
 }
 
 #[test]
-fn what_was_not_answered_is_sent_again_and_after_a_new_start_all_that_was_not_durable() {
+fn unanswered_requests_are_sent_again_and_after_a_restart_all_unflushed_writes() {
     for (deed, expected) in [
         (Deed::Cut, vec![1, 2, 3, 4, 5, 6, 6]),
         (Deed::CutAnswer, vec![1, 2, 3, 4, 5, 6, 6]),
@@ -82,7 +82,7 @@ fn what_was_not_answered_is_sent_again_and_after_a_new_start_all_that_was_not_du
             fill(&mut store, &whole[1..], seed);
             fill(&mut memory, &whole[1..], seed);
         }
-        // It comes behind all writes, and is not kept.
+        // The read comes after all writes, and needs the server.
         assert!(read(&mut store, &whole[..1]) == read(&mut memory, &whole[..1]));
         assert_eq!(numbers(&server), expected);
         store.flush().unwrap();
@@ -92,7 +92,7 @@ fn what_was_not_answered_is_sent_again_and_after_a_new_start_all_that_was_not_du
 }
 
 #[test]
-fn a_flush_whose_answer_is_lost_is_asked_again() {
+fn a_flush_whose_answer_is_lost_is_sent_again() {
     let server = Server::new();
     let mut store = create(&server);
     server.plan(|n, _| if n == 1 { Deed::CutAnswer } else { Deed::Do });
@@ -105,7 +105,7 @@ fn a_flush_whose_answer_is_lost_is_asked_again() {
 }
 
 #[test]
-fn whoever_is_fenced_off_tries_nothing_more() {
+fn a_fenced_client_makes_no_further_attempts() {
     for is_told in [false, true] {
         let server = Server::new();
         let mut store = create(&server);
@@ -129,7 +129,7 @@ fn whoever_is_fenced_off_tries_nothing_more() {
 }
 
 #[test]
-fn a_write_or_a_flush_that_fails_is_the_last() {
+fn a_failed_write_or_flush_is_final() {
     for (failing, kind) in
         [(0, FailureKind::Full), (1, FailureKind::Failed), (1, FailureKind::Absent)]
     {
@@ -147,7 +147,7 @@ fn a_write_or_a_flush_that_fails_is_the_last() {
 }
 
 #[test]
-fn a_read_that_fails_fails_alone() {
+fn a_failed_read_affects_no_other_call() {
     for (kind, dials) in [(FailureKind::Absent, 1), (FailureKind::Damaged, 2)] {
         let server = Server::new();
         let mut store = create(&server);
@@ -171,9 +171,9 @@ fn a_read_that_fails_fails_alone() {
     }
 }
 
-/// Another piece of the request may be to blame.
+/// Another piece of the request may have caused the failure.
 #[test]
-fn what_could_not_be_prefetched_is_asked_for_again() {
+fn pieces_whose_prefetch_failed_are_requested_again() {
     for kind in [FailureKind::Absent, FailureKind::Damaged] {
         let server = Server::new();
         let mut store = create(&server);
@@ -189,7 +189,7 @@ fn what_could_not_be_prefetched_is_asked_for_again() {
 }
 
 #[test]
-fn announced_pieces_are_asked_for_once_and_the_rest_in_one_request() {
+fn announced_pieces_are_requested_once_and_the_rest_in_one_request() {
     let server = Server::new();
     let mut store = create(&server);
     let whole = all_whole();
@@ -211,7 +211,7 @@ fn announced_pieces_are_asked_for_once_and_the_rest_in_one_request() {
     assert!(asked.iter().all(is_read));
     let asked: Vec<_> = asked.iter().map(pieces).collect();
     assert_eq!(asked, [&whole[..3], &whole[3..4], &whole[4..]]);
-    // What was written as a whole is here until it is durable.
+    // Buckets written as a whole are kept until they are durable.
     fill(&mut store, &whole, 2);
     store.prefetch(&all_pieces());
     let mut memory = memory();
@@ -220,7 +220,7 @@ fn announced_pieces_are_asked_for_once_and_the_rest_in_one_request() {
     assert!(!server.world().frames[3..].iter().any(|it| is_read(&Request::decode(it).unwrap())));
 }
 
-/// Where the third of the whole buckets lies among all of them.
+/// The byte range of the third whole bucket.
 fn two_and_its_bytes() -> std::ops::Range<usize> {
     let bytes: Vec<_> =
         all_whole().iter().map(|piece| memory().span(piece).unwrap().bytes).collect();
@@ -229,7 +229,7 @@ fn two_and_its_bytes() -> std::ops::Range<usize> {
 }
 
 #[test]
-fn a_server_that_comes_back_in_time_is_found_again() {
+fn a_server_that_returns_in_time_is_reconnected() {
     let server = Server::new();
     let mut store = create(&server);
     let mut memory = memory();
@@ -248,11 +248,11 @@ fn a_server_that_comes_back_in_time_is_found_again() {
     });
     assert!(server.world().holds(&all_pieces()) == read(&mut memory, &all_pieces()));
     let dials = server.world().dials;
-    assert!((3..8).contains(&dials), "pauses grow: {dials}");
+    assert!((3..8).contains(&dials), "pauses must grow: {dials}");
 }
 
 #[test]
-fn a_server_that_stays_away_ends_it() {
+fn the_store_fails_if_the_server_stays_unreachable() {
     let server = Server::new();
     let retry_for = Duration::from_millis(150);
     let mut store = create_with(&server, options().with_retry_for(retry_for));
@@ -262,25 +262,26 @@ fn a_server_that_stays_away_ends_it() {
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().contains("could not be reached for 150ms"), "{error}");
-    // It does not come back to life.
+    // The store stays failed.
     server.plan(|_, _| Deed::Do);
     server.world().is_unreachable = false;
     let dials = server.world().dials;
     assert_eq!(store.flush().unwrap_err().kind(), StoreErrorKind::Unreachable);
     assert_eq!(server.world().dials, dials);
-    // Whoever opens it finds what was durable.
+    // Opening it again finds the durable state.
     let opened = RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap().0;
     assert_eq!(opened.shapes(), shapes());
 }
 
-/// A server that answers something on each line and never what is waited for: it is tried at a bounded pace, and given up in time.
+/// A server that answers something on each link but never the awaited request: it is retried at a
+/// bounded rate, and given up in time.
 #[test]
-fn a_server_with_which_nothing_is_won_is_given_up_in_time_and_not_flooded() {
+fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     let server = Server::new();
     let retry_for = Duration::from_millis(600);
     let mut store = create_with(&server, options().with_retry_for(retry_for));
     fill(&mut store, &all_whole()[..1], 1);
-    // Writes are answered, and forgotten with each line.
+    // Writes are answered, but lost with each restart.
     server.plan(|_, request| match request {
         Request::Flush { .. } => Deed::Restart(0),
         _ => Deed::Do,
@@ -289,6 +290,6 @@ fn a_server_with_which_nothing_is_won_is_given_up_in_time_and_not_flooded() {
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     let dials = server.world().dials - dials;
-    // Every 50 ms: longer and longer pauses would be four.
+    // Every 50 ms; with growing pauses there would be four.
     assert!((6..=13).contains(&dials), "{dials}");
 }

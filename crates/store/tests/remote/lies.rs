@@ -1,4 +1,4 @@
-//! A server that says what is not so is found out: nothing panics, and nothing goes on for ever.
+//! A server that violates the protocol is detected: no panic, and no endless loop.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn say(answer: &Answer) -> Deed {
     Deed::Say(framed(&answer.encode()))
 }
 
-/// What a write of everything and a flush, or a read, come to if the server does this at first.
+/// The error of a write of everything and a flush, or of a read, if the server does this with the
+/// first request.
 fn outcome(is_read: bool, deed: Deed) -> (StoreErrorKind, String) {
     let server = Server::new();
     let mut store = create_with(&server, soon());
@@ -32,35 +33,35 @@ fn outcome(is_read: bool, deed: Deed) -> (StoreErrorKind, String) {
         fill(&mut store, &all_whole(), 1);
         store.flush()
     };
-    assert!(begun.after(Duration::from_secs(3)).left().is_some(), "it takes too long");
+    assert!(begun.after(Duration::from_secs(3)).left().is_some(), "it took too long");
     let error = outcome.unwrap_err();
-    // It is the last word.
+    // The failure is final.
     assert_eq!(store.flush().unwrap_err().kind(), error.kind());
     (error.kind(), error.to_string())
 }
 
 #[test]
-fn answers_that_do_not_fit_are_the_last() {
+fn wrong_answers_are_fatal() {
     let bytes = vec![0; 10];
     let failed = |number| {
         let message = "\x1b[2J".into();
         Answer::Failed(Failure { number, kind: FailureKind::Failed, message })
     };
     for (is_read, deed, expected) in [
-        (true, say(&Answer::Data { number: 7, bytes: bytes.clone().into() }), "nobody waits"),
+        (true, say(&Answer::Data { number: 7, bytes: bytes.clone().into() }), "without a request"),
         (true, say(&Answer::Data { number: 1, bytes: bytes.clone().into() }), "10 bytes"),
         (true, say(&Answer::Done { number: 1 }), "no bytes for a read"),
-        (true, say(&Answer::Done { number: 0 }), "nobody waits"),
-        (true, say(&Answer::Welcome { version: 1 }), "what was not asked"),
-        (true, say(&Answer::Opened(Opened::default())), "what was not asked"),
-        (true, say(&Answer::Looked { is_there: true }), "what was not asked"),
-        (true, say(&failed(9)), "does not go on"),
-        (true, Deed::Say(framed(b"")), "no message"),
-        (true, Deed::Say(framed(b"garbage")), "no message"),
-        (true, Deed::Say(framed(&[200; 1000])), "no message"),
-        (false, say(&Answer::Data { number: 1, bytes: bytes.into() }), "what was no read"),
-        (false, Deed::SayFirst(framed(&Answer::Done { number: 1 }.encode())), "nobody waits"),
-        // That of the flush, and the write is not done.
+        (true, say(&Answer::Done { number: 0 }), "without a request"),
+        (true, say(&Answer::Welcome { version: 1 }), "answer without a request"),
+        (true, say(&Answer::Opened(Opened::default())), "answer without a request"),
+        (true, say(&Answer::Looked { is_there: true }), "answer without a request"),
+        (true, say(&failed(9)), "reports a failure"),
+        (true, Deed::Say(framed(b"")), "not a message"),
+        (true, Deed::Say(framed(b"garbage")), "not a message"),
+        (true, Deed::Say(framed(&[200; 1000])), "not a message"),
+        (false, say(&Answer::Data { number: 1, bytes: bytes.into() }), "not a read"),
+        (false, Deed::SayFirst(framed(&Answer::Done { number: 1 }.encode())), "without a request"),
+        // It answers the flush, but the write is not done.
         (false, say(&Answer::Done { number: 2 }), ""),
     ] {
         let (kind, message) = outcome(is_read, deed.clone());
@@ -70,7 +71,7 @@ fn answers_that_do_not_fit_are_the_last() {
     }
 }
 
-/// A line that breaks looks the same: it is tried again, and not for ever.
+/// Like a broken link, this is retried, but not for ever.
 #[test]
 fn frames_that_are_too_long_or_never_end_are_given_up() {
     for begins in [&[255; 4][..], &[0, 0, 0, 2, 134], &[9]] {
@@ -86,7 +87,7 @@ fn frames_that_are_too_long_or_never_end_are_given_up() {
 }
 
 #[test]
-fn a_server_that_starts_anew_again_and_again_is_given_up() {
+fn a_server_that_restarts_repeatedly_is_given_up() {
     let server = Server::new();
     let mut store = create_with(&server, soon());
     fill(&mut store, &all_whole(), 1);
@@ -100,7 +101,7 @@ fn a_server_that_starts_anew_again_and_again_is_given_up() {
 }
 
 #[test]
-fn a_volume_that_is_another_after_the_line_broke_is_refused() {
+fn a_different_volume_after_a_lost_link_is_refused() {
     let disguises: [(Disguise, &str); 3] = [
         (|opened| Opened { shapes: vec![shapes()[1].clone()], ..opened }, "other trees"),
         (|opened| Opened { shapes: Vec::new(), ..opened }, "other trees"),

@@ -1,4 +1,4 @@
-//! Time and memory have bounds.
+//! Time and memory are bounded.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,11 +15,11 @@ use crate::bench::{all_whole, create_with, fill, options, read, try_fill, try_re
 use crate::line::link;
 use crate::server::{Deed, Server};
 
-/// Fails if it takes longer.
+/// Fails if `act` takes longer than `time`.
 fn within<T>(time: Duration, act: impl FnOnce() -> T) -> T {
     let until = Moment::now().after(time);
     let done = act();
-    assert!(until.left().is_some(), "it takes longer than {time:?}");
+    assert!(until.left().is_some(), "it took longer than {time:?}");
     done
 }
 
@@ -29,7 +29,7 @@ fn impatient() -> RemoteOptions {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_flushes_follow_from_bytes_alone() {
+fn kept_bytes_are_bounded_and_flushes_depend_only_on_bytes() {
     let server = Server::new();
     let unflushed_bytes_max = 2000;
     let mut store = create_with(&server, options().with_unflushed_bytes_max(unflushed_bytes_max));
@@ -48,7 +48,7 @@ fn what_is_kept_is_bounded_and_flushes_follow_from_bytes_alone() {
 }
 
 #[test]
-fn nobody_waits_for_a_flush_before_as_much_is_new_again() {
+fn writes_wait_for_a_flush_only_when_as_much_is_new_again() {
     let server = Server::new();
     let unflushed_bytes_max = 4000;
     let mut store = create_with(&server, impatient().with_unflushed_bytes_max(unflushed_bytes_max));
@@ -82,9 +82,9 @@ fn a_server_that_stalls_is_given_up() {
     }
 }
 
-/// Slow is not stalled: each answer is in time.
+/// Slow is not stalled: each answer arrives in time.
 #[test]
-fn a_slow_server_is_waited_for() {
+fn a_slow_server_is_not_given_up() {
     let server = Server::new();
     let mut store = create_with(&server, options().with_answer_within(Duration::from_millis(350)));
     server.plan(|_, _| Deed::Wait(Duration::from_millis(20)));
@@ -94,7 +94,7 @@ fn a_slow_server_is_waited_for() {
 }
 
 #[test]
-fn a_store_that_is_dropped_waits_for_nobody() {
+fn dropping_a_store_does_not_wait() {
     let server = Server::new();
     let patient = options().with_answer_within(Duration::from_secs(600));
     let idle = create_with(&server, patient.clone());
@@ -107,7 +107,7 @@ fn a_store_that_is_dropped_waits_for_nobody() {
     within(Duration::from_secs(2), || drop(store));
 }
 
-/// Three buckets of so many bytes.
+/// Three buckets of `bucket_bytes` bytes.
 fn shape_of(bucket_bytes: u64) -> TreeShape {
     let level = LevelShape {
         buckets: 1,
@@ -133,7 +133,7 @@ fn write_zeros(store: &mut RemoteStore, bytes: usize) -> Result<(), StoreError> 
 }
 
 #[test]
-fn trips_that_are_too_long_for_a_message_go_in_several() {
+fn long_trips_are_split_into_several_messages() {
     let server = Server::new();
     let mut store = RemoteStore::create(server.dial(), &[shape_of(12 << 20)], options()).unwrap();
     write_zeros(&mut store, 12 << 20).unwrap();
@@ -151,7 +151,7 @@ fn trips_that_are_too_long_for_a_message_go_in_several() {
     assert_eq!(requests.collect::<Vec<_>>(), [(1, 2), (2, 1), (3, 0), (4, 2), (5, 1)]);
 }
 
-/// A server that opens a volume, and then reads nothing any more.
+/// A server that opens a volume and then reads nothing.
 struct Deaf(Vec<UnixStream>);
 
 impl Dial for Deaf {
@@ -167,7 +167,7 @@ impl Dial for Deaf {
     }
 }
 
-/// More is sent than the system takes for somebody who does not read.
+/// More is sent than the socket buffer holds.
 #[test]
 fn a_server_that_does_not_read_is_given_up() {
     let deaf = Box::new(Deaf(Vec::new()));

@@ -1,4 +1,4 @@
-//! Plain links over pairs of sockets, which can be cut at any byte.
+//! Plain links over socket pairs, which can be cut at any byte.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use oblivio_wire::link::{Link, LinkReader, LinkWriter, Moment};
 
-/// Both ends. The second one breaks after so many bytes that it has read, or written.
+/// A link and its server end, which breaks as `cut` says.
 pub(crate) fn line(cut: Cut) -> (Link, End) {
     let (near, far) = UnixStream::pair().unwrap();
     (link(near), End { stream: far, cut })
 }
 
-/// When a line breaks.
+/// The number of bytes after which a link breaks, in each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) to_server: usize,
@@ -74,7 +74,7 @@ impl LinkWriter for Writer {
     }
 }
 
-/// The end of the server.
+/// The server's end of a link.
 pub(crate) struct End {
     stream: UnixStream,
     cut: Cut,

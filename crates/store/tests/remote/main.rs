@@ -1,4 +1,4 @@
-//! The store on a server: against a server in this process, over sockets, which does its worst.
+//! Tests of the remote store against a faulty server in this process, over sockets.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

@@ -1,4 +1,4 @@
-//! Volumes are made, opened, looked for and removed.
+//! Creating, opening, finding and removing volumes.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::server::{Deed, Disguise, NAME, Server, framed};
 const TO_READ: RemoteMode = RemoteMode::Read { may_be_cut_off: false };
 
 #[test]
-fn what_was_flushed_is_there_for_whoever_opens_it() {
+fn flushed_writes_are_visible_in_all_modes() {
     let server = Server::new();
     assert!(!RemoteStore::look(server.dial(), NAME).unwrap());
     let mut store = create(&server);
@@ -59,7 +59,7 @@ fn open_error(server: &Server) -> OpenErrorKind {
 }
 
 #[test]
-fn refusals_say_why() {
+fn refusals_map_to_error_kinds() {
     let server = Server::new();
     assert_eq!(open_error(&server), OpenErrorKind::Missing);
     drop(create(&server));
@@ -71,7 +71,7 @@ fn refusals_say_why() {
         (FailureKind::Damaged, OpenErrorKind::Damaged),
         (FailureKind::Failed, OpenErrorKind::Io),
     ] {
-        // Each time that it is asked, behind the greeting: what is in use may be free a moment later.
+        // Each request after the greeting, because a volume in use may become free a moment later.
         server.plan(move |n, _| if n % 2 == 1 { Deed::Refuse(kind) } else { Deed::Do });
         assert_eq!(open_error(&server), expected);
     }
@@ -81,7 +81,7 @@ fn refusals_say_why() {
 }
 
 #[test]
-fn whoever_is_no_server_is_found_out() {
+fn other_servers_are_recognized() {
     let server = Server::new();
     drop(create(&server));
     for (n, answer) in [
@@ -113,7 +113,7 @@ fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
     drop(RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap());
     server.plan(|n, _| if n < 3 { Deed::Refuse(FailureKind::Full) } else { Deed::Do });
     assert!(RemoteStore::look(server.dial(), NAME).unwrap());
-    // It ends, with what the server says.
+    // After the retry time, it fails with the server's message.
     server.plan(|_, _| Deed::Refuse(FailureKind::Full));
     let options = options().with_retry_for(Duration::from_millis(200));
     let before = server.world().dials;
@@ -121,14 +121,14 @@ fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
     assert_eq!(error.kind(), OpenErrorKind::Unreachable);
     let message = error.to_string();
     assert!(message.contains("no connection left") && message.contains("not want"), "{message}");
-    // 50 ms, 100 ms, and what is left of 200 ms.
+    // Pauses of 50 ms, 100 ms, and the rest of 200 ms.
     assert!((2..=4).contains(&(server.world().dials - before)));
 }
 
-/// Reaches a server that refuses some connections.
+/// Connects to a server that refuses some connections.
 struct Refusing {
     server: Server,
-    /// Their numbers, from 1.
+    /// The numbers of refused connections, from 1.
     refused: &'static [usize],
     dials: usize,
 }
@@ -157,7 +157,7 @@ fn an_opening_is_tried_again_while_a_server_that_was_there_restarts() {
     assert_eq!(open(&[1]).unwrap_err().kind(), OpenErrorKind::Unreachable);
 }
 
-/// A session that is open waits for a seat as it waits for a link.
+/// An open session waits for a connection slot as it waits for a link.
 #[test]
 fn a_lost_link_is_replaced_once_the_server_has_room_again() {
     let server = Server::new();
@@ -172,7 +172,7 @@ fn a_lost_link_is_replaced_once_the_server_has_room_again() {
 }
 
 #[test]
-fn trees_that_there_cannot_be_are_refused() {
+fn impossible_trees_are_refused() {
     let disguises: [Disguise; 3] = [
         |opened| Opened { shapes: Vec::new(), ..opened },
         |opened| Opened { shapes: vec![with_bucket_bytes(1 << 26)], ..opened },
@@ -193,7 +193,7 @@ fn trees_that_there_cannot_be_are_refused() {
     assert_eq!(error.kind(), OpenErrorKind::InvalidShapes);
 }
 
-/// With parts that may not fit.
+/// The parts of a bucket may not fit into this size.
 fn with_bucket_bytes(bucket_bytes: u64) -> TreeShape {
     let mut levels = shapes()[0].levels().to_vec();
     levels[1].bucket_bytes = bucket_bytes;
@@ -209,7 +209,7 @@ impl Dial for Nowhere {
 }
 
 #[test]
-fn nobody_is_called_in_vain() {
+fn unreachable_servers_and_invalid_names_are_errors() {
     for (kind, expected, message) in [
         (io::ErrorKind::ConnectionRefused, OpenErrorKind::Unreachable, "reach"),
         (io::ErrorKind::PermissionDenied, OpenErrorKind::NotLetIn, "keys"),

@@ -1,4 +1,4 @@
-//! A server of one volume in memory, and what it can do to its clients.
+//! A server of one volume in memory, with faults.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,38 +19,38 @@ use crate::line::{Cut, End, line};
 
 pub(crate) const NAME: &str = "volume";
 
-/// What the server does with a request.
+/// How the server handles a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
-    /// What it was asked.
+    /// Normally.
     Do,
-    /// Cuts the line instead.
+    /// Cuts the link instead.
     Cut,
-    /// Does it, and cuts the line before it answers.
+    /// Handles it, and cuts the link before the answer.
     CutAnswer,
-    /// Starts anew. Of the writes that were not durable it has kept those whose bit is set.
+    /// Restarts. It keeps those unflushed writes whose bit is set.
     Restart(u64),
-    /// Does it later.
+    /// Handles it after a delay.
     Wait(Duration),
-    /// Does it later, and says so often after so long that it works on it.
+    /// Answers `Working` this number of times, at this interval, before it handles the request.
     #[allow(dead_code, reason = "the tests of share servers use it")]
     Work(u32, Duration),
     /// Answers after the next answer, if there is one soon.
     Late,
-    /// Says this instead.
+    /// Sends these bytes instead.
     Say(Vec<u8>),
-    /// Says this before its answer.
+    /// Sends these bytes before the answer.
     SayFirst(Vec<u8>),
-    /// Does not do it.
+    /// Refuses it.
     Refuse(FailureKind),
-    /// Does and answers nothing any more.
+    /// Handles nothing any more.
     Stall,
 }
 
-/// Decides what becomes of the `n`-th request.
+/// Chooses the behaviour for the `n`-th request.
 pub(crate) type Plan = Box<dyn FnMut(usize, &Request) -> Deed + Send>;
 
-/// Makes something else of what was opened.
+/// Changes the answer to an opening.
 pub(crate) type Disguise = fn(Opened) -> Opened;
 
 #[derive(Clone)]
@@ -62,15 +62,15 @@ pub(crate) struct World {
     pub(crate) session: u64,
     plan: Plan,
     requests: usize,
-    /// What came that was no opening, as it came.
+    /// All received requests except openings, as bytes.
     pub(crate) frames: Vec<Vec<u8>>,
-    /// Of the next lines.
+    /// The cuts of the next links.
     pub(crate) cuts: VecDeque<Cut>,
     pub(crate) dials: usize,
     pub(crate) is_unreachable: bool,
-    /// The line that has the volume open.
+    /// The link that has the volume open.
     active: usize,
-    /// What it says of the volume, if that is not the truth.
+    /// Changes what it reports of the volume.
     pub(crate) disguise: Option<Disguise>,
     pub(crate) version: u32,
 }
@@ -100,7 +100,7 @@ impl Server {
         })))
     }
 
-    /// Which begins to count requests now.
+    /// Sets the plan, and counts requests from now.
     pub(crate) fn plan(&self, plan: impl FnMut(usize, &Request) -> Deed + Send + 'static) {
         let mut world = self.world();
         world.plan = Box::new(plan);
@@ -115,7 +115,7 @@ impl Server {
         Box::new(Line(self.clone()))
     }
 
-    /// Serves a line that is there already.
+    /// Serves an existing link.
     pub(crate) fn serve(
         &self,
         reader: impl Read + Send + 'static,
@@ -137,7 +137,7 @@ impl Server {
             }
         };
         thread::Builder::new().spawn(read).unwrap();
-        // Whoever is gone is not answered.
+        // Fails if the client has disconnected.
         let _ = self.answer_all(id, &requests, writer);
         close();
     }
@@ -165,7 +165,7 @@ impl Server {
                     Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 }
             };
-            let request = Request::decode(&message).expect("a client says what is understood");
+            let request = Request::decode(&message).expect("the client sends valid requests");
             if matches!(request, Request::Flush { .. }) {
                 for answer in late.drain(..) {
                     frame::send(&mut writer, &answer.encode())?;
@@ -264,7 +264,7 @@ fn refusal(request: &Request, kind: FailureKind, message: &str) -> Answer {
     Answer::Failed(Failure { number: request.number(), kind, message: message.into() })
 }
 
-/// As it is sent.
+/// The message with its length prefix.
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     frame::send(&mut out, message).unwrap();
@@ -339,7 +339,7 @@ impl World {
     }
 
     pub(crate) fn restart(&mut self, kept: u64) {
-        // As if by chance: neither larger nor smaller each time. The first is smaller.
+        // Pseudorandom: incarnations are not monotonic. The first new one is smaller.
         self.incarnation = self.incarnation.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.active = 0;
         if let Some(volume) = &mut self.volume {
@@ -351,19 +351,19 @@ impl World {
         self.volume.as_mut().unwrap()
     }
 
-    /// What the server holds of the pieces.
+    /// The server's contents of the pieces.
     pub(crate) fn holds(&mut self, pieces: &[Piece]) -> Vec<u8> {
         self.volume().read(pieces)
     }
 
-    /// The requests in the order of their numbers, once each. All repeats were the same bytes.
+    /// Each request once, ordered by number. Asserts that repetitions are identical.
     pub(crate) fn frames_once(&self) -> Vec<Vec<u8>> {
         let mut once: Vec<Vec<u8>> = Vec::new();
         let mut by_number: HashMap<u64, usize> = HashMap::new();
         for frame in &self.frames {
             let number = Request::decode(frame).unwrap().number();
             match by_number.get(&number) {
-                Some(first) => assert!(once[*first] == *frame, "{number} is another request"),
+                Some(first) => assert!(once[*first] == *frame, "repetition of {number} differs"),
                 None => {
                     by_number.insert(number, once.len());
                     once.push(frame.clone());

@@ -1,4 +1,4 @@
-//! Over links between two who know each other's keys.
+//! The remote store over TLS links.
 
 use std::io;
 use std::net::Shutdown;
@@ -28,7 +28,7 @@ impl Dial for Line {
     }
 }
 
-/// Answers a call, each on a thread of its own, as long as there are any.
+/// Serves each connection on a separate thread.
 fn listen(listener: &TcpListener, called: &Called, server: &Server) {
     while let Ok((stream, _)) = listener.accept() {
         let (called, server) = (called.clone(), server.clone());
@@ -45,7 +45,7 @@ fn listen(listener: &TcpListener, called: &Called, server: &Server) {
 }
 
 #[test]
-fn conforms_over_tls_while_lines_break() {
+fn conforms_over_tls_while_links_break() {
     let [me, its] = [(); 2].map(|()| SecretKey::generate().unwrap());
     check_store(|shapes| {
         let server = Server::new();

@@ -147,7 +147,7 @@ fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
             let good = store.replace(at, &damage);
             let (code, _, remark) = oblivio(world.path(""), &format!("check {VOLUME}"));
             assert_eq!(code, 0, "{at}: {remark}");
-            assert!(remark.contains("were mended"), "{at}: {remark}");
+            assert!(remark.contains("were repaired"), "{at}: {remark}");
             assert!(store.read(at, bytes) == good, "{at}: all as it was");
         }
     }
@@ -312,7 +312,8 @@ fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
 fn a_clients_directory_that_lost_its_end_is_code_12() {
     let world = World::with_data(4);
     let file = Bytes::of(&world.state_file());
-    // The end is put back with the filler behind it: what was appended may end in a byte like the filler's.
+    // The end is put back with the filler behind it: what was appended may end in a byte like the
+    // filler's.
     let (cut, whole) = (file.appended() - 10, file.len());
     let end = file.read(cut, whole - cut);
     file.set_len(cut);
@@ -333,7 +334,7 @@ fn formats_of_newer_programs_are_code_13() {
     }
     let commands = ["info", "check"].map(|command| format!("{command} {VOLUME}"));
     for line in &commands {
-        world.bad(line, 13, "use a program as new as it");
+        world.bad(line, 13, "use a newer program");
     }
     for at in headers {
         store.replace(at, &1u32.to_le_bytes());

@@ -24,7 +24,7 @@ fn every_command_refuses_a_url_that_names_no_store_it_knows() {
             format!("key remove {url} 0 --key-file key"),
         ] {
             let scheme = url.split_once(':').unwrap().0;
-            world.bad(&command_line, 2, &format!("{scheme}:// names no store"));
+            world.bad(&command_line, 2, &format!("{scheme}:// is unknown"));
             world.bad(&command_line, 2, "there is file://");
         }
     }

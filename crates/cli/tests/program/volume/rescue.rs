@@ -86,8 +86,8 @@ fn a_rescue_with_an_old_directory_is_code_12() {
     world.good(&format!("rescue {VOLUME} saved"));
 }
 
-/// The heads of buckets lie behind all slots, those near the leaves last. A bucket without its head is lost,
-/// and a bucket on the client is not.
+/// The heads of buckets lie behind all slots, those near the leaves last. A bucket without its head
+/// is lost, and a bucket on the client is not.
 #[test]
 fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
     let world = World::with_data(16);
@@ -126,10 +126,10 @@ fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
         store.set_len(0);
         store.write(0, contents);
         world.bad(&rescue, 3, "check the path");
-        let sizes = format!("the file has {there} bytes and should have {whole} or more");
+        let sizes = format!("the file has {there} bytes and should have at least {whole}");
         world.bad(&format!("{rescue} --state {}", state.display()), 3, &sizes);
     }
-    world.bad(&format!("check {VOLUME}"), 3, "no file of buckets");
+    world.bad(&format!("check {VOLUME}"), 3, "not a container file");
     store.set_len(whole);
     store.replace(0, &all);
     world.assert_nothing_is_lost();

@@ -75,7 +75,7 @@ fn a_creation_says_how_many_members_are_possible_and_leaves_nothing() {
     world.bad(
         &format!("create stripe:{many} --size 1M --scheme scan --key-file key"),
         3,
-        "holds whole levels: name ",
+        "holds whole levels; name ",
     );
     fs::write(world.path("b.obl"), "something else").unwrap();
     world.bad("create stripe:a.obl,b.obl --size 4M --key-file key", 3, "b.obl exists");
