@@ -1,11 +1,11 @@
-//! Figures by their ids.
+//! Chooses figures by their ids.
 
 use crate::LabError;
 
-/// Those of `all` that are called `ids`, or all if there are none.
+/// The elements of `all` whose ids are in `ids`, or all of them if `ids` is empty.
 ///
 /// # Errors
-/// [`LabError::Plan`] for an id that none has.
+/// [`LabError::Plan`] for an unknown id.
 pub fn chosen<F>(all: Vec<F>, id: fn(&F) -> &str, ids: &[String]) -> Result<Vec<F>, LabError> {
     let is_known = |wanted: &&String| all.iter().any(|figure| id(figure) == **wanted);
     if let Some(unknown) = ids.iter().find(|wanted| !is_known(wanted)) {

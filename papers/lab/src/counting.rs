@@ -1,4 +1,4 @@
-//! The world of experiments under test.
+//! Test helpers: a host that counts, and checks of results files.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{Experiment, Host, LabError, experiment_of, line_of};
 
-/// The results of all runs of an experiment, on `threads` threads.
+/// Runs an experiment on `threads` threads, without recorded runs.
 pub(crate) fn results_of<E: Experiment>(
     experiment: E,
     threads: usize,
@@ -16,8 +16,8 @@ pub(crate) fn results_of<E: Experiment>(
     experiment.run(&[], NonZeroUsize::new(threads).unwrap(), &Counting::default())
 }
 
-/// A results file names its experiment, and shows what the results show. JSON may cost the last bit
-/// of a number.
+/// Checks that a results file names its experiment and gives the same text as the results. JSON may
+/// change the last bit of a number, so the results are not compared.
 pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
     let file = E::to_json(results).unwrap();
     assert_eq!(experiment_of(&file).unwrap(), E::NAME);
@@ -25,13 +25,13 @@ pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
     assert!(E::from_json("{}").is_err());
 }
 
-/// A world that counts, and in which each look at the clock takes a second.
+/// A host that counts. Its clock advances by a second with each call.
 #[derive(Default)]
 pub(crate) struct Counting {
     looks: AtomicU64,
     pub(crate) planned: AtomicU64,
     pub(crate) made: AtomicU64,
-    /// What was told first.
+    /// The first number of steps that was reported.
     pub(crate) made_at_once: AtomicU64,
     pub(crate) file: Mutex<String>,
     pub(crate) foreseen: Mutex<Vec<String>>,

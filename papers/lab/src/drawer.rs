@@ -1,4 +1,4 @@
-//! The trees of experiments under test.
+//! Test helper: storage for trees, in memory.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -6,12 +6,12 @@ use std::sync::Mutex;
 
 use crate::{LabError, Trees};
 
-/// Trees, and all that were ever put there.
+/// Stored trees, and a history of all that were stored.
 #[derive(Default)]
 pub(crate) struct Drawer {
     pub(crate) trees: Mutex<BTreeMap<String, Vec<u8>>>,
     pub(crate) history: Mutex<Vec<(String, Vec<u8>)>>,
-    /// What was read, each time.
+    /// The names of trees that were read, in order.
     pub(crate) read: Mutex<Vec<String>>,
     pub(crate) is_full: bool,
 }
@@ -25,7 +25,7 @@ impl Drawer {
         self.trees.lock().unwrap().keys().cloned().collect()
     }
 
-    /// Names alone, in the order in which they came.
+    /// The names of all stored trees, in the order in which they were stored.
     pub(crate) fn put(&self) -> Vec<String> {
         self.history.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
     }

@@ -1,28 +1,28 @@
-//! What can go wrong in the lab.
+//! Errors of experiments.
 
-/// An experiment that gave no result.
+/// The reason why an experiment gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The plan asks for something that cannot be measured. The message says what to change.
+    /// The plan cannot be measured. The message says what to change.
     #[error("{0}")]
     Plan(String),
-    /// A file is not what it should be. The message names it and where it is wrong, and says what to do.
+    /// A file is invalid. The message names the file and the position, and says what to do.
     #[error("{0}")]
     Input(String),
-    /// What was asked for cannot be kept. The message names the file.
+    /// A result cannot be written. The message names the file.
     #[error("{0}")]
     Output(String),
-    /// The simulator refused.
+    /// An error of the simulator.
     #[error(transparent)]
     Simulation(#[from] oblivio_sim::SimError),
-    /// The engine refused.
-    #[error("the engine refused: {0}")]
+    /// An error of the engine.
+    #[error("the engine failed: {0}")]
     Engine(#[from] oblivio_core::Error),
-    /// A results file is not one.
-    #[error("this is no results file of this lab: {0}")]
+    /// A file is not a results file.
+    #[error("not a results file of this lab: {0}")]
     Results(#[from] serde_json::Error),
     /// A plot could not be drawn.
-    #[error("the plot could not be drawn: {0}")]
+    #[error("cannot draw the plot: {0}")]
     Plot(String),
 }
 

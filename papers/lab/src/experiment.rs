@@ -1,4 +1,4 @@
-//! What all experiments have in common, and the list of them.
+//! The trait that all experiments implement, and their list.
 
 use std::num::NonZeroUsize;
 
@@ -31,29 +31,29 @@ macro_rules! experiments {
     };
 }
 
-/// An experiment with its parameters. The same parameters give the same results, but for times.
+/// An experiment with its parameters. The same parameters give the same results, except for times.
 pub trait Experiment: Sized {
     /// The name in commands and results files.
     const NAME: &'static str;
     /// The results file.
     const RESULTS: &'static str = "results.json";
-    /// The unit of the progress.
+    /// The unit of progress.
     const STEPS: &'static str;
-    /// The line kept of each run; `()` if runs are not kept.
+    /// The record of each run, which is one line of a file; `()` if runs are not recorded.
     type Record: Serialize + DeserializeOwned;
     /// The contents of the results file.
     type Results: DeserializeOwned;
 
-    /// The file with a line for each run, if runs are kept.
+    /// The file with a line for each run, if runs are recorded.
     fn runs_file(&self) -> Option<&'static str> {
         None
     }
 
-    /// Makes the runs that are not among `kept`, on `threads` threads.
+    /// Makes the runs that are not in `kept`, on `threads` threads.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for parameters that cannot be followed, and errors of the engine, the
-    /// simulator and `host`.
+    /// [`LabError::Plan`] for invalid parameters, and errors of the engine, the simulator and
+    /// `host`.
     fn run(
         self,
         kept: &[Self::Record],
@@ -61,7 +61,7 @@ pub trait Experiment: Sized {
         host: &impl Host<Self::Record>,
     ) -> Result<Self::Results, LabError>;
 
-    /// The results file.
+    /// Serializes the results file.
     ///
     /// # Errors
     /// [`LabError::Results`] if a number is not finite.
@@ -70,22 +70,22 @@ pub trait Experiment: Sized {
     /// Reads a results file.
     ///
     /// # Errors
-    /// [`LabError::Results`] if it is not one.
+    /// [`LabError::Results`] if the file is not a results file.
     fn from_json(text: &str) -> Result<Self::Results, LabError> {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The tables for a terminal: those of the figures by default.
+    /// Tables for a terminal. By default, those of the figures.
     fn text(results: &Self::Results) -> String {
         Self::figures(results).iter().map(section).collect::<Vec<_>>().join("\n")
     }
 
-    /// The figures of the report.
+    /// Figures for the report.
     fn figures(_: &Self::Results) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Pictures as SVG, with their file names.
+    /// Plots as SVG, with their file names.
     ///
     /// # Errors
     /// [`LabError::Plot`].
@@ -94,7 +94,7 @@ pub trait Experiment: Sized {
     }
 }
 
-/// A results file that names the experiment `E` before its results.
+/// A results file that starts with the name of the experiment `E`.
 pub(crate) fn named_json<E: Experiment>(results: &impl Serialize) -> Result<String, LabError> {
     #[derive(Serialize)]
     struct Named<'a, T> {
@@ -108,7 +108,7 @@ pub(crate) fn named_json<E: Experiment>(results: &impl Serialize) -> Result<Stri
 /// The experiment that a results file names.
 ///
 /// # Errors
-/// [`LabError::Results`] if the file names none.
+/// [`LabError::Results`] if the file names no experiment.
 pub fn experiment_of(results: &str) -> Result<String, LabError> {
     #[derive(Deserialize)]
     struct Named {

@@ -1,7 +1,7 @@
-//! Studies that need not be made again: initial trees, and what was under way.
+//! Saved studies: initial trees, and interrupted runs.
 //!
-//! Nothing here fails a run. What cannot be used is remarked and made again, and what cannot be kept is
-//! remarked.
+//! Nothing here fails a run. An unusable saved study is reported and made again; a failure to save
+//! is reported.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use oblivio_sim::functional::{Study, StudyImage};
 use crate::LabError;
 use crate::records::{Trees, first_model};
 
-/// What is noted beside the study of an initial tree: one that another model made would not be the same.
+/// The note saved with an initial tree. It names the model, since another model would make another
+/// tree.
 fn initial_note(model: u32) -> String {
     match first_model() == model {
         true => "initial tree".to_owned(),
@@ -21,14 +22,16 @@ fn initial_note(model: u32) -> String {
     }
 }
 
-/// A place for studies, if there is one.
+/// Storage for studies, if any.
 pub(crate) struct KeptStudies<'a> {
     trees: Option<&'a dyn Trees>,
     remark: &'a (dyn Fn(&str) + Sync),
-    /// One initial tree is made at a time: whoever wants the same one waits for it.
+    /// Only one initial tree is made at a time, so that threads that need the same tree wait for
+    /// it.
     making: Mutex<()>,
-    /// The initial tree that was asked for last, by its name, for all threads: 1.4 GB while its leaves are on level 24, and
-    /// half for each level less. To read it and look at every block takes ten times as long as to copy it.
+    /// The initial tree that was requested last, with its name, for all threads. It takes 1.4 GB if
+    /// its leaves are on level 24, and half for each level less. Reading and checking a tree takes
+    /// ten times as long as copying it.
     last: Mutex<Option<(String, Arc<StudyImage>)>>,
 }
 
@@ -37,8 +40,8 @@ impl<'a> KeptStudies<'a> {
         Self { trees, remark, making: Mutex::new(()), last: Mutex::new(None) }
     }
 
-    /// The study of `spec` and `seed` before its first request. It is made if it is not there, and kept if
-    /// it holds anything. `progress` is told the paths that it takes.
+    /// The study of `spec` and `seed` before its first request. It is made if it is not saved, and
+    /// saved unless it is empty. `progress` gets the number of paths made.
     pub(crate) fn initial(
         &self,
         spec: &OramSpec,
@@ -63,19 +66,19 @@ impl<'a> KeptStudies<'a> {
         drop(making);
         let kept = self.get(&name, spec, seed, |study, note| match note == initial_note(MODEL) {
             true => Ok(study),
-            false => Err(LabError::Input(format!("it is no initial tree of model {MODEL}"))),
+            false => Err(LabError::Input(format!("it is not an initial tree of model {MODEL}"))),
         });
         kept.map_or_else(make, Ok)
     }
 
-    /// The same, copied from memory if it is the one that was asked for last. While one is read or made, whoever asks
-    /// waits for it.
+    /// The same study, copied from memory if it was requested last. Other callers wait while a
+    /// study is read or made.
     pub(crate) fn initial_copy(&self, spec: &OramSpec, seed: u64) -> Result<Study, LabError> {
         let name = initial_name(spec, seed)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let image = match last.take() {
             Some((of, image)) if of == name => image,
-            // The memory of that one is free before there is another.
+            // Free that tree's memory before making another.
             other => {
                 drop(other);
                 let study = self.initial(spec, seed, &mut |_| ())?;
@@ -91,7 +94,7 @@ impl<'a> KeptStudies<'a> {
         self.trees.is_some_and(|trees| !matches!(trees.open(name), Ok(None)))
     }
 
-    /// What `judge` makes of the study that is kept as `name`, and of the note.
+    /// Reads the study saved as `name`, and passes it with its note to `judge`.
     pub(crate) fn get<T>(
         &self,
         name: &str,
@@ -105,12 +108,12 @@ impl<'a> KeptStudies<'a> {
         };
         let got = self.trees?.open(name).and_then(|file| file.map(read).transpose());
         got.unwrap_or_else(|error| {
-            (self.remark)(&format!("{name} is not used, and made again: {error}"));
+            (self.remark)(&format!("{name} is unusable and is made again: {error}"));
             None
         })
     }
 
-    /// Keeps a study as `name`, and a note.
+    /// Saves a study as `name`, with a note.
     pub(crate) fn keep(&self, name: &str, study: &Study, note: &str) {
         let kept =
             self.trees.map(|trees| trees.replace(name, &mut |file| Ok(study.save(note, file)?)));
@@ -119,19 +122,19 @@ impl<'a> KeptStudies<'a> {
         }
     }
 
-    /// Keeps nothing as `name`.
+    /// Removes the study saved as `name`.
     pub(crate) fn forget(&self, name: &str) {
         if let Some(Err(error)) = self.trees.map(|trees| trees.remove(name)) {
-            (self.remark)(&format!("{name} is not removed: {error}"));
+            (self.remark)(&format!("cannot remove {name}: {error}"));
         }
     }
 
     pub(crate) fn remark_not_kept(&self, name: &str, error: &LabError) {
-        (self.remark)(&format!("{name} is not kept: {error}"));
+        (self.remark)(&format!("cannot save {name}: {error}"));
     }
 }
 
-/// How an initial tree is called, whoever begins with it. Where names are the same, trees are.
+/// The name of an initial tree. Equal names mean equal trees.
 pub(crate) fn initial_name(spec: &OramSpec, seed: u64) -> Result<String, LabError> {
     let sum = crc32fast::hash(serde_json::to_string(spec)?.as_bytes());
     Ok(format!("initial-L{}-seed{seed}-{sum:08x}.tree", spec.leaf_level()))

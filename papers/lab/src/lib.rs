@@ -1,8 +1,9 @@
-//! The experiments of Oblivio: what the papers state, measured on the engine itself.
+//! The experiments of Oblivio: statements of papers, measured on the engine.
 //!
-//! Each experiment is a module with a type that implements [`Experiment`]: parameters, a `run` that
-//! gives results, and their file, tables, figures and pictures. The same parameters give the same
-//! results, on any machine and any number of threads. [`experiments!`] lists all of them.
+//! Each experiment is a module with a type that implements [`Experiment`]: its parameters, a `run`
+//! that gives results, and conversions of results to a file, tables, figures and plots. The same
+//! parameters give the same results, on any machine and with any number of threads.
+//! [`experiments!`] lists all experiments.
 
 pub mod alloc_search;
 pub mod blocks;

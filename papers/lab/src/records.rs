@@ -1,5 +1,5 @@
-//! Experiments of many runs: what came out of each is a line of JSON, written when the run ends, so
-//! that an experiment that was interrupted goes on where it was.
+//! Records of runs. Each record is a line of JSON, written when its run ends, so that an
+//! interrupted experiment continues.
 
 use std::io::{Read, Write};
 
@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 use crate::LabError;
 
-/// The world around an experiment that makes records of type `R`.
+/// The environment of an experiment whose records have type `R`.
 pub trait Host<R>: Sync {
-    /// Seconds since some moment.
+    /// Seconds since an arbitrary start.
     fn seconds(&self) -> f64 {
         0.0
     }
@@ -22,13 +22,13 @@ pub trait Host<R>: Sync {
     /// Reports steps that were made.
     fn made(&self, _steps: u64) {}
 
-    /// Reports the number of runs that the results need, with those kept earlier.
+    /// Reports the number of runs that the results need, including recorded ones.
     fn runs(&self, _count: usize) {}
 
-    /// Keeps the record of a run that has ended.
+    /// Writes the record of a finished run.
     ///
     /// # Errors
-    /// [`LabError::Output`] if it cannot be kept. The experiment begins no further run then.
+    /// [`LabError::Output`] if it cannot be written. The experiment then starts no further run.
     fn keep(&self, _record: &R) -> Result<(), LabError> {
         Ok(())
     }
@@ -39,7 +39,7 @@ pub trait Host<R>: Sync {
     /// Shows that something unexpected was repaired.
     fn remark(&self, _text: &str) {}
 
-    /// The name of this computer.
+    /// The name of this machine.
     fn machine(&self) -> &str {
         ""
     }
@@ -50,60 +50,58 @@ pub trait Host<R>: Sync {
     }
 }
 
-/// Keeps and shows nothing.
+/// A host that writes and shows nothing.
 impl<R> Host<R> for () {}
 
-/// So many runs, in words: "1 run", "9 runs".
+/// The number of runs in words: "1 run", "9 runs".
 pub fn counted_runs(count: usize) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// A place for what is large and takes long to make: trees. Whatever is lost there can be made
-/// again.
+/// Storage for trees, which are large and slow to make. A lost tree can be made again.
 pub trait Trees: Sync {
-    /// What is kept as `name`, if anything is. Nobody vouches for it.
+    /// The tree saved as `name`, if any. Its contents are not checked.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// The tree cannot be read.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError>;
 
-    /// Keeps what `write` writes as `name`, in place of what was there. A reader
-    /// sees the old or the new contents whole, also after an interruption.
+    /// Saves what `write` writes as `name`, and replaces an older tree. A reader sees the old or
+    /// the new contents, even after an interruption.
     ///
     /// # Errors
-    /// Those of `write`, and what keeps it from being kept. What was there is there still.
+    /// The errors of `write`, and failures to save. The old tree then stays.
     fn replace(
         &self,
         name: &str,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), LabError>,
     ) -> Result<(), LabError>;
 
-    /// Removes what is kept as `name`, if anything is.
+    /// Removes the tree saved as `name`, if any.
     ///
     /// # Errors
-    /// What keeps it from being removed.
+    /// The tree cannot be removed.
     fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
-/// The model of the simulator that made a record without the number of one: see
-/// [`oblivio_sim::MODEL`].
+/// The model of the simulator for records without a model: see [`oblivio_sim::MODEL`].
 pub(crate) fn first_model() -> u32 {
     1
 }
 
-/// The line of a record, with the end.
+/// The line of a record, with its newline.
 ///
 /// # Errors
-/// [`LabError::Results`] when a number is none.
+/// [`LabError::Results`] if a number is not finite.
 pub fn line_of(record: &impl Serialize) -> Result<String, LabError> {
     Ok(serde_json::to_string(record)? + "\n")
 }
 
-/// The most bytes that a compressed file of records may unpack to: forty times the largest that the
-/// lab has written.
+/// The limit on the bytes that a compressed file of records may unpack to: forty times the largest
+/// file that the lab has written.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
-/// Unpacks `packed`, the gzip file called `file`.
+/// Unpacks `packed`, the contents of the gzip file `file`.
 ///
 /// # Errors
 /// [`LabError::Input`] if it is damaged or unpacks to more than 256 MiB.
@@ -114,7 +112,7 @@ pub fn unpack(file: &str, packed: impl Read) -> Result<Vec<u8>, LabError> {
 fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u8>, LabError> {
     let mut text = Vec::new();
     MultiGzDecoder::new(packed).take(bytes_max + 1).read_to_end(&mut text).map_err(|error| {
-        LabError::Input(format!("{file} cannot be unpacked ({error}): fetch or make it again"))
+        LabError::Input(format!("{file} cannot be unpacked ({error}): download or make it again"))
     })?;
     match text.len() as u64 {
         bytes if bytes > bytes_max => Err(LabError::Input(format!(
@@ -124,29 +122,29 @@ fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u
     }
 }
 
-/// What a file of records holds.
+/// The contents of a file of records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept<R> {
     /// Its records.
     pub records: Vec<R>,
-    /// Bytes of whole lines. What is behind them was torn off when an experiment was interrupted,
-    /// and has to go before a line is appended.
+    /// The length of the complete lines. An interruption may leave a torn line after them, which
+    /// must be removed before a line is appended.
     pub whole_bytes: usize,
 }
 
 impl<R: DeserializeOwned> Kept<R> {
-    /// Reads the records of `text`, the file called `file`.
+    /// Reads the records from `text`, the contents of the file `file`.
     ///
     /// # Errors
-    /// [`LabError::Input`] with the number of the first whole line that is no record.
+    /// [`LabError::Input`] with the number of the first complete line that is not a record.
     pub fn read(file: &str, text: &[u8]) -> Result<Self, LabError> {
         let whole_bytes = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let lines = text[..whole_bytes].split_inclusive(|byte| *byte == b'\n');
         let record = |(number, line): (usize, &[u8])| {
             serde_json::from_slice(line).map_err(|error| {
                 LabError::Input(format!(
-                    "line {number} of {file} is no record of a run ({error}): remove the line, or choose \
-                     another --output"
+                    "line {number} of {file} is not a record of a run ({error}): remove the line, \
+                     or choose another --output"
                 ))
             })
         };

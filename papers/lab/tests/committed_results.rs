@@ -1,5 +1,5 @@
-//! The documentation shows what the committed results say, and those are of the plan that
-//! `oblivio-lab run` follows.
+//! Checks that the documentation shows the committed results, and that these have the plan of
+//! `oblivio-lab run`.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -22,10 +22,10 @@ use oblivio_lab::{Experiment, Kept, experiment_of, experiments, unpack};
 use oblivio_models::alloc_search::{BySlots, SEARCHED_LEAF_LEVEL, VolumeTree};
 use serde::de::DeserializeOwned;
 
-/// Every committed results file is read by its experiment, written as it is, and has the figures
-/// that are committed beside it.
+/// Every committed results file can be read by its experiment, survives rewriting, and gives the
+/// figures that are committed next to it.
 #[test]
-fn committed_results_are_read_and_give_their_figures() {
+fn committed_results_are_readable_and_give_their_figures() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
     let mut seen = 0;
     for path in files(&folder) {
@@ -38,7 +38,7 @@ fn committed_results_are_read_and_give_their_figures() {
                     $(<oblivio_lab::$module::$experiment as Experiment>::NAME => {
                         assert_is_readable::<oblivio_lab::$module::$experiment>(&path, &text);
                     })*
-                    other => panic!("{} is of no experiment: {other}", path.display()),
+                    other => panic!("{} has an unknown experiment: {other}", path.display()),
                 }
             };
         }
@@ -57,7 +57,7 @@ fn assert_is_readable<E: Experiment>(path: &Path, text: &str) {
     assert_eq!(sections(&E::figures(&results)), sections(&drawn), "{path:?}");
 }
 
-/// The JSON files of `folder` and of the folders in it.
+/// The JSON files in `folder` and its subfolders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let of = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
@@ -66,16 +66,16 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_stash_study_in_the_documentation_is_the_committed_one() {
+fn the_documentation_has_the_committed_stash_study() {
     let study = Plan::from_json(include_str!("../results/stash-study.json")).unwrap();
     assert_eq!(study.plan, Plan::full());
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
 }
 
-/// A model, so it is made again.
+/// Links are a model, so the test recomputes them.
 #[test]
-fn the_table_of_links_in_the_documentation_is_that_of_the_lab() {
+fn the_documentation_has_the_current_table_of_links() {
     let plan = links::Plan { disk_bytes: links::PAPER_DISK_BYTES };
     let results = plan.run(&[], NonZeroUsize::MIN, &()).unwrap();
     let documentation = include_str!("../../../docs/links.md");
@@ -88,7 +88,7 @@ fn the_table_of_links_in_the_documentation_is_that_of_the_lab() {
 }
 
 #[test]
-fn the_alloc_search_in_the_documentation_is_the_committed_one() {
+fn the_documentation_has_the_committed_alloc_search() {
     let search =
         alloc_search::Plan::from_json(include_str!("../results/alloc-search.json")).unwrap();
     assert_eq!(search.plan, alloc_search::full_plan());
@@ -99,7 +99,7 @@ fn the_alloc_search_in_the_documentation_is_the_committed_one() {
 }
 
 #[test]
-fn the_searched_profile_of_the_evaluation_is_the_committed_one() {
+fn the_evaluation_uses_the_committed_searched_profile() {
     let file = include_str!("../results/alloc-search-evaluation.json");
     let search = alloc_search::Plan::from_json(file).unwrap();
     assert_eq!(search.found().profile.slots(), SEARCHED_SLOTS);
@@ -109,7 +109,7 @@ fn the_searched_profile_of_the_evaluation_is_the_committed_one() {
     assert!(documentation.contains(&table), "expected this table:\n{table}");
 }
 
-/// The documentation has the table of the search without the profiles that no round took.
+/// The documentation has the table of the search, without the profiles that no round took.
 fn assert_has_the_taken(documentation: &str, search: &Search) {
     let is_shown = |row: &&str| !row.starts_with("| round") || row.contains("| taken ");
     let table =
@@ -117,9 +117,9 @@ fn assert_has_the_taken(documentation: &str, search: &Search) {
     assert!(documentation.contains(&table), "expected this table:\n{table}");
 }
 
-/// And the evaluation has what they found.
+/// The evaluation also uses the profiles that they found.
 #[test]
-fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
+fn the_documentation_has_the_committed_searches_by_time() {
     let documentation = include_str!("../../../docs/alloc-search.md");
     let beside = TimeJudge { ir_stash: true, ..TimeJudge::PAPER };
     for (file, leaf_level, judge) in [
@@ -152,7 +152,7 @@ fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
 }
 
 #[test]
-fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
+fn the_profile_for_volumes_is_documented_and_fits_them() {
     let file = include_str!("../../../crates/models/results/alloc-volume.json");
     let search = alloc_search::Plan::from_json(file).unwrap();
     // `oblivio plan --size 1G --alloc`.
@@ -180,7 +180,7 @@ fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
 }
 
 #[test]
-fn the_techniques_in_the_documentation_are_the_committed_ones() {
+fn the_documentation_has_the_committed_techniques() {
     let results = Comparison::from_json(include_str!("../results/techniques.json")).unwrap();
     assert_eq!(results.plan, techniques::Plan::full());
     let documentation = include_str!("../../../docs/techniques.md");
@@ -189,9 +189,9 @@ fn the_techniques_in_the_documentation_are_the_committed_ones() {
     }
 }
 
-/// Two recordings of the programs, in one report.
+/// The report covers two recordings of the programs.
 #[test]
-fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
+fn the_evaluation_is_complete_and_its_report_has_its_figures() {
     let mut figures = figures_of_one_scale(
         include_bytes!("../results/evaluation/results.jsonl.gz"),
         include_str!("../results/evaluation/figures.json"),
@@ -214,7 +214,7 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
 }
 
 #[test]
-fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_documentation() {
+fn the_smaller_experiments_are_complete_and_documented() {
     let figures = figures_of_one_scale(
         include_bytes!("../results/evaluation-parts/results.jsonl.gz"),
         include_str!("../results/evaluation-parts/figures.json"),
@@ -226,9 +226,9 @@ fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_document
     }
 }
 
-/// Its memories have sizes of their own.
+/// Its trees have different sizes.
 #[test]
-fn fig_16_has_its_runs_and_its_report() {
+fn fig_16_is_complete_and_has_a_report() {
     let kept: Vec<RunRecord> = whole(include_bytes!("../results/fig16/results.jsonl.gz"));
     assert_eq!(kept.len(), 3 * 3 * 13);
     let manifest = Manifest::chosen(&["fig16".to_owned()]).unwrap().remove(0);
@@ -240,7 +240,7 @@ fn fig_16_has_its_runs_and_its_report() {
 }
 
 #[test]
-fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
+fn the_blocks_are_complete_and_documented() {
     assert_blocks_in_the_documentation(
         24,
         include_bytes!("../results/blocks/results.jsonl.gz"),
@@ -249,8 +249,7 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
 }
 
 #[test]
-fn the_blocks_with_all_positions_on_the_client_have_their_runs_and_their_numbers_are_in_the_documentation()
- {
+fn the_blocks_with_positions_on_the_client_are_complete_and_documented() {
     let (kept, figures) = assert_blocks_in_the_documentation(
         24,
         include_bytes!("../results/blocks-client/results.jsonl.gz"),
@@ -265,7 +264,7 @@ fn the_blocks_with_all_positions_on_the_client_have_their_runs_and_their_numbers
 }
 
 #[test]
-fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
+fn the_documentation_has_the_committed_traffic_of_raw_oram() {
     let file = include_str!("../results/raw-traffic/results.json");
     let results = raw_traffic::Plan::from_json(file).unwrap();
     assert_eq!(results.plan, raw_traffic::Plan::full());
@@ -274,7 +273,7 @@ fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
 }
 
 #[test]
-fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
+fn the_documentation_has_the_committed_deep_stash_study() {
     let study =
         Plan::from_json(include_str!("../results/stash-study-deep/stash-study.json")).unwrap();
     let runs = include_bytes!("../results/stash-study-deep/stash-study.jsonl.gz");
@@ -286,7 +285,8 @@ fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
 }
 
-/// The runs of a packed file, which ends with a whole line. Its header has no name and no time.
+/// The records in a compressed file that ends with a complete line. Its gzip header has no name and
+/// no time.
 fn whole<R: DeserializeOwned>(packed: &[u8]) -> Vec<R> {
     assert_eq!(packed[3..8], [0; 5], "pack it with gzip --no-name");
     let text = unpack("results.jsonl.gz", packed).expect("it is gzip");
@@ -294,7 +294,7 @@ fn whole<R: DeserializeOwned>(packed: &[u8]) -> Vec<R> {
     Kept::read("results.jsonl", &text).expect("all lines are runs").records
 }
 
-/// The figures of an evaluation whose runs are all of one scale.
+/// The figures of an evaluation whose runs all have the same scale.
 fn figures_of_one_scale(runs: &[u8], figures: &str) -> Vec<Figure> {
     let kept: Vec<RunRecord> = whole(runs);
     assert!(kept.iter().all(|run| run.scale.records == 40_000), "one scale");
@@ -307,7 +307,7 @@ fn assert_are_in_the_report(figures: &[Figure], text: &str) {
     }
 }
 
-/// README and docs/simulator.md say how many of the stated numbers have which verdict.
+/// README and docs/simulator.md state the number of stated numbers for each verdict.
 fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     let stated: Vec<_> = figures.iter().flat_map(|figure| &figure.stated).collect();
     let count = |wanted| stated.iter().filter(|stated| stated.verdict() == wanted).count();
@@ -334,16 +334,17 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     }
 }
 
-/// A committed figure that differs gives the reasons that a new run would give.
+/// A committed figure that differs gives the same reasons as a new run.
 fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<str>]) {
     let figure = figures.iter().find(|figure| figure.id == id);
     for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let said = figure.remarks.iter().filter_map(|said| said.strip_prefix("Why it differs: "));
-        assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives other reasons");
+        assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives different reasons");
     }
 }
 
-/// All runs have trees with leaves on `leaf_level`, and their figures are in docs/simulator.md, with reasons.
+/// Checks that all runs have trees with leaves on `leaf_level`, and that their figures are in
+/// docs/simulator.md, with reasons.
 fn assert_blocks_in_the_documentation(
     leaf_level: u8,
     runs: &[u8],
@@ -376,12 +377,12 @@ fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
     }
 }
 
-/// Each stated number of a figure is a row of docs/simulator.md with ours and the verdict, and a
-/// figure that differs says why.
+/// Each stated number of a figure is a row of docs/simulator.md with our number and the verdict,
+/// and a figure that differs gives a reason.
 fn assert_stated_in_the_documentation(figures: &[Figure]) {
     for figure in figures.iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let says_why = figure.remarks.iter().any(|remark| remark.starts_with("Why it differs"));
-        assert!(says_why, "{} differs from the paper, and does not say why", figure.id);
+        assert!(says_why, "{} differs from the paper, and gives no reason", figure.id);
     }
     let documentation = include_str!("../../../docs/simulator.md");
     for stated in figures.iter().flat_map(|figure| &figure.stated) {

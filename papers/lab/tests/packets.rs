@@ -1,12 +1,13 @@
-//! The relay beside a link that carries packets: two network namespaces with a TUN device each, and what leaves one goes into the other
-//! at the rate and after the delay. TCP there is the system's own, with slow start, acknowledgements and loss at a full queue.
+//! Compares the relay with a link that carries packets. Two network namespaces have a TUN device
+//! each; packets are forwarded between the devices at the rate and with the delay of the link. TCP
+//! is the system's own, with slow start, acknowledgements and loss at a full queue.
 //!
-//! Only root may make them; for others this says so and ends.
+//! Only root can create network namespaces; for other users the test is skipped.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
-#![allow(clippy::print_stdout, reason = "what came out is worth a look")]
-#![allow(clippy::disallowed_methods, reason = "this is about clocks")]
+#![allow(clippy::print_stdout, reason = "shows the measurements")]
+#![allow(clippy::disallowed_methods, reason = "the test measures time")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -24,25 +25,26 @@ use oblivio_models::link::Link;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::TempDir;
 
-/// Bytes of the longest packet, and of what of it is no payload.
+/// Bytes of the longest packet, and of its headers.
 const PACKET_BYTES: usize = 1500;
 const HEAD_BYTES: f64 = 52.0;
 
-/// What a router holds before it drops packets.
+/// The queue of a router, as sending time. It drops further packets.
 const QUEUE: Duration = Duration::from_millis(60);
 
-/// Until TCP has found out how fast it may be.
+/// Time until TCP has adapted to the rate.
 const WARM_UP: Duration = Duration::from_millis(1000);
 const MEASURED: Duration = Duration::from_millis(1000);
 
 #[test]
 fn a_relay_is_as_slow_as_a_link_of_packets() {
     if !rustix::process::geteuid().is_root() {
-        println!("left out: only root can make network namespaces");
+        println!("skipped: only root can make network namespaces");
         return;
     }
     let link = Link::new(40.0, 10.0, 20.0);
-    // Where others take all processors, both are late: what is wrong is wrong each time.
+    // Repeat the measurement: load on the machine can delay both links, but an error of the relay
+    // would appear each time.
     let mut outcomes = (0..3).map(|_| {
         let (packets, relayed) = (over_packets(link), over_relay(link));
         println!("packets: {packets:?}, relayed: {relayed:?}");
@@ -51,7 +53,7 @@ fn a_relay_is_as_slow_as_a_link_of_packets() {
     assert!(outcomes.any(|is_near| is_near));
 }
 
-/// Of a packet that is full, the relay, which knows no packets, carries the head as payload.
+/// The relay knows no packets, so it carries payload in place of the headers of full packets.
 fn is_near(packets: &Measured, relayed: &Measured) -> bool {
     let payload = 1.0 - HEAD_BYTES / PACKET_BYTES as f64;
     let rate_is_near = |packets: f64, relayed: f64| {
@@ -63,13 +65,14 @@ fn is_near(packets: &Measured, relayed: &Measured) -> bool {
         && packets.trip.abs_diff(relayed.trip) < Duration::from_millis(2)
 }
 
-/// What a client and a server see of the way between them.
+/// A link as measured by client and server.
 #[derive(Debug)]
 struct Measured {
-    /// Bytes a second, one direction after the other: acknowledgements wait behind what else goes their way.
+    /// Bytes per second, one direction at a time: acknowledgements would wait behind data of the
+    /// other direction.
     down: f64,
     up: f64,
-    /// The fastest of some round trips, with nothing else under way.
+    /// The fastest of some round trips on an idle link.
     trip: Duration,
 }
 
@@ -108,7 +111,7 @@ fn over_packets(link: Link) -> Measured {
     })
 }
 
-/// A machine with one network device. Whatever leaves it comes to its end of the wire.
+/// A machine with one network device, connected to one end of the wire.
 struct Machine {
     tun: Child,
     folder: std::path::PathBuf,
@@ -129,7 +132,7 @@ impl Machine {
         let machine = Self { tun, folder: folder.to_owned(), name, wire };
         let until = Instant::now() + Duration::from_secs(10);
         while !folder.join(format!("{name}.tun")).exists() || !machine.is_up(address) {
-            assert!(Instant::now() < until, "the device of {name} does not come up");
+            assert!(Instant::now() < until, "the device of {name} did not come up");
             thread::sleep(Duration::from_millis(5));
         }
         machine
@@ -143,7 +146,7 @@ impl Machine {
         File::open(format!("/proc/{}/ns/net", self.tun.id())).unwrap()
     }
 
-    /// Does something there.
+    /// Runs a function in the namespace.
     fn inside<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let name_space = self.name_space();
         thread::scope(|scope| {
@@ -155,7 +158,7 @@ impl Machine {
         })
     }
 
-    /// Where packets for it go.
+    /// A socket for packets to this machine.
     fn way_in(&self) -> UnixDatagram {
         let way = UnixDatagram::unbound().unwrap();
         way.connect(self.folder.join(format!("{}.tun", self.name))).unwrap();
@@ -170,18 +173,18 @@ impl Drop for Machine {
     }
 }
 
-/// The thread that calls is there from now on.
+/// Moves the calling thread into the namespace.
 fn enter(name_space: &File) {
     move_into_link_name_space(name_space.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
-/// Carries packets until one of the machines is gone. What does not find room in the queue is dropped.
+/// Carries packets until one of the machines has stopped. Drops packets that do not fit the queue.
 fn carry(from: &UnixDatagram, to: UnixDatagram, bytes_per_second: f64, delay: Duration) {
     let (queue, queued) = mpsc::channel::<(Instant, Vec<u8>)>();
     let deliver = thread::spawn(move || {
         for (arrives, packet) in queued {
             thread::sleep(arrives.saturating_duration_since(Instant::now()));
-            // A machine that is too busy to take it has lost it.
+            // A packet is lost if the machine is too busy to receive it.
             let _ = to.send(&packet);
         }
     });
@@ -243,7 +246,7 @@ fn fastest_trip(mut client: TcpStream, mut server: TcpStream) -> Duration {
     fastest
 }
 
-/// Bytes a second that arrive, if as many are sent as find room.
+/// Bytes per second that arrive, if the sender sends as fast as possible.
 fn rate(mut from: TcpStream, mut to: TcpStream) -> f64 {
     thread::scope(|scope| {
         scope.spawn(move || {

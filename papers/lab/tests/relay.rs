@@ -1,8 +1,8 @@
-//! A relay between real sockets: it is as slow as its link, and no slower.
+//! Tests of a relay between real sockets: it is as slow as its link, and no slower.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
-#![allow(clippy::print_stdout, reason = "what came out is worth a look")]
-#![allow(clippy::disallowed_methods, reason = "this is about clocks")]
+#![allow(clippy::print_stdout, reason = "shows the measurements")]
+#![allow(clippy::disallowed_methods, reason = "the test measures time")]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use oblivio_models::link::Link;
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// Runs `test` with a relay to a listener, and says what was carried.
+/// Runs `test` with a relay to a listener, and returns its counts.
 fn relayed(link: Link, cuts: Option<Cuts>, test: impl FnOnce(&Relay, &TcpListener)) -> Counts {
     let listener = TcpListener::bind(ANY_PORT).unwrap();
     let to = listener.local_addr().unwrap();
@@ -23,7 +23,7 @@ fn relayed(link: Link, cuts: Option<Cuts>, test: impl FnOnce(&Relay, &TcpListene
     let start = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| relay.run(&|| start.elapsed()));
-        // Also after a failed assertion, or it would never end.
+        // Stop the relay even after a failed assertion, or it would never end.
         struct Stop<'a>(&'a Relay);
         impl Drop for Stop<'_> {
             fn drop(&mut self) {
@@ -36,7 +36,7 @@ fn relayed(link: Link, cuts: Option<Cuts>, test: impl FnOnce(&Relay, &TcpListene
     relay.counts()
 }
 
-/// A client and a server.
+/// A connection through the relay: client and server.
 fn pair(relay: &Relay, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(relay.address()).unwrap();
     let (server, _) = listener.accept().unwrap();
@@ -51,15 +51,15 @@ fn flood(mut stream: TcpStream) {
     while stream.write_all(&bytes).is_ok() {}
 }
 
-/// Ends a connection, unless the other end has.
+/// Closes a connection, unless the other end has closed it.
 fn hang_up(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// Bytes a second that arrive in so long a time.
+/// Bytes per second that arrive within `time`.
 fn rate(stream: &mut TcpStream, time: Duration) -> f64 {
     let mut buffer = vec![0; 64 << 10];
-    // The first comes after the delay.
+    // The first byte arrives after the delay.
     stream.read_exact(&mut buffer[..1]).unwrap();
     let (start, mut bytes) = (Instant::now(), 0);
     while start.elapsed() < time {
@@ -68,8 +68,8 @@ fn rate(stream: &mut TcpStream, time: Duration) -> f64 {
     bytes as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Measures up to three times, with nothing else measured meanwhile: where others take all processors, threads wake so late that a link
-/// has gaps. What is wrong is wrong each time.
+/// Measures up to three times, without other measurements at the same time. Load on the machine
+/// wakes threads so late that a link has gaps; an error of the relay would appear each time.
 fn in_a_quiet_moment(measure: fn()) {
     static MEASURING: Mutex<()> = Mutex::new(());
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +100,7 @@ fn both_directions_have_their_rates_at_the_same_time() {
                     scope.spawn(move || rate(&mut stream, Duration::from_millis(1000)))
                 });
                 rates = rates_of.map(|rate| rate.join().unwrap());
-                // Not before both are measured: a connection breaks as a whole.
+                // Only after both are measured: a connection breaks as a whole.
                 hang_up(&client);
             });
         });
@@ -137,7 +137,8 @@ fn a_round_trip_takes_the_delay_and_turns_are_counted() {
         trips.sort();
         println!("{:?} to {:?}, half up to {:?}", trips[0], trips[TURNS - 1], trips[TURNS / 2]);
         assert!(trips[0] >= Duration::from_millis(20), "{trips:?}");
-        // Never early. How late is up to whoever else wants a processor, so the fastest say what the relay does.
+        // Bytes never arrive early. Load on the machine makes some late, so only the fastest show
+        // the relay.
         assert!(trips[TURNS / 10] < Duration::from_millis(22), "{trips:?}");
         assert_eq!((counts.up.bytes, counts.down.bytes), (100 * TURNS as u64, 200 * TURNS as u64));
         assert_eq!((counts.up.turns, counts.down.turns), (TURNS as u64, TURNS as u64));
@@ -146,7 +147,7 @@ fn a_round_trip_takes_the_delay_and_turns_are_counted() {
 }
 
 #[test]
-fn who_has_said_all_is_still_answered() {
+fn a_half_closed_client_is_still_answered() {
     relayed(Link::new(100.0, 100.0, 4.0), None, |relay, listener| {
         let (mut client, mut server) = pair(relay, listener);
         client.write_all(&[5; 1000]).unwrap();
@@ -194,7 +195,7 @@ fn many_connections_share_the_rate() {
 }
 
 #[test]
-fn relays_beside_each_other_share_the_rate_and_the_counts() {
+fn relays_on_one_link_share_the_rate_and_the_counts() {
     let slow = Link::new(8.0, 8.0, 0.0);
     let listeners = [(); 2].map(|()| TcpListener::bind(ANY_PORT).unwrap());
     let [first, second] = [0, 1].map(|at| listeners[at].local_addr().unwrap());
@@ -216,7 +217,7 @@ fn relays_beside_each_other_share_the_rate_and_the_counts() {
         let mut buffer = vec![0; 100_000];
         one.1.read_exact(&mut buffer).unwrap();
         other.1.read_exact(&mut buffer).unwrap();
-        // A byte a microsecond, of both together.
+        // A byte per microsecond, over both relays together.
         assert!(sent.elapsed() >= Duration::from_millis(199));
         relay.stop();
         beside.stop();
@@ -226,7 +227,7 @@ fn relays_beside_each_other_share_the_rate_and_the_counts() {
 }
 
 #[test]
-fn who_does_not_read_stops_its_sender_and_nobody_else() {
+fn a_receiver_that_does_not_read_only_stops_its_own_sender() {
     in_a_quiet_moment(|| {
         let link = Link::new(400.0, 400.0, 2.0);
         let mut written = 0;
@@ -246,7 +247,10 @@ fn who_does_not_read_stops_its_sender_and_nobody_else() {
                 scope.spawn(|| flood(server));
                 let rate = rate(&mut client, Duration::from_millis(400));
                 hang_up(&client);
-                println!("{rate:.0} bytes a second beside one that holds {written} bytes");
+                println!(
+                    "{rate:.0} bytes a second next to a connection that holds {written} \
+                          bytes"
+                );
                 assert_near(rate, link.down_bytes_per_second(), 0.15);
             });
         });
@@ -255,7 +259,7 @@ fn who_does_not_read_stops_its_sender_and_nobody_else() {
 }
 
 #[test]
-fn a_connection_is_cut_after_exactly_so_many_bytes() {
+fn a_connection_is_cut_after_the_exact_number_of_bytes() {
     let received = |relay: &Relay, listener: &TcpListener| {
         let (mut client, mut server) = pair(relay, listener);
         client.write_all(&[1; 1000]).unwrap();
@@ -263,7 +267,7 @@ fn a_connection_is_cut_after_exactly_so_many_bytes() {
         server.write_all(&[2; 10_000]).unwrap();
         drop(server);
         let mut answer = Vec::new();
-        // It may also be told that the connection is broken.
+        // The read may also fail because the connection is broken.
         let _ = client.read_to_end(&mut answer);
         answer.len()
     };
@@ -281,8 +285,8 @@ fn a_connection_is_cut_after_exactly_so_many_bytes() {
 }
 
 #[test]
-fn a_relay_that_is_stopped_breaks_what_is_under_way() {
-    // Ten seconds of delay would be waited for.
+fn a_stopped_relay_breaks_its_connections() {
+    // Otherwise the test would wait for ten seconds of delay.
     let start = Instant::now();
     relayed(Link::new(1.0, 1.0, 10_000.0), None, |relay, listener| {
         let (mut client, _server) = pair(relay, listener);
@@ -292,7 +296,7 @@ fn a_relay_that_is_stopped_breaks_what_is_under_way() {
 }
 
 #[test]
-fn a_relay_says_what_it_cannot_do() {
+fn impossible_relays_are_refused() {
     let refused = |listen: &str, to: &str, link| {
         let relay = Relay::bind(listen.parse().unwrap(), to.parse().unwrap(), link, None);
         relay.err().unwrap().to_string()
@@ -305,7 +309,7 @@ fn a_relay_says_what_it_cannot_do() {
     let taken = TcpListener::bind(ANY_PORT).unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     assert!(refused(&taken, "127.0.0.1:9", link).contains("choose another port, or 0"));
-    // A server that is not there: the client is turned away.
+    // The server does not exist, so the client is refused.
     let nobody = "127.0.0.1:1".parse().unwrap();
     let relay = Relay::bind(ANY_PORT.parse().unwrap(), nobody, link, None).unwrap();
     thread::scope(|scope| {

@@ -15,12 +15,12 @@ const LEAF_LEVEL: u8 = 3;
 const BLOCKS: u64 = 20;
 const SEED: u64 = 1;
 
-/// As many as there are leaves: each was written once.
+/// As many evictions as there are leaves: each path is written once.
 const EVICTIONS: usize = 8;
 
 const HEIGHT: f64 = 706.0;
 
-/// What storage saw of so many evictions, and of the accesses between them.
+/// The view of storage during `EVICTIONS` evictions and the accesses between them.
 fn record() -> Result<Vec<Visit>, Box<dyn Error>> {
     let mut oram = Watched::new(BLOCKS, Some(LEAF_LEVEL), SEED)?;
     let mut view: Vec<Visit> = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// Leaf over time: accesses are dots, evictions squares.
+/// A plot of leaves over time: accesses are dots, evictions are squares.
 fn draw_time(sheet: &mut Sheet, view: &[Visit]) {
     const TOP: f64 = 62.0;
     const ROW: f64 = 18.0;
@@ -84,7 +84,7 @@ fn draw_time(sheet: &mut Sheet, view: &[Visit]) {
     sheet.words((884.0, below), "time", Style::SMALL.end());
 }
 
-/// A small tree for each eviction.
+/// Draws a small tree for each eviction.
 fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
     const TOP: f64 = 254.0;
     sheet.area((12.0, TOP), (876.0, 150.0), Area::filled(PAPER));
@@ -111,7 +111,7 @@ fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
     }
 }
 
-/// How often each bucket was written, as storage saw it: anybody can compute it.
+/// Draws how often each bucket was written. Storage sees it, and anyone can compute it.
 fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 416.0;
     sheet.area((12.0, TOP), (876.0, 278.0), Area::filled(PAPER));
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evictions_come_at_equal_distances_and_each_shares_least_with_those_before() {
+    fn evictions_are_regular_and_share_least_with_earlier_ones() {
         let view = record().unwrap();
         let at: Vec<_> = (0..view.len()).filter(|i| view[*i].is_eviction).collect();
         assert_eq!(at, (1..=EVICTIONS).map(|n| 6 * n - 1).collect::<Vec<_>>());

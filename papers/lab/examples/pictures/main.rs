@@ -1,7 +1,8 @@
-//! Draws the pictures of `docs/how-it-works.md` from what the engine does, and storage sees of it: `make pictures`.
+//! Draws the pictures of `docs/how-it-works.md` from runs of the engine and the view of storage:
+//! `make pictures`.
 //!
-//! All coins come from fixed seeds. So the pictures are the same each time, and a test holds that those in the
-//! repository are these.
+//! All random choices use fixed seeds, so the pictures are reproducible. A test checks that the
+//! committed pictures are up to date.
 
 #![allow(clippy::print_stdout, reason = "a tool says what it does")]
 
@@ -19,7 +20,7 @@ use std::{env, fs};
 
 type Draw = fn() -> Result<String, Box<dyn Error>>;
 
-/// The name of each, and who draws it.
+/// The file names of the pictures, and their functions.
 const PICTURES: [(&str, Draw); 4] = [
     ("path.svg", path::draw),
     ("evictions.svg", evictions::draw),
@@ -28,7 +29,8 @@ const PICTURES: [(&str, Draw); 4] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = env::args_os().nth(1).ok_or("name the folder for the pictures: docs/img")?;
+    let folder =
+        env::args_os().nth(1).ok_or("give the folder for the pictures, such as docs/img")?;
     for (name, draw) in PICTURES {
         let file = Path::new(&folder).join(name);
         fs::write(&file, draw()?).map_err(|error| format!("{}: {error}", file.display()))?;

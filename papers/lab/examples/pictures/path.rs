@@ -22,7 +22,7 @@ const BLOCKS: u64 = 16;
 const BLOCK_BYTES: usize = 64;
 const SEED: u64 = 229;
 
-/// The block that is asked for.
+/// The requested block.
 const ADDRESS: u64 = 6;
 
 const HEIGHT: f64 = 620.0;
@@ -32,10 +32,10 @@ const ASKED: RGBColor = PALETTE[4];
 /// The side of a slot.
 const SLOT: f64 = 20.0;
 
-/// Where the blocks are, and which leaf each is mapped to. Secret. Those in the stash are in no bucket.
+/// The blocks of each bucket with their leaves; `None` is the stash. Secret.
 type Blocks = BTreeMap<Option<BucketId>, Vec<(u64, Leaf)>>;
 
-/// An access, from both sides.
+/// An access: the client's blocks before and after it, and the view of storage.
 struct Recorded {
     before: Blocks,
     after: Blocks,
@@ -79,7 +79,7 @@ fn leaf_of(blocks: &Blocks, address: u64) -> Option<Leaf> {
     blocks.values().flatten().find(|(found, _)| *found == address).map(|(_, leaf)| *leaf)
 }
 
-/// Blocks have letters here, so that nobody takes an address for a leaf.
+/// Names a block by a letter, to distinguish addresses from leaves.
 fn letter(address: u64) -> char {
     char::from(b'A' + address as u8)
 }
@@ -93,7 +93,7 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
         Sheet::new(HEIGHT, "One access of Path ORAM, as the client and as storage see it");
 
     let panels = [
-        (12.0, &before, from, format!("1. {name} is asked for. The map says: leaf {}", from.0)),
+        (12.0, &before, from, format!("1. {name} is requested. The map says: leaf {}", from.0)),
         (462.0, &after, to, format!("2. Afterwards {name} is mapped to leaf {}", to.0)),
     ];
     for (left, blocks, mapped, heading) in panels {
@@ -103,7 +103,8 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// The tree as the client knows it: the path to the leaf `shown` was read, and the block is `mapped` to a leaf.
+/// Draws the client's tree. The path to the leaf `shown` was read, and the block is `mapped` to a
+/// leaf.
 fn draw_client(
     sheet: &mut Sheet,
     left: f64,
@@ -135,7 +136,7 @@ fn draw_client(
     draw_slots(sheet, (left + 285.0, 367.0), (stash, 5), (FAINT, 1.0));
 }
 
-/// A row of slots around `centre`. One without a block holds a dummy.
+/// Draws a row of slots around `centre`. Empty slots are dummies.
 fn draw_slots(
     sheet: &mut Sheet,
     centre: Point,
@@ -161,7 +162,7 @@ fn draw_slots(
     }
 }
 
-/// The two trips that storage was asked for.
+/// Draws the two trips to storage.
 fn draw_storage(sheet: &mut Sheet, view: &[Event]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 425.0;
     sheet.area((12.0, TOP), (876.0, 184.0), Area::filled(PAPER));
@@ -182,7 +183,8 @@ fn draw_storage(sheet: &mut Sheet, view: &[Event]) -> Result<(), Box<dyn Error>>
     }
     let said = [
         format!(
-            "level.bucket: the four on the path to one leaf, {bytes} bytes each, and written anew in other bytes."
+            "level.bucket: the four on the path to one leaf, {bytes} bytes each, and rewritten in \
+             other bytes."
         ),
         "Which block it was about, and whether that was read or written, does not show.".to_owned(),
         "The new leaf is random. It shows when the block is accessed again, and then no more."
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_that_storage_saw_is_that_of_the_leaf_before() {
+    fn storage_sees_the_path_to_the_old_leaf() {
         let Recorded { before, after, view } = record().unwrap();
         let [from, to] = [&before, &after].map(|blocks| leaf_of(blocks, ADDRESS).unwrap());
         assert_ne!(from, to);
@@ -212,7 +214,7 @@ mod tests {
             assert_eq!(seen, path, "{operation:?}");
         }
         assert_eq!(view.len(), 2 * path.len(), "and nothing else");
-        // The picture shows what the page tells: some blocks find room, and some wait.
+        // The picture matches the page: some blocks find a free slot, and some stay in the stash.
         let stash = |blocks: &Blocks| blocks.get(&None).map_or(0, Vec::len);
         assert!(stash(&before) > stash(&after) && stash(&after) > 0);
     }

@@ -1,4 +1,4 @@
-//! A RAW ORAM in memory, and what storage saw of it.
+//! A RAW ORAM in memory, with the view of its storage.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation, Recorder};
@@ -11,20 +11,20 @@ use rand::rngs::StdRng;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 64;
 
-/// What storage saw at once: a path of the tree. Public.
+/// A path of the tree that storage saw in one trip. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Visit {
-    /// Where the path ends.
+    /// The leaf at the end of the path.
     pub(crate) leaf: Leaf,
-    /// Its buckets were written anew, and not only their headers.
+    /// Whether whole buckets were written, not only their headers.
     pub(crate) is_eviction: bool,
 }
 
-/// An ORAM whose storage is watched.
+/// An ORAM with a recorded view of storage.
 pub(crate) struct Watched(RawOram<Recorder<MemoryStore, Vec<Event>>, StdRng>);
 
 impl Watched {
-    /// A new one, the same for the same seed: of its default tree, or of one with so many levels below the root.
+    /// An ORAM determined by the seed: with its default tree, or with leaves on `leaf_level`.
     pub(crate) fn new(blocks: u64, leaf_level: Option<u8>, seed: u64) -> Result<Self, Error> {
         let mut config = RawConfig::new(blocks, BLOCK_BYTES)?;
         if let Some(level) = leaf_level {
@@ -56,12 +56,12 @@ impl Watched {
         self.0.config().geometry.leaf_level()
     }
 
-    /// What storage saw since this was called last.
+    /// The view of storage since the last call.
     pub(crate) fn take_view(&mut self) -> Vec<Visit> {
         let leaf_level = self.leaf_level();
         let events = std::mem::take(self.0.store_mut().sink_mut());
-        // Storage is told of every path by a read and then by a write: of headers by an access, of whole buckets by an
-        // eviction.
+        // Every path appears as a read and then as a write: of headers in an access, of whole
+        // buckets in an eviction.
         let written = events.iter().filter(|event| event.operation == Operation::Write);
         let at_leaves = written
             .filter_map(|event| event.piece)

@@ -1,5 +1,5 @@
-//! A diagram: shapes and words on white. It has tenths of pixels, round corners and thousands of
-//! dots in one path, which plotters, the library of all charts, does not write.
+//! A diagram: shapes and text on white. It has tenths of pixels, round corners and thousands of
+//! dots in one path, which plotters (the library for charts) cannot write.
 
 use oblivio_pen::{FONT, INK};
 use plotters::style::{RGBColor, WHITE};
@@ -7,19 +7,19 @@ use svg::Document;
 use svg::node::Node;
 use svg::node::element::{Line, Path, Rectangle, Text, Title};
 
-/// Of every picture.
+/// The width of every picture.
 pub(crate) const WIDTH: f64 = 900.0;
 
-/// Edges of what is not spoken of.
+/// The colour of edges that are not highlighted.
 pub(crate) const FAINT: RGBColor = RGBColor(0xc4, 0xca, 0xd2);
 
-/// Behind what belongs together.
+/// The background of a group.
 pub(crate) const PAPER: RGBColor = RGBColor(0xf4, 0xf6, 0xf8);
 
-/// From the left and from the top.
+/// Coordinates from the left and from the top.
 pub(crate) type Point = (f64, f64);
 
-/// How words look.
+/// The style of text.
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
     size: f64,
@@ -29,21 +29,21 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Over a part of the picture.
+    /// The heading of a part of the picture.
     pub(crate) const HEADING: Self =
         Self { size: 17.0, colour: INK, anchor: "start", weight: "bold" };
-    /// What explains.
+    /// An explanation.
     pub(crate) const LABEL: Self =
         Self { size: 14.0, colour: INK, anchor: "start", weight: "normal" };
-    /// Names of small things.
+    /// The name of a small thing.
     pub(crate) const SMALL: Self = Self { size: 12.0, ..Self::LABEL };
 
-    /// Around its point, not to the right of it.
+    /// Centred at its point.
     pub(crate) fn middle(self) -> Self {
         Self { anchor: "middle", ..self }
     }
 
-    /// To the left of its point.
+    /// Ending at its point.
     pub(crate) fn end(self) -> Self {
         Self { anchor: "end", ..self }
     }
@@ -57,17 +57,17 @@ impl Style {
     }
 }
 
-/// How an area looks.
+/// The style of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Area {
     pub(crate) fill: RGBColor,
     pub(crate) edge: RGBColor,
-    /// Of the edge.
+    /// The width of the edge.
     pub(crate) width: f64,
 }
 
 impl Area {
-    /// With nothing in it.
+    /// An empty area.
     pub(crate) const EMPTY: Self = Self { fill: WHITE, edge: FAINT, width: 1.0 };
 
     pub(crate) fn filled(fill: RGBColor) -> Self {
@@ -75,7 +75,7 @@ impl Area {
     }
 }
 
-/// A mix of a colour and white: so much of the colour, from 0 to 1.
+/// A mix of a colour and white, with this share of the colour, from 0 to 1.
 pub(crate) fn tint(colour: RGBColor, share: f64) -> RGBColor {
     let part = |c: u8| (255.0 - (255.0 - f64::from(c)) * share).round() as u8;
     RGBColor(part(colour.0), part(colour.1), part(colour.2))
@@ -84,7 +84,7 @@ pub(crate) fn tint(colour: RGBColor, share: f64) -> RGBColor {
 pub(crate) struct Sheet(Document);
 
 impl Sheet {
-    /// A white sheet, `title` for readers who do not see it.
+    /// A white sheet. `title` is for screen readers.
     pub(crate) fn new(height: f64, title: &str) -> Self {
         let paper = Rectangle::new().set("width", WIDTH).set("height", height).set("fill", "#fff");
         let document = Document::new()
@@ -97,7 +97,7 @@ impl Sheet {
         Self(document)
     }
 
-    /// Words whose baseline begins at `at`, or as the style has it.
+    /// Text with its baseline at `at`, anchored as in the style.
     pub(crate) fn words(&mut self, at: Point, words: &str, style: Style) {
         let mut text = Text::new(words)
             .set("x", tenth(at.0))
@@ -113,7 +113,7 @@ impl Sheet {
         self.0.append(text);
     }
 
-    /// A rectangle with round corners, from its corner at the top left.
+    /// A rectangle with round corners. `at` is its top left corner.
     pub(crate) fn area(&mut self, at: Point, (width, height): (f64, f64), area: Area) {
         let rectangle = Rectangle::new()
             .set("x", tenth(at.0))
@@ -127,7 +127,7 @@ impl Sheet {
         self.0.append(rectangle);
     }
 
-    /// The same around a point.
+    /// A rectangle centred at a point.
     pub(crate) fn area_around(&mut self, centre: Point, size: (f64, f64), area: Area) {
         self.area((centre.0 - size.0 / 2.0, centre.1 - size.1 / 2.0), size, area);
     }
@@ -143,7 +143,7 @@ impl Sheet {
         self.0.append(line);
     }
 
-    /// A line with a head at its end.
+    /// A line with an arrowhead at its end.
     pub(crate) fn arrow(&mut self, from: Point, to: Point, colour: RGBColor) {
         const HEAD: f64 = 7.0;
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -161,7 +161,7 @@ impl Sheet {
         self.0.append(Path::new().set("d", outline).set("fill", hex(colour)));
     }
 
-    /// Round dots of one kind, in one shape: a dot is a line without length.
+    /// Round dots of one kind, in one shape: a dot is a line of zero length.
     pub(crate) fn dots(
         &mut self,
         points: impl IntoIterator<Item = Point>,
@@ -171,7 +171,7 @@ impl Sheet {
         let mut dots = String::new();
         let mut last = (0, 0);
         for (x, y) in points {
-            // From dot to dot in whole pixels, which makes short files of thousands.
+            // Steps between dots are whole pixels, which keeps files with thousands of dots short.
             let (x, y) = (x.round() as i32, y.round() as i32);
             let (dx, dy) = (x - last.0, y - last.1);
             dots += &format!("m{dx} {dy}h0");
@@ -186,13 +186,13 @@ impl Sheet {
         self.0.append(path);
     }
 
-    /// The file.
+    /// The file as text.
     pub(crate) fn finish(self) -> String {
         format!("{}\n", self.0)
     }
 }
 
-/// Finer than this nobody sees, and files are shorter.
+/// Rounds to tenths of pixels: finer steps are invisible and make files longer.
 fn tenth(pixels: f64) -> f64 {
     (pixels * 10.0).round() / 10.0
 }

@@ -9,7 +9,7 @@ use roxmltree::{Document, Node};
 
 use super::*;
 
-/// A picture is loaded with its page.
+/// The limit on the size of a picture, which is loaded with its page.
 const BYTES_MAX: usize = 60_000;
 
 fn committed() -> PathBuf {
@@ -17,16 +17,16 @@ fn committed() -> PathBuf {
 }
 
 #[test]
-fn pictures_in_the_documents_are_what_is_drawn() {
+fn committed_pictures_are_up_to_date() {
     for (name, draw) in PICTURES {
         let drawn = draw().unwrap();
         let there = fs::read_to_string(committed().join(name)).unwrap_or_default();
-        assert!(there == drawn, "{name} is not what the engine does now: make pictures");
+        assert!(there == drawn, "{name} is out of date: run make pictures");
         assert!(drawn.len() < BYTES_MAX, "{name} has {} bytes", drawn.len());
     }
 }
 
-/// Where words stand, if their font is as wide as those that are usual.
+/// The area of a text, with a font of usual width.
 struct Words<'a> {
     words: &'a str,
     left: f64,
@@ -58,7 +58,7 @@ impl<'a> Words<'a> {
 }
 
 #[test]
-fn words_can_be_read_and_lie_in_the_picture_and_not_on_each_other() {
+fn texts_are_legible_inside_the_picture_and_do_not_overlap() {
     for (name, draw) in PICTURES {
         let drawn = draw().unwrap();
         let picture = Document::parse(&drawn).unwrap();
@@ -80,15 +80,15 @@ fn words_can_be_read_and_lie_in_the_picture_and_not_on_each_other() {
             assert!(is_inside, "{name}: {:?} leaves the picture", words.words);
             for other in &texts[..i] {
                 let [one, another] = [words, other].map(|it| it.words);
-                assert!(!words.overlap(other), "{name}: {one:?} lies on {another:?}");
+                assert!(!words.overlap(other), "{name}: {one:?} overlaps {another:?}");
             }
         }
     }
 }
 
-/// The right-hand sides of the picture: what its page says of them is no promise.
+/// Checks the right-hand sides of the picture, as the page describes them.
 #[test]
-fn what_storage_sees_of_a_workload_does_not_tell_which_it_was() {
+fn the_view_of_storage_does_not_reveal_the_workload() {
     let mut verdicts = Verdicts::new(1e-3);
     let watched = workloads::record().unwrap();
     let binned: Vec<_> = watched
@@ -115,7 +115,7 @@ fn what_storage_sees_of_a_workload_does_not_tell_which_it_was() {
     }
     verdicts.conclude();
 
-    // Evictions are the same path at the same time, but for where the order stood.
+    // Evictions use the same paths at the same times, apart from where the order started.
     let evictions = |watching: &workloads::Watching| -> Vec<_> {
         watching
             .view

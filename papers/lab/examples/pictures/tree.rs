@@ -1,4 +1,4 @@
-//! Where the buckets of a tree stand in a picture.
+//! The positions of a tree's buckets in a picture.
 
 use oblivio_core::{BucketId, Leaf};
 use plotters::style::RGBColor;
@@ -9,16 +9,16 @@ use super::sheet::{Point, Sheet, Style};
 #[derive(Clone, Copy)]
 pub(crate) struct TreeFrame {
     pub(crate) leaf_level: u8,
-    /// The middle of the root is below this, and in the middle of the width.
+    /// The vertical centre of the root, whose horizontal centre is in the middle of the width.
     pub(crate) top: f64,
     pub(crate) left: f64,
     pub(crate) width: f64,
-    /// From level to level.
+    /// The distance between levels.
     pub(crate) row: f64,
 }
 
 impl TreeFrame {
-    /// All of them, from the root down.
+    /// All buckets, from the root down.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = BucketId> + use<> {
         (0..(2 << self.leaf_level) - 1).map(BucketId)
     }
@@ -31,7 +31,8 @@ impl TreeFrame {
         (x, self.top + self.row * f64::from(level))
     }
 
-    /// The lines from each bucket to the one above, as `look` has those of a bucket.
+    /// Draws the line from each bucket to its parent, with the colour and width that `look` gives
+    /// for the bucket.
     pub(crate) fn edges(&self, sheet: &mut Sheet, look: impl Fn(BucketId) -> (RGBColor, f64)) {
         for bucket in self.buckets().skip(1) {
             let above = BucketId::on_path(Leaf(bucket.index()), bucket.level() - 1);
@@ -40,7 +41,7 @@ impl TreeFrame {
         }
     }
 
-    /// The labels of the leaves, so far below them.
+    /// Draws the labels of the leaves, `below` pixels under their centres.
     pub(crate) fn leaf_labels(
         &self,
         sheet: &mut Sheet,
@@ -54,8 +55,8 @@ impl TreeFrame {
     }
 }
 
-/// Where a leaf stands, counted from the left. A label is read from its lowest bit, which says whether the path turns left
-/// or right at the root.
+/// The position of a leaf, counted from the left. The lowest bit of a label gives the direction of
+/// the path at the root.
 pub(crate) fn column(leaf: Leaf, leaf_level: u8) -> u64 {
     match leaf_level {
         0 => 0,

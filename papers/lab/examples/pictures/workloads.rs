@@ -1,4 +1,4 @@
-//! Four workloads, and what storage saw of them.
+//! Four workloads, with the view of storage for each.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use super::sheet::{Area, FAINT, Point, Sheet, Style};
 const BLOCKS: u64 = 512;
 const REQUESTS: u64 = 640;
 
-/// Each workload has coins of its own: were they the same, the pictures of storage would be the same.
+/// The seed of the first workload. With equal seeds, the views of storage would be equal.
 const FIRST_SEED: u64 = 21;
 
 const PANEL: (f64, f64) = (404.0, 112.0);
@@ -21,14 +21,14 @@ const TOP: f64 = 70.0;
 const ROW: f64 = 162.0;
 const HEIGHT: f64 = TOP + 4.0 * ROW - 20.0;
 
-/// What an owner does. Secret.
+/// The requests of an owner. Secret.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Blocks, and whether they are written.
+    /// Block numbers, and whether the request is a write.
     pub(crate) requests: Vec<(u64, bool)>,
 }
 
-/// What storage saw of one.
+/// The view of storage under a workload.
 pub(crate) struct Watching {
     pub(crate) workload: Workload,
     pub(crate) view: Vec<Visit>,
@@ -63,7 +63,7 @@ fn workloads() -> [Workload; 4] {
     ]
 }
 
-/// Carries out each workload on an ORAM whose blocks have all been written.
+/// Runs each workload on an ORAM whose blocks have all been written.
 pub(crate) fn record() -> Result<Vec<Watching>, Box<dyn Error>> {
     let watching = (FIRST_SEED..).zip(workloads()).map(|(seed, workload)| {
         let mut oram = Watched::new(BLOCKS, None, seed)?;
@@ -128,7 +128,7 @@ fn draw_one(sheet: &mut Sheet, top: f64, Watching { workload, view, leaves }: &W
     }
 }
 
-/// Where one of so many in time, and one of so many in height, is drawn.
+/// The position of item `time.0` of `time.1` in time, and `height.0` of `height.1` in height.
 fn place((left, top): Point, time: (u64, u64), height: (u64, u64)) -> Point {
     let x = (time.0 as f64 + 0.5) / time.1 as f64;
     let y = (height.0 as f64 + 0.5) / height.1 as f64;

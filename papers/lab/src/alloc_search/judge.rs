@@ -1,4 +1,4 @@
-//! Who judges a profile, and by what.
+//! The measures by which a search compares profiles.
 
 use oblivio_models::alloc_search as search;
 use oblivio_sim::controller::{Initial, Pace};
@@ -9,15 +9,15 @@ use super::{Plan, Profile};
 use crate::LabError;
 use crate::evaluation::{Switches, Variant};
 
-/// Who judges a profile, and by what.
+/// The measure by which a search compares profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judge {
-    /// The engine behind a flat position map: by the slots that an access moves, its share of background evictions
-    /// included.
+    /// Slots moved by an access of the engine with a flat position map, including its share of
+    /// background evictions.
     #[default]
     Slots,
-    /// A simulated processor, by the time that it takes: the *performance improvement* of IR-ORAM, section IV-B.
+    /// Time of a simulated processor: the *performance improvement* of IR-ORAM, section IV-B.
     Time(TimeJudge),
 }
 
@@ -30,28 +30,28 @@ impl search::Judge for Judge {
     }
 }
 
-/// Table I.
+/// The LLC of Table I, in bytes.
 const LLC_BYTES: u64 = Switches::PAPER.llc_bytes;
 
 const LLC_BYTES_MIN: u64 = 4 << 10;
 
-/// A simulated processor that asks Baseline of IR-ORAM for lines by chance, or IR-Stash.
+/// A simulated processor that makes random requests to IR-ORAM's Baseline, or to IR-Stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeJudge {
-    /// Whether the client keeps the tree top as IR-Stash does, found by address.
+    /// Whether the client keeps the tree top as IR-Stash does, indexed by address.
     pub ir_stash: bool,
     /// Channels of DRAM.
     pub channels: u32,
     /// When paths start.
     pub pace: Pace,
-    /// Random requests for each thousand blocks before the first record, of which the narrow levels become as full as in a
-    /// tree in use: see [`Initial::Aged`].
+    /// Random requests for each thousand blocks before the first record. They fill the narrow
+    /// levels as in a tree in use: see [`Initial::Aged`].
     pub aging: u32,
 }
 
 impl TimeJudge {
-    /// Table I, and a tree in use.
+    /// The machine of Table I, with an aged tree.
     pub const PAPER: Self = Self { ir_stash: false, channels: 4, pace: Pace::DEFAULT, aging: 20 };
 
     /// The machine whose tree has `profile`.
@@ -59,13 +59,13 @@ impl TimeJudge {
         let Self { ir_stash, channels, pace, aging } = *self;
         let name = if ir_stash { "ir-stash" } else { "baseline" };
         let machine = Variant::named(name)
-            .ok_or_else(|| LabError::Plan(format!("there is no machine {name}")))?;
+            .ok_or_else(|| LabError::Plan(format!("unknown machine {name}")))?;
         let switches = Switches {
             channels,
             pace,
             initial: Initial::Aged(aging),
             stash_blocks: plan.stash_blocks_max,
-            // A 64th of the memory at most: what fits the LLC asks for nothing.
+            // At most a 64th of the memory: hits in the LLC make no request to the ORAM.
             llc_bytes: plan.capacity.next_power_of_two().clamp(LLC_BYTES_MIN, LLC_BYTES),
             ..Switches::PAPER
         };

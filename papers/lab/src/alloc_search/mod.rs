@@ -1,13 +1,13 @@
 //! The alloc search: how small may the buckets of the middle levels be?
 //!
-//! Most slots of the middle levels of a tree hold no block, and yet every access moves them. IR-ORAM
-//! (section IV-B, IR-Alloc) makes those buckets smaller: an access moves fewer slots, space is hardly
-//! lost, for it is at the leaves, and what does not fit is left in the stash, so that background
-//! evictions become more frequent. A greedy search weighs one against the other.
+//! Most slots of the middle levels of a tree hold no block, but every access moves them. IR-ORAM
+//! (section IV-B, IR-Alloc) makes those buckets smaller. An access then moves fewer slots, and
+//! little space is lost, since most slots are at the leaves. Blocks that do not fit stay in the
+//! stash, so that background evictions become more frequent. A greedy search balances the two
+//! effects.
 //!
-//! The engine runs with each profile. What it moves, or the time of a simulated processor, judges
-//! the profile: see [`Judge`].
-//! `docs/alloc-search.md` of the repository has the results.
+//! The engine, or a simulated processor, runs with each profile, and [`Judge`] compares the
+//! results. `docs/alloc-search.md` in the repository has the results.
 
 mod judge;
 mod paper_profiles;
@@ -27,11 +27,11 @@ pub use sized::{profile_beside_ir_stash, sized_profile};
 pub use table::SearchTables;
 pub use timed::TimedRecord;
 
-/// What to search, by slots or by time.
+/// Parameters of a search, by slots or by time.
 pub type Plan = oblivio_models::alloc_search::Plan<Judge>;
 
-/// What a search found, by slots or by time.
+/// Result of a search, by slots or by time.
 pub type Search = oblivio_models::alloc_search::Search<Judge>;
 
-/// What a search found, as a tree takes it.
+/// Result of a search, reduced to what builds a tree.
 pub type Allocation = oblivio_models::alloc_search::Allocation<Judge>;

@@ -1,17 +1,17 @@
-//! The profiles of the paper, and the one that a search found.
+//! The profiles of the paper, and a searched profile.
 
 use super::Profile;
 use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, paper_tree_top_levels};
 
-/// A configuration that IR-ORAM gives (section VI-B), for its tree with leaves on level 24, Z = 4,
-/// and ten levels on the client.
+/// A configuration of IR-ORAM (section VI-B), for a tree with leaves on level 24, Z = 4, and ten
+/// levels on the client.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperProfile {
-    /// Its number there: IR-Alloc 1 to 4.
+    /// Its number in the paper: IR-Alloc 1 to 4.
     pub number: u8,
-    /// First level, last level, and slots of their buckets. All others have four.
+    /// First level, last level, and slots of their buckets. All other levels have four.
     ranges: [(u8, u8, u16); 2],
-    /// The slots of a path in storage that the paper states (PL).
+    /// Slots of a path in storage (PL), as stated in the paper.
     pub stated_path_slots: u64,
 }
 
@@ -25,10 +25,10 @@ pub const PAPER_PROFILES: [PaperProfile; 4] = [
 
 impl PaperProfile {
     /// The same buckets at the same distance from the leaves of another tree. A smaller tree lacks
-    /// levels at the root, a larger one has more of them.
+    /// levels at the root, a larger one has additional levels there.
     ///
-    /// Space is lost near the leaves alone, so the loss stays what it was; and so does PL, as long as
-    /// [`paper_tree_top_levels`] are on the client and `leaf_level` is 14 or more.
+    /// Almost all lost space is near the leaves, so the loss stays the same. PL also stays the same
+    /// if the client keeps [`paper_tree_top_levels`] and `leaf_level` is at least 14.
     pub fn scaled_to(&self, leaf_level: u8) -> Profile {
         let slots = (0..=leaf_level).map(|level| {
             let on_paper = i16::from(level) + i16::from(PAPER_LEAF_LEVEL) - i16::from(leaf_level);
@@ -41,8 +41,9 @@ impl PaperProfile {
     }
 }
 
-/// What a search found on a tree like the evaluation's (`results/alloc-search-evaluation.json`): as the
-/// paper's, but for the first six levels, which only make room on the client.
+/// The result of a search on a tree of the evaluation's size
+/// (`results/alloc-search-evaluation.json`). It equals the paper's search except for the first six
+/// levels, which only affect memory on the client.
 pub const SEARCHED_SLOTS: [u16; 19] = [4, 4, 4, 4, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4];
 
 /// Levels that the client kept in that search.
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_found_is_carried_to_the_tree_of_the_paper() {
+    fn the_searched_profile_is_scaled_to_the_tree_of_the_paper() {
         let profile = searched_profile(24, PAPER_TREE_TOP_LEVELS);
         assert_eq!(profile.to_string(), "0–9: 4, 10–12: 1, 13: 2, 14–19: 3, 20–24: 4");
         assert_eq!(profile.path_slots(PAPER_TREE_TOP_LEVELS), 43);

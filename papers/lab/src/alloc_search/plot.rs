@@ -1,4 +1,4 @@
-//! The search as a picture: how full each level is, and how many slots its buckets have.
+//! The plot of a search: utilisation of each level, and slots of its buckets.
 
 use oblivio_pen::{FONT, INK, PALETTE};
 use plotters::coord::types::RangedCoordf64;
@@ -12,7 +12,7 @@ const SIZE: (u32, u32) = (1240, 460);
 type Area<'b> = DrawingArea<SVGBackend<'b>, plotters::coord::Shift>;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// The picture of a search as SVG.
+/// The plot of a search, as SVG.
 pub(super) fn svg(search: &Search) -> Result<String, LabError> {
     let mut svg = String::new();
     draw(search, &mut svg).map_err(|error| LabError::Plot(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Searches by slots and by time.
+//! Runs searches by slots and by time.
 
 use std::num::NonZeroUsize;
 
@@ -10,18 +10,18 @@ use super::{Judge, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, SearchTab
 use crate::{Experiment, Host, LabError};
 use oblivio_models::paper::PAPER_SLOTS;
 
-/// The search of the book.
+/// The search in the documentation.
 pub fn full_plan() -> Plan {
     Plan::like_the_paper(15)
 }
 
-/// A smaller tree and fewer accesses: the figures are rough.
+/// A smaller tree and fewer accesses, for rough figures.
 pub fn quick_plan() -> Plan {
     Plan { accesses: 100_000, endurance_accesses: 200_000, ..Plan::like_the_paper(13) }
 }
 
-/// Searches, and compares with the profiles of the paper if the tree has the paper's slots. The
-/// steps are accesses, or records of runs by time, which are kept.
+/// Searches, and compares the result with the profiles of the paper if the tree has the paper's Z.
+/// Steps are accesses, or records in a search by time, whose runs are recorded.
 impl Experiment for Plan {
     const NAME: &'static str = search::NAME;
     const RESULTS: &'static str = "alloc-search.json";
@@ -56,7 +56,7 @@ impl Experiment for Plan {
         format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
     }
 
-    /// Runs by time do not look where blocks are, so they have no picture.
+    /// A search by time has no plot: its runs do not count blocks on levels.
     fn pictures(search: &Search) -> Result<Vec<(&'static str, String)>, LabError> {
         Ok(match search.plan.judge {
             Judge::Slots => vec![("alloc-search.svg", svg(search)?)],
@@ -65,12 +65,12 @@ impl Experiment for Plan {
     }
 }
 
-/// Runs profiles on the engine, or on a simulated processor.
+/// Runs profiles on the engine or on a simulated processor.
 struct Bench<'a, H> {
     judge: Judge,
     kept: &'a [TimedRecord],
     host: &'a H,
-    /// When the search began, by the clock of `host`.
+    /// When the search began, on the clock of `host`.
     began: f64,
 }
 
@@ -99,13 +99,14 @@ impl<H: Host<TimedRecord>> search::Bench<Judge> for Bench<'_, H> {
         }
     }
 
-    /// Says how long a search by time takes, as far as its first profiles tell.
+    /// Estimates the duration of a search by time from its first profiles.
     fn has_compared(&self, profiles: usize) {
         let seconds = self.host.seconds() - self.began;
         if matches!(self.judge, Judge::Time(_)) {
             let each = seconds / profiles.max(1) as f64;
             self.host.foreseen(&format!(
-                "{profiles} profiles to compare with took {seconds:.0} s; a search tries some 15 to 50 more, in {:.0} to {:.0} minutes",
+                "{profiles} profiles to compare with took {seconds:.0} s; a search tries another \
+                 15 to 50, in {:.0} to {:.0} minutes",
                 each * 15.0 / 60.0,
                 each * 50.0 / 60.0
             ));

@@ -1,11 +1,12 @@
-//! What searches by time found, as the evaluation takes it: each profile for the tree that it was searched on.
+//! Results of searches by time, for the machines of the evaluation.
 
 use std::sync::LazyLock;
 
 use super::{Allocation, Profile};
 use oblivio_models::paper::PAPER_SLOTS;
 
-/// `oblivio-lab run alloc-search --judge time --levels L`, a file for each L: the three sizes of Fig. 16, and three some levels higher.
+/// Results of `oblivio-lab run alloc-search --judge time --levels L`: the three sizes of Fig. 16,
+/// and three smaller ones.
 const BY_SIZE: [&str; 6] = [
     include_str!("../../results/alloc-time/L18.json"),
     include_str!("../../results/alloc-time/L19.json"),
@@ -22,17 +23,20 @@ static FOUND_BY_SIZE: LazyLock<Vec<Allocation>> = LazyLock::new(|| read(&BY_SIZE
 static FOUND_BESIDE_IR_STASH: LazyLock<Vec<Allocation>> = LazyLock::new(|| read(&BESIDE_IR_STASH));
 
 fn read(files: &[&str]) -> Vec<Allocation> {
-    let file = |text: &&str| Allocation::from_json(text).expect("a test reads the committed files");
+    let file = |text: &&str| {
+        Allocation::from_json(text).expect("a test checks that the committed files parse")
+    };
     files.iter().map(file).collect()
 }
 
-/// What the search for IR-Alloc found for a tree with leaves on `leaf_level`, whose client keeps `tree_top_levels`. Where none
-/// was searched, that of the nearest size, at the same distance from the leaves.
+/// The result of a search for IR-Alloc, for a tree with leaves on `leaf_level` whose client keeps
+/// `tree_top_levels`. If this size was not searched, the result for the nearest size, at the same
+/// distance from the leaves.
 pub fn sized_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
     nearest(&FOUND_BY_SIZE, leaf_level, tree_top_levels)
 }
 
-/// What the search for IR-Alloc beside IR-Stash found, in the same way.
+/// The same for IR-Alloc with IR-Stash.
 pub fn profile_beside_ir_stash(leaf_level: u8, tree_top_levels: u8) -> Profile {
     nearest(&FOUND_BESIDE_IR_STASH, leaf_level, tree_top_levels)
 }

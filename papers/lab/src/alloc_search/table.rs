@@ -1,39 +1,47 @@
-//! The search as tables for a terminal, which are Markdown too.
+//! The tables of a search, for a terminal and for Markdown.
 
 use std::fmt::Write;
 
 use super::{Candidate, Judge, PAPER_PROFILES, Run, Search, Time, Verdict};
 
 const HEAD: &str = "\
-| profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access | slots/access | verdict            |
-|------------|----------------------------------------------|----:|-----------:|-----------------:|-------------:|--------------------|
+| profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access \
+| slots/access | verdict            |
+|------------|----------------------------------------------|----:|-----------:|-----------------:\
+|-------------:|--------------------|
 ";
 
-/// The same where time was taken.
+/// The header of a search by time.
 const TIMED_HEAD: &str = "\
-| profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access | cycles/record |  speed | verdict            |
-|------------|----------------------------------------------|----:|-----------:|-----------------:|--------------:|-------:|--------------------|
+| profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access \
+| cycles/record |  speed | verdict            |
+|------------|----------------------------------------------|----:|-----------:|-----------------:\
+|--------------:|-------:|--------------------|
 ";
 
 const PAPER_HEAD: &str = "\
-| profile    | PL | paper's PL | space lost | paper's | evictions/access | paper's       | slots/access |
-|------------|---:|-----------:|-----------:|---------|-----------------:|---------------|-------------:|
+| profile    | PL | paper's PL | space lost | paper's | evictions/access | paper's       \
+| slots/access |
+|------------|---:|-----------:|-----------:|---------|-----------------:|---------------\
+|-------------:|
 ";
 
 const TIMED_PAPER_HEAD: &str = "\
-| profile    | PL | paper's PL | space lost | paper's | evictions/access | paper's       | cycles/record |  speed |
-|------------|---:|-----------:|-----------:|---------|-----------------:|---------------|--------------:|-------:|
+| profile    | PL | paper's PL | space lost | paper's | evictions/access | paper's       \
+| cycles/record |  speed |
+|------------|---:|-----------:|-----------:|---------|-----------------:|---------------\
+|--------------:|-------:|
 ";
 
 /// A search as tables and a summary.
 pub trait SearchTables {
-    /// A row for the uniform tree and each profile of the search.
+    /// One row for the uniform tree and for each tried profile.
     fn table(&self) -> String;
 
-    /// The profiles of the paper and the one found, beside what the paper states.
+    /// The paper's profiles and the found one, with the paper's numbers.
     fn paper_table(&self) -> String;
 
-    /// What the profile found gains, and what it endured, in three lines.
+    /// The gain of the found profile and its final run, in three lines.
     fn summary(&self) -> String;
 }
 
@@ -72,18 +80,16 @@ impl SearchTables for Search {
         rows.fold(head(self, PAPER_HEAD, TIMED_PAPER_HEAD), |mut table, (candidate, stated)| {
             let shown = Shown::new(candidate, self);
             let (name, path_slots, space_loss, evictions) = match stated {
-                Some(stated) => (
-                    candidate.name.as_str(),
-                    stated.to_string(),
-                    "< 1 %",
-                    "15 % more, max",
-                ),
+                Some(stated) => {
+                    (candidate.name.as_str(), stated.to_string(), "< 1 %", "15 % more, max")
+                }
                 None => ("found", String::new(), "", ""),
             };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 table,
-                "| {name:10} | {:2} | {path_slots:>10} | {} | {space_loss:7} | {} | {evictions:13} | {} |",
+                "| {name:10} | {:2} | {path_slots:>10} | {} | {space_loss:7} | {} | {evictions:13} \
+                 | {} |",
                 shown.path_slots, shown.space_loss, shown.evictions, shown.cost
             );
             table
@@ -124,22 +130,24 @@ fn endured(Run { accesses, evictions, evictions_at_once_max, ran_away, time, .. 
     }
     match time {
         None => format!(
-            "{accesses} accesses in the last run: no failure, {evictions} background evictions, {evictions_at_once_max} at once at most"
+            "{accesses} accesses in the last run: no failure, {evictions} background evictions, \
+             {evictions_at_once_max} at once at most"
         ),
         Some(Time { cycles, records }) => format!(
-            "the last run, with other coins: {:.0} cycles/record, {:.4} background evictions an access",
+            "the last run, with another seed: {:.0} cycles/record, {:.4} background evictions an \
+             access",
             *cycles as f64 / *records as f64,
             *evictions as f64 / *accesses as f64
         ),
     }
 }
 
-/// The figures of a candidate as text, as wide as their columns.
+/// The figures of a candidate as text, padded to the width of their columns.
 struct Shown {
     path_slots: u64,
     space_loss: String,
     evictions: String,
-    /// What the search makes small; of time also how many times faster than the uniform tree.
+    /// The quantity that the search minimizes; for time, also the speed over the uniform tree.
     cost: String,
 }
 

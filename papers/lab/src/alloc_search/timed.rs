@@ -1,4 +1,4 @@
-//! One run on a simulated processor: a profile, under random requests, in a tree in use.
+//! One run on a simulated processor: random requests to an aged tree with a given profile.
 
 #[cfg(test)]
 mod tests;
@@ -13,27 +13,27 @@ use crate::evaluation::make;
 use crate::records::first_model;
 use crate::{Host, LabError};
 
-/// Records that fill the LLC and take no time: three times the lines of Table I's.
+/// Records that fill the LLC and take no time: three times the number of lines in Table I's LLC.
 const LLC_RECORDS: u64 = 100_000;
 
-/// A run that took time, and everything to make it again: a line of a file.
+/// A run of a search by time, with everything that determines it. One line of the file of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimedRecord {
-    /// The machine in full.
+    /// The complete machine.
     pub spec: SystemSpec,
-    /// Records that count, after a quarter as many that do not.
+    /// Records that count. A quarter as many precede them as the warm-up.
     pub records: u64,
-    /// What came out, and the seed of the initial tree and of the requests.
+    /// The result, and the seed of the initial tree and of the requests.
     pub run: Run,
-    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    /// The [model](oblivio_sim::MODEL) of the simulator. Records of another model are not reused.
     #[serde(default = "first_model")]
     pub model: u32,
-    /// How long it took.
+    /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// On which computer.
+    /// The machine that made the run.
     pub machine: String,
-    /// By which version of this program.
+    /// The version of this program that made the run.
     pub version: String,
 }
 
@@ -43,7 +43,7 @@ impl TimedRecord {
     }
 }
 
-/// Runs `records` records on `profile`, unless that is among `kept`.
+/// Runs `records` records on `profile`, unless `kept` contains that run.
 pub(super) fn time(
     judge: &TimeJudge,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Which figures there are.
+//! The figures of this study.
 
 use super::course::Course;
 use super::figure::BlocksFigure;
@@ -17,7 +17,7 @@ const fn run_as(variant: &'static str, course: Course, setting: Setting) -> Run 
 const BASELINE: &str = "baseline";
 const IR_ALLOC: &str = "ir-alloc-4";
 
-/// All of them, in the order of the paper.
+/// All figures, in the order of the paper.
 pub const FIGURES: &[BlocksFigure] = &[
     BlocksFigure {
         id: "fig03",
@@ -25,7 +25,9 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 3",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "The last level is 77 to 78 % full from the start, when each block was accessed once, and more paths do not change that. The paper's plot has 70 %. Level 3 has 32 slots, and one snapshot finds all of them empty.",
+            "The last level is 77 to 78 % full from the start, when each block was accessed once, \
+             and more paths do not change that. The paper's plot has 70 %. Level 3 has 32 slots, \
+             and one snapshot finds all of them empty.",
         ],
         make: makers::baseline_levels,
     },
@@ -43,11 +45,13 @@ pub const FIGURES: &[BlocksFigure] = &[
     },
     BlocksFigure {
         id: "fig06",
-        title: "Where blocks are found that are asked for",
+        title: "Where requested blocks are found",
         paper: "IR-ORAM, Fig. 6",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "This figure counts requests for data. The paper may count paths for the position map as well: a direct-mapped PLB throws out blocks that the next request needs, and those are near the root.",
+            "This figure counts requests for data. The paper may count paths for the position map \
+             as well: a direct-mapped PLB throws out blocks that the next request needs, and those \
+             are near the root.",
         ],
         make: found::found,
     },
@@ -57,7 +61,8 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 13",
         runs: &[run(IR_ALLOC, Course::Mix)],
         reasons: &[
-            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of four, are 61 % full on the whole.",
+            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of \
+             four, are 61 % full on the whole.",
         ],
         make: makers::alloc_levels,
     },
@@ -71,17 +76,20 @@ pub const FIGURES: &[BlocksFigure] = &[
     },
     BlocksFigure {
         id: "fig03-client",
-        title: "Utilisation of the levels under programs, and then chance: all positions on the client",
+        title: "Utilisation of the levels under programs, and then chance: all positions on the \
+                client",
         paper: "IR-ORAM, Fig. 3",
         runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "The snapshot after programs is the one after freqmine, a scan. On a small tree scans and streams leave the middle levels as full as random requests do.",
+            "The snapshot after programs is the one after freqmine, a scan. On a small tree scans \
+             and streams leave the middle levels as full as random requests do.",
         ],
         make: makers::baseline_levels,
     },
     BlocksFigure {
         id: "fig04-client",
-        title: "Utilisation of the levels under one program, and under chance: all positions on the client",
+        title: "Utilisation of the levels under one program, and under chance: all positions on \
+                the client",
         paper: "IR-ORAM, Fig. 4",
         runs: &[
             run_as(BASELINE, Course::Program("gcc"), Setting::AllOnClient),
@@ -109,11 +117,12 @@ pub const FIGURES: &[BlocksFigure] = &[
     },
     BlocksFigure {
         id: "fig06-client",
-        title: "Where data is found that is asked for: all positions on the client, and no LLC",
+        title: "Where requested data is found: all positions on the client, and no LLC",
         paper: "IR-ORAM, Fig. 6",
         runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "This figure counts requests for data. The paper may count paths for the position map as well.",
+            "This figure counts requests for data. The paper may count paths for the position map \
+             as well.",
         ],
         make: found::found,
     },
@@ -123,7 +132,8 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 6",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "All blocks that are found in the tree top are of the position map. How many depends on the programs, and the paper does not say how it mixed them.",
+            "All blocks that are found in the tree top are of the position map. How many depends \
+             on the programs, and the paper does not say how it mixed them.",
         ],
         make: found::found_by_all,
     },
@@ -133,7 +143,8 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 13",
         runs: &[run_as(IR_ALLOC, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of four, are 61 % full on the whole; the levels below are 11 to 24 % full.",
+            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of \
+             four, are 61 % full on the whole; the levels below are 11 to 24 % full.",
         ],
         make: makers::alloc_levels,
     },

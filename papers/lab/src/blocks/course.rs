@@ -1,20 +1,20 @@
-//! What is asked of an ORAM, stretch after stretch.
+//! Courses: the requests of a run, in stretches.
 
 use super::plan::Plan;
 use crate::evaluation::{PROGRAMS, Programs};
 
-/// What is asked for in a run.
+/// The requests of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// All programs, one after the other, and then chance, as in Fig. 3.
+    /// All programs, one after the other, and then random requests, as in Fig. 3.
     Mix,
     /// One program.
     Program(&'static str),
-    /// Chance.
+    /// Random requests.
     Uniform,
 }
 
-/// A stretch of a course. Snapshots are taken in it at equal distances, the last one at its end.
+/// A stretch of a course. Snapshots are taken at equal distances, the last one at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) asked: Asked,
@@ -28,18 +28,18 @@ pub(super) enum Asked {
     Uniform,
 }
 
-/// Fig. 3: of 4 billion paths, 3.7 are made by programs.
+/// Of the 4 billion paths in Fig. 3, programs make 3.7 billion.
 const MIX_PARTS: u64 = 40;
 const MIX_PROGRAM_PARTS: u64 = 37;
 
-/// A course of Fig. 4 has this part of the paths of Fig. 3.
+/// The divisor of Fig. 3's number of paths for a course of Fig. 4.
 const ALONE_PART: u64 = 4;
 
 /// Snapshots of each stretch.
 const SNAPSHOTS: u64 = 4;
 
 impl Course {
-    /// What results call it.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mix => "programs-then-uniform",
@@ -48,7 +48,7 @@ impl Course {
         }
     }
 
-    /// Whether there is a trace for it.
+    /// Whether `programs` has a trace for it.
     pub fn is_there(self, programs: &Programs) -> bool {
         match self {
             Self::Mix => !those_there(programs).is_empty(),
@@ -78,7 +78,7 @@ impl Course {
 impl Asked {
     pub(super) const UNIFORM: &str = "uniform";
 
-    /// What results call it.
+    /// Its name in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Program(name) => name,

@@ -8,7 +8,7 @@ use crate::evaluation::Programs;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError, Trees};
 
-/// The study with its figures, traces and kept trees.
+/// The study: its parameters, figures, traces and saved trees.
 pub struct Blocks {
     /// The parameters.
     pub plan: Plan,
@@ -16,7 +16,7 @@ pub struct Blocks {
     pub chosen: Vec<&'static BlocksFigure>,
     /// The traces.
     pub programs: Arc<Programs>,
-    /// A place for initial trees, and for interrupted runs.
+    /// Storage for initial trees and interrupted runs.
     pub trees: Option<Box<dyn Trees>>,
 }
 

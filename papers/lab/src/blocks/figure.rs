@@ -1,4 +1,4 @@
-//! The figures: which runs each needs, and what all have in common.
+//! Figures: the runs that each needs, and the parts that all have.
 
 use super::catalogue::FIGURES;
 use super::course::{Course, those_there};
@@ -10,23 +10,23 @@ use crate::evaluation::{PROGRAMS, Programs, initial_words};
 use crate::report::{Figure, Plot, Stated};
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
-/// A figure to be made.
+/// A figure that the study can make.
 #[derive(Debug)]
 pub struct BlocksFigure {
-    /// What it is called here: `fig03`.
+    /// Its name: `fig03`.
     pub id: &'static str,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: &'static str,
-    /// Which figure of which paper it is.
+    /// The figure and paper that it reproduces.
     pub paper: &'static str,
-    /// The runs it is made of.
+    /// The runs it needs.
     pub runs: &'static [Run],
-    /// Why ours differ from the paper's numbers, where they do.
+    /// Reasons for differences from the paper's numbers.
     pub reasons: &'static [&'static str],
     pub(super) make: fn(&Made<'_>) -> Result<Content, LabError>,
 }
 
-/// What only this figure has.
+/// The parts that differ between figures.
 pub(super) struct Content {
     pub(super) plot: Plot,
     pub(super) stated: Vec<Stated>,
@@ -43,26 +43,27 @@ impl<'a> Made<'a> {
         self.runs.iter().copied()
     }
 
-    /// The only run, or the first one.
+    /// The first run.
     pub(super) fn first(&self) -> Result<&'a BlocksRecord, LabError> {
         let first = self.runs.first().map(|(_, record)| *record);
         first.ok_or_else(no_runs)
     }
 
-    /// How requests came, and where the positions were.
+    /// A sentence about the LLC and the position map.
     pub(super) fn setting_remark(&self) -> Result<String, LabError> {
         let first = self.runs.first().map(|(run, _)| run.setting.remark().to_owned());
         first.ok_or_else(no_runs)
     }
 
-    /// Of how many programs the course of all of them is, and of how many the paper's is, if there are fewer.
+    /// The number of available programs, and of the paper's, if some are missing for a course of
+    /// all programs.
     fn fewer_programs(&self, programs: &Programs) -> Option<[u32; 2]> {
         let [there, all] = [those_there(programs).len(), PROGRAMS.len()].map(|count| count as u32);
         let is_of_all = self.runs.iter().any(|(run, _)| run.course == Course::Mix);
         (is_of_all && there < all).then_some([there, all])
     }
 
-    /// How its tree differs from the paper's.
+    /// A sentence about the size of the tree, if it is not the paper's.
     fn scale(&self) -> Result<Option<String>, LabError> {
         let leaf_level = self.first()?.spec.leaf_level();
         let text = || {
@@ -76,24 +77,24 @@ impl<'a> Made<'a> {
 }
 
 fn no_runs() -> LabError {
-    LabError::Plan("a figure has none of its runs".to_owned())
+    LabError::Plan("none of a figure's runs was made".to_owned())
 }
 
 impl BlocksFigure {
-    /// The figures called `ids`, or all if there are none.
+    /// The figures named in `ids`, or all figures if `ids` is empty.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for an id that no figure has.
+    /// [`LabError::Plan`] for an unknown id.
     pub fn chosen(ids: &[String]) -> Result<Vec<&'static Self>, LabError> {
         chosen(FIGURES.iter().collect(), |figure| figure.id, ids)
     }
 }
 
-/// The `chosen` figures, from what [`run`](super::run()) gave for `plan`. One that has no run at all is left
-/// out.
+/// The `chosen` figures, from the records that [`run`](super::run()) returned for `plan`. Figures
+/// without any run are omitted.
 ///
 /// # Errors
-/// [`LabError::Plan`] when the records are not those of the plan.
+/// [`LabError::Plan`] if the records do not belong to the plan.
 pub fn figures(
     chosen: &[&BlocksFigure],
     plan: &Plan,
@@ -134,7 +135,8 @@ fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
     versions.dedup();
     let Plan { leaf_level, paths, initial, llc_bytes, seed } = plan;
     format!(
-        "{paths} paths of programs and chance ({}); leaves on level {leaf_level}; {}; LLC of {} KiB; seed {seed}; version {}",
+        "{paths} paths of programs and chance ({}); leaves on level {leaf_level}; {}; LLC of {} \
+         KiB; seed {seed}; version {}",
         programs.words(),
         initial_words(*initial),
         llc_bytes >> 10,

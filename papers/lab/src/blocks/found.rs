@@ -1,4 +1,4 @@
-//! Fig. 6: where blocks are found that are asked for.
+//! Fig. 6: the levels on which requested blocks are found.
 
 use super::figure::{Content, Made};
 use super::makers::{course_remark, number};
@@ -6,7 +6,7 @@ use super::readings::{Shares, ends};
 use crate::LabError;
 use crate::report::{Bars, Plot, Series};
 
-/// Requests for data alone.
+/// Only requests for data.
 pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let [start, programs, end] = ends(record)?;
@@ -30,7 +30,7 @@ pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated, remarks })
 }
 
-/// Requests for data, and all requests, those for blocks of the position map among them.
+/// Requests for data, for blocks of the position map, and all requests.
 pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let [start, programs, end] = ends(record)?;
@@ -41,7 +41,7 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
         ("all", Shares::of_all(start, programs, levels)),
     ];
     let with_chance = Shares::of_all(start, end, levels);
-    // Runs of older versions counted data alone.
+    // Runs of older versions counted only requests for data.
     let is_counted = end.found_position_map.requests() > 0 || end.paths.position_map == 0;
     let of_all = |part: f64| is_counted.then_some(part);
     let [of_data, (top_of_all, stash)] =
@@ -55,13 +55,13 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
         made.setting_remark()?,
         course_remark(record),
         format!(
-            "Under programs alone. With chance at the end, {:.1} % of all requests find their block in the tree top, and \
-             {:.1} % in the stash.",
+            "Under programs alone. With chance at the end, {:.1} % of all requests find their \
+             block in the tree top, and {:.1} % in the stash.",
             100.0 * with_chance.above(top),
             100.0 * with_chance.stash
         ),
-        "A request for a block of the position map is one that the PLB does not serve. What is found in the stash makes \
-         no path; the paper's figure has levels alone."
+        "Requests for the position map are those that miss the PLB. A block found in the stash \
+         makes no path; the paper's figure has levels alone."
             .to_owned(),
     ];
     let plot = over_places(&shares, levels, "part of the requests of each kind");

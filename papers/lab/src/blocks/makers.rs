@@ -1,4 +1,4 @@
-//! What each figure shows, and what the paper states of it.
+//! The contents of each figure, with the numbers that the paper states.
 
 use oblivio_sim::functional::Snapshot;
 
@@ -10,7 +10,7 @@ use crate::LabError;
 use crate::evaluation::Variant;
 use crate::report::{Bars, Curves, Plot, Series, Stated};
 
-/// Parts of the programs' paths after which Fig. 3 shows a snapshot, in quarters.
+/// Snapshots that Fig. 3 shows, as quarters of the programs' paths.
 const QUARTERS: [usize; 3] = [1, 2, 3];
 
 /// Fig. 3.
@@ -59,8 +59,8 @@ pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
     let mut remarks = vec![made.setting_remark()?, course_remark(record), mean_remark()];
     remarks.extend(middle_of(record, &levels.programs).map(|middle| {
         format!(
-            "After programs the middle levels are {:.0} % full; the paper says that they are fuller than \
-             without IR-Alloc and still low.",
+            "After programs the middle levels are {:.0} % full; the paper says that they are \
+             fuller than without IR-Alloc and still low.",
             100.0 * middle
         )
     }));
@@ -99,8 +99,8 @@ pub(super) fn evictions(made: &Made<'_>) -> Result<Content, LabError> {
         stacked: false,
         series: series.collect(),
     });
-    let remark = "The paper has no numbers: background eviction is low in general, and under chance there \
-                  is a high possibility of it.";
+    let remark = "The paper has no numbers: background eviction is low in general, and under \
+                  chance there is a high possibility of it.";
     Ok(Content { plot, stated: Vec::new(), remarks: vec![remark.to_owned()] })
 }
 
@@ -112,7 +112,7 @@ fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     (requests > 0).then(|| evictions as f64 / requests as f64)
 }
 
-/// A curve for each of a few snapshots, and the mean over all paths.
+/// A curve for each of a few snapshots, and one for the mean over all paths.
 fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     ends(record)?;
     let snapshots = &record.snapshots;
@@ -143,8 +143,8 @@ pub(super) fn by_level(utilisation: &[f64]) -> Vec<[f64; 2]> {
 pub(super) fn course_remark(record: &BlocksRecord) -> String {
     let names: Vec<_> = stretches(record).into_iter().map(|(name, ..)| name).collect();
     format!(
-        "One after the other: {}. Programs have equal shares of 37 in 40 paths; the paper does not say how \
-         it mixed them.",
+        "One after the other: {}. Programs have equal shares of 37 in 40 paths; the paper does \
+         not say how it mixed them.",
         names.join(", ")
     )
 }

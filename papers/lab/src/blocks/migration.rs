@@ -1,4 +1,4 @@
-//! Fig. 5: to which level blocks go when a path is written back.
+//! Fig. 5: the levels to which blocks move when a path is written back.
 
 use oblivio_sim::functional::Migration;
 
@@ -8,10 +8,10 @@ use super::readings::ends;
 use crate::LabError;
 use crate::report::{Bars, Curves, Plot, Series};
 
-/// So many levels nearer to the root or to the leaves are shown, and what is further with the last.
+/// The largest number of levels moved that has its own bar. Longer moves count in the last bar.
 const LEVELS_SHOWN: usize = 6;
 
-/// Fig. 5(a): blocks that were in the stash before the path was read, and those that were asked for.
+/// Fig. 5(a): blocks that were in the stash before the path was read, and requested blocks.
 pub(super) fn of_the_stash(made: &Made<'_>) -> Result<Content, LabError> {
     let moved = moved(made)?;
     let part = |counts: &[u64]| {
@@ -30,15 +30,15 @@ pub(super) fn of_the_stash(made: &Made<'_>) -> Result<Content, LabError> {
     let upper = moved.pre_existing.iter().take(10).sum::<u64>() as f64
         / moved.pre_existing.iter().sum::<u64>().max(1) as f64;
     let remark = format!(
-        "Of the pre-existing blocks that find a place, {:.1} % go to levels 0 to 9. The paper says that they tend to go \
-         to a top level, and has no numbers.",
+        "{:.1} % of the pre-existing blocks that find a place go to levels 0 to 9. The paper says \
+         that they tend to go to a top level, and has no numbers.",
         100.0 * upper
     );
     let remarks = vec![made.setting_remark()?, course_remark(made.first()?), remark];
     Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
-/// Fig. 5(b): blocks that were on the path, by how much nearer to the leaves they are after it.
+/// Fig. 5(b): blocks that were on the path, by the number of levels that they moved.
 pub(super) fn of_the_path(made: &Made<'_>) -> Result<Content, LabError> {
     let moved = moved(made)?;
     let levels = moved.from_path.len();
@@ -65,9 +65,9 @@ pub(super) fn of_the_path(made: &Made<'_>) -> Result<Content, LabError> {
     });
     let [down, same, up] = directions(&steps(&moved, 0..levels));
     let remark = format!(
-        "Of the blocks that a path brought and nobody asked for, {:.1} % go to the same level, {:.1} % nearer to the \
-         leaves, and {:.1} % nearer to the root or to the stash. The paper says that they are likely to go to the same or \
-         lower levels, and has no numbers.",
+        "{:.1} % of the blocks on the path that were not requested go to the same level, {:.1} % \
+         nearer to the leaves, and {:.1} % nearer to the root or to the stash. The paper says that \
+         they are likely to go to the same or lower levels, and has no numbers.",
         100.0 * same,
         100.0 * down,
         100.0 * up
@@ -76,20 +76,24 @@ pub(super) fn of_the_path(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
-/// What moved under programs.
+/// Moves of blocks under programs.
 fn moved(made: &Made<'_>) -> Result<Migration, LabError> {
     let record = made.first()?;
     let [start, programs, _] = ends(record)?;
     match (&start.migration, &programs.migration) {
         (Some(before), Some(after)) => Ok(after.since(before)),
-        _ => Err(LabError::Plan(format!("nobody watched where blocks went in {}", record.key))),
+        _ => Err(LabError::Plan(format!(
+            "the run {} did not record where blocks \
+                                         moved",
+            record.key
+        ))),
     }
 }
 
 const STEPS: usize = 2 * LEVELS_SHOWN + 2;
 
-/// Of the blocks on levels `from`: the part that goes to the stash, then by steps towards the leaves, from those
-/// that go up on.
+/// The fractions of the blocks on levels `from` that go to the stash, then those by steps towards
+/// the leaves, starting with the furthest up.
 fn steps(moved: &Migration, from: std::ops::Range<usize>) -> [f64; STEPS] {
     let mut counts = [0; STEPS];
     for level in from {
@@ -107,7 +111,7 @@ fn steps(moved: &Migration, from: std::ops::Range<usize>) -> [f64; STEPS] {
     counts.map(|count| count as f64 / all)
 }
 
-/// The parts that go nearer to the leaves, nowhere, and nearer to the root or to the stash.
+/// The fractions that go nearer to the leaves, stay, and go nearer to the root or to the stash.
 fn directions(steps: &[f64; STEPS]) -> [f64; 3] {
     let (up, rest) = steps.split_at(LEVELS_SHOWN + 1);
     [rest[1..].iter().sum(), rest[0], up.iter().sum()]
@@ -118,10 +122,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_go_by_steps_from_where_they_were() {
+    fn moves_are_counted_by_levels() {
         let levels = 9;
         let mut from_path = vec![vec![0; levels + 1]; levels];
-        // From level 8: one step and eight steps up, the same, and the stash. From level 1: three down.
+        // From level 8: one level up, eight levels up, no move, and the stash. From level 1: three
+        // levels down.
         from_path[8] = vec![2, 0, 0, 0, 0, 0, 0, 1, 4, 1];
         from_path[1][4] = 8;
         let moved = Migration { pre_existing: vec![0; levels], asked: vec![0; levels], from_path };

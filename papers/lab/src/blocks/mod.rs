@@ -1,13 +1,13 @@
-//! Where blocks are in the tree, and where they are found (IR-ORAM, sections III-B, III-C and VI-B).
+//! The levels on which blocks lie and are found (IR-ORAM, sections III-B, III-C and VI-B).
 //!
 //! ```text
 //!  figures ──► runs: an ORAM × a course of requests ──► snapshots, a line for each run ──► figures
 //! ```
 //!
-//! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths, one after
-//! the other. A [`Course`] says what is asked for, and when snapshots are taken. Runs are kept as those of
-//! the [evaluation](crate::evaluation) are, so that what was interrupted goes on with the next run; and with
-//! [a place for trees](crate::Trees), with the next stretch of a run.
+//! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths,
+//! one after the other. A [`Course`] determines the requests and the snapshots. Runs are recorded
+//! as in the [evaluation](crate::evaluation), so that the next run continues after an interruption.
+//! With [storage for trees](crate::Trees), it continues with the next stretch of a run.
 
 mod catalogue;
 mod course;

@@ -1,4 +1,4 @@
-//! What to run: the union of what all figures need.
+//! The plan: the runs that all chosen figures need.
 
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::{Initial, OramSpec};
@@ -12,41 +12,43 @@ use crate::LabError;
 use crate::evaluation::{Programs, Switches, Variant};
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
-/// The parameters of the experiment. With the traces they determine every record but for the time it took.
+/// The parameters of the experiment. With the traces, they determine every record except for its
+/// seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The level of the leaves.
     pub leaf_level: u8,
-    /// Paths of Fig. 3: the other courses are shorter. The paper has 4 billion.
+    /// Paths of Fig. 3; other courses are shorter. The paper has 4 billion.
     pub paths: u64,
-    /// What the trees hold at first.
+    /// The contents of the trees before the first request.
     pub initial: Initial,
-    /// Bytes of the cache that programs run behind.
+    /// Size in bytes of the LLC in front of the ORAM.
     pub llc_bytes: u64,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// An ORAM and what is asked of it.
+/// An ORAM and the requests that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The ORAM: that of a machine of the [evaluation](crate::evaluation::VARIANTS).
+    /// The ORAM, by the name of its machine in the [evaluation](crate::evaluation::VARIANTS).
     pub variant: &'static str,
-    /// What is asked of it.
+    /// The requests.
     pub course: Course,
-    /// And how.
+    /// The LLC and the position map.
     pub setting: Setting,
 }
 
-/// A sample's pages fit into no smaller tree, and a larger one takes more memory than machines have.
+/// A smaller tree cannot hold the pages of a sample, and a larger one exceeds the memory of usual
+/// machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Each stretch of Fig. 3 has some paths at least, and no machine makes more than these in a week.
+/// Fig. 3 needs paths in each stretch, and no machine makes more than the maximum in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
 impl Plan {
-    /// The paper's tree, and a tenth of its paths: six for each data block, after which nothing changes but
-    /// by chance.
+    /// The paper's tree, and a tenth of its paths: six for each data block. After that, utilisation
+    /// only fluctuates.
     pub fn full() -> Self {
         Self {
             leaf_level: PAPER_LEAF_LEVEL,
@@ -57,15 +59,16 @@ impl Plan {
         }
     }
 
-    /// A small tree and an LLC small enough for samples: the figures are rough.
+    /// A small tree, and an LLC small enough for the samples, for rough figures.
     pub fn quick() -> Self {
         Self { leaf_level: 16, paths: 100_000, llc_bytes: 32 << 10, ..Self::full() }
     }
 
-    /// The runs that `figures` need, each once. Courses that `programs` lack are left out.
+    /// The runs that `figures` need, without duplicates. Courses without traces in `programs` are
+    /// omitted.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when nothing is left, or the plan cannot be followed.
+    /// [`LabError::Plan`] if no run remains, or the plan is invalid.
     pub fn runs(
         &self,
         figures: &[&BlocksFigure],
@@ -80,7 +83,8 @@ impl Plan {
         }
         if runs.is_empty() {
             let message = "there is no trace of any program of these figures: name files as \
-                           `oblivio-lab trace record-set` does, or leave --traces out to use the samples";
+                           `oblivio-lab trace record-set` does, or omit --traces to use the \
+                           samples";
             return Err(LabError::Plan(message.to_owned()));
         }
         Ok(runs)
@@ -89,17 +93,16 @@ impl Plan {
     /// The ORAM of `run`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when there is none of this name.
+    /// [`LabError::Plan`] for an unknown variant.
     pub fn spec(&self, run: &Run) -> Result<OramSpec, LabError> {
         let system = Variant::named(run.variant)
             .map(|variant| variant.spec(self.leaf_level, &Switches::PAPER));
         let oram = system.transpose()?.and_then(|system| system.oram);
-        let oram =
-            oram.ok_or_else(|| LabError::Plan(format!("there is no ORAM {}", run.variant)))?;
+        let oram = oram.ok_or_else(|| LabError::Plan(format!("unknown ORAM {}", run.variant)))?;
         Ok(run.setting.spec(OramSpec { initial: self.initial, ..oram }))
     }
 
-    /// How `run` is called in results. Runs with the same key, traces and specification are the same.
+    /// The name of `run` in results. Runs with the same key, traces and specification are the same.
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, course, setting } = run;
         let what = match course {
@@ -111,7 +114,7 @@ impl Plan {
         format!("{variant}/{}/L{leaf_level}/{what}/seed{seed}{setting}", course.name())
     }
 
-    /// The cache that programs run behind.
+    /// The shape of the LLC in front of the ORAM.
     pub(super) fn llc(&self) -> Result<CacheShape, SimError> {
         let ways = ProcessorSpec::default().llc_ways;
         Ok(CacheShape { lines: (self.llc_bytes / LINE_BYTES) as usize, ways })
@@ -125,7 +128,7 @@ impl Plan {
         match ranges.iter().find(|(value, (least, most), ..)| value < least || value > most) {
             None => Ok(()),
             Some((value, (least, most), what, option)) => Err(LabError::Plan(format!(
-                "{what} {value}, and it is {least} to {most}: choose other {option}"
+                "{what} {value} is out of range, which is {least} to {most}: choose other {option}"
             ))),
         }
     }

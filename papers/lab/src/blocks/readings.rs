@@ -1,4 +1,4 @@
-//! What the snapshots of a run say.
+//! Quantities computed from the snapshots of a run.
 
 use oblivio_sim::functional::{Found, Snapshot};
 
@@ -6,10 +6,10 @@ use super::course::Asked;
 use super::record::{BlocksRecord, Taken};
 use crate::LabError;
 
-/// Between the tree top and these lowest levels are the middle levels (section III-B: 10 to 21 of 24).
+/// Number of lowest levels that do not count as middle levels (section III-B: 10 to 21 of 24).
 const BOTTOM_LEVELS: usize = 3;
 
-/// What the levels hold after programs, and after chance.
+/// Utilisation of the levels after programs and after random requests.
 pub(super) struct Levels {
     pub(super) programs: Vec<f64>,
     pub(super) chance: Vec<f64>,
@@ -28,30 +28,30 @@ pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f6
     mean(utilisation.get(record.spec.tree_top_levels.into()..end)?)
 }
 
-/// Where requests found their blocks: parts of all.
+/// Where requests found their blocks, as fractions of all requests.
 pub(super) struct Shares {
     pub(super) stash: f64,
     pub(super) levels: Vec<f64>,
 }
 
 impl Shares {
-    /// Of the requests for data between two snapshots.
+    /// Counts requests for data between two snapshots.
     pub(super) fn between(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
         Self::of([(&from.found, &to.found)], levels)
     }
 
-    /// Of the requests for blocks of the position map that were not in the PLB.
+    /// Counts requests for blocks of the position map that missed the PLB.
     pub(super) fn of_position_map(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
         Self::of([(&from.found_position_map, &to.found_position_map)], levels)
     }
 
-    /// Of both.
+    /// Counts both kinds of requests.
     pub(super) fn of_all(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
         let map = (&from.found_position_map, &to.found_position_map);
         Self::of([(&from.found, &to.found), map], levels)
     }
 
-    /// Of the requests of several kinds, of each before and after.
+    /// Counts requests of several kinds, each given by its counts before and after.
     fn of<const N: usize>(kinds: [(&Found, &Found); N], levels: usize) -> Self {
         let sum = |count: &dyn Fn(&Found) -> u64| -> u64 {
             kinds.iter().map(|(from, to)| count(to) - count(from)).sum()
@@ -71,7 +71,7 @@ impl Shares {
     }
 }
 
-/// The first snapshot, the last one of programs, and the last one.
+/// The first snapshot, the last one under programs, and the last one.
 pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     let snapshots = &record.snapshots;
     let programs = snapshots.iter().rfind(|taken| taken.after != Asked::UNIFORM);
@@ -83,7 +83,7 @@ pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     }
 }
 
-/// Each stretch: what was asked for, and the snapshots around it.
+/// Each stretch: its name, and the snapshots at its beginning and end.
 pub(super) fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapshot)> {
     let mut stretches = Vec::new();
     let mut before = record.snapshots.first();
@@ -98,7 +98,7 @@ pub(super) fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapsho
     stretches
 }
 
-/// Each snapshot stands for the paths since the one before.
+/// The mean over all paths. Each snapshot is weighted with the paths since the previous one.
 pub(super) fn mean_over_paths(snapshots: &[Taken]) -> Vec<f64> {
     let mut sum = vec![0.0; snapshots.first().map_or(0, |taken| taken.snapshot.slots.len())];
     let mut all = 0;

@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The record of a run.
 
 use oblivio_sim::MODEL;
 use oblivio_sim::controller::OramSpec;
@@ -7,47 +7,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::first_model;
 
-/// A run, and everything to make it again.
+/// The result of a run, and everything that determines it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlocksRecord {
-    /// What it is called; see [`Plan::key`](super::Plan::key).
+    /// Its name: see [`Plan::key`](super::Plan::key).
     pub key: String,
-    /// Whose ORAM it is.
+    /// The variant whose ORAM it uses.
     pub variant: String,
-    /// What was asked of it.
+    /// The name of its course.
     pub course: String,
-    /// CRC-32 of the traces: other traces are other runs.
+    /// CRC-32 of the traces. Runs of other traces are other runs.
     pub trace: u32,
-    /// Where all coins came from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// The ORAM in full.
+    /// The complete ORAM.
     pub spec: OramSpec,
-    /// What was seen, in order. The first is before all requests.
+    /// The snapshots, in order. The first precedes all requests.
     pub snapshots: Vec<Taken>,
-    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    /// The [model](oblivio_sim::MODEL) of the simulator. Records of another model are not reused.
     #[serde(default = "first_model")]
     pub model: u32,
-    /// How long it took.
+    /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// On which computer.
+    /// The machine that made the run.
     pub machine: String,
-    /// By which version of this program.
+    /// The version of this program that made the run.
     pub version: String,
 }
 
-/// A snapshot, and what was asked for before it.
+/// A snapshot, and the requests before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
-    /// A program, `uniform`, or nothing: `start`.
+    /// The name of a program, `uniform`, or `start` before all requests.
     pub after: String,
-    /// Where blocks were.
+    /// The positions of blocks, and counts.
     pub snapshot: Snapshot,
 }
 
 impl BlocksRecord {
-    /// Whether it is the run called `key`, of this trace, machine and model, whatever came out.
+    /// Whether this record is the run `key` with this trace, ORAM and model.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &OramSpec) -> bool {
         (self.key.as_str(), self.trace, &self.spec, self.model) == (key, trace, spec, MODEL)
     }

@@ -1,4 +1,4 @@
-//! Making the runs, on all processors.
+//! Makes the runs, on all processors.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -17,17 +17,17 @@ use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
-/// Paths that a data block takes until it was accessed once, roughly: one for itself, and more for the
-/// position map.
+/// Paths for the first access of a data block, roughly: one for itself, and more for the position
+/// map.
 const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
-/// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. The steps are paths. A run takes about 2 GB while its tree has leaves on level 24, and
-/// half for each level less. Where there is a place for `trees`, initial trees are made once, and a run goes
-/// on behind the last stretch that it ended: what comes out is the same.
+/// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of
+/// all, in their order. Steps are paths. A run takes about 2 GB if its tree has leaves on level 24,
+/// and half for each level less. With `trees`, initial trees are made once, and an interrupted run
+/// continues after its last complete stretch; the records are the same.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when a run fails, and what [`Host::keep`] fails with.
+/// [`LabError::Simulation`] if a run fails, and the errors of [`Host::keep`].
 pub fn run(
     plan: &Plan,
     runs: &[Run],
@@ -84,7 +84,8 @@ fn one(
     Ok(record)
 }
 
-/// And the seconds that they took, those before an interruption too.
+/// Runs the stretches. Returns the snapshots and the seconds, including those before an
+/// interruption.
 fn snapshots<H: Host<BlocksRecord>>(
     plan: &Plan,
     setting: Setting,
@@ -132,7 +133,7 @@ fn begin<H: Host<BlocksRecord>>(
     let mut told = |paths: u64| progress.up_to(paths.min(first));
     let mut study = match saved.spec.initial {
         Initial::EachOnce => saved.studies.initial(saved.spec, saved.seed, &mut told)?,
-        // Beside the rest of a run that takes no time.
+        // These trees are made in negligible time compared with the run.
         Initial::Empty | Initial::Placed | Initial::Aged(_) => {
             Study::new(saved.spec, saved.seed, &mut told)?
         }
@@ -144,7 +145,8 @@ fn begin<H: Host<BlocksRecord>>(
     Ok(Begun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
-/// Of all traces of a course, as they are in their files. Where their pages go follows from the seed.
+/// The checksum of all traces of a course, as they are in their files. The seed determines the
+/// placement of their pages.
 fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
     let mut checksums = crc32fast::Hasher::new();
     for stretch in stretches {
@@ -164,7 +166,7 @@ fn paths_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.paths).sum()
 }
 
-/// About as many as it takes to hold the first blocks.
+/// An estimate of the paths that create the initial blocks.
 fn first_paths(spec: &OramSpec) -> u64 {
     match spec.initial {
         Initial::EachOnce => spec.data_blocks * PATHS_PER_FIRST_ACCESS,
@@ -175,7 +177,7 @@ fn first_paths(spec: &OramSpec) -> u64 {
     }
 }
 
-/// What is told of a run: the paths since the last time, and not more than were planned.
+/// Reports progress as differences of paths, bounded by the planned number.
 struct Told<'a, H> {
     host: &'a H,
     most: u64,

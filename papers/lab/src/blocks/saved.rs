@@ -1,4 +1,4 @@
-//! What a run had made when it was interrupted.
+//! Saves the state of an interrupted run.
 
 use oblivio_sim::MODEL;
 use oblivio_sim::controller::OramSpec;
@@ -11,7 +11,7 @@ use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::first_model;
 
-/// What is saved for one run, and where.
+/// Identifies a run, and the storage for its saved state.
 pub(super) struct Saved<'a> {
     pub(super) studies: &'a KeptStudies<'a>,
     pub(super) key: &'a str,
@@ -25,11 +25,11 @@ pub(super) struct Begun {
     pub(super) study: Study,
     pub(super) taken: Vec<Taken>,
     pub(super) stretches_done: usize,
-    /// Seconds that it took.
+    /// Seconds that these stretches took.
     pub(super) seconds: f64,
 }
 
-/// What is noted beside the study of a run.
+/// The note saved with the study of a run.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Checkpoint {
@@ -42,13 +42,13 @@ struct Checkpoint {
 }
 
 impl Saved<'_> {
-    /// This run as it was when it was interrupted, if it was.
+    /// The saved state of this run, if it was interrupted.
     pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<Begun> {
         let go_on = |study, note: &_| self.go_on(study, note, stretches);
         self.studies.get(&self.run_name(), self.spec, self.seed, go_on)
     }
 
-    /// Keeps this run as it is now.
+    /// Saves the current state of this run.
     pub(super) fn keep_run(&self, study: &Study, taken: &[Taken], seconds: f64) {
         let checkpoint = Checkpoint {
             key: self.key.to_owned(),
@@ -63,21 +63,21 @@ impl Saved<'_> {
         }
     }
 
-    /// The record of this run is kept: the run itself need not be.
+    /// Removes the saved state of this run, once its record is written.
     pub(super) fn forget_run(&self) {
         self.studies.forget(&self.run_name());
     }
 
     fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<Begun, LabError> {
         let checkpoint = serde_json::from_str(note)
-            .map_err(|error| LabError::Input(format!("it is no run under way ({error})")))?;
+            .map_err(|error| LabError::Input(format!("it is not a saved run ({error})")))?;
         let Checkpoint { key, trace, snapshots, model, seconds } = checkpoint;
         if (key.as_str(), trace) != (self.key, self.trace) {
-            return Err(LabError::Input("it is another run, or one of other traces".to_owned()));
+            return Err(LabError::Input("it belongs to another run or to other traces".to_owned()));
         }
         if model != MODEL {
             return Err(LabError::Input(format!(
-                "it is of model {model} of the simulator, and this is {MODEL}"
+                "it was made by model {model} of the simulator, not {MODEL}"
             )));
         }
         let stretches_done = stretches_of(&snapshots, all);
@@ -98,8 +98,8 @@ impl Saved<'_> {
     }
 }
 
-/// How many stretches `snapshots` are of, behind the one before all requests, if they are the first ones
-/// of `all` to their ends.
+/// The number of stretches that `snapshots` completes after the initial snapshot. `None` if they
+/// are not the first stretches of `all`.
 fn stretches_of(snapshots: &[Taken], all: &[Stretch]) -> Option<usize> {
     let mut rest = snapshots.get(1..)?;
     let mut done = 0;
@@ -114,7 +114,7 @@ fn stretches_of(snapshots: &[Taken], all: &[Stretch]) -> Option<usize> {
     Some(done)
 }
 
-/// Whether one snapshot can come after another: counts never fall.
+/// Whether one snapshot can follow another: counts never decrease.
 fn can_follow(before: &Snapshot, after: &Snapshot) -> bool {
     let counts = |snapshot: &Snapshot| {
         let Snapshot { paths, found, found_position_map: map, .. } = snapshot;

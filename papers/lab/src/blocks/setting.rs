@@ -1,21 +1,22 @@
-//! How requests come to the ORAM, and where its positions are.
+//! Settings: how requests reach the ORAM, and where positions are kept.
 
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::OramSpec;
 
-/// How requests come to the ORAM, and where its positions are. The paper says neither of its Figs. 3 to 6.
+/// How requests reach the ORAM, and where positions are kept. The paper states neither for Figs. 3
+/// to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// The position map is in the tree, programs run behind an LLC that stores do not fetch into, and their pages
-    /// are at random places.
+    /// The position map is in the tree. Programs run behind an LLC that does not allocate on write
+    /// misses, and their pages are placed at random.
     MapInTree,
-    /// All positions are on the client, and each record of a program asks the ORAM. Here is counted
-    /// where blocks go, too.
+    /// All positions are on the client, and each record of a program is a request to the ORAM.
+    /// Moves of blocks are counted, too.
     AllOnClient,
 }
 
 impl Setting {
-    /// What it adds to the name of a run.
+    /// The suffix that it adds to the name of a run.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::MapInTree => "",
@@ -23,7 +24,7 @@ impl Setting {
         }
     }
 
-    /// `oram` with its positions where they are here.
+    /// `oram` with its positions as in this setting.
     pub(super) fn spec(self, oram: OramSpec) -> OramSpec {
         match self {
             Self::MapInTree => oram,
@@ -31,7 +32,7 @@ impl Setting {
         }
     }
 
-    /// The cache that programs run behind.
+    /// The LLC in front of the ORAM, if any.
     pub(super) fn llc(self, shape: CacheShape) -> Option<CacheShape> {
         match self {
             Self::MapInTree => Some(shape),
@@ -39,21 +40,21 @@ impl Setting {
         }
     }
 
-    /// Whether it is counted where blocks go.
+    /// Whether moves of blocks are counted.
     pub(super) fn watches_migration(self) -> bool {
         self == Self::AllOnClient
     }
 
-    /// In words.
+    /// A description for the remarks of a figure.
     pub(super) fn remark(self) -> &'static str {
         match self {
             Self::MapInTree => {
-                "The position map is in the tree. Programs run behind the LLC; stores that miss do not fetch, and pages \
-                 are at random places."
+                "The position map is in the tree. Programs run behind the LLC; stores that miss do \
+                 not fetch, and pages are at random places."
             }
             Self::AllOnClient => {
-                "All positions are on the client, so no block of a position map is in the tree, and programs run \
-                 without an LLC: each miss of their first-level caches asks the ORAM."
+                "All positions are on the client, so no block of a position map is in the tree, \
+                 and programs run without an LLC: each miss of their first-level caches asks the ORAM."
             }
         }
     }

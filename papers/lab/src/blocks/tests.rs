@@ -1,4 +1,4 @@
-//! The whole experiment on small trees, with the samples.
+//! The experiment on small trees, with the samples.
 
 mod trees;
 
@@ -16,7 +16,7 @@ fn small() -> Plan {
     Plan { paths: 20_000, initial: Initial::Placed, ..Plan::quick() }
 }
 
-/// `gcc` and `lbm` alone, whose pages fit a smaller tree.
+/// Only `gcc` and `lbm`, whose pages fit a smaller tree.
 fn two_programs() -> (Plan, Programs) {
     let samples = Programs::samples().unwrap();
     let named = |name: &str| (name.to_owned(), samples.program(name).unwrap().clone());
@@ -83,7 +83,7 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
     let (plan, programs) = two_programs();
     let (records, figures, _) = made(&plan, &["fig03", "fig06"], &programs, &[], 1);
     let [record] = &records[..] else { panic!("one run for both") };
-    // The paper's course is of all programs.
+    // Two programs are fewer than the paper's course has.
     let stated = figures.iter().flat_map(|figure| &figure.stated);
     assert!(stated.clone().count() > 4 && stated.clone().all(|it| it.of == Some([2, 13])));
     let after: Vec<_> = record.snapshots.iter().map(|taken| taken.after.as_str()).collect();
@@ -100,7 +100,8 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
     let last = record.snapshots[12].snapshot.utilisation();
     let drawn: Vec<_> = curves.series[5].values.iter().map(|[_, part]| *part).collect();
     assert_eq!(drawn, last);
-    // Last level: chance empties what programs filled, and the mean is in between all.
+    // Random requests lower the utilisation of the last level after programs; the mean is in
+    // between.
     let [programs, chance, mean] = [4, 5, 6].map(|series| curves.series[series].values[14][1]);
     assert!(chance < programs && mean < programs.max(curves.series[0].values[14][1]), "{curves:?}");
 
@@ -111,11 +112,15 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
         assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", series.name);
     }
     let last_level = |series: usize| bars.series[series].values[15].unwrap();
-    assert!(last_level(0) + 0.1 < last_level(1), "programs find blocks nearer the root: {bars:?}");
+    assert!(
+        last_level(0) + 0.1 < last_level(1),
+        "programs find blocks nearer to the root: \
+                                                  {bars:?}"
+    );
 }
 
 #[test]
-fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
+fn records_are_reproducible_and_recorded_runs_are_not_repeated() {
     let (plan, programs) = two_programs();
     let plan = Plan { initial: Initial::Placed, ..plan };
     let ids = ["fig04", "fig13"];
@@ -131,14 +136,14 @@ fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
     assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
 
-    // What another model made is made again.
+    // Records of another model are not reused.
     let model = once[0].model + 1;
     let older: Vec<_> =
         once.iter().map(|record| BlocksRecord { model, ..record.clone() }).collect();
     let (_, _, host) = made(&plan, &["fig13"], &programs, &older, 1);
     assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
 
-    // Another tree, another seed, another cache, other first blocks: other runs.
+    // Another tree, seed, cache or initial state is another run.
     let others = [
         Plan { leaf_level: 13, ..plan.clone() },
         Plan { seed: 2, ..plan.clone() },
@@ -152,7 +157,7 @@ fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn impossible_plans_are_refused() {
     let (plan, programs) = two_programs();
     let all: Vec<_> = FIGURES.iter().collect();
     let refused = |plan: &Plan| plan.runs(&all, &programs).unwrap_err().to_string();
@@ -165,10 +170,10 @@ fn what_cannot_be_run_is_refused() {
     assert!(error.contains("no figure fig7: choose from fig03, fig04"), "{error}");
 }
 
-/// The committed figures follow from the committed runs, which keep moves of blocks for Fig. 5
-/// alone.
+/// The committed figures follow from the committed runs. Only runs for Fig. 5 count moves of
+/// blocks.
 #[test]
-fn the_committed_figures_are_those_of_the_committed_runs() {
+fn the_committed_figures_follow_from_the_committed_runs() {
     let gcc = Programs::samples().unwrap().program("gcc").unwrap().clone();
     let traces = PROGRAMS.iter().map(|name| ((*name).to_owned(), gcc.clone()));
     let programs = Programs::recorded(traces.collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The measurements as figures: one of bandwidths, one of latencies.
+//! The figures: one of bandwidths, one of latencies.
 
 use oblivio_sim::dram::bandwidth::{Load, Unloaded};
 use oblivio_sim::dram::published::{Quantity, Verdict};
@@ -6,10 +6,10 @@ use oblivio_sim::dram::published::{Quantity, Verdict};
 use super::Results;
 use crate::report::{Bars, Figure, Plot, Series, Stated};
 
-/// Whose numbers they are.
+/// The simulators whose numbers are compared.
 const PAPER: &str = "USIMM, DRAMsim3, Ramulator 1";
 
-/// What our bars are called.
+/// The name of our bars.
 const OURS: &str = "this simulator";
 
 /// The figures of `results`.
@@ -22,9 +22,9 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         "Bandwidth of the simulated DRAM under load",
         "GB/s",
         format!(
-            "The data buses of {} move {} GB/s on 1 channel and {} GB/s on 4. Up to 128 requests are under \
-             way at a time, as through a reorder buffer; paths are 15 buckets of 256 bytes anywhere, read \
-             and then written.",
+            "The data buses of {} move {} GB/s on 1 channel and {} GB/s on 4. Up to 128 requests \
+             are in flight, as through a reorder buffer; paths are 15 buckets of 256 bytes at \
+             random addresses, read and then written.",
             spec.name, peaks[0], peaks[1]
         ),
         |verdict| matches!(verdict.cell.quantity, Quantity::Bandwidth(_)),
@@ -32,9 +32,10 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let latency = figure(
         results,
         "dram-latency",
-        "What a read takes while the simulated DRAM is at rest",
+        "Latency of a read in the idle simulated DRAM",
         "clocks of the command bus",
-        "USIMM tells cycles of a processor with four to a clock, and the same for any number of channels."
+        "USIMM reports processor cycles, four to a clock, and the same values for any number of \
+         channels."
             .to_owned(),
         |verdict| matches!(verdict.cell.quantity, Quantity::Latency(_)),
     );
@@ -65,9 +66,9 @@ fn figure(
             series(OURS, |verdict| Some(verdict.ours)),
         ],
     };
-    let bands = "The others differ among themselves. The band reaches past the least and the most of them: by \
-                 2 % for streams, 5 % for other loads, 3 clocks for reads at rest. What is stated is its \
-                 middle.";
+    let bands = "The published simulators differ from each other. The band extends beyond their \
+                 smallest and largest number: by 2 % for streams, 5 % for other loads, 3 clocks \
+                 for reads of idle DRAM. The stated number is its middle.";
     Figure {
         id: id.to_owned(),
         title: title.to_owned(),

@@ -1,7 +1,9 @@
-//! The simulator's DRAM beside published simulators: bandwidths under load, and what a read takes at rest.
+//! The simulator's DRAM compared with published simulators: bandwidths under load, and the latency
+//! of a read of idle DRAM.
 //!
-//! Timed figures of an ORAM are no better than the DRAM under it. What USIMM, `DRAMsim3` and Ramulator 1
-//! measured stands in [`oblivio_sim::dram::published`]; here it is measured again, and kept with them.
+//! Timed figures of an ORAM are only as good as the model of DRAM. [`oblivio_sim::dram::published`]
+//! has the numbers that USIMM, `DRAMsim3` and Ramulator 1 measured. This experiment measures them
+//! again on our model.
 
 mod figures;
 mod results;
@@ -18,7 +20,7 @@ use crate::experiment::named_json;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError};
 
-/// Measures everything that others published.
+/// Measures every published number on the simulator's DRAM.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The seed of all requests.
@@ -78,7 +80,7 @@ mod tests {
             assert!(bars.series[3].values.iter().all(Option::is_some), "ours");
         }
         let Plot::Bars(bars) = &figures[0].plot else { panic!("bars") };
-        // Stream reads on one channel, of USIMM; nobody else measured paths there.
+        // Stream reads on one channel come from USIMM; no other simulator measured paths there.
         assert_eq!(
             (bars.labels[0].as_str(), bars.series[0].values[0]),
             ("stream read, 1 channel", Some(12.37))
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_of_the_band_differs() {
+    fn a_number_outside_its_band_differs() {
         let mut results = run(1).unwrap();
         results.measured[0].ours *= 0.9;
         assert!(!results.measured[0].agrees());

@@ -4,15 +4,15 @@ use oblivio_sim::dram::DramSpec;
 use oblivio_sim::dram::published::Verdict;
 use serde::{Deserialize, Serialize};
 
-/// What came out.
+/// The result of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The version of the simulator.
     pub version: String,
-    /// The DRAM: each of its channels.
+    /// The DRAM part, for each channel.
     pub part: DramSpec,
-    /// Where all coins came from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// What others measured, and what we did.
+    /// The published numbers, each with ours.
     pub measured: Vec<Verdict>,
 }

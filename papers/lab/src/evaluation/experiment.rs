@@ -7,15 +7,15 @@ use super::{Manifest, Plan, Programs, RunRecord, figures, kept_runs, run};
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError, Trees, counted_runs};
 
-/// The evaluation with its figures, traces and kept trees.
+/// The evaluation: its parameters, figures, traces and saved trees.
 pub struct Evaluation {
     /// The parameters.
     pub plan: Plan,
     /// The figures to make.
     pub manifests: Vec<Manifest>,
-    /// The traces. Without them, the figures are made of recorded runs alone.
+    /// The traces. Without them, figures are made only from recorded runs.
     pub programs: Option<Arc<Programs>>,
-    /// A place for initial trees.
+    /// Storage for initial trees.
     pub trees: Option<Box<dyn Trees>>,
 }
 
@@ -63,7 +63,7 @@ impl Experiment for Evaluation {
     }
 }
 
-/// Refuses figures without any run, and remarks missing ones.
+/// Refuses figures without any recorded run, and reports how many runs are missing.
 fn check_recorded(
     records: usize,
     missing: usize,
@@ -72,14 +72,14 @@ fn check_recorded(
     let runs = counted_runs(missing);
     if records == 0 {
         return Err(LabError::Input(format!(
-            "none of the {runs} of these figures is recorded in --output: ask for those that are, \
+            "none of the {runs} of these figures is recorded in --output: choose figures that are, \
              with the --records, --warm-up, --levels and other switches that they were made with"
         )));
     }
     if missing > 0 {
         let (are, them) = if missing == 1 { ("is", "it") } else { ("are", "them") };
         host.remark(&format!(
-            "{runs} of these figures {are} not recorded: what needs {them} is left open"
+            "{runs} of these figures {are} not recorded: values that need {them} are missing"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Figures, from the records of runs.
+//! Makes figures from the records of runs.
 
 mod numbers;
 mod words;
@@ -13,11 +13,11 @@ use super::workloads::Programs;
 use crate::LabError;
 use crate::report::{Bars, Figure, Plot, Series};
 
-/// The figures of `manifests`, from what [`run`](super::run) gave for `plan`. What a figure lacks is left
-/// open.
+/// The figures of `manifests`, from the records that [`run`](super::run) returned for `plan`.
+/// Values of missing runs are left open.
 ///
 /// # Errors
-/// [`LabError::Plan`] when a figure has a size that there is no tree for.
+/// [`LabError::Plan`] if a figure needs an impossible size of tree.
 pub fn figures(
     manifests: &[Manifest],
     plan: &Plan,
@@ -109,12 +109,12 @@ impl Maker<'_> {
         Ok((labels.collect::<Result<_, LabError>>()?, series))
     }
 
-    /// What stands under the bars of a setting.
+    /// The label under the bars of a setting.
     fn setting_label(&self, setting: &Setting) -> Result<String, LabError> {
         Ok(setting.label(self.plan.leaf_level(setting.all_levels())?))
     }
 
-    /// Means over workloads that stand beside them, and what they are called.
+    /// Names of the means over workloads that are drawn next to the workloads, and the means.
     fn means_over_workloads(&self) -> Vec<(String, Mean)> {
         match (self.workloads().len(), self.has_both_means()) {
             (0..=1, _) => Vec::new(),
@@ -123,7 +123,8 @@ impl Maker<'_> {
         }
     }
 
-    /// The series that a series called `name` is where its values are means.
+    /// The names of the series that replace the series `name` if its values are means, and the
+    /// means.
     fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
         if self.workloads().len() > 1 && self.has_both_means() {
             self.means().map(|mean| (format!("{name} ({})", mean.kind()), mean)).collect()
@@ -132,13 +133,14 @@ impl Maker<'_> {
         }
     }
 
-    /// Both means, and the deviation if it is shown.
+    /// Both means, and the deviation if the figure shows it.
     fn means(&self) -> impl Iterator<Item = Mean> + use<> {
         let deviation = self.manifest.plot.deviation.then_some(Mean::Deviation);
         Mean::ALL.into_iter().chain(deviation)
     }
 
-    /// Whether values are ratios. Parts of one bar add up in the arithmetic mean alone.
+    /// Whether values are ratios, for which both means make sense. Parts of a stacked bar only add
+    /// up in the arithmetic mean.
     fn has_both_means(&self) -> bool {
         let plot = &self.manifest.plot;
         !plot.stacked && plot.measures.iter().all(|named| named.measure.is_ratio())
@@ -152,7 +154,7 @@ impl Maker<'_> {
         })
     }
 
-    /// What a series is called: whatever not all have in common.
+    /// The name of a series: the variant, the measure, or both, without what all series share.
     fn name(&self, variant: &str, named: &NamedMeasure) -> String {
         match (self.manifest.variants.len(), self.manifest.plot.measures.len()) {
             (_, 1) => self.title(variant).to_owned(),
@@ -172,7 +174,8 @@ impl Maker<'_> {
         Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?, mean))
     }
 
-    /// The runs of `variant`, and of what the measure holds it against, where both ran.
+    /// The runs of `variant`, each with the run that the measure compares it with, for workloads
+    /// with both runs.
     fn pairs(
         &self,
         measure: &Measure,
@@ -199,12 +202,12 @@ impl Maker<'_> {
         Ok(self.records.iter().find(|record| record.key == key))
     }
 
-    /// That of the stated numbers, and of all bars whose labels are not settings.
+    /// The setting of the stated numbers, and of all bars that are not labelled by settings.
     fn first_setting(&self) -> &Setting {
         &self.manifest.settings[0]
     }
 
-    /// Those that could run.
+    /// The workloads that have a trace.
     fn workloads(&self) -> Vec<&str> {
         let names = self.manifest.workload_names();
         names.into_iter().filter(|name| self.programs.has(name)).collect()

@@ -1,4 +1,5 @@
-//! What a figure shows and what the paper states: one file each in `manifests`.
+//! Manifests: what a figure shows, and the numbers that the paper states. One file each in
+//! `manifests`.
 
 use std::collections::BTreeMap;
 
@@ -17,42 +18,42 @@ use crate::{LabError, blocks};
 #[cfg(test)]
 mod tests;
 
-/// A figure to be made.
+/// The description of a figure.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// What it is called here: `fig10`.
+    /// Its name: `fig10`.
     pub id: String,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: String,
-    /// Which figure of which paper it is.
+    /// The figure and paper that it reproduces.
     pub paper: String,
-    /// Whether it takes so long that it is made only if it is named.
+    /// Whether the figure takes so long that it is made only if named.
     #[serde(default)]
     pub overnight: bool,
-    /// Machines of its own, by name.
+    /// Machines that the manifest defines, by name.
     #[serde(default)]
     pub(super) machines: BTreeMap<String, OwnMachine>,
-    /// The same, made.
+    /// These machines, built.
     #[serde(skip)]
     pub(super) own: Vec<Variant>,
-    /// The machines that are shown.
+    /// The machines shown.
     pub variants: Vec<String>,
-    /// What runs on them; `programs` stands for all of [`PROGRAMS`], and `random` for all of [`RANDOM`].
+    /// The workloads. `programs` means all of [`PROGRAMS`], and `random` all of [`RANDOM`].
     pub workloads: Vec<String>,
-    /// What is set otherwise than the evaluation says: one setting, or those that stand under the bars. The
-    /// stated numbers are of the first.
+    /// Settings that replace those of the evaluation: one, or several that label the bars. Stated
+    /// numbers use the first.
     #[serde(default = "as_it_is")]
     pub settings: Vec<Setting>,
-    /// What is drawn.
+    /// The plot.
     pub plot: Plotted,
-    /// What the paper says in numbers.
+    /// The numbers that the paper states.
     #[serde(default)]
     pub stated: Vec<StatedNumber>,
     /// Paragraphs for readers of the figure.
     #[serde(default)]
     pub remarks: Vec<String>,
-    /// Why ours differ from the paper's numbers, where they do.
+    /// Reasons for differences from the paper's numbers.
     #[serde(default)]
     pub reasons: Vec<String>,
 }
@@ -61,7 +62,7 @@ fn as_it_is() -> Vec<Setting> {
     vec![Setting::default()]
 }
 
-/// All of them, in the order of the papers.
+/// The built-in manifests, in the order of the papers.
 const FILES: [(&str, &str); 35] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
@@ -104,7 +105,7 @@ impl Manifest {
     /// All figures of the evaluation.
     ///
     /// # Errors
-    /// [`LabError::Input`] if a manifest is none, or names a figure that there is not.
+    /// [`LabError::Input`] if a manifest is invalid or names an unknown figure.
     pub fn all() -> Result<Vec<Self>, LabError> {
         let all = FILES.iter().map(|(file, text)| Self::parse(file, text));
         let all: Vec<_> = all.collect::<Result<_, _>>()?;
@@ -112,29 +113,30 @@ impl Manifest {
         Ok(all)
     }
 
-    /// The figures called `ids`; or if there are none, all but those that take a night.
+    /// The figures named in `ids`; if `ids` is empty, all figures except those that take a night.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for an id that no figure has.
+    /// [`LabError::Plan`] for an unknown id.
     pub fn chosen(ids: &[String]) -> Result<Vec<Self>, LabError> {
         let mut figures = chosen(Self::all()?, |figure| &figure.id, ids)?;
         figures.retain(|figure| !figure.overnight || ids.contains(&figure.id));
         Ok(figures)
     }
 
-    /// What the file called `file` says, which names no other file.
+    /// Parses the manifest `file` with contents `text`. It may not name other files.
     ///
     /// # Errors
-    /// [`LabError::Input`], which names the file and what is wrong in it.
+    /// [`LabError::Input`], which names the file and the error.
     pub fn parse(file: &str, text: &str) -> Result<Self, LabError> {
-        let none = |name: &str| Err(LabError::Input(format!("there is no file {name} beside it")));
+        let none = |name: &str| Err(LabError::Input(format!("there is no file {name} next to it")));
         Self::read(file, text, &none)
     }
 
-    /// What the file called `file` says. `read` gives the text of a file that lies beside it: a machine.
+    /// Parses the manifest `file` with contents `text`. `read` returns the text of a file next to
+    /// it: a machine.
     ///
     /// # Errors
-    /// [`LabError::Input`], which names the file and what is wrong in it.
+    /// [`LabError::Input`], which names the file and the error.
     pub fn read(file: &str, text: &str, read: &ReadBeside<'_>) -> Result<Self, LabError> {
         let wrong = |message: String| LabError::Input(format!("{file}: {message}"));
         let mut manifest: Self =
@@ -144,10 +146,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Those of `figures` that are called `ids`, or all if there are none.
+    /// The elements of `figures` named in `ids`, or all of them if `ids` is empty.
     ///
     /// # Errors
-    /// [`LabError::Plan`] for an id that no figure has, and for two figures of one.
+    /// [`LabError::Plan`] for an unknown id, and for two figures with the same id.
     pub fn chosen_of(figures: Vec<Self>, ids: &[String]) -> Result<Vec<Self>, LabError> {
         for (number, figure) in figures.iter().enumerate() {
             if figures[..number].iter().any(|other| other.id == figure.id) {
@@ -158,12 +160,12 @@ impl Manifest {
         chosen(figures, |figure| &figure.id, ids)
     }
 
-    /// The machine that it calls `name`: one of its own, or one that is built in.
+    /// The machine called `name`: defined in the manifest, or built in.
     pub(super) fn machine(&self, name: &str) -> Option<&Variant> {
         self.own.iter().find(|own| own.name == name).or_else(|| Variant::named(name))
     }
 
-    /// Its workloads by name.
+    /// The names of its workloads.
     pub fn workload_names(&self) -> Vec<&str> {
         let named = self.workloads.iter().map(String::as_str);
         named
@@ -175,8 +177,8 @@ impl Manifest {
             .collect()
     }
 
-    /// Every variant that has to run: those shown, those with a stated number, and those that these are held
-    /// against.
+    /// All variants that have to run: those shown, those with a stated number, and those that these
+    /// are compared with.
     pub fn variant_names(&self) -> Vec<&str> {
         let shown = self.variants.iter().map(String::as_str);
         let references = self.plot.measures.iter().filter_map(|named| named.measure.reference());
@@ -191,8 +193,8 @@ impl Manifest {
         names
     }
 
-    /// Refuses a number whose `shown-by` names no figure: none of `manifests`, of the evaluation, or of
-    /// [`blocks`].
+    /// Refuses a stated number whose `shown-by` names no figure of `manifests`, of the evaluation,
+    /// or of [`blocks`].
     ///
     /// # Errors
     /// [`LabError::Input`], which names the manifest and the number.
@@ -216,8 +218,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Refuses what is there twice, or has the name of another: a mean would count it twice, and a reader could not tell which
-    /// is which.
+    /// Refuses duplicate entries and duplicate names: a mean would count an entry twice, and a
+    /// reader could not tell two names apart.
     fn check_names(&self) -> Result<(), String> {
         let machines = self.variants.iter().filter_map(|name| self.machine(name));
         let titles = machines.map(|machine| machine.title.to_string());
@@ -237,9 +239,7 @@ impl Manifest {
         ] {
             let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
             if let Some((_, name)) = twice {
-                return Err(format!(
-                    "{what}: {name:?} is there twice: leave one out, or rename it"
-                ));
+                return Err(format!("{what}: {name:?} occurs twice: remove one, or rename it"));
             }
         }
         Ok(())
@@ -255,22 +255,23 @@ impl Manifest {
             (self.plot.measures.is_empty(), "measures"),
         ];
         if let Some((_, what)) = named.iter().find(|(is_missing, _)| *is_missing) {
-            return Err(format!("{what} is empty: name one at least"));
+            return Err(format!("{what} is empty: give at least one"));
         }
         if let Some(name) = self.variant_names().iter().find(|name| self.machine(name).is_none()) {
             return Err(format!(
-                "there is no variant {name}: use one that is built in, or describe it in [machines.{name}]"
+                "there is no variant {name}: use a built-in one, or describe it in \
+                 [machines.{name}]"
             ));
         }
         let shown = self.workload_names();
         if let Some(name) =
             shown.iter().find(|name| workloads::names().all(|known| known != **name))
         {
-            return Err(format!("there is no workload {name}"));
+            return Err(format!("there is no workload {name}: docs/add-a-figure.md lists them"));
         }
         self.check_names()?;
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
-            return Err("several settings are shown as labels = \"settings\" alone".to_owned());
+            return Err("several settings need labels = \"settings\"".to_owned());
         }
         self.settings.iter().try_for_each(Setting::check)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))

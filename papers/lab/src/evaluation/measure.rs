@@ -1,4 +1,4 @@
-//! Numbers that figures show, from what came out of runs.
+//! Measures: the numbers that figures show, computed from the results of runs.
 
 use oblivio_sim::controller::{ControllerTally, OramSpec};
 use oblivio_sim::dram::Energy;
@@ -14,19 +14,19 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// For blocks that were asked for (`PT_d`).
+    /// For requested blocks (`PT_d`).
     Data,
     /// For the position map (`PT_p`).
     PositionMap,
-    /// For its level nearest the data (`Pos1`).
+    /// For the level of the position map nearest to the data (`Pos1`).
     #[serde(rename = "position-map-1")]
     PositionMap1,
     /// For the next level (`Pos2`).
     #[serde(rename = "position-map-2")]
     PositionMap2,
-    /// For room in the stash.
+    /// Background evictions, which drain the stash.
     Evictions,
-    /// For nothing (`PT_m`).
+    /// Dummies (`PT_m`).
     Dummies,
 }
 
@@ -44,60 +44,65 @@ impl Part {
     }
 }
 
-/// What is taken of a run, alone or beside that of another variant under the same workload.
+/// A number computed from a run, alone or compared with the run of another variant under the same
+/// workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Cycles of that variant over those of this one, for the same records: more is better. A warm-up ends
-    /// some records earlier or later on one machine than on another, so all is counted for each record.
+    /// Cycles of that variant over cycles of this one, for the same records: more is better. The
+    /// warm-up may end a few records earlier on one machine than on another, so cycles are divided
+    /// by records.
     SpeedOver(String),
-    /// The speed of that variant over this one: cycles of this one over those of that one, for the same records.
+    /// The speed of that variant over this one: cycles of this one over cycles of that one, for the
+    /// same records.
     SpeedOf(String),
-    /// Cycles without those of background evictions, over all cycles of that variant.
+    /// Cycles without background evictions, over all cycles of that variant.
     TimeWithoutEvictionsOver(String),
     /// Cycles of background evictions, over all cycles of that variant.
     EvictionTimeOver(String),
-    /// Paths for the position map, over those of that variant.
+    /// Paths for the position map, over such paths of that variant.
     PositionMapOver(String),
-    /// The energy that the DRAM of that variant takes over that of this one, for the same records: more is better, as
-    /// with speed.
+    /// Energy of that variant's DRAM over energy of this one's, for the same records: more is
+    /// better, as with speed.
     LessEnergyThan(String),
-    /// The part of all paths that are of this kind.
+    /// The fraction of all paths that are of this kind.
     Share(Part),
-    /// How often the part of the first kind is that of the second: of the means, if it is of several
-    /// workloads, since one of them may have none.
+    /// The first kind's share of paths over the second kind's. Over several workloads, a ratio of
+    /// means, since the second may be zero under one of them.
     Times(Part, Part),
-    /// Cycles in which paths were under way, whatever they were for, for each request that was answered.
+    /// Cycles in which paths were in progress, for any purpose, divided by answered requests.
     CyclesForEachRequest,
-    /// The same for each path that requests take, for data or the position map: an access of the scheme,
-    /// with its share of the evictions.
+    /// The same cycles divided by the paths of requests, for data or the position map: the cost of
+    /// an access of the scheme, with its share of the evictions.
     CyclesForEachAccess,
-    /// Background evictions for each path that requests take, for data or the position map.
+    /// Background evictions divided by the paths of requests, for data or the position map.
     EvictionsForEachAccess,
-    /// The part of the energy of DRAM that background evictions take: of its commands as of all paths, and of what passes
-    /// with time as long as they were under way.
+    /// The fraction of DRAM energy due to background evictions: command energy by their share of
+    /// paths, background energy by the time that they took.
     EvictionEnergy,
-    /// Energy of DRAM for each line that is read or written.
+    /// Energy of DRAM for each line read or written.
     NanojoulesForEachLine,
-    /// The size of the pointers that keep the tree structure of an S-Stash (TT; IR-ORAM, section IV-C).
+    /// The size of the pointers that form the tree structure of an S-Stash (TT; IR-ORAM, section
+    /// IV-C).
     PointerTableKib,
-    /// The part of all cycles in which the program was switched out.
+    /// The fraction of all cycles in which the program was switched out.
     ContextSwitchTime,
     /// Evictions that emptied the stash, for each context switch.
     EvictionsForEachSwitch,
-    /// Cycles in which the reorder buffer was full for each read that missed the LLC. With room for one
-    /// instruction that is how long a read waits for its line, also behind what was under way before it.
+    /// Cycles in which the reorder buffer was full, divided by the reads that missed the LLC. If
+    /// the buffer holds one instruction, this is the time that a read waits for its line, including
+    /// work in progress before it.
     WaitForEachRead,
 }
 
-/// How one number is made of those of several workloads. Papers seldom say.
+/// How numbers of several workloads are combined. Papers rarely say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
-    /// The sum over the count.
+    /// The sum divided by the count.
     Arithmetic,
-    /// The root of the product, as is usual for ratios.
+    /// The geometric mean, which is usual for ratios.
     Geometric,
-    /// No mean: the standard deviation, as it is estimated from a sample.
+    /// The standard deviation of a sample, which is not a mean.
     Deviation,
 }
 
@@ -105,7 +110,7 @@ impl Mean {
     /// Both means, in the order in which they are shown.
     pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
 
-    /// Which it is, in a word.
+    /// The kind, in a word.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Arithmetic => "arithmetic",
@@ -114,7 +119,7 @@ impl Mean {
         }
     }
 
-    /// What it is called.
+    /// The name in figures.
     pub fn name(self) -> String {
         match self {
             Self::Arithmetic | Self::Geometric => format!("{} mean", self.kind()),
@@ -147,7 +152,7 @@ impl Mean {
 }
 
 impl Measure {
-    /// The variant that it is held against.
+    /// The variant that this one is compared with.
     pub fn reference(&self) -> Option<&str> {
         match self {
             Self::SpeedOver(over)
@@ -170,14 +175,14 @@ impl Measure {
         }
     }
 
-    /// Whether it is a ratio, of which more than one mean over workloads makes sense. Shares of paths are parts of
-    /// one whole, and add up in the arithmetic mean alone.
+    /// Whether it is a ratio, for which several means over workloads make sense. Shares of paths
+    /// are parts of a whole, and only add up in the arithmetic mean.
     pub fn is_ratio(&self) -> bool {
         self.reference().is_some()
     }
 
-    /// The number, for pairs of a run and that of the reference, which is the run itself where there is no
-    /// other: one of one pair, the `mean` of several. Runs that have none do not count.
+    /// The number for pairs of a run and its reference, which is the run itself if the measure has
+    /// no reference. The `mean` of several pairs; runs without the number do not count.
     pub fn of(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
             let part = |part: &Part| Self::Share(*part).of(runs, mean);
@@ -253,7 +258,7 @@ impl Measure {
     }
 }
 
-/// That of the DRAM, if it is known what its chips draw.
+/// The energy of DRAM, if the currents of its chips are known.
 fn energy(record: &RunRecord) -> Option<Energy> {
     record.outcome.dram_energy(&record.spec).ok()
 }
@@ -263,13 +268,13 @@ fn accesses(tally: &ControllerTally) -> u64 {
     Part::Data.of(tally) + Part::PositionMap.of(tally)
 }
 
-/// How long the controller was busy for each of what `count` counts.
+/// Busy cycles of the controller divided by a count.
 fn cycles_for_each(run: &Outcome, count: impl Fn(&ControllerTally) -> u64) -> Option<f64> {
     let tally = run.memory.controller.as_ref()?;
     ratio(tally.busy, count(tally))
 }
 
-/// How a count for each of some records compares with another for each of others.
+/// The ratio of two counts, each divided by its records.
 fn ratio_for_each((count, records): (u64, u64), (of, of_records): (u64, u64)) -> Option<f64> {
     let product = |a, b| u128::from(a) * u128::from(b);
     let (over, under) = (product(count, of_records), product(of, records));

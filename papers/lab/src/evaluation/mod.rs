@@ -1,13 +1,13 @@
-//! The evaluation of IR-ORAM (sections III-A and VI), and Fig. 7 of Tiny ORAM: every timed figure of the
-//! papers, on the simulator.
+//! The evaluation of IR-ORAM (sections III-A and VI), and Fig. 7 of Tiny ORAM: all timed figures of
+//! the papers, on the simulator.
 //!
 //! ```text
 //!  manifests ──► runs: variant × workload × size ──► records, a line each ──► figures
 //! ```
 //!
-//! A [`Manifest`] says what a figure shows and what the paper states. The runs of all figures that are
-//! asked for are made once each, whoever needs them. What came out is kept run by run, so that an evaluation
-//! that was interrupted goes on where it was, and figures are made of the records alone.
+//! A [`Manifest`] describes a figure, with the numbers that the paper states. The runs of all
+//! requested figures are made once each. Each result is recorded as soon as it is complete, so that
+//! an interrupted evaluation continues. Figures are made from the records.
 
 mod experiment;
 mod figure;

@@ -1,4 +1,4 @@
-//! How long an evaluation takes, said before it begins.
+//! Estimates how long an evaluation will take.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,25 +15,26 @@ use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, counted_runs};
 
-/// Records of a run that is timed where none is kept: enough for the paths to outweigh what comes first.
+/// Length of a trial run if no run is recorded, in records. Long enough that paths dominate the
+/// start-up cost.
 const TRIAL_RECORDS: usize = 4000;
 
-/// What there is to do.
+/// The estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outlook {
-    /// All runs.
+    /// The number of runs.
     runs: usize,
-    /// Those that are kept.
+    /// The number of recorded runs.
     kept: usize,
-    /// About how long the others take. Nothing, where there are none.
+    /// Estimated seconds for the other runs. `None` if there are none.
     seconds: Option<f64>,
 }
 
-/// Of runs that `kept` has some of. How long a record takes, the nearest of these say, or where there are
-/// none, a trial.
+/// Estimates the time of `runs`, some of which are in `kept`. The time of a record comes from the
+/// most similar recorded runs, or from a trial run if none is recorded.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when a machine cannot run.
+/// [`LabError::Simulation`] if a machine cannot run.
 pub(super) fn outlook(
     plan: &Plan,
     runs: &[Run],
@@ -59,7 +60,7 @@ pub(super) fn outlook(
     }
     let mut outlook = Outlook { runs: runs.len(), kept: runs.len() - left.len(), seconds: None };
     let Some(first) = left.first() else { return Ok(outlook) };
-    // To check commands takes several times as long.
+    // Checking commands takes several times as long.
     let is_alike = |record: &&RunRecord| record.checked_commands.is_some() == plan.checks_commands;
     let seconds = match kept.iter().filter(is_alike).collect::<Vec<_>>().as_slice() {
         [] => try_out(plan, first, traces, host, studies)?.seconds(plan, &left)?,
@@ -73,14 +74,14 @@ fn timed_records(run: &Run) -> f64 {
     run.scale.timed_records() as f64
 }
 
-/// What a run takes, as one shows.
+/// The costs of a run, from a trial.
 struct Trial {
     leaf_level: u8,
-    /// Seconds until there is a tree, for the first of the runs that begin with it.
+    /// Seconds until the initial tree exists, for the first of the runs that share it.
     tree: f64,
-    /// Seconds until there is a copy of it.
+    /// Seconds to copy that tree.
     copy: f64,
-    /// Seconds of each record.
+    /// Seconds for each record.
     record: f64,
 }
 
@@ -111,9 +112,9 @@ fn try_out(
 }
 
 impl Trial {
-    /// What all `runs` take, one after the other.
+    /// Seconds for all `runs`, one after the other.
     fn seconds(&self, plan: &Plan, runs: &[&Run]) -> Result<f64, LabError> {
-        // Half of the blocks take half of the time to place, and to copy.
+        // Half as many blocks take half as long to place and to copy.
         let half =
             |run: &Run| 2f64.powi(i32::from(run.scale.leaf_level) - i32::from(self.leaf_level));
         let (mut trees, mut seconds) = (HashSet::new(), 0.0);
@@ -128,8 +129,8 @@ impl Trial {
     }
 }
 
-/// Seconds a record of the kept runs that are most like `run`: of the same machine on such a tree, on such a tree,
-/// or of all.
+/// Seconds for each record in the recorded runs that are most like `run`: with the same machine and
+/// tree size; else with the same tree size; else all.
 fn nearest(run: &Run, kept: &[&RunRecord]) -> f64 {
     let level = |record: &RunRecord| {
         record.spec.oram.as_ref().map_or(record.scale.leaf_level, OramSpec::leaf_level)
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_in_words() {
+    fn the_estimate_is_shown_in_words() {
         let said = |kept, seconds| Outlook { runs: 9, kept, seconds }.to_string();
         assert_eq!(said(9, None), "9 runs, all of which are kept");
         let one = |kept, seconds| Outlook { runs: 1, kept, seconds }.to_string();

@@ -1,4 +1,5 @@
-//! Machines of a manifest's own: from a file beside it, or one that is built in with settings of its own.
+//! Machines that a manifest defines: from a file next to it, or a built-in machine with other
+//! settings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,26 +14,26 @@ use super::variants::{Kind, Variant};
 use crate::LabError;
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
-/// More than any manifest needs.
+/// More machines than any manifest needs.
 const MACHINES_MAX: usize = 64;
 
-/// It is part of the names of runs.
+/// A bound on names, which are part of the names of runs.
 const NAME_BYTES_MAX: usize = 40;
 
-/// Reads a file that a manifest names, which lies beside it.
+/// Reads a file that a manifest names, next to the manifest.
 pub type ReadBeside<'a> = dyn Fn(&str) -> Result<String, LabError> + 'a;
 
 /// A table `[machines.NAME]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct OwnMachine {
-    /// What figures call it.
+    /// The name in figures.
     title: Spanned<String>,
-    /// The file that describes it, as `oblivio-lab simulate --print-spec` writes one.
+    /// The file that describes the machine, as `oblivio-lab simulate --print-spec` writes it.
     spec: Option<Spanned<String>>,
-    /// The built-in machine that it is made of.
+    /// The built-in machine that it is based on.
     of: Option<Spanned<String>>,
-    /// What is set otherwise than there, as in the settings of a figure.
+    /// Its differences from that machine, as in the settings of a figure.
     set: Option<Spanned<Setting>>,
 }
 
@@ -44,7 +45,7 @@ pub(super) fn machines(
     read: &ReadBeside<'_>,
 ) -> Result<Vec<Variant>, LabError> {
     if tables.len() > MACHINES_MAX {
-        let message = format!("{file}: more than {MACHINES_MAX} machines: make two manifests");
+        let message = format!("{file}: more than {MACHINES_MAX} machines: split the manifest");
         return Err(LabError::Input(message));
     }
     let machine = |(name, own): (&String, &OwnMachine)| {
@@ -80,13 +81,13 @@ impl OwnMachine {
             }
             (None, Some(of), set) => {
                 let Some(variant) = Variant::named(of.get_ref()) else {
-                    let message = format!("no machine {} is built in", of.get_ref());
+                    let message = format!("there is no built-in machine {}", of.get_ref());
                     return Err(wrong(of.span().start, &message));
                 };
                 let setting = set.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
                 if !setting.is_of_machine() {
-                    let message = "name, levels, warm-ups, warm-up-records and keeps-llc are no matter of a machine: \
-                                   leave them to the settings of the figure";
+                    let message = "name, levels, warm-ups, warm-up-records and keeps-llc are not \
+                                   settings of a machine: move them to the settings of the figure";
                     return Err(wrong(set.as_ref().map_or(at, |set| set.span().start), message));
                 }
                 if let Some(set) = set {
@@ -94,7 +95,7 @@ impl OwnMachine {
                     setting.check().map_err(|message| wrong(at, &message))?;
                     if !changes(variant, &setting) {
                         let message = format!(
-                            "set changes nothing of {}: leave it out, or set what that machine has",
+                            "set changes nothing of {}: remove it, or set what that machine has",
                             variant.name
                         );
                         return Err(wrong(at, &message));
@@ -104,15 +105,16 @@ impl OwnMachine {
             }
             (_, None, Some(set)) => Err(wrong(
                 set.span().start,
-                "set changes a built-in machine: name that with of, and write what a file says into the file",
+                "set changes a built-in machine: name that machine with of. Change a machine from \
+                 a file in its file",
             )),
-            _ => Err(wrong(at, "say where it is from: spec = \"FILE\", or of = \"MACHINE\"")),
+            _ => Err(wrong(at, "give its origin: spec = \"FILE\", or of = \"MACHINE\"")),
         }
     }
 }
 
-/// Whether `variant` is another machine with `set` than without it, in any evaluation: whatever a key says, it is not what one of
-/// two evaluations has that have nothing in common.
+/// Whether `set` changes `variant` in any evaluation. It is tried under two sets of switches that
+/// differ in every value, so that no value of `set` equals both.
 fn changes(variant: &Variant, set: &Setting) -> bool {
     [Switches::PAPER, Switches::UNLIKE_PAPER].iter().any(|switches| {
         let made = |switches: &Switches| {
@@ -131,7 +133,7 @@ fn changes(variant: &Variant, set: &Setting) -> bool {
 fn check_name(name: &str) -> Result<(), &'static str> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
-        return Err("a name has 1 to 40 small letters, digits and hyphens");
+        return Err("a name consists of 1 to 40 lowercase letters, digits and hyphens");
     }
     match Variant::named(name) {
         Some(_) => Err("a machine of this name is built in: choose another"),

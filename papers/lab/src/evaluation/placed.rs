@@ -1,4 +1,4 @@
-//! The traces of runs on the lines of their protected spaces.
+//! Places the traces of runs in their protected spaces.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,15 +10,15 @@ use super::switches::Pages;
 use super::workloads::Programs;
 use crate::LabError;
 
-/// Traces are placed for each run anew, since each is some tens of megabytes. What they sum up to is known once one of them
-/// was placed, so that a run that is kept is known without its trace.
+/// Places a trace for each run, since a placed trace has tens of megabytes. Checksums are kept, so
+/// that a recorded run is recognized without placing its trace again.
 pub(super) struct PlacedTraces<'a> {
     plan: &'a Plan,
     programs: &'a Programs,
     sums: Mutex<HashMap<Placement, u32>>,
 }
 
-/// What the records of a run depend on, beside the plan.
+/// What determines the records of a run, apart from the plan.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Placement {
     workload: String,
@@ -28,7 +28,7 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// Of `run` on a protected space of `lines`.
+    /// The placement of `run` in a protected space of `lines`.
     pub(super) fn of(run: &Run, lines: u64) -> Self {
         Self {
             workload: run.workload.clone(),
@@ -44,18 +44,19 @@ impl<'a> PlacedTraces<'a> {
         Self { plan, programs, sums: Mutex::default() }
     }
 
-    /// The records of `run` on a protected space of `lines`, and their sum.
+    /// The records of `run` in a protected space of `lines`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] and [`LabError::Simulation`] where there is no such trace, or no room for its pages.
+    /// [`LabError::Plan`] or [`LabError::Simulation`] if there is no such trace, or its pages do
+    /// not fit.
     pub(super) fn records(&self, run: &Run, lines: u64) -> Result<Vec<Record>, LabError> {
         self.place(&Placement::of(run, lines))
     }
 
-    /// What they sum up to: of other records it is another one.
+    /// The checksum of these records, which identifies the trace.
     ///
     /// # Errors
-    /// Those of [`Self::records`].
+    /// The same as [`Self::records`].
     pub(super) fn checksum(&self, run: &Run, lines: u64) -> Result<u32, LabError> {
         let placement = Placement::of(run, lines);
         let known = self.sums().get(&placement).copied();
@@ -79,7 +80,7 @@ impl<'a> PlacedTraces<'a> {
     }
 }
 
-/// Of other records it is another one.
+/// A CRC-32 that identifies a trace.
 pub(crate) fn checksum(records: &[Record]) -> u32 {
     let mut checksum = crc32fast::Hasher::new();
     for Record { gap, kind, line } in records {

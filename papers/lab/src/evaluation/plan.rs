@@ -1,4 +1,4 @@
-//! What to run: the union of what all figures need.
+//! The plan: the runs that all chosen figures need.
 
 use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::OramSpec;
@@ -16,20 +16,22 @@ use super::workloads::{self, Programs, REAL};
 use crate::LabError;
 use crate::kept_studies::initial_name;
 
-/// The parameters of an evaluation. With the traces they determine every record but for the time it took.
+/// The parameters of an evaluation. With the traces, they determine every record except for its
+/// seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The size of the tree, and how many records run.
+    /// The size of the tree, and the number of records.
     pub scale: Scale,
-    /// What all machines have in common.
+    /// The switches that all machines share.
     pub switches: Switches,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Machines that are not built in.
     pub machines: Vec<Variant>,
-    /// Whether stated numbers are taken under their readings too: that is as many runs again.
+    /// Whether stated numbers are also measured under other readings, which doubles the runs.
     pub with_readings: bool,
-    /// Whether each command of DRAM is held against its rules. What comes out is the same, and takes longer.
+    /// Whether each DRAM command is checked against the timing rules. Results stay the same; runs
+    /// take longer.
     pub checks_commands: bool,
 }
 
@@ -38,47 +40,48 @@ pub struct Plan {
 pub struct Run {
     /// The machine.
     pub variant: String,
-    /// What runs on it.
+    /// The workload.
     pub workload: String,
-    /// The size of the tree, and how many records run.
+    /// The size of the tree, and the number of records.
     pub scale: Scale,
-    /// What the paper leaves open.
+    /// Parameters that the paper leaves open.
     pub switches: Switches,
 }
 
-/// A sample's pages fit into no smaller tree, and a larger one than the paper's largest takes more memory
-/// than machines have.
+/// A smaller tree cannot hold the pages of a sample. A tree larger than the paper's largest exceeds
+/// the memory of usual machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Fewer records say nothing, and a trace has no more.
+/// Fewer records give no meaningful result, and a trace has no more.
 const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
 
 impl Plan {
-    /// The evaluation of the book: the paper's sizes. A whole turn of a trace fills the LLC.
+    /// The evaluation in the documentation, with the paper's sizes. All records of a trace fill the
+    /// LLC.
     pub fn full() -> Self {
         let full = Self::new(24, 1_000_000);
         Self { scale: Scale { llc_warm_up: 2_000_000, ..full.scale }, ..full }
     }
 
-    /// A small tree, few records, and an LLC small enough for them: the figures are rough.
+    /// A small tree, few records, and an LLC small enough for them, for rough figures.
     pub fn quick() -> Self {
         let quick = Self::new(16, 6000);
         let switches = Switches { llc_bytes: 32 << 10, ..quick.switches };
         Self { switches, with_readings: false, ..quick }
     }
 
-    /// Table I with leaves on `leaf_level`, and so many records of each trace after a quarter as many that
-    /// fill the caches, with an LLC that is empty at first.
+    /// Table I with leaves on `leaf_level`: `records` of each trace that count, after a quarter as
+    /// many that fill the caches. The LLC is empty at first.
     pub fn new(leaf_level: u8, records: u64) -> Self {
         let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
         let (switches, machines) = (Switches::PAPER, Vec::new());
         Self { scale, switches, seed: 1, machines, with_readings: true, checks_commands: false }
     }
 
-    /// The same with the machines that `figures` have of their own.
+    /// The same plan with the machines that `figures` define.
     ///
     /// # Errors
-    /// [`LabError::Plan`] where two of them are called alike and are not the same.
+    /// [`LabError::Plan`] if two different machines have the same name.
     pub fn with_machines_of(mut self, figures: &[Manifest]) -> Result<Self, LabError> {
         for (figure, own) in
             figures.iter().flat_map(|figure| figure.own.iter().map(move |own| (figure, own)))
@@ -88,7 +91,7 @@ impl Plan {
                 Some(same) if same == own => (),
                 Some(_) => {
                     return Err(LabError::Plan(format!(
-                        "the machine {} of {} is another one than that of a figure before: rename one",
+                        "the machine {} of {} has the name of another figure's machine: rename one",
                         own.name, figure.id
                     )));
                 }
@@ -97,11 +100,12 @@ impl Plan {
         Ok(self)
     }
 
-    /// The runs that `figures` need, each once. Those that begin with the same tree come one after another, so that it is read
-    /// once; of these, those that share a workload. Workloads that `programs` lack are left out.
+    /// The runs that `figures` need, without duplicates. Runs with the same initial tree are
+    /// adjacent, so that it is read once; among them, runs with the same workload. Workloads
+    /// without a trace in `programs` are omitted.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when nothing is left, or the plan cannot be followed.
+    /// [`LabError::Plan`] if no run remains, or the plan is invalid.
     pub fn runs(&self, figures: &[Manifest], programs: &Programs) -> Result<Vec<Run>, LabError> {
         self.check()?;
         let mut runs: Vec<Run> = Vec::new();
@@ -114,13 +118,14 @@ impl Plan {
         }
         if runs.is_empty() {
             let message = "there is no trace of any program of these figures: name files as \
-                           `oblivio-lab trace record-set` does, or leave --traces out to use the samples";
+                           `oblivio-lab trace record-set` does, or omit --traces to use the \
+                           samples";
             return Err(LabError::Plan(message.to_owned()));
         }
         self.in_order(runs)
     }
 
-    /// Those without such a tree come last.
+    /// Sorts runs by initial tree and workload. Runs without a shared initial tree come last.
     fn in_order(&self, runs: Vec<Run>) -> Result<Vec<Run>, LabError> {
         let place = |name: &str| workloads::names().position(|workload| workload == name);
         let placed = |run: Run| {
@@ -132,7 +137,7 @@ impl Plan {
         Ok(placed.into_iter().map(|(_, run)| run).collect())
     }
 
-    /// What the tree is called that `run` begins with, if it is one that is made once for many.
+    /// The name of the initial tree of `run`, if runs share it.
     pub(super) fn initial_tree(&self, run: &Run) -> Result<Option<String>, LabError> {
         let oram = self.spec(run)?.oram;
         let main = oram.as_ref().and_then(OramSpec::studied);
@@ -187,7 +192,7 @@ impl Plan {
             ..self.scale
         };
         if REAL.contains(&workload) && !setting.has_llc_for_all() {
-            // Its trace is past an LLC already: reads that missed, and lines that were given back.
+            // Its trace was recorded behind an LLC: it consists of read misses and write-backs.
             switches.llc_bytes = LINE_BYTES;
             switches.fetch_on_write_miss = false;
             scale.llc_warm_up = 0;
@@ -205,8 +210,8 @@ impl Plan {
         level.filter(|level| LEAF_LEVELS.contains(level)).ok_or_else(|| {
             let (least, most) = (LEAF_LEVELS.start(), LEAF_LEVELS.end());
             LabError::Plan(format!(
-                "a figure needs a tree with leaves on level {} {offset:+}, and they are from {least} to \
-                 {most}: choose other --levels, or leave that --figure out",
+                "a figure needs a tree with leaves on level {} {offset:+}, but the range is \
+                 {least} to {most}: choose other --levels, or omit that --figure",
                 self.scale.leaf_level
             ))
         })
@@ -221,8 +226,8 @@ impl Plan {
         };
         records.filter(|records| records <= RECORDS.end()).ok_or_else(|| {
             LabError::Plan(format!(
-                "a figure runs {warm_ups} times as many records to fill the caches, and that is more than \
-                 {}: choose fewer --records, or leave that --figure out",
+                "a figure needs {warm_ups} times the records to fill the caches, which is more \
+                 than {}: choose fewer --records, or omit that --figure",
                 RECORDS.end()
             ))
         })
@@ -231,7 +236,7 @@ impl Plan {
     /// The machine of `run`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when there is none of this name.
+    /// [`LabError::Plan`] for an unknown variant.
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
         self.machine(&run.variant)?.spec(run.scale.leaf_level, &run.switches)
     }
@@ -243,7 +248,7 @@ impl Plan {
             .ok_or_else(|| LabError::Plan(format!("there is no variant {name}")))
     }
 
-    /// How `run` is called in results. Runs with the same key and specification are the same.
+    /// The name of `run` in results. Runs with the same key and specification are the same.
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, workload, scale, switches } = run;
         let Scale { leaf_level, records, warm_up, llc_warm_up } = scale;
@@ -269,16 +274,20 @@ impl Plan {
             return Ok(());
         }
         let (least, most) = (RECORDS.start(), RECORDS.end());
-        Err(LabError::Plan(format!("a run has {least} to {most} records: choose other --records")))
+        Err(LabError::Plan(format!(
+            "a run needs {least} to {most} records: choose other \
+                                    --records"
+        )))
     }
 }
 
-/// By how many levels a tree is lower whose blocks have so many lines.
+/// The number of levels by which a tree of larger blocks is lower.
 fn levels_lower(block_lines: u64) -> Result<i8, LabError> {
     if block_lines.is_power_of_two() {
         return Ok(levels_saved(block_lines) as i8);
     }
     Err(LabError::Plan(format!(
-        "block-lines = {block_lines}: the tree is lower by as many levels as that has halves, so it must be a power of two"
+        "block-lines = {block_lines} must be a power of two, since each doubling removes a level \
+         of the tree"
     )))
 }

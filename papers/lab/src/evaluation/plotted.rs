@@ -1,28 +1,28 @@
-//! What a figure draws: part of a [`Manifest`](super::Manifest).
+//! The plot of a [`Manifest`](super::Manifest).
 
 use serde::Deserialize;
 
 use super::measure::Measure;
 
-/// What is drawn of the runs: bars.
+/// A bar chart of the runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plotted {
-    /// What stands under the bars.
+    /// The labels of the bars.
     pub labels: Axis,
-    /// What the values are.
+    /// The name of the values.
     pub value: String,
-    /// Whether the measures are parts of one bar.
+    /// Whether the measures are stacked in one bar.
     #[serde(default)]
     pub stacked: bool,
-    /// Whether the standard deviation over the workloads stands beside their means.
+    /// Whether the standard deviation over workloads is drawn next to their means.
     #[serde(default)]
     pub deviation: bool,
-    /// What is taken of each run. With more than one, each is a series.
+    /// The measures. If there are several, each is a series.
     pub measures: Vec<NamedMeasure>,
 }
 
-/// What stands under the bars. What it is not is a series, or a mean is taken of it.
+/// The labels of the bars. The other dimensions become series, or are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
@@ -34,11 +34,11 @@ pub enum Axis {
     Settings,
 }
 
-/// A measure and what it is called.
+/// A measure with its name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedMeasure {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The measure.
     pub measure: Measure,

@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The record of a run.
 
 use oblivio_sim::MODEL;
 use oblivio_sim::system::{Outcome, SystemSpec};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Plan;
 use crate::records::first_model;
 
-/// How large and how long.
+/// The size of the tree, and the number of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
@@ -15,67 +15,68 @@ pub struct Scale {
     pub leaf_level: u8,
     /// Records that count.
     pub records: u64,
-    /// Records before them.
+    /// Records of the warm-up.
     pub warm_up: u64,
-    /// Records before those, which fill the LLC alone and take no time.
+    /// Records before the warm-up, which fill the LLC and take no time.
     #[serde(default)]
     pub llc_warm_up: u64,
 }
 
 impl Scale {
-    /// Those that take time: those that count, and those before.
+    /// Records that take time: those that count, and the warm-up.
     pub(super) fn timed_records(self) -> u64 {
         self.records + self.warm_up
     }
 
-    /// Those that are taken from the trace.
+    /// Records taken from the trace.
     pub(super) fn all_records(self) -> u64 {
         self.timed_records() + self.llc_warm_up
     }
 }
 
-/// A run, and everything to make it again.
+/// The result of a run, and everything that determines it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
-    /// What it is called; see [`Plan::key`](super::Plan::key).
+    /// Its name: see [`Plan::key`](super::Plan::key).
     pub key: String,
     /// The machine.
     pub variant: String,
-    /// What ran on it.
+    /// The workload.
     pub workload: String,
-    /// CRC-32 of the records as they were run: other traces are other runs.
+    /// CRC-32 of the placed records. Runs of other traces are other runs.
     pub trace: u32,
-    /// Whether programs were the short samples that come with the simulator. Of records without it, they were recorded.
+    /// Whether programs were the simulator's short samples. Records without this field used
+    /// recorded traces.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub samples: bool,
-    /// How large and how long.
+    /// The size of the tree, and the number of records.
     pub scale: Scale,
-    /// Where the coins of its requests came from.
+    /// The seed of its requests.
     pub seed: u64,
-    /// Where those of its initial tree came from. Of records without it: from `seed` as well.
+    /// The seed of its initial tree. Records without this field used `seed`.
     #[serde(default)]
     pub initial_seed: Option<u64>,
-    /// The machine in full.
+    /// The complete machine.
     pub spec: SystemSpec,
-    /// What came out, without the warm-up.
+    /// The result, without the warm-up.
     pub outcome: Outcome,
-    /// How many commands of DRAM were held against its rules, and were legal. Nothing: they were not checked.
+    /// The number of DRAM commands that were checked and legal. `None` if they were not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_commands: Option<u64>,
-    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    /// The [model](oblivio_sim::MODEL) of the simulator. Records of another model are not reused.
     #[serde(default = "first_model")]
     pub model: u32,
-    /// How long it took.
+    /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// On which computer.
+    /// The machine that made the run.
     pub machine: String,
-    /// By which version of this program.
+    /// The version of this program that made the run.
     pub version: String,
 }
 
 impl RunRecord {
-    /// Whether it is the run called `key`, of this trace, initial tree, machine and model, whatever came out.
+    /// Whether this record is the run `key` with this trace, initial tree, machine and model.
     pub(super) fn is_same_run(
         &self,
         key: &str,
@@ -87,7 +88,7 @@ impl RunRecord {
         run == (key, trace, Some(initial_seed), spec, MODEL)
     }
 
-    /// Whether its commands were checked, if `plan` wants that.
+    /// Whether its commands were checked, if `plan` requires that.
     pub(super) fn is_checked_as(&self, plan: &Plan) -> bool {
         self.checked_commands.is_some() || !plan.checks_commands
     }

@@ -17,14 +17,15 @@ use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
-/// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
-/// in their order. The steps are records, those of warm-ups included. A run takes about 2 GB while its tree has
-/// leaves on level 24, and half for each level less. Beside them is one more tree, of 1.4 GB then, which runs that begin
-/// with the same one copy: so `runs` with the same are best one after another. Where there is a place for `trees`,
-/// each is made once. What comes out is the same.
+/// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of
+/// all, in their order. Steps are records, including warm-ups. A run takes about 2 GB if its tree
+/// has leaves on level 24, and half for each level less. One more tree, of 1.4 GB at level 24, is
+/// shared: runs with the same initial tree copy it, so such runs should be adjacent in `runs`. With
+/// `trees`, each initial tree is made only once. The records are the same.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when a machine cannot run, or a run fails, and what [`Host::keep`] fails with.
+/// [`LabError::Simulation`] if a machine cannot run or a run fails, and the errors of
+/// [`Host::keep`].
 pub fn run(
     plan: &Plan,
     runs: &[Run],
@@ -34,12 +35,12 @@ pub fn run(
     host: &impl Host<RunRecord>,
     trees: Option<&dyn Trees>,
 ) -> Result<Vec<RunRecord>, LabError> {
-    // What cannot be run is refused before hours of others, and not after them.
+    // Refuse impossible runs before others take hours.
     let traces = PlacedTraces::new(plan, programs);
     for run in runs {
         let spec = plan.spec(run)?;
         spec.check().map_err(|error| {
-            // A manifest writes the keys of a machine's file with dashes.
+            // A manifest uses the keys of a machine's file, with hyphens.
             let is_of_file = plan.machine(&run.variant).is_ok_and(|own| own.described().is_some());
             let why = error.to_string();
             let why = if is_of_file { why } else { why.replace('_', "-") };
@@ -55,14 +56,16 @@ pub fn run(
     workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
-/// Of `runs`, those that are among `kept`, whatever traces they were made with: what a figure needs that is made without any. In
-/// the second place how many are not there.
+/// The records in `kept` of `runs`, for a figure that is made without traces, and the number of
+/// missing runs.
 ///
-/// Two recordings of a program may be told apart where it ran with its pages at the same places: there all runs have one trace, or
-/// a speed would be held against that of another recording. Under other pages the sum of the same recording is another one.
+/// Recordings of a program are distinguished by checksums, among runs with the same placement of
+/// pages. All such runs must have one trace; otherwise a speed would compare two recordings. Under
+/// another placement, the same recording has another checksum.
 ///
 /// # Errors
-/// [`LabError::Input`] if a workload is there with more than one trace, since a figure would not say which it shows.
+/// [`LabError::Input`] if a workload has runs of more than one trace: the figure could not say
+/// which it shows.
 pub fn kept_runs(
     plan: &Plan,
     runs: &[Run],
@@ -82,7 +85,8 @@ pub fn kept_runs(
             let trace = *traces.entry(placement.clone()).or_insert(record.trace);
             if record.trace != trace {
                 return Err(LabError::Input(format!(
-                    "{} is there with more than one trace, as {key} shows: leave the runs of one recording there",
+                    "{} has runs of more than one trace, such as {key}: keep the runs of one \
+                     recording",
                     run.workload
                 )));
             }
@@ -150,7 +154,7 @@ fn one(
     Ok(record)
 }
 
-/// Of an illegal command it is said which run sent it.
+/// Adds the key of the run to an error about an illegal DRAM command.
 fn named(error: SimError, key: &str) -> SimError {
     match error {
         SimError::Command(what) => SimError::Command(format!("{key}: {what}")),
@@ -158,7 +162,8 @@ fn named(error: SimError, key: &str) -> SimError {
     }
 }
 
-/// What the ORAM holds at first: the same under all workloads, whose requests have seeds of their own.
+/// The initial contents of the ORAM. They are the same for all workloads, whose requests have other
+/// seeds.
 pub(super) fn initial(
     spec: &SystemSpec,
     seed: u64,
@@ -170,13 +175,13 @@ pub(super) fn initial(
     })
 }
 
-/// Lines of the protected space of `run`, whose machine `spec` is.
+/// Lines of the protected space of `run` on the machine `spec`.
 pub(super) fn lines_of(spec: &SystemSpec, run: &Run) -> u64 {
     let without_oram = Plan::lines(run.scale.leaf_level) * run.switches.block_lines;
     spec.oram.as_ref().map_or(without_oram, OramSpec::lines)
 }
 
-/// What is told of a run: the records since the last time.
+/// Reports progress as differences of records.
 struct Told<'a, H> {
     host: &'a H,
     told: Cell<u64>,

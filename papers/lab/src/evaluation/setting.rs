@@ -1,4 +1,5 @@
-//! What a figure sets otherwise than the evaluation: what the paper does not say, or what it varies.
+//! Settings of a figure that differ from the evaluation: parameters that the paper leaves open or
+//! varies.
 
 use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::{Initial, Pace, WriteMarks};
@@ -9,20 +10,21 @@ use super::named_settings;
 use super::plan::Plan;
 use super::switches::{Pages, Switches};
 
-/// Some of the [`Switches`], the size of the tree, and the length of the warm-up. What is not said is as in the evaluation.
+/// Some of the [`Switches`], the size of the tree, and the length of the warm-up. Missing values
+/// are those of the evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Setting {
-    /// What a figure calls it. Nothing: by the size of the protected space.
+    /// The name in figures. Without one, the size of the protected space.
     pub name: Option<String>,
-    /// The one with a name that it is like, but for what it says itself.
+    /// A named setting whose values apply where this one has none.
     #[serde(deserialize_with = "named_settings::by_name")]
     pub like: Option<Box<Setting>>,
-    /// The level of the leaves, counted from that of the evaluation, or of the setting that it is like.
+    /// The level of the leaves, relative to the evaluation or to `like`.
     pub levels: i8,
-    /// How many times as many records fill the caches.
+    /// A factor for the number of warm-up records.
     pub warm_ups: Option<u32>,
-    /// So many records fill the caches, whatever the evaluation says.
+    /// The number of warm-up records, instead of the evaluation's.
     pub warm_up_records: Option<u64>,
     /// When paths start.
     pub pace: Option<Pace>,
@@ -30,52 +32,53 @@ pub struct Setting {
     pub fan_out: Option<u64>,
     /// Channels of DRAM.
     pub channels: Option<u32>,
-    /// How often the LLC is halved, after the halvings of the setting that it is like.
+    /// Number of times that the LLC is halved, in addition to the halvings of `like`.
     pub llc_halvings: u32,
     /// Whether a write that misses the LLC fetches its line first.
     pub fetch_on_write_miss: Option<bool>,
-    /// Whether programs as they are run behind the LLC too, though their traces are past one already.
+    /// Whether recorded programs run behind the LLC although their traces were recorded behind one.
     pub keeps_llc: bool,
-    /// How trees lie in DRAM.
+    /// The layout of trees in DRAM.
     pub layout: Option<Layout>,
-    /// What the ORAM holds before the first request.
+    /// The contents of the ORAM before the first request.
     pub initial: Option<Initial>,
-    /// How many instructions the processor fetches in a cycle, and how many it retires if that is not said.
+    /// Instructions fetched in a cycle, and retired if `retire_width` is missing.
     pub width: Option<u64>,
-    /// How many it retires in a cycle.
+    /// Instructions retired in a cycle.
     pub retire_width: Option<u64>,
-    /// How many lines the processor may fetch at once.
+    /// Lines that the processor may have in flight.
     pub fetch_room: Option<u64>,
     /// Whether each path stops retirement until it is read.
     pub paths_stop_retirement: Option<bool>,
-    /// Whether DRAM answers the reads of evictions and dummies from the queue of their writes.
+    /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: Option<bool>,
-    /// When write-backs come before reads.
+    /// When write-backs go before reads.
     pub write_marks: Option<WriteMarks>,
-    /// Where the pages of programs lie.
+    /// The placement of the programs' pages.
     pub pages: Option<Pages>,
-    /// Places in the PLB for each block of the position map.
+    /// Ways of the PLB for each level of the position map.
     pub plb_ways: Option<u16>,
     /// Blocks in a set of the S-Stash.
     pub tree_top_ways: Option<u16>,
-    /// Blocks that may stay in the stash.
+    /// Stash bound, in blocks.
     pub stash_blocks: Option<usize>,
-    /// Whether caches on the chip, but for the LLC, shrink with the tree.
+    /// Whether on-chip caches other than the LLC shrink with the tree.
     pub shrinks_chip: Option<bool>,
-    /// Levels that the client keeps, counted from those that it has otherwise.
+    /// Levels that the client keeps, relative to its default.
     pub tree_top: Option<i8>,
-    /// For how many cycles the program runs until it is switched out.
+    /// Cycles after which the program is switched out.
     pub context_switch: Option<u64>,
-    /// Lines of a block, a power of two. The tree is as much lower, its protected space as large as it was.
+    /// Lines of a block, a power of two. The tree is lower by its logarithm; the protected space
+    /// keeps its size.
     pub block_lines: Option<u64>,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: Option<bool>,
-    /// Whether the records that fill the LLC fill the small tree of Rho too.
+    /// Whether the records that fill the LLC also fill the small tree of Rho.
     pub fills_small_tree: Option<bool>,
 }
 
 impl Setting {
-    /// Whether it says nothing but what a machine is.
+    /// Whether it only sets properties of a machine.
     pub(super) fn is_of_machine(&self) -> bool {
         let of_machine = Self {
             name: None,
@@ -85,51 +88,51 @@ impl Setting {
             keeps_llc: false,
             ..self.clone()
         };
-        // The name of a setting with a name is no matter of who is like it.
+        // The name of `like` does not matter.
         let like = self.like.as_ref().map(|like| Self { name: None, ..Self::clone(like) });
         of_machine == *self && like.is_none_or(|like| like.is_of_machine())
     }
 
-    /// Refuses what no machine can be, also where one has no use for it.
+    /// Refuses values that no machine can have, even if a machine does not use them.
     pub(super) fn check(&self) -> Result<(), String> {
         let none = [
             (
                 self.tree_top_ways == Some(0),
-                "tree-top-ways = 0: a set of the S-Stash has one block at least",
+                "tree-top-ways = 0: a set of the S-Stash has at least one block",
             ),
             (
                 self.context_switch == Some(0),
-                "context-switch = 0: a program that never runs is never switched out; leave it out for one that runs \
-                 to its end",
+                "context-switch = 0: a program that never runs is never switched out; remove it \
+                 for a program that runs to its end",
             ),
         ];
         let wrong = none.into_iter().find(|(is_none, _)| *is_none);
         wrong.map_or(Ok(()), |(_, message)| Err(message.to_owned()))
     }
 
-    /// By how many levels the tree is higher than that of the evaluation.
+    /// The level of the leaves relative to the evaluation, including `like`.
     pub(super) fn all_levels(&self) -> i8 {
         self.levels.saturating_add(self.like.as_ref().map_or(0, |like| like.all_levels()))
     }
 
-    /// Whether the LLC stands before programs whose traces are past one.
+    /// Whether recorded programs run behind the LLC, too.
     pub(super) fn has_llc_for_all(&self) -> bool {
         self.keeps_llc || self.like.as_ref().is_some_and(|like| like.has_llc_for_all())
     }
 
-    /// How many times as many records fill the caches.
+    /// The factor for the number of warm-up records.
     pub(super) fn warm_up_times(&self) -> u32 {
         let like = || self.like.as_ref().map(|like| like.warm_up_times());
         self.warm_ups.or_else(like).unwrap_or(1)
     }
 
-    /// How many records fill the caches, if that is said, and not how many times as many.
+    /// The number of warm-up records, if it is set and not replaced by a factor.
     pub(super) fn own_warm_up_records(&self) -> Option<u64> {
         let like = self.like.as_ref().filter(|_| self.warm_ups.is_none());
         self.warm_up_records.or_else(|| like.and_then(|like| like.own_warm_up_records()))
     }
 
-    /// The switches of an evaluation, but for those that are said here.
+    /// The switches of an evaluation with the values of this setting.
     pub(super) fn of(&self, switches: &Switches) -> Switches {
         let liked = self.like.as_ref().map(|like| like.of(switches));
         let switches = liked.as_ref().unwrap_or(switches);
@@ -162,7 +165,7 @@ impl Setting {
         }
     }
 
-    /// What stands under the bars of a tree with its leaves on `leaf_level`.
+    /// The label under the bars, for a tree with leaves on `leaf_level`.
     pub(super) fn label(&self, leaf_level: u8) -> String {
         let size = || bytes(Plan::lines(leaf_level) * LINE_BYTES);
         self.name.clone().unwrap_or_else(size)
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_as_in_the_evaluation() {
+    fn missing_values_are_those_of_the_evaluation() {
         assert_eq!(Setting::default().of(&Switches::PAPER), Switches::PAPER);
         let one = Setting {
             channels: Some(1),
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_setting_is_like_comes_before_what_it_says() {
+    fn own_values_replace_those_of_like() {
         let setting = |text: &str| toml::from_str::<Setting>(text).unwrap();
         let like = setting("like = \"two-levels-lower\"\nlevels = -1\nchannels = 2\nplb-ways = 4");
         let expected = Switches {
@@ -217,7 +220,7 @@ mod tests {
         let back = setting("like = \"one-channel\"\nfetch-on-write-miss = false\nchannels = 4");
         let back = back.of(&Switches::PAPER);
         assert!(!back.fetch_on_write_miss && back.channels == 4 && back.fetch_room == 1);
-        // Records and warm-ups go the same way.
+        // The same rule holds for warm-up records and factors.
         let base = Setting { warm_ups: Some(3), llc_halvings: 2, ..Setting::default() };
         let like = Setting { like: Some(base.into()), llc_halvings: 1, ..Setting::default() };
         assert_eq!((like.warm_up_times(), like.own_warm_up_records()), (3, None));
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_can_be_is_refused() {
+    fn impossible_machines_are_refused() {
         let check = |text: &str| toml::from_str::<Setting>(text).unwrap().check();
         assert_eq!(check("tree-top-ways = 1\ncontext-switch = 1"), Ok(()));
         for key in ["tree-top-ways", "context-switch"] {
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_without_a_name_is_called_by_the_size() {
+    fn a_setting_without_a_name_is_labelled_by_size() {
         let named = Setting { name: Some("one channel".to_owned()), ..Setting::default() };
         assert_eq!(named.label(24), "one channel");
         assert_eq!([24, 17].map(|level| Setting::default().label(level)), ["4 GiB", "32 MiB"]);

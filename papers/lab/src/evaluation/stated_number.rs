@@ -1,4 +1,4 @@
-//! A number that a paper states, and how ours is made: part of a [`Manifest`](super::Manifest).
+//! A number that a paper states, and how ours is computed: part of a [`Manifest`](super::Manifest).
 
 use std::fmt;
 
@@ -10,48 +10,48 @@ use super::measure::Measure;
 use super::named_settings::named;
 use super::setting::Setting;
 
-/// A number of the paper, and how ours is made.
+/// A number of the paper, and how ours is computed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StatedNumber {
-    /// What it is.
+    /// A description of the number.
     pub what: String,
-    /// Of which machine.
+    /// The machine.
     pub variant: String,
-    /// Under which workload. Nothing: the mean over all of the figure.
+    /// The workload. Without it, the mean over all workloads of the figure.
     pub workload: Option<String>,
-    /// What is taken of the run.
+    /// The number to compute from a run.
     pub measure: Measure,
-    /// Whether it is the standard deviation over all workloads of the figure, and not a mean of them.
+    /// Whether it is the standard deviation over all workloads of the figure, not a mean.
     #[serde(default)]
     pub deviation: bool,
-    /// Over how many programs the paper's number is a mean, where the figure has fewer.
+    /// The number of programs in the paper's mean, if the figure has fewer.
     pub programs: Option<u32>,
     /// The paper's number.
     pub paper: f64,
-    /// How far ours may be from it: less than the effect that it shows.
+    /// The largest difference at which ours agrees. It must be smaller than the effect.
     pub band: f64,
-    /// What the paper may have meant as well: the likeliest first.
+    /// Other settings that the paper may have used, the likeliest first.
     #[serde(default)]
     pub readings: Vec<NumberReading>,
-    /// Whether ours agrees because something was fitted by hand; `why` says what.
+    /// Whether ours agrees because a parameter was fitted by hand. `why` names it.
     #[serde(default)]
     pub fitted: bool,
-    /// Why ours differs, or what was fitted.
+    /// Why ours differs, or which parameter was fitted.
     pub why: Option<String>,
-    /// What a reader must know where ours agrees: for which trees that holds, say.
+    /// Limits of the agreement, such as the sizes of trees for which it holds.
     pub limits: Option<String>,
-    /// The id of the figure whose experiment shows why, or shows the limits.
+    /// The id of the figure whose experiment shows the reason or the limits.
     pub shown_by: Option<String>,
 }
 
-/// Another setting under which the same number is taken. In a manifest it is a table, or the name of a setting that many
-/// figures have.
+/// Another setting for the same number. In a manifest it is a table, or the name of a shared
+/// setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberReading {
-    /// What verdicts call it: "one channel, 24 levels".
+    /// Its name in verdicts: "one channel, 24 levels".
     pub name: String,
-    /// What is set otherwise than the evaluation says, in place of the first setting of the figure.
+    /// The setting, which replaces the first setting of the figure.
     pub setting: Setting,
 }
 
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for NumberReading {
     }
 }
 
-/// Reads what a manifest says of a reading.
+/// Deserializes a reading from a name or a table.
 struct NameOrTable;
 
 impl<'de> Visitor<'de> for NameOrTable {
@@ -89,48 +89,47 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 impl StatedNumber {
-    /// The machines that it is made of: its own, and the one that it is held against.
+    /// The machines it needs: its own, and the one that it is compared with.
     pub(super) fn variant_names(&self) -> impl Iterator<Item = &str> {
         let reference = self.measure.reference().filter(|reference| *reference != self.variant);
         [self.variant.as_str()].into_iter().chain(reference)
     }
 
-    /// Its workloads, of a figure that has these.
+    /// The workloads it needs, in a figure with the workloads `of_figure`.
     pub(super) fn workloads<'a>(&'a self, of_figure: &[&'a str]) -> Vec<&'a str> {
         self.workload.as_ref().map_or_else(|| of_figure.to_vec(), |name| vec![name])
     }
 
-    /// Of how many workloads it has to be a mean, in a figure of so many, to be held against the paper's.
+    /// The number of workloads that its mean needs for a comparison with the paper, in a figure
+    /// with `of_figure` workloads.
     pub(super) fn workloads_wanted(&self, of_figure: usize) -> usize {
         let shown = if self.workload.is_some() { 1 } else { of_figure };
         self.programs.map_or(shown, |programs| shown.max(programs as usize))
     }
 
-    /// Refuses what cannot be a number of a figure with these workloads.
+    /// Refuses an invalid number, in a figure with the workloads `of_figure`.
     pub(super) fn check(&self, of_figure: &[&str]) -> Result<(), String> {
         let Self { what, workload, deviation, paper, band, readings, .. } = self;
         if workload.as_ref().is_some_and(|name| !of_figure.contains(&name.as_str())) {
             return Err(format!("{what}: its workload is not one of this figure"));
         }
         if *deviation && workload.is_some() {
-            return Err(format!(
-                "{what}: a deviation is over all workloads: leave the workload out"
-            ));
+            return Err(format!("{what}: a deviation is over all workloads: remove the workload"));
         }
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
-            return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
+            return Err(format!("{what}: paper and band must be finite, and a band is 0 or more"));
         }
         if self.fitted && self.why.is_none() {
-            return Err(format!("{what}: say in `why` what was fitted"));
+            return Err(format!("{what}: name in `why` what was fitted"));
         }
         for (number, NumberReading { name, setting }) in readings.iter().enumerate() {
             if name.is_empty() || readings[..number].iter().any(|other| other.name == *name) {
-                return Err(format!("{what}: give each reading a name of its own"));
+                return Err(format!("{what}: give each reading a different name"));
             }
             setting.check().map_err(|message| format!("{what}: {message}"))?;
             if setting.name.is_some() {
                 return Err(format!(
-                    "{what}: a reading is called by its own name: leave that of its setting out"
+                    "{what}: a reading has its own name: remove the name of its setting"
                 ));
             }
         }

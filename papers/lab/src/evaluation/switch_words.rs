@@ -1,4 +1,4 @@
-//! Switches in words, for readers of figures.
+//! Descriptions of switches, for the origin of a figure.
 
 use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
@@ -6,7 +6,7 @@ use oblivio_sim::system::Layout;
 use super::switches::{Pages, Switches};
 
 impl Switches {
-    /// What no paper says, whatever it is here, and what is not as in Table I.
+    /// Switches that no paper states, and switches that differ from Table I.
     pub(super) fn words(&self) -> Vec<String> {
         let timing = [
             pace(self.pace),
@@ -18,7 +18,7 @@ impl Switches {
         all.chain(self.unusual_rules()).chain(self.unlike_table_1()).collect()
     }
 
-    /// What is open of a machine whose paper says the rest.
+    /// The switches that remain open for a machine whose paper states the others.
     pub(super) fn words_of_any_oram(&self) -> Vec<String> {
         self.of_any_oram().to_vec()
     }
@@ -32,7 +32,7 @@ impl Switches {
         ]
     }
 
-    /// What holds only where somebody asked for it.
+    /// Rules that hold only if requested.
     fn unusual_rules(&self) -> impl Iterator<Item = String> {
         let rules = [
             (self.paths_stop_retirement, "each path stops retirement until it is read"),
@@ -117,14 +117,15 @@ fn pages(pages: Pages) -> &'static str {
     }
 }
 
-/// What an ORAM holds at first.
+/// The initial contents of an ORAM.
 pub(crate) fn initial_words(initial: Initial) -> String {
     match initial {
         Initial::Empty => "the tree is empty at first".to_owned(),
         Initial::Placed => "every block is placed in the tree at first".to_owned(),
         Initial::EachOnce => "every block is accessed once at first".to_owned(),
         Initial::Aged(requests) => format!(
-            "every block is placed in the tree at first, and {requests} random requests follow for each thousand blocks"
+            "every block is placed in the tree at first, and {requests} random requests follow \
+             for each thousand blocks"
         ),
     }
 }
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_1_is_not_repeated_and_what_no_paper_says_is() {
+    fn words_omit_table_1_and_include_open_switches() {
         let words = Switches::PAPER.words().join("; ");
         for part in [
             "a path starts 250 cycles after",

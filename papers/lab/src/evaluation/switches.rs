@@ -1,10 +1,12 @@
-//! What the machines of an evaluation have in common, and the names of it in those of runs.
+//! Switches: parameters that all machines of an evaluation share, and their encoding in the names
+//! of runs.
 
 use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
-/// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
+/// Parameters that the paper leaves open or that are doubtful. All machines of an evaluation share
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switches {
     /// When paths start.
@@ -15,61 +17,64 @@ pub struct Switches {
     pub channels: u32,
     /// Bytes of the LLC.
     pub llc_bytes: u64,
-    /// Whether a write that misses the LLC fetches its line first. With delayed remapping it always does.
+    /// Whether a write that misses the LLC first fetches its line. With delayed remapping it always
+    /// does.
     pub fetch_on_write_miss: bool,
-    /// How trees lie in DRAM.
+    /// The layout of trees in DRAM.
     pub layout: Layout,
-    /// What the ORAM holds before the first request.
+    /// The contents of the ORAM before the first request.
     pub initial: Initial,
-    /// How many instructions the processor fetches in a cycle, four in Table I, and how many it retires if that is not
-    /// said.
+    /// Instructions fetched in a cycle (four in Table I), and retired if `retire_width` is `None`.
     pub width: u64,
-    /// How many it retires in a cycle. Table I does not say; USIMM's own configuration for one channel has two.
+    /// Instructions retired in a cycle. Table I does not state it; USIMM's configuration for one
+    /// channel has two.
     pub retire_width: Option<u64>,
-    /// How many lines the processor may fetch at once.
+    /// Lines that the processor may have in flight.
     pub fetch_room: u64,
     /// Whether each path stops retirement until it is read.
     pub paths_stop_retirement: bool,
-    /// Whether DRAM answers the reads of evictions and dummies from the queue of their writes.
+    /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: bool,
-    /// When write-backs come before reads.
+    /// When write-backs go before reads.
     pub write_marks: WriteMarks,
-    /// Where the pages of programs lie.
+    /// The placement of the programs' pages.
     pub pages: Pages,
-    /// Places in the PLB for each block of the position map.
+    /// Ways of the PLB for each level of the position map.
     pub plb_ways: u16,
-    /// Blocks in a set of the S-Stash, where there is one.
+    /// Blocks in a set of the S-Stash, if the machine has one.
     pub tree_top_ways: u16,
-    /// Blocks that may stay in the stash.
+    /// Stash bound, in blocks.
     pub stash_blocks: usize,
-    /// Whether caches on the chip, but for the LLC, shrink with the tree. If not, they are those of Table I.
+    /// Whether on-chip caches other than the LLC shrink with the tree. If not, they are those of
+    /// Table I.
     pub shrinks_chip: bool,
-    /// Levels that the client keeps, counted from those that it has otherwise.
+    /// Levels that the client keeps, relative to its default.
     pub tree_top: i8,
-    /// For how many cycles the program runs until it is switched out, if it is.
+    /// Cycles after which the program is switched out, if it is.
     pub context_switch: Option<u64>,
-    /// Lines of a block, a power of two: a tree in which each has several is as much lower.
+    /// Lines of a block, a power of two. With several, the tree is lower by the logarithm.
     pub block_lines: u64,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: bool,
-    /// Whether the records that fill the LLC fill the small tree of Rho too. If not, that is empty at first.
+    /// Whether the records that fill the LLC also fill the small tree of Rho. If not, that tree
+    /// starts empty.
     pub fills_small_tree: bool,
 }
 
-/// Where the pages of programs lie in the protected space.
+/// The placement of the programs' pages in the protected space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pages {
-    /// At random: what a system does that has run for long.
+    /// At random, as in a system that has run for long.
     Scattered,
-    /// One after the other, as they are first touched: what a fresh system does.
+    /// In the order of their first use, as in a fresh system.
     InOrder,
-    /// Where their addresses say, counted round the space.
+    /// At their own addresses, modulo the size of the space.
     AsIs,
 }
 
 impl Switches {
-    /// Table I, and what is the default where it says nothing.
+    /// Table I, with defaults for parameters that it does not state.
     pub const PAPER: Self = Self {
         pace: Pace::DEFAULT,
         fan_out: 16,
@@ -96,7 +101,7 @@ impl Switches {
         fills_small_tree: false,
     };
 
-    /// None of them as in [`Self::PAPER`].
+    /// Every value differs from [`Self::PAPER`].
     pub(super) const UNLIKE_PAPER: Self = Self {
         pace: Pace::StartToStart(5000),
         fan_out: 32,
@@ -123,7 +128,7 @@ impl Switches {
         fills_small_tree: true,
     };
 
-    /// All of them in a word, for the names of runs.
+    /// All switches in one word, for the names of runs.
     pub(super) fn key(&self) -> String {
         let Self { pace, fan_out, channels, llc_bytes, layout, initial, .. } = self;
         let pace = match pace {
@@ -138,7 +143,7 @@ impl Switches {
         format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{unusual}")
     }
 
-    /// What is not as in [`Self::PAPER`], of that which few figures touch.
+    /// The rarely changed switches, as suffixes, if they differ from [`Self::PAPER`].
     fn unusual(&self) -> [String; 17] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
@@ -175,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_a_run_says_what_is_unusual() {
+    fn the_key_of_a_run_contains_unusual_switches() {
         let usual = Switches::PAPER.key();
         assert_eq!(usual, "gap-250,x16,4ch,2097152b,balanced,placed");
         let unusual = Switches {
@@ -201,7 +206,8 @@ mod tests {
         assert_eq!(
             unusual.key(),
             usual.clone()
-                + ",fetch,width2,retires1,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
+                + ",fetch,width2,retires1,room8,stops,queue,marks1-0,in-order,plb4,16ways,\
+                   stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");

@@ -21,7 +21,7 @@ fn small() -> Plan {
     Plan { scale, with_readings: true, ..quick }
 }
 
-/// A figure of two machines under two made workloads.
+/// A figure of two machines under two synthetic workloads.
 fn manifest() -> Manifest {
     let made = Manifest::chosen(&["made".to_owned()]).unwrap().remove(0);
     Manifest {
@@ -31,7 +31,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The speed of configuration 4 over Baseline, over all workloads.
+/// The speed of IR-Alloc 4 over Baseline, averaged over all workloads.
 fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
     StatedNumber {
         what: what.to_owned(),
@@ -107,7 +107,7 @@ fn every_machine_runs() {
     let (records, _) = evaluate(&small(), &[manifest], &[], 2);
     assert_eq!(records.len(), 2 * VARIANTS.len());
     for RunRecord { key, outcome, .. } in &records {
-        // A processor is a few records ahead when its warm-up ends.
+        // The processor is a few records ahead when the warm-up ends.
         assert!((1900..=2000).contains(&outcome.records), "{key}: {}", outcome.records);
         assert!(outcome.cycles > 0, "{key}");
     }
@@ -121,9 +121,9 @@ fn every_machine_runs() {
     assert!(find("rho").memory.controller.unwrap().small > 0);
 }
 
-/// It is no part of a machine, but of how its run begins.
+/// This switch is not part of a machine, but of the warm-up.
 #[test]
-fn what_fills_the_small_tree_changes_the_runs_of_rho_alone() {
+fn filling_the_small_tree_only_changes_runs_of_rho() {
     let manifest = Manifest { variants: vec!["rho".into(), "baseline".into()], ..manifest() };
     let filled = small();
     let filled =
@@ -137,7 +137,7 @@ fn what_fills_the_small_tree_changes_the_runs_of_rho_alone() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_records_on_any_number_of_threads_and_from_their_file() {
+fn records_depend_on_the_seed_not_on_threads_and_survive_their_file() {
     let (once, host) = evaluate(&small(), &[manifest()], &[], 1);
     let (again, _) = evaluate(&small(), &[manifest()], &[], 3);
     assert_eq!(untimed(&once), untimed(&again));
@@ -150,9 +150,10 @@ fn the_same_seed_gives_the_same_records_on_any_number_of_threads_and_from_their_
     assert_ne!(once[0].outcome, other[0].outcome);
 }
 
-/// What is checked is said, and what is not checked does not count as it.
+/// A record states whether its commands were checked, and an unchecked record does not count as
+/// checked.
 #[test]
-fn commands_are_checked_where_that_is_asked_for_and_records_say_so() {
+fn commands_are_checked_on_request_and_records_state_it() {
     let checking = Plan { checks_commands: true, ..small() };
     let (plain, host) = evaluate(&small(), &[manifest()], &[], 1);
     assert!(plain.iter().all(|record| record.checked_commands.is_none()));
@@ -166,7 +167,7 @@ fn commands_are_checked_where_that_is_asked_for_and_records_say_so() {
         let same = RunRecord { checked_commands: None, ..checked.clone() };
         assert_eq!(untimed(&[same]), untimed(std::slice::from_ref(plain)));
     }
-    // How long checked runs take, unchecked ones do not say: each of those of a hundred seconds would take as many.
+    // The estimate for checked runs ignores unchecked ones: each of these took a hundred seconds.
     let slow = |record: &RunRecord| RunRecord { seconds: 100.0, ..record.clone() };
     let foreseen = |plan: &Plan, kept: &[RunRecord]| {
         let (_, host) = evaluate(plan, &[manifest()], kept, 1);
@@ -188,10 +189,10 @@ fn commands_are_checked_where_that_is_asked_for_and_records_say_so() {
     }
 }
 
-/// A figure of what is recorded needs no trace, and is the same.
+/// A figure of recorded runs is the same without traces.
 #[test]
 fn figures_of_recorded_runs_need_no_traces() {
-    // Room for the pages of the samples.
+    // A tree that holds the pages of the samples.
     let scale = Scale { leaf_level: 16, records: 200, ..small().scale };
     let plan = Plan { scale, ..small() };
     let workloads = vec!["gcc".to_owned(), MIX.to_owned()];
@@ -207,13 +208,13 @@ fn figures_of_recorded_runs_need_no_traces() {
     };
     assert_eq!(of(&programs, &manifest), bars(figure(&plan, &manifest, &records)));
 
-    // What is not recorded is counted, and left out.
+    // Missing runs are counted and omitted.
     manifest.variants.push("ir-stash".to_owned());
     let wanted = plan.runs(std::slice::from_ref(&manifest), &programs).unwrap();
     assert_eq!(kept_runs(&plan, &wanted, &records).unwrap().1, 2);
     manifest.workloads = vec!["lbm".to_owned()];
     assert!(plan.runs(&[manifest], &programs).is_err());
-    // Runs of two recordings, of which a figure would not say which it shows; and of another machine, which are none.
+    // Runs of two recordings are refused; runs of another model are ignored.
     let with_other = |change: fn(RunRecord) -> RunRecord| {
         let other = change(records[0].clone());
         records.iter().cloned().chain([other]).collect::<Vec<_>>()
@@ -221,7 +222,7 @@ fn figures_of_recorded_runs_need_no_traces() {
     let two = with_other(|record| RunRecord { trace: !record.trace, ..record });
     let error = kept_runs(&plan, &wanted, &two).unwrap_err().to_string();
     assert!(error.contains("more than one trace"), "{error}");
-    // Nor may one machine have one recording, and another the other.
+    // One machine may not have the runs of another recording than the other machines.
     let mixed: Vec<_> = records
         .iter()
         .map(|record| match record.variant.as_str() {
@@ -230,26 +231,27 @@ fn figures_of_recorded_runs_need_no_traces() {
         })
         .collect();
     let error = kept_runs(&plan, &wanted, &mixed).unwrap_err().to_string();
-    assert!(error.contains("is there with more than one trace, as "), "{error}");
+    assert!(error.contains("has runs of more than one trace, such as "), "{error}");
     let other = with_other(|record| RunRecord { model: 0, trace: 1, ..record });
     assert_eq!(kept_runs(&plan, &wanted, &other).unwrap().0, kept);
 }
 
 #[test]
-fn an_interrupted_evaluation_goes_on() {
+fn an_interrupted_evaluation_continues() {
     let (whole, host) = evaluate(&small(), &[manifest()], &[], 1);
     let file = host.file.into_inner().unwrap();
     let torn = &file.as_bytes()[..file.len() - 100];
     let kept = Kept::read("results.jsonl", torn).unwrap();
     assert_eq!(kept.records.len(), whole.len() - 1);
     let foreseen = host.foreseen.into_inner().unwrap().join("");
-    // A second for each of two trees, and for each of four copies. 3500 records took a second, and 2500 of each run take time.
+    // Two trees and four copies take a second each. The trial's 3500 records took a second, and
+    // each run times 2500 records.
     assert_eq!(foreseen, "6 runs, of which 0 are kept; the rest takes about 10 s");
     assert_eq!(file[..kept.whole_bytes].lines().count(), whole.len() - 1);
     let (records, host) = evaluate(&small(), &[manifest()], &kept.records, 2);
     assert_eq!(untimed(&records), untimed(&whole));
     assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
-    // Each of the kept ones took a second.
+    // Each of the recorded runs took a second.
     assert_eq!(
         host.foreseen.into_inner().unwrap(),
         ["6 runs, of which 5 are kept; the rest takes about 1 s"]
@@ -257,7 +259,7 @@ fn an_interrupted_evaluation_goes_on() {
     let (_, host) = evaluate(&small(), &[manifest()], &whole, 2);
     assert_eq!(host.foreseen.into_inner().unwrap(), ["6 runs, all of which are kept"]);
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
-    // Another machine under the same name, other records, another trace: other runs.
+    // Another machine under the same name, other records or another trace is another run.
     let mut plans = vec![small(); 3];
     plans[0].switches.channels = 2;
     plans[1].scale.records += 1;
@@ -266,7 +268,7 @@ fn an_interrupted_evaluation_goes_on() {
         let (_, host) = evaluate(&plan, &[manifest()], &whole, 2);
         assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len(), "{plan:?}");
     }
-    // Nor is one of before, whose initial tree was another, or one that another model made.
+    // The same holds for records with another initial tree or another model.
     for change in [
         |record| RunRecord { trace: 0, ..record },
         |record| RunRecord { initial_seed: None, ..record },
@@ -279,7 +281,7 @@ fn an_interrupted_evaluation_goes_on() {
 }
 
 #[test]
-fn a_line_that_is_no_record_is_told_by_its_number() {
+fn an_invalid_line_is_named_by_its_number() {
     let (_, host) = evaluate(&small(), &[manifest()], &[], 2);
     let file = host.file.into_inner().unwrap();
     let first = file.lines().next().unwrap();
@@ -287,14 +289,14 @@ fn a_line_that_is_no_record_is_told_by_its_number() {
         let file = format!("{first}\n{wrong}\n{first}\n");
         let error = Kept::<RunRecord>::read("results.jsonl", file.as_bytes());
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("line 2 of results.jsonl is no record"), "{wrong}: {error}");
+        assert!(error.starts_with("line 2 of results.jsonl is not a record"), "{wrong}: {error}");
     }
     let torn = Kept::<RunRecord>::read("results.jsonl", b"{\"key\"").unwrap();
     assert_eq!(torn, Kept { records: Vec::new(), whole_bytes: 0 });
 }
 
 #[test]
-fn a_figure_has_its_values_their_mean_and_what_is_stated() {
+fn a_figure_has_its_values_means_and_stated_numbers() {
     let (plan, mut manifest) = (small(), manifest());
     manifest.stated.push(StatedNumber {
         workload: Some("uniform".to_owned()),
@@ -323,7 +325,7 @@ fn a_figure_has_its_values_their_mean_and_what_is_stated() {
     assert!(table.contains("| IR-Alloc |   1.4 |      0 |  1.4 | ✓ agrees |"), "{table}");
     assert!(table.contains("| arithmetic mean |        1.7 |       7 |"), "{table}");
 
-    // What did not run is left open, and out of means.
+    // Values of missing runs are open, and do not count in means.
     records.retain(|record| record.workload != "uniform");
     let made = figure(&plan, &manifest, &records);
     let Plot::Bars(bars) = &made.plot else { panic!("bars") };
@@ -355,10 +357,10 @@ fn parts_add_up_and_settings_are_labels() {
     }
     let Plot::Bars(bars) = &sizes.plot else { panic!("bars") };
     assert_eq!(bars.labels, ["0 MiB", "1 MiB", "2 MiB"]);
-    // The smallest tree has hardly a level that could be narrower.
+    // The smallest tree has hardly any level that could be narrower.
     let speeds: Vec<_> = bars.series[0].values.iter().map(|value| value.unwrap()).collect();
     assert!(speeds[0] > 0.999 && speeds[1..].iter().all(|speed| *speed > 1.0), "{bars:?}");
-    // Two traces that differ in their coins: their speeds are near each other, and not the same.
+    // Two traces with different seeds give close but different speeds.
     let deviations = bars.series[2].values.iter().map(|value| value.unwrap());
     assert!(bars.series[2].name.ends_with("(standard deviation)"), "{bars:?}");
     assert!(deviations.clone().all(|by| by < 0.1) && deviations.sum::<f64>() > 0.0, "{bars:?}");
@@ -371,7 +373,7 @@ fn parts_add_up_and_settings_are_labels() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn impossible_plans_are_refused() {
     let all = Manifest::all().unwrap();
     let samples = Programs::samples().unwrap();
     let refused = |plan: &Plan, programs: &Programs, figures: &[Manifest]| {
@@ -397,7 +399,7 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     let wide = Trace::new(SJENG, (0..=pages).map(record).collect()).unwrap();
     let programs = Programs::recorded([(SJENG.to_owned(), wide)]);
     let workloads = ["uniform", SJENG].map(str::to_owned).to_vec();
-    // The one that fits would run first.
+    // The workload that fits would run first.
     let runs = plan.runs(&[Manifest { workloads, ..manifest() }], &programs).unwrap();
     assert_eq!((&*runs[0].workload, &*runs[runs.len() - 1].workload), ("uniform", SJENG));
     let host = Counting::default();
@@ -406,7 +408,7 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
-/// The runs that are committed in `results`, and the plan and the programs that they were made with.
+/// The committed runs in `results`, with the plan and the programs that they were made with.
 fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
     let path = format!("{}/results/{results}/results.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let text = unpack(&path, std::fs::File::open(&path).unwrap()).unwrap();
@@ -422,7 +424,7 @@ fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
 }
 
 #[test]
-fn programs_past_an_llc_run_behind_ours_only_where_that_is_asked_for() {
+fn recorded_programs_run_behind_our_llc_only_on_request() {
     let plan = Plan::full();
     let run = |setting: &str| {
         let setting = toml::from_str(setting).unwrap();
@@ -435,7 +437,7 @@ fn programs_past_an_llc_run_behind_ours_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_was_recorded_for_the_figures_is_still_what_would_run() {
+fn committed_runs_are_still_the_runs_of_the_figures() {
     for results in ["evaluation", "evaluation-parts", "evaluation-2"] {
         let (kept, plan, programs) = committed(results);
         let runs = plan.runs(&Manifest::all().unwrap(), &programs).unwrap();
@@ -454,7 +456,7 @@ fn what_was_recorded_for_the_figures_is_still_what_would_run() {
     }
 }
 
-/// No committed figure says anything but what the committed runs give.
+/// The committed figures are those that the committed runs give.
 #[test]
 fn the_committed_figures_follow_from_the_committed_runs() {
     let path = |file: &str| format!("{}/results/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -474,7 +476,7 @@ fn the_committed_figures_follow_from_the_committed_runs() {
             assert_eq!(section(made), section(drawn), "{results}");
         }
     }
-    // Energies need no run of their own.
+    // Energies need no additional runs.
     let (kept, plan, programs) = committed("evaluation");
     let energy = Manifest::chosen(&["energy".to_owned()]).unwrap();
     let made = figures(&energy, &plan, &programs, &kept).unwrap().remove(0);
@@ -485,7 +487,7 @@ fn the_committed_figures_follow_from_the_committed_runs() {
 }
 
 #[test]
-fn the_machines_of_another_paper_have_its_tree_and_its_switches() {
+fn machines_of_another_paper_have_its_tree_and_switches() {
     let tiny = Manifest::chosen(&["tiny07".to_owned()]).unwrap().remove(0);
     let samples = Programs::samples().unwrap();
     let paced = Switches { channels: 2, fan_out: 8, ..Switches::PAPER };

@@ -1,8 +1,8 @@
-//! The machines of Tiny ORAM (section V): an ORAM controller on an FPGA, and DRAM on its board.
+//! The machines of Tiny ORAM (section V): an ORAM controller on an FPGA, with DRAM on its board.
 //!
-//! The paper drives the controller with traces that a cache has filtered, so the processor here only waits for
-//! one request after the other. What the evaluation leaves open about IR-ORAM is known of these machines:
-//! they take no notice of it.
+//! The paper drives the controller with traces that a cache has filtered, so the processor here
+//! only waits for one request after the other. The paper states the parameters that IR-ORAM leaves
+//! open, so these machines ignore the switches for them.
 
 use oblivio_sim::controller::{OramSpec, Pace, PositionMap, Scheme};
 use oblivio_sim::processor::ProcessorSpec;
@@ -12,7 +12,7 @@ use oblivio_sim::{Cycle, LINE_BYTES};
 use super::switches::Switches;
 use crate::LabError;
 
-/// Which of the two that Table II compares, or the baseline of section V-E.
+/// One of the two designs in Table II, or the baseline of section V-E.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Design {
     /// Path ORAM with plain recursion.
@@ -26,32 +26,33 @@ pub(super) enum Design {
 /// The level of the leaves in the paper.
 pub(super) const PAPER_LEAF_LEVEL: u8 = 20;
 
-/// A smaller tree has no room for the sample of the paper's program.
+/// A smaller tree does not fit the sample of the paper's program.
 const LEAF_LEVEL_MIN: u8 = 16;
 
 /// The clock of the FPGA, in MHz.
 const CLOCK_MHZ: u32 = 200;
 
-/// Rows of each bank, 2 GiB in all. The board has half, of which these trees fill more than half; subtrees
-/// that begin with a row of their own need room between them.
+/// Rows of each bank, 2 GiB in all. The board has half of that, and these trees fill more than half
+/// of the board; aligning subtrees to rows leaves gaps.
 const ROWS: u32 = 1 << 15;
 
 /// A bucket's IVs, leaves and addresses: one transfer of 512 bits.
 const HEADER_LINES: u64 = 1;
 
-/// Until its DRAM controller returns the first line 30 cycles pass, of which ten are those of DRAM; and 21 in
-/// the pipeline of its AES core.
+/// Latency of the first line: 30 cycles of the DRAM controller, ten of which are DRAM timing, and
+/// 21 in the pipeline of the AES core.
 const MEMORY_LATENCY: Cycle = 20 + 21;
 
-/// Two blocks for each leaf: with [`FAN_OUT`], two levels of position map in the tree then leave less than
-/// 8 KiB on the chip, as the paper says.
+/// Two blocks for each leaf. With [`FAN_OUT`] and two levels of position map in the tree, the
+/// positions on the chip then take less than 8 KiB, as in the paper.
 const BLOCKS_PER_LEAF: u64 = 2;
 
-/// Positions on the chip.
+/// Positions kept on the chip.
 const CLIENT_ENTRIES: u64 = 1 << 11;
 
-/// The same with plain recursion, whose two position maps in trees have [`RECURSIVE_FAN_OUT`] labels in a block. At 12 bits each
-/// these are 12 KiB, and the paper says less than 8: a block of 64 bytes has room for 25 labels of 20 bits, and then they would be 5.
+/// Positions kept on the chip with plain recursion, whose two position maps have
+/// [`RECURSIVE_FAN_OUT`] labels in a block. At 12 bits each these are 12 KiB, but the paper states
+/// less than 8. A block of 64 bytes could hold 25 labels of 20 bits; then they would take 5 KiB.
 const RECURSIVE_CLIENT_ENTRIES: u64 = 1 << 13;
 
 /// Labels in a position-map block of plain recursion, of four bytes each.
@@ -87,7 +88,8 @@ impl Design {
         }
     }
 
-    /// Labels in a position-map block, positions on the chip, and where the others are.
+    /// Labels in a position-map block, positions on the chip, and the location of the other
+    /// positions.
     fn position_map(self) -> (u64, u64, PositionMap) {
         match self {
             Self::Recursive => (RECURSIVE_FAN_OUT, RECURSIVE_CLIENT_ENTRIES, PositionMap::OwnTrees),
@@ -95,7 +97,8 @@ impl Design {
         }
     }
 
-    /// What is known of it, beside what `switches` say of any ORAM: where pages lie, when write-backs come first, and what it holds at first.
+    /// The machine's switches. From `switches` it takes only the placement of pages, the write
+    /// marks and the initial contents.
     pub(super) fn switches(self, switches: &Switches) -> Switches {
         Switches {
             pace: Pace::Free,
@@ -124,8 +127,8 @@ impl Design {
         }
     }
 
-    /// The machine, with a tree whose leaves are on `leaf_level`: 20 is the paper's. Caches on the chip shrink
-    /// with the tree.
+    /// The machine, with a tree whose leaves are on `leaf_level`: the paper's is 20. On-chip caches
+    /// shrink with the tree.
     pub(super) fn spec(self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let switches = self.switches(switches);
         let mut system = SystemSpec::paper(leaf_level)?;
@@ -170,7 +173,7 @@ impl Design {
     }
 }
 
-/// The level of the leaves where those of IR-ORAM are on `leaf_level`.
+/// The level of the leaves, when IR-ORAM's trees have theirs on `leaf_level`.
 pub(super) fn leaf_level(leaf_level: u8) -> u8 {
     leaf_level.clamp(LEAF_LEVEL_MIN, PAPER_LEAF_LEVEL)
 }
@@ -191,7 +194,7 @@ mod tests {
             let oram = system.oram.unwrap();
             assert_eq!(oram.slots, vec![slots; 21]);
             assert_eq!((oram.stash_blocks_max, oram.tree_top_levels), (stash_blocks, 0));
-            // Two levels of position map, and 20 bits for each position that is left: less than 8 KiB.
+            // Two levels of position map, and 20 bits for each remaining position: less than 8 KiB.
             let left = oram.data_blocks / oram.fan_out / oram.fan_out;
             assert_eq!(left, oram.client_entries_max);
             assert!(left * 20 / 8 < 8 << 10);
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_and_what_it_holds_at_first_are_open() {
+    fn only_pages_and_initial_contents_are_open() {
         let named = Variant::named("tiny-raw").unwrap();
         let others = Switches {
             pace: Pace::Gap(7),

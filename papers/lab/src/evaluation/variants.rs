@@ -1,4 +1,5 @@
-//! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
+//! The machines by name: IR-ORAM's Baseline, the variants that section VI compares with it, and the
+//! machines of Tiny ORAM.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,29 +20,29 @@ use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What manifests call it.
+    /// The name in manifests.
     pub name: Cow<'static, str>,
-    /// What figures call it.
+    /// The name in figures.
     pub title: Cow<'static, str>,
     pub(super) kind: Kind,
 }
 
-/// How a machine is made.
+/// How a machine is built.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// Table I, where the LLC asks DRAM itself.
+    /// Table I without an ORAM: the LLC is connected to DRAM.
     Plain,
-    /// Baseline, and what is changed of it.
+    /// Baseline, changed by a function.
     Changed(fn(&mut SystemSpec, &mut OramSpec)),
-    /// One of another paper.
+    /// A machine of Tiny ORAM.
     Tiny(Design),
-    /// What a file says, and nothing else.
+    /// A machine described by a file.
     Described(Arc<SystemSpec>),
-    /// One that is built in, with settings of its own.
+    /// A built-in machine with other settings.
     Set(&'static Variant, Arc<Setting>),
 }
 
-/// Built-in ones are the same if their names are.
+/// Built-in machines are equal if their names are.
 impl PartialEq for Variant {
     fn eq(&self, other: &Self) -> bool {
         let is_made_alike = match (&self.kind, &other.kind) {
@@ -56,10 +57,10 @@ impl PartialEq for Variant {
     }
 }
 
-/// A tree with fewer levels on the client would leave IR-Stash nothing to do.
+/// IR-Stash has no effect on a tree with fewer levels on the client.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
-/// All of them.
+/// All built-in machines.
 pub const VARIANTS: &[Variant] = &[
     variant("none", "no ORAM", Kind::Plain),
     oram("baseline", "Baseline", |_, _| ()),
@@ -140,12 +141,13 @@ const fn variant(name: &'static str, title: &'static str, kind: Kind) -> Variant
 }
 
 impl Variant {
-    /// The machine of this name.
+    /// The built-in machine called `name`.
     pub fn named(name: &str) -> Option<&'static Self> {
         VARIANTS.iter().find(|variant| variant.name == name)
     }
 
-    /// The level of the leaves of its tree, in an evaluation whose trees have theirs on `leaf_level`.
+    /// The level of the leaves of its tree, in an evaluation whose trees have theirs on
+    /// `leaf_level`.
     pub fn leaf_level(&self, leaf_level: u8) -> u8 {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => leaf_level,
@@ -155,7 +157,7 @@ impl Variant {
         }
     }
 
-    /// The same in its paper; of a file, what that says.
+    /// The level of the leaves in its paper, or in its file.
     pub fn paper_leaf_level(&self) -> u8 {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => PAPER_LEAF_LEVEL,
@@ -165,12 +167,12 @@ impl Variant {
         }
     }
 
-    /// Those of an evaluation, but for what is known of this machine.
+    /// Its switches: those of an evaluation, with the values that this machine fixes.
     pub fn switches(&self, switches: &Switches) -> Switches {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
             Kind::Tiny(design) => design.switches(switches),
-            // Where pages lie, and what comes before time begins, is no matter of the machine.
+            // The placement of pages and the untimed warm-up are not part of the machine.
             Kind::Described(spec) => Switches {
                 llc_bytes: spec.processor.llc_bytes,
                 pages: switches.pages,
@@ -181,7 +183,7 @@ impl Variant {
         }
     }
 
-    /// The machine as a file describes it, if one does.
+    /// The description in its file, if it has one.
     pub(super) fn described(&self) -> Option<&SystemSpec> {
         match &self.kind {
             Kind::Described(spec) => Some(&**spec),
@@ -189,7 +191,7 @@ impl Variant {
         }
     }
 
-    /// What a reader must know of its switches in an evaluation with these.
+    /// A description of its switches, for readers of figures.
     pub(super) fn words(&self, switches: &Switches) -> Vec<String> {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.words(),
@@ -199,12 +201,12 @@ impl Variant {
         }
     }
 
-    /// The machine, with a tree whose leaves are on `leaf_level`, or where [`Self::leaf_level`] has them:
-    /// 24 is that of IR-ORAM. Caches on the chip shrink with the tree, but for the LLC, which is as the
-    /// switches say.
+    /// The machine, with a tree whose leaves are on `leaf_level`, or on the level given by
+    /// [`Self::leaf_level`]. IR-ORAM's level is 24. On-chip caches shrink with the tree, except for
+    /// the LLC, whose size is in the switches.
     ///
     /// # Errors
-    /// [`LabError::Simulation`] if the built-in DRAM is none.
+    /// [`LabError::Simulation`] if the built-in description of DRAM is invalid.
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let changed = match &self.kind {
             Kind::Plain => None,
@@ -215,14 +217,14 @@ impl Variant {
         };
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;
-        // As much memory in all: the tree has to fit.
+        // Keep the total memory, so that the tree fits.
         system.dram.rows *= (Switches::PAPER.channels / switches.channels.max(1)).max(1);
         system.layout = switches.layout;
         system.controller.pace = switches.pace;
         system.controller.write_marks = switches.write_marks;
         system.controller.context_switch = switches.context_switch;
         system.processor.llc_bytes = switches.llc_bytes;
-        // A smaller one than a set is a set of fewer lines.
+        // An LLC smaller than one set becomes a set of fewer lines.
         let lines = (switches.llc_bytes / LINE_BYTES).max(1) as usize;
         system.processor.llc_ways = system.processor.llc_ways.min(lines);
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
@@ -242,8 +244,8 @@ impl Variant {
     }
 }
 
-/// The tree has as many bytes on every level, whatever a block has, so caches of blocks shrink with it. A position takes
-/// the same bytes in a block of any size.
+/// Baseline's ORAM. The tree has the same bytes on every level for any size of blocks, so caches of
+/// blocks shrink with it. A position takes the same bytes in a block of any size.
 fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     let Switches { block_lines, .. } = *switches;
     let paper = OramSpec::paper(leaf_level);
@@ -255,13 +257,13 @@ fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     let on_chip = tree_top_levels.checked_add_signed(switches.tree_top);
     let on_chip = on_chip.filter(|levels| (1..=leaf_level).contains(levels)).ok_or_else(|| {
         LabError::Plan(format!(
-            "tree-top = {}: the client keeps {tree_top_levels} of {} levels otherwise, and one at least and not that \
-             of the leaves: choose another number, or other --levels",
+            "tree-top = {}: the client keeps {tree_top_levels} of {} levels by default, and must \
+             keep at least the root but not the leaves: choose another tree-top, or other --levels",
             switches.tree_top,
             leaf_level + 1
         ))
     })?;
-    // A deeper tree keeps the two levels of position map in the tree that all others have.
+    // A deeper tree keeps two levels of position map in the tree, like all others.
     let deeper = (leaf_level + levels_saved(block_lines)).saturating_sub(PAPER_LEAF_LEVEL);
     let client_entries = (chip.client_entries_max * block_lines) << deeper;
     Ok(OramSpec {
@@ -280,18 +282,20 @@ fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     })
 }
 
-/// By how many levels a tree is lower whose blocks have so many lines.
+/// The number of levels by which a tree of larger blocks is lower.
 pub(super) fn levels_saved(block_lines: u64) -> u8 {
     block_lines.max(1).ilog2() as u8
 }
 
-/// L = 19 and Z = 2 beside 25 levels of Z = 4 (section VI): a 64th of the leaves, and as many blocks.
+/// Rho's small tree has 19 levels (L = 19) with Z = 2; the main tree has 25 with Z = 4 (section
+/// VI). So the small tree has a 64th of the main tree's leaves, and one block for each of its
+/// leaves.
 fn rho(oram: &mut OramSpec) {
     let blocks = oram.data_blocks >> 8;
     oram.rho = Some(RhoSpec { blocks, small_per_main: 2, old_copy: OldCopy::TakenOut });
 }
 
-/// The buckets of IR-Alloc `number`, at the same distance from the leaves.
+/// IR-Alloc `number`: its buckets, at the same distance from the leaves.
 fn alloc(oram: &mut OramSpec, number: u8) {
     let paper = PAPER_PROFILES.iter().find(|profile| profile.number == number);
     let here = paper.map(|paper| {
@@ -310,7 +314,7 @@ fn early_write_backs(system: &mut SystemSpec) {
     system.controller.early_write_backs = true;
 }
 
-/// A line in the LLC is nowhere in the ORAM then, so a write that misses fetches it.
+/// LLC-D. A line in the LLC is not in the ORAM, so a write that misses fetches it.
 fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
     system.processor.fetch_on_write_miss = true;
     oram.remap = Remap::Delayed;
@@ -348,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_keeps_as_many_levels_as_it_is_said_to() {
+    fn tree_top_sets_the_levels_that_the_client_keeps() {
         let levels = |tree_top| {
             let switches = Switches { tree_top, ..Switches::PAPER };
             let spec = Variant::named("ir-stash").unwrap().spec(24, &switches);
@@ -375,7 +379,7 @@ mod tests {
         assert_eq!(in_memory(oram("ir-alloc-searched", 24)), 43);
         assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-1", 24)), 43);
         assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-4", 18)), 36);
-        // What the client keeps is as in Baseline, on trees of every size.
+        // The client's levels are those of Baseline, in trees of every size.
         for leaf_level in [12, 18, 25] {
             let oram = oram("ir-alloc-4", leaf_level);
             assert!(oram.slots[..oram.tree_top_levels.into()].iter().all(|slots| *slots == 4));

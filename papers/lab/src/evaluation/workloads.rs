@@ -1,8 +1,8 @@
-//! What runs on the machines: programs from trace files, a mix of three of them, made traces, and the program
-//! of Tiny ORAM.
+//! The workloads: programs from trace files, a mix of three of them, synthetic traces, and the
+//! program of Tiny ORAM.
 //!
-//! Every trace is moved into the protected space, page by page, as [`Pages`] says. One that is shorter than
-//! the records asked for begins again.
+//! Every trace is moved into the protected space by pages, as [`Pages`] determines. A trace shorter
+//! than the requested number of records is repeated.
 
 use oblivio_models::workload::Workload;
 use oblivio_sim::samples::SAMPLES;
@@ -32,25 +32,26 @@ pub const PROGRAMS: [&str; 13] = [
     "freqmine",
 ];
 
-/// The program of Tiny ORAM whose time its text states (section V-E). Its trace is past an LLC already.
+/// The program of Tiny ORAM whose time the paper's text states (section V-E). Its trace was
+/// recorded behind an LLC.
 pub const SJENG: &str = "sjeng";
 
-/// Programs of SPEC06 as they are, from the traces that come with Ramulator 1.0: of misses in a last-level cache.
+/// Programs of SPEC06, from the traces of Ramulator 1.0, which are misses of a last-level cache.
 pub const REAL: [&str; 5] = ["403.gcc", "445.gobmk", "456.hmmer", "458.sjeng", "464.h264ref"];
 
-/// Three programs in turns. The paper does not say which: these are a quiet one, one that reads, and one
-/// that writes.
+/// Three programs in turns. The paper does not name them: these are one with few requests, one that
+/// reads, and one that writes.
 pub const MIX: &str = "mix";
 
 const MIXED: [&str; 3] = ["gcc", "mcf", "lbm"];
 
-/// Instructions of a turn.
+/// Instructions of a program's turn.
 const MIX_SLICE: u64 = 100_000;
 
-/// Traces that need no file.
+/// Synthetic traces, which need no file.
 pub const MADE: [&str; 4] = ["uniform", "scan", "pointer-chase", "store-stream"];
 
-/// The random traces of Fig. 16, which differ in their coins alone.
+/// The random traces of Fig. 16, which only differ in their seeds.
 pub const RANDOM: [&str; 13] = [
     "random-1",
     "random-2",
@@ -67,23 +68,25 @@ pub const RANDOM: [&str; 13] = [
     "random-13",
 ];
 
-/// A list of 64 MiB: far more than any LLC.
+/// A list of 64 MiB, far larger than any LLC.
 const CHASED_LINES_MAX: u64 = 1 << 20;
 
-/// Shorter lists than that of `pointer-chase`, and their lines: 4, 8 and 16 MiB, all more than the LLC of the paper.
+/// Lists shorter than `pointer-chase`'s, and their lines: 4, 8 and 16 MiB, all larger than the
+/// paper's LLC.
 const SHORT_CHASES: [(&str, u64); 3] = [
     ("pointer-chase-4-mib", 1 << 16),
     ("pointer-chase-8-mib", 1 << 17),
     ("pointer-chase-16-mib", 1 << 18),
 ];
 
-/// Instructions before each record of a made trace: 20 records per 1000, as mcf in Table II.
+/// Instructions before each record of a synthetic trace: 20 records per 1000, as mcf in Table II.
 const MADE_GAP: u32 = 49;
 
-/// The part of uniformly random records that write.
+/// The fraction of writes in uniformly random traces.
 const UNIFORM_WRITES: f64 = 0.25;
 
-/// All workloads that a manifest may name. The place of each decides its coins, so a new one comes last.
+/// All workloads that a manifest may name. The position of a workload determines its seed, so new
+/// ones must be appended.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let short_chases = SHORT_CHASES.into_iter().map(|(name, _)| name);
     PROGRAMS
@@ -96,22 +99,22 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
         .chain(short_chases)
 }
 
-/// What those are called that need no file.
+/// The description of workloads that need no file.
 const OF_MADE: &str = "made traces";
 
-/// Where the traces of programs are from.
+/// The origin of the traces of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// They come with the simulator.
+    /// The samples that come with the simulator.
     Samples,
-    /// Somebody recorded them.
+    /// Traces recorded by the user.
     Recorded,
-    /// Kept runs were made with some of each.
+    /// Both, in different recorded runs.
     Both,
 }
 
 impl Source {
-    /// What a reader of a figure must know of it.
+    /// A description for readers of figures.
     fn words(self) -> &'static str {
         match self {
             Self::Samples => "the samples, the first 3000 records of each program",
@@ -123,11 +126,11 @@ impl Source {
     }
 }
 
-/// The traces of programs that are at hand.
+/// The available traces of programs.
 #[derive(Clone, Debug)]
 pub struct Programs {
     traces: Vec<(&'static str, Trace)>,
-    /// Workloads of which there are runs, whose traces need not be there.
+    /// Workloads of recorded runs, whose traces are not needed.
     ran: Vec<String>,
     source: Source,
 }
@@ -136,15 +139,15 @@ impl Programs {
     /// The short samples that come with the simulator.
     ///
     /// # Errors
-    /// [`LabError::Simulation`] if one of them is no trace.
+    /// [`LabError::Simulation`] if a sample is not a trace.
     pub fn samples() -> Result<Self, LabError> {
         let read = |(name, file): (&'static str, &[u8])| Ok((name, Trace::read(name, file)?));
         let traces = SAMPLES.into_iter().map(read).collect::<Result<_, LabError>>()?;
         Ok(Self { traces, ran: Vec::new(), source: Source::Samples })
     }
 
-    /// The program whose trace a file called `name` is, if traces of it are of use: one of [`PROGRAMS`], [`SJENG`] or
-    /// one of [`REAL`], alone or before a dot.
+    /// The program whose trace is in a file called `name`: one of [`PROGRAMS`], [`SJENG`] or
+    /// [`REAL`]. The file name is the program's, possibly followed by a dot and an extension.
     pub fn known(name: &str) -> Option<&'static str> {
         let is_of = |program: &str| {
             let rest = name.strip_prefix(program);
@@ -153,7 +156,8 @@ impl Programs {
         PROGRAMS.into_iter().chain([SJENG]).chain(REAL).find(|program| is_of(program))
     }
 
-    /// Recorded ones, each with the name of its file. Others than the [known](Self::known) are left out.
+    /// Recorded traces, each with its file name. Traces of [unknown](Self::known) programs are
+    /// ignored.
     pub fn recorded(traces: impl IntoIterator<Item = (String, Trace)>) -> Self {
         let known = |(name, trace): (String, Trace)| Some((Self::known(&name)?, trace));
         Self {
@@ -163,12 +167,12 @@ impl Programs {
         }
     }
 
-    /// None, in place of those that `runs` were made with: for figures of these alone.
+    /// No traces, only the workloads of `runs`: for figures of these runs.
     pub fn of_runs(runs: &[RunRecord]) -> Self {
         let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
         ran.sort_unstable();
         ran.dedup();
-        // Traces that are made are made whatever the programs are.
+        // Synthetic traces do not depend on the traces of programs.
         let of_programs = || runs.iter().filter(|run| !is_made(&run.workload));
         let source = match of_programs().filter(|run| run.samples).count() {
             0 => Source::Recorded,
@@ -178,22 +182,22 @@ impl Programs {
         Self { traces: Vec::new(), ran, source }
     }
 
-    /// What the programs are, for readers of a figure.
+    /// The origin of the programs' traces, for readers of a figure.
     pub(crate) fn words(&self) -> &'static str {
         self.source.words()
     }
 
-    /// What `workloads` are.
+    /// The origin of `workloads`.
     pub(super) fn words_of(&self, workloads: &[&str]) -> &'static str {
         if workloads.iter().all(|name| is_made(name)) { OF_MADE } else { self.words() }
     }
 
-    /// Whether they are the samples.
+    /// Whether the traces are the samples.
     pub(super) fn are_samples(&self) -> bool {
         self.source == Source::Samples
     }
 
-    /// Whether there is everything that `workload` is made of.
+    /// Whether all traces that `workload` needs are available.
     pub fn has(&self, workload: &str) -> bool {
         if self.ran.iter().any(|ran| ran == workload) {
             return true;
@@ -223,7 +227,7 @@ impl Programs {
         self.traces.iter().find(|(program, _)| *program == name).map(|(_, trace)| trace)
     }
 
-    /// Records of `workload` on the lines of a protected space.
+    /// Records of `workload` in a protected space of `lines`.
     pub(super) fn records(
         &self,
         workload: &str,
@@ -242,7 +246,7 @@ impl Programs {
 
     fn mix(&self, count: usize, lines: u64) -> Result<Trace, LabError> {
         let part = |name| {
-            // Near each other first: the addresses of a process are spread wide.
+            // First move the pages together: the addresses of a process are spread widely.
             let trace = self.program(name).ok_or_else(|| missing(name))?;
             let trace = trace.remap(lines, Placing::InOrder)?;
             let records = trace.records().iter().copied().cycle().take(count).collect();
@@ -254,10 +258,11 @@ impl Programs {
     }
 }
 
-/// The first `count` records of `trace`, again and again if it has fewer, on the lines of a protected space.
+/// The first `count` records of `trace`, which is repeated if it has fewer, in a protected space of
+/// `lines`.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when it touches more pages than there are.
+/// [`LabError::Simulation`] if the trace touches more pages than there are.
 pub fn place(
     trace: &Trace,
     count: u64,
@@ -278,20 +283,21 @@ fn placing(pages: Pages, seed: u64) -> Placing {
     }
 }
 
-/// Whether a workload needs no file.
+/// Whether a workload is synthetic.
 fn is_made(name: &str) -> bool {
     MADE.contains(&name) || RANDOM.contains(&name) || short_chase(name).is_some()
 }
 
-/// The lines of the list that a short pointer chase follows.
+/// The lines of the list in a short pointer chase.
 fn short_chase(name: &str) -> Option<u64> {
     SHORT_CHASES.into_iter().find(|(chase, _)| *chase == name).map(|(_, lines)| lines)
 }
 
-/// The trace called `name` over `lines`: one of [`MADE`] or [`RANDOM`], or a short pointer chase.
+/// The synthetic trace `name` over `lines`: one of [`MADE`] or [`RANDOM`], or a short pointer
+/// chase.
 ///
 /// # Errors
-/// [`LabError::Simulation`] when there are no lines or no records.
+/// [`LabError::Simulation`] if `lines` or `records` is zero.
 pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, LabError> {
     let (seed, _) = seeds(seed);
     let of = |workload, writes| (Pattern::Workload { workload, writes }, lines);
@@ -307,7 +313,7 @@ pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, 
     Ok(made.make(name)?)
 }
 
-/// Of what is made, and of where pages go.
+/// Seeds for the synthetic trace and for the placement of pages.
 fn seeds(seed: u64) -> (u64, u64) {
     let mut seeds = StdRng::seed_from_u64(seed);
     (seeds.next_u64(), seeds.next_u64())
@@ -315,8 +321,8 @@ fn seeds(seed: u64) -> (u64, u64) {
 
 fn missing(name: &str) -> LabError {
     LabError::Plan(format!(
-        "there is no trace of {name}: record it with `oblivio-lab trace record-set`, or leave --traces out to \
-         use the samples"
+        "there is no trace of {name}: record it with `oblivio-lab trace record-set`, or omit \
+         --traces to use the samples"
     ))
 }
 
@@ -330,11 +336,11 @@ mod tests {
     const LINES: u64 = 4 << 16;
 
     #[test]
-    fn every_workload_has_as_many_records_as_it_is_asked_for() {
+    fn every_workload_has_the_requested_number_of_records() {
         let samples = Programs::samples().unwrap();
         for name in names() {
             if REAL.contains(&name) {
-                continue; // There are no samples of them.
+                continue; // These have no samples.
             }
             assert!(samples.has(name), "{name}");
             let records = samples.records(name, 7000, LINES, Pages::Scattered, 1).unwrap();
@@ -353,9 +359,10 @@ mod tests {
         }
     }
 
-    /// What lies as far apart as the LLC is large has one place in a direct-mapped PLB: that IR-Stash gains there rests on it.
+    /// Lines whose distance is the size of the LLC share a set of a direct-mapped PLB. IR-Stash
+    /// gains there only if distances are kept.
     #[test]
-    fn pages_as_they_are_keep_the_distances_within_a_program_and_no_others_do() {
+    fn only_pages_as_is_keep_distances_within_a_program() {
         let far = (2 << 20) / 64;
         let lines = (0..50).flat_map(|page| [64 * page, 64 * page + far]);
         let record = |line| Record { gap: 3, kind: Kind::Write, line };
@@ -374,7 +381,7 @@ mod tests {
             let trace = make(name, lines as usize + 5, 1 << 20, 1).unwrap();
             let records = trace.records();
             let mut asked: Vec<_> = records.iter().map(|record| record.line).collect();
-            assert_eq!(asked[..5], asked[lines as usize..], "{name} begins again");
+            assert_eq!(asked[..5], asked[lines as usize..], "{name} is repeated");
             asked.sort_unstable();
             asked.dedup();
             assert!(asked.into_iter().eq(0..lines), "{name}");
@@ -382,7 +389,7 @@ mod tests {
         }
     }
 
-    /// Figures of kept runs say what these were made with, and have no trace that would.
+    /// Figures of recorded runs state the origin of their traces, without having the traces.
     #[test]
     fn runs_of_samples_are_not_called_recorded() {
         let runs = include_bytes!("../../results/evaluation/results.jsonl.gz");
@@ -404,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_trace_begins_again() {
+    fn a_short_trace_is_repeated() {
         let records =
             Programs::samples().unwrap().records("mcf", 3005, LINES, Pages::Scattered, 1).unwrap();
         assert_eq!(records[..5], records[3000..]);
@@ -424,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_recorded_is_not_there() {
+    fn programs_without_a_trace_are_missing() {
         let trace = Programs::samples().unwrap().program("gcc").unwrap().clone();
         let named = |name: &str| (name.to_owned(), trace.clone());
         let programs = Programs::recorded([named("gcc"), named("doom")]);

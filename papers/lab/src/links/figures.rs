@@ -1,17 +1,18 @@
-//! What a report shows: how long a request takes and how many bytes there are a second, by the size of blocks, on each link; and
-//! the steps from the paper's figure to a volume.
+//! The figures: time of a request and throughput, by the size of blocks, on each link; and the
+//! steps from the paper's number to a volume.
 
 use super::{Cell, Form, Results, Step, all_links, id};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 
-/// What S³ORAM states for Path ORAM in its Table 1, in seconds.
+/// Delay of Path ORAM in S³ORAM's Table 1, in seconds.
 const STATED_SECONDS: f64 = 20.3;
 
-/// How far a figure of three digits and a delay that the paper leaves open may be from it.
+/// The largest difference from the stated delay: it has three digits, and the paper leaves the
+/// link's delay open.
 const STATED_BAND: f64 = 0.1;
 
-/// What the bars of the steps are called.
+/// The name of the bars of the steps.
 const BY_THE_MODEL: &str = "by the model";
 
 /// The figures of `results`.
@@ -25,7 +26,7 @@ fn steps(results: &Results) -> Figure {
     let seconds: Vec<_> = results.steps.iter().map(|cell| Some(cell.seconds)).collect();
     Figure {
         id: "links-steps".to_owned(),
-        title: "From the paper's Path ORAM to a volume: 40 GB in blocks of 128 KiB, seconds a request".to_owned(),
+        title: "From the paper's Path ORAM to a volume: 40 GB in blocks of 128 KiB".to_owned(),
         paper: "S³ORAM, Table 1".to_owned(),
         plot: Plot::Bars(Bars {
             labels: results.steps.iter().map(|cell| cell.step.label().to_owned()).collect(),
@@ -43,13 +44,16 @@ fn steps(results: &Results) -> Figure {
             .at(BY_THE_MODEL, Step::Paper.label()),
         ],
         remarks: vec![
-            "The paper measured; this is bytes over rates, down and then up, and two round trips of 25 ms, which the table does not \
-             state. Its section 5 has other links, of 29/5 and 27/9: the second and third bar change nothing but the link. So does \
-             the fourth with the slots of a bucket."
+            "The paper measured. This model divides bytes by rates, down and then up, and adds two \
+             round trips of 25 ms, which the table does not state. Section 5 of the paper has \
+             other \
+             links, of 29/5 and 27/9 Mbit/s: the second and third bar only change the link. The \
+             fourth bar only changes the slots of a bucket."
                 .to_owned(),
-            "From the fifth bar on, each is the one before with one change, and the time is that between two requests with many under way. \
-             The sixth changes the scheme: a path is written every fifth time, in a tree of its own, with what seals and finds blocks, which the paper's \
-             bytes leave out. The last leaves upper levels to the client."
+            "From the fifth bar on, each bar makes one change to the bar before it, and shows the \
+             time between two of many requests in flight. The sixth bar changes the scheme to RAW \
+             ORAM: every fifth access writes a path, and buckets have headers and seals, which the \
+             paper does not count. In the last bar the client keeps the upper levels."
                 .to_owned(),
         ],
         origin: origin(results),
@@ -70,10 +74,12 @@ fn latency(results: &Results, link: Link) -> Figure {
         ("latency", "Seconds a request", "seconds a request"),
         &|cell| cell.serial_seconds,
         vec![
-            "The whole request with its share of evictions, nothing done at the same time: all trips, then all bytes down, then all bytes up."
+            "A whole request with its share of evictions, one step after the other: all round \
+             trips, then all bytes down, then all bytes up."
                 .to_owned(),
             format!(
-                "The block itself is there earlier, if nothing else is under way and no eviction is due; milliseconds, from the smallest to the largest blocks: {}.",
+                "The block itself arrives earlier, if no other request is in flight and no \
+                 eviction is due. Milliseconds, for the smallest to the largest blocks: {}.",
                 answers.join(", ")
             ),
         ],
@@ -87,7 +93,8 @@ fn rate(results: &Results, link: Link) -> Figure {
         ("rate", "Megabytes of blocks a second", "MB/s"),
         &|cell| cell.bytes_per_second() / 1e6,
         vec![
-            "Whole blocks at places anywhere, with so many requests under way that the slower direction is the bound."
+            "Whole blocks at random addresses, with enough requests in flight that the slower \
+             direction is the bottleneck."
                 .to_owned(),
         ],
     )
@@ -106,9 +113,11 @@ fn figure(
         Series { name: form.to_string(), values: points.collect() }
     });
     remarks.push(format!(
-        "A model: {REQUEST_BYTES} bytes ask for a piece, {FRAME_BYTES} are around a message. Path ORAM moves blocks alone, as in the paper; \
-         volumes also move what seals and finds them. Where the map lies in the tree, a request is several accesses. The default \
-         client has 48 MiB, and 96 MiB where blocks have no room in less."
+        "A model: a request for a piece takes {REQUEST_BYTES} bytes, and a message {FRAME_BYTES} \
+         more. Path ORAM only moves blocks, as in the paper; volumes also move headers and seals. \
+         If \
+         the position map is in the tree, a request is several accesses. The default client has \
+         48 MiB, and 96 MiB for blocks that need more."
     ));
     Figure {
         id: format!("links-{kind}-{}", id(link)),
@@ -125,7 +134,7 @@ fn figure(
     }
 }
 
-/// From what a figure was made.
+/// The parameters of a figure, in words.
 fn origin(results: &Results) -> String {
     format!("a disk of {} bytes, version {}", results.disk_bytes, results.version)
 }
@@ -137,7 +146,7 @@ mod tests {
     use crate::counting::results_of;
 
     #[test]
-    fn what_the_paper_states_is_drawn_at_its_bar() {
+    fn the_stated_number_is_drawn_at_its_bar() {
         let figures = figures(&results_of(Plan { disk_bytes: PAPER_DISK_BYTES }, 1).unwrap());
         assert_eq!((figures[0].stated.len(), figures[0].stated_drawn()), (1, 1));
     }

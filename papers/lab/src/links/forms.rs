@@ -1,4 +1,4 @@
-//! The ORAMs that are compared, and what their accesses move.
+//! The ORAMs that are compared, and the traffic of their accesses.
 
 use std::fmt;
 
@@ -18,26 +18,29 @@ pub enum Form {
     PathZ4,
     /// Path ORAM, five blocks a bucket, all levels on the server.
     PathZ5,
-    /// The same with as many levels as the paper's tree has, whatever the blocks.
+    /// Path ORAM Z5 with the number of levels of the paper's tree, for any size of blocks.
     PathZ5Of19,
-    /// RAW ORAM as this project's volumes have it, Z5 A5, all levels and nothing of the map on the server.
+    /// RAW ORAM Z5 A5 as in this project's volumes, with all levels and no part of the position map
+    /// on the server.
     Raw,
-    /// A volume as it is by default: the client keeps what has room in 48 MiB.
+    /// The default volume: the client keeps as many levels as fit in 48 MiB.
     Default,
-    /// S³ORAM with three servers as its paper counts it: Z = A = 333, elements of eight bytes that carry as many.
+    /// S³ORAM with three servers as the paper counts it: Z = A = 333, elements of eight bytes that
+    /// carry eight bytes.
     SharesPaper,
-    /// The same with trees and shares as this project has them: Z 333, A 176, elements of a byte, and one of three shares drawn from a seed.
+    /// S³ORAM with this project's trees and shares: Z 333, A 176, elements of a byte, and one of
+    /// three shares derived from a seed.
     Shares,
 }
 
 /// Levels of the tree of the paper's Path ORAM: 40 GB in blocks of 128 KiB.
 const PAPER_LEVELS: u32 = 19;
 
-/// Memory of the client of a volume; of one with the largest blocks twice as much, which has no room in less.
+/// Memory of a volume's client, and twice as much for the largest blocks, which do not fit in less.
 const CLIENT_BYTES: [u64; 2] = [48 << 20, 96 << 20];
 
 impl Form {
-    /// All of them.
+    /// All ORAMs, in the order of tables.
     pub const ALL: [Self; 7] = [
         Self::PathZ4,
         Self::PathZ5,
@@ -48,16 +51,17 @@ impl Form {
         Self::Shares,
     ];
 
-    /// What an access moves, for a disk of so many bytes in blocks of so many. None if there is no such volume.
+    /// The traffic of an access, for a disk of `disk_bytes` in blocks of `block_bytes`. `None` if
+    /// there is no such volume.
     ///
     /// # Errors
-    /// [`LabError::Engine`] when the parameters contradict each other.
+    /// [`LabError::Engine`] if the parameters are inconsistent.
     pub fn traffic(self, disk_bytes: u64, block_bytes: u32) -> Result<Option<Traffic>, LabError> {
         let requirements = ArrayRequirements {
             block_bytes,
             ..ArrayRequirements::new(disk_bytes, DurableRaw.name())
         };
-        // A leaf for a block, or for up to two.
+        // One leaf for one or two blocks.
         let levels = requirements.blocks().max(1).ilog2() + 1;
         match self {
             Self::PathZ4 => Ok(Some(path(levels, 4, block_bytes))),
@@ -82,7 +86,7 @@ impl Form {
                 Ok(None)
             }
             Self::SharesPaper => {
-                // Half as many blocks as there is room for: section 3.1.
+                // S³ORAM, section 3.1: blocks use half of the tree's capacity.
                 let tree =
                     Tree::for_blocks(2 * requirements.blocks(), Preset::PAPER).map_err(no_tree)?;
                 Ok(Some(shares(tree, block_bytes, Shares::PAPER)))
@@ -114,7 +118,8 @@ impl fmt::Display for Form {
     }
 }
 
-/// A path is read, and written back. As in the paper, blocks alone are counted, and nothing that seals them.
+/// A path is read and written back. As in the paper, only blocks are counted, without headers and
+/// seals.
 pub(crate) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     let pieces = f64::from(levels);
     let path_bytes = pieces * f64::from(slots) * f64::from(block_bytes);
@@ -129,25 +134,26 @@ pub(crate) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     }
 }
 
-/// The servers of an S³ORAM here.
+/// Servers of an S³ORAM.
 pub(crate) const SERVERS: f64 = 3.0;
 
-/// How shares are sent.
+/// The encoding of shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shares {
-    /// Bytes of an element, which carries as many.
+    /// Bytes of an element, which carries as many bytes of a block.
     pub(crate) element_bytes: f64,
-    /// To how many servers one goes: to all, or to as many as do not draw theirs from a seed.
+    /// The number of servers that are sent a share: all, or those that do not derive theirs from a
+    /// seed.
     pub(crate) sent: f64,
 }
 
 impl Shares {
-    /// As published.
+    /// The published encoding.
     pub(crate) const PAPER: Self = Self { element_bytes: 8.0, sent: 3.0 };
-    /// As this project has them.
+    /// This project's encoding.
     pub(crate) const OURS: Self = Self { element_bytes: 1.0, sent: 2.0 };
 
-    /// Bytes of a query, for a slot of a path.
+    /// Bytes of a query, which has an element for each slot of a path.
     pub(crate) fn query_bytes(self, tree: Tree) -> f64 {
         self.sent * self.element_bytes * tree.path_slots() as f64
     }
@@ -158,13 +164,15 @@ impl Shares {
     }
 }
 
-/// Elements of the matrices of an eviction, before they are shared: one matrix for each level below the root, and one for the last sibling.
+/// Elements of the matrices of an eviction, before they are shared: one matrix for each level below
+/// the root, and one for the last sibling.
 pub(crate) fn matrix_elements(tree: Tree) -> f64 {
     let slots = tree.slots() as f64;
     (f64::from(tree.height()) + 1.0) * 2.0 * slots * slots
 }
 
-/// A query goes up and a block comes down, a block goes up, and for each *A* accesses the matrices of an eviction. What servers send to each other is not the client's.
+/// An access sends a query and a block, and receives a block. Every *A* accesses the client sends
+/// the matrices of an eviction. Traffic between servers is not the client's.
 pub(crate) fn shares(tree: Tree, block_bytes: u32, form: Shares) -> Traffic {
     let accesses = tree.accesses() as f64;
     let query_bytes = form.query_bytes(tree);
@@ -193,9 +201,9 @@ mod tests {
     use crate::links::{PAPER_BLOCK_BYTES, PAPER_DISK_BYTES};
     use oblivio_models::link::Link;
 
-    /// Of 128 KiB in a tree of 40 GiB, with H = 11 as published: by hand.
+    /// Blocks of 128 KiB in a tree of 40 GiB, with H = 11 as published, computed by hand.
     #[test]
-    fn an_access_to_servers_with_shares_moves_what_the_paper_counts() {
+    fn an_access_to_share_servers_transfers_the_bytes_of_the_paper() {
         let home = Link::new(29.0, 5.0, 15.0);
         let of = |form: Form| form.traffic(PAPER_DISK_BYTES, PAPER_BLOCK_BYTES).unwrap().unwrap();
         let published = of(Form::SharesPaper);
@@ -209,7 +217,7 @@ mod tests {
             (seconds - (up * 8.0 / 5e6 + blocks * 8.0 / 29e6 + 0.03)).abs() < 0.01,
             "{seconds}"
         );
-        // One of three shares is drawn, and an element is a byte.
+        // One of three shares is derived from a seed, and an element is a byte.
         let ours = of(Form::Shares);
         let seconds = ours.serial_seconds(home);
         assert!((0.60..0.64).contains(&seconds), "{seconds}");

@@ -1,6 +1,7 @@
-//! ORAMs behind links, by the model of bytes and trips, and the delay that S³ORAM states for Path ORAM.
+//! ORAMs behind links, by a model of bytes and round trips, and the delay that S³ORAM states for
+//! Path ORAM.
 //!
-//! Nothing is stored or sent: what an access moves follows from parameters, and what that takes from [`Link`].
+//! Nothing is stored or sent: parameters determine the traffic of an access, and [`Link`] its time.
 
 mod figures;
 mod forms;
@@ -23,7 +24,7 @@ use crate::{Experiment, Host, LabError};
 use figures::figures;
 use oblivio_models::link::{LINKS, Link};
 
-/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is that of its phone.
+/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is that of the paper's phone.
 pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
 
 /// The disk of S³ORAM's Table 1.
@@ -32,21 +33,21 @@ pub const PAPER_DISK_BYTES: u64 = 40 << 30;
 /// The blocks of S³ORAM's Table 1, in bytes.
 pub const PAPER_BLOCK_BYTES: u32 = 128 << 10;
 
-/// From 4 to 512 KiB, in bytes.
+/// Sizes of blocks in bytes, from 4 to 512 KiB.
 const BLOCKS: [u32; 8] =
     [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
 
-/// Those with a name, and that of the paper's table.
+/// The named links, and the link of the paper's table.
 fn all_links() -> impl Iterator<Item = Link> {
     LINKS.iter().map(|named| named.link).chain([TABLE1_LINK])
 }
 
-/// What a link is called in files.
+/// The name of a link in files.
 fn id(link: Link) -> &'static str {
     link.name().unwrap_or("table1")
 }
 
-/// Puts all forms on all links, and goes from the paper's Path ORAM to a volume step by step.
+/// Evaluates all ORAMs on all links, and the steps from the paper's Path ORAM to a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Bytes of the disk.

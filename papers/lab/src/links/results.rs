@@ -1,28 +1,28 @@
-//! What came out, and the file that keeps it.
+//! The results file.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Form, StepCell};
 use oblivio_models::link::{Link, Traffic};
 
-/// One ORAM with blocks of one size on one link.
+/// One ORAM with one size of blocks on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Which ORAM.
+    /// The ORAM.
     pub form: Form,
-    /// On what.
+    /// The link.
     pub link: Link,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Bytes from the server, an access.
+    /// Bytes from the server for each access.
     pub down_bytes: f64,
-    /// Bytes to the server, an access.
+    /// Bytes to the server for each access.
     pub up_bytes: f64,
-    /// Until the block is there, with nothing else under way and no eviction due; seconds.
+    /// Seconds until the block arrives, if no other request is in flight and no eviction is due.
     pub answer_seconds: f64,
-    /// The whole request with its share of evictions and nothing done at the same time; seconds.
+    /// Seconds of a whole request with its share of evictions, one step after the other.
     pub serial_seconds: f64,
-    /// Requests a second, if enough are under way.
+    /// Requests per second, with enough requests in flight.
     pub requests_per_second: f64,
 }
 
@@ -40,27 +40,27 @@ impl Cell {
         }
     }
 
-    /// Bytes of whole blocks a second, if enough requests are under way.
+    /// Bytes of whole blocks per second, with enough requests in flight.
     pub fn bytes_per_second(&self) -> f64 {
         self.requests_per_second * f64::from(self.block_bytes)
     }
 }
 
-/// All of it.
+/// The result of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The version of the program.
     pub version: String,
     /// Bytes of the disk.
     pub disk_bytes: u64,
-    /// Every ORAM on every link.
+    /// All ORAMs on all links.
     pub cells: Vec<Cell>,
-    /// From the paper's Path ORAM to a volume.
+    /// The steps from the paper's Path ORAM to a volume.
     pub steps: Vec<StepCell>,
 }
 
 impl Results {
-    /// One of them.
+    /// The cell of these parameters.
     pub fn cell(&self, form: Form, link: Link, block_bytes: u32) -> Option<&Cell> {
         let is_it =
             |cell: &&Cell| (cell.form, cell.link, cell.block_bytes) == (form, link, block_bytes);

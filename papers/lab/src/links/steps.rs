@@ -1,4 +1,5 @@
-//! From the Path ORAM of S³ORAM's Table 1 to a volume of this project, one change after the other.
+//! The steps from the Path ORAM of S³ORAM's Table 1 to a volume of this project, each with one
+//! change.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,37 +8,38 @@ use super::{Form, PAPER_BLOCK_BYTES, PAPER_DISK_BYTES, TABLE1_LINK};
 use crate::LabError;
 use oblivio_models::link::{LINKS, Link, Traffic};
 
-/// What is changed.
+/// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Nothing: Path ORAM Z5 with 19 levels on the link of the table, down and then up.
+    /// No change: Path ORAM Z5 with 19 levels on the table's link, down and then up.
     Paper,
-    /// The link is that of the paper's laptop. Back after this.
+    /// The link of the paper's laptop, only in this step.
     HomeLink,
-    /// The link is that of the paper's phone. Back after this.
+    /// The link of the paper's phone, only in this step.
     LteLink,
-    /// Four blocks a bucket. Back after this.
+    /// Four blocks a bucket, only in this step.
     FourSlots,
-    /// The next path comes down while the last goes up.
+    /// The next path is read while the last one is written.
     BothWays,
-    /// RAW ORAM instead of Path ORAM: paths are written every fifth time, sealed, and with heads.
+    /// RAW ORAM instead of Path ORAM: every fifth access writes a path, and buckets have headers
+    /// and seals.
     Raw,
     /// The client keeps the upper levels.
     Default,
 }
 
-/// What a request takes after a step.
+/// The time of a request after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepCell {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// What one takes, or the time between two that are done at the same time.
+    /// Seconds of a request, or between two requests if they overlap.
     pub seconds: f64,
 }
 
 impl Step {
-    /// In a few words.
+    /// A short label.
     pub fn label(self) -> &'static str {
         match self {
             Self::Paper => "Path Z5, 19 levels, 27/6",
@@ -51,7 +53,7 @@ impl Step {
     }
 }
 
-/// All steps.
+/// All steps, with their times.
 pub(super) fn run() -> Result<Vec<StepCell>, LabError> {
     let named = |name| LINKS.iter().find(|it| it.name == name).map_or(TABLE1_LINK, |it| it.link);
     let volume = |form: Form| form.traffic(PAPER_DISK_BYTES, PAPER_BLOCK_BYTES);
@@ -86,7 +88,7 @@ mod tests {
         assert!((seconds(Step::Paper) - 20.3).abs() < 0.06, "{steps:?}");
         assert!((seconds(Step::HomeLink) - 23.4).abs() < 0.1, "{steps:?}");
         assert!((seconds(Step::FourSlots) - 0.8 * (expected - 0.05) - 0.05).abs() < 0.01);
-        // Each of those that follow each other is shorter.
+        // Each of these steps is faster than the one before.
         let last = [Step::Paper, Step::BothWays, Step::Raw, Step::Default].map(seconds);
         assert!(last.is_sorted_by(|longer, shorter| longer > shorter), "{last:?}");
     }

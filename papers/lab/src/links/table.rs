@@ -1,16 +1,18 @@
-//! Tables in Markdown.
+//! The table of links.
 
 use super::{Form, Results, all_links, id};
 
-/// Blocks that are shown, in bytes.
+/// Sizes of blocks in the table, in bytes.
 const SHOWN: [u32; 2] = [4 << 10, 128 << 10];
 
 impl Results {
-    /// Small blocks and large ones, in Markdown: milliseconds until a block is there, milliseconds of a whole request, and megabytes
-    /// of blocks a second.
+    /// A Markdown table of small and large blocks: milliseconds until the block arrives,
+    /// milliseconds of a whole request, and megabytes of blocks per second.
     pub fn table(&self) -> String {
         let mut lines = vec![
-            "| link | ORAM | 4 KiB: there in ms | whole in ms | MB/s | 128 KiB: there in ms | whole in ms | MB/s |".to_owned(),
+            "| link | ORAM | 4 KiB: there in ms | whole in ms | MB/s | 128 KiB: there in ms | \
+             whole in ms | MB/s |"
+                .to_owned(),
             "|---|---|---|---|---|---|---|---|".to_owned(),
         ];
         for link in all_links() {

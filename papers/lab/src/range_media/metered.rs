@@ -1,4 +1,4 @@
-//! What a store is asked for, as if it lay on a medium.
+//! Counts the requests to a store as requests to a medium.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,18 +7,18 @@ use oblivio_core::store::{LevelShape, shapes_of};
 use oblivio_core::view::{Event, EventSink, Operation};
 use oblivio_models::medium::{Request, Tally};
 
-/// Counts reads and writes of a store as if its buckets lay on a medium: tree after tree, level
-/// after level, bucket after bucket. Neighbours of a trip are one request.
+/// Counts reads and writes of a store as if its buckets lay on a medium, tree by tree, level by
+/// level, bucket by bucket. Adjacent pieces of a trip form one request.
 pub struct MediumSink {
     tally: Arc<Mutex<Tally>>,
-    /// Of each tree: where its levels begin, and their shapes.
+    /// For each tree, the offset and the shape of each level.
     trees: Vec<Vec<(u64, LevelShape)>>,
-    /// The requests of the trip under way.
+    /// The requests of the current trip.
     requests: Vec<Request>,
 }
 
 impl MediumSink {
-    /// Adds requests to the trees of `store` to `tally`.
+    /// Counts requests to the trees of `store` in `tally`.
     pub fn new(store: &impl BucketStore, tally: Arc<Mutex<Tally>>) -> Self {
         let mut next = 0;
         let trees = shapes_of(store).into_iter().map(|shape| {
@@ -32,7 +32,7 @@ impl MediumSink {
         Self { tally, trees: trees.collect(), requests: Vec::new() }
     }
 
-    /// The request for a piece, if that is in a tree.
+    /// The request for a piece, if the event has one.
     fn request(&self, event: &Event) -> Option<Request> {
         let piece = event.piece?;
         let level = piece.bucket.level();
@@ -74,7 +74,7 @@ mod tests {
     use oblivio_models::medium::Medium;
 
     #[test]
-    fn neighbours_of_a_trip_are_one_request() {
+    fn adjacent_pieces_of_a_trip_are_one_request() {
         let level = |buckets| LevelShape {
             buckets,
             slots: 2,

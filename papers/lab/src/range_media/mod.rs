@@ -1,7 +1,7 @@
-//! Is the model of volumes on a medium right? The same reads, by the model, which stores nothing, and by arrays with data, whose
-//! store counts what it is asked for.
+//! Checks the model of volumes on a medium: the same reads are made by the model, which stores
+//! nothing, and by arrays with data, whose store counts its requests.
 //!
-//! `oblivio plan --medium` and the figures of [`roram`](crate::roram) rest on that model.
+//! `oblivio plan --medium` and the figures of [`roram`](crate::roram) depend on that model.
 
 mod metered;
 mod study;

@@ -1,4 +1,4 @@
-//! What is compared, and what came out.
+//! The comparison of the model with arrays.
 
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -23,25 +23,25 @@ use oblivio_models::medium::{Medium, Tally, VolumeModel};
 const BLOCK_BYTES: usize = 4096;
 const RANGE_BYTES: u64 = 1 << 20;
 
-/// What to compare.
+/// The parameters of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Blocks of 4 KiB, at least 256.
     pub blocks: u64,
-    /// Bytes that are read for a figure, in reads at places anywhere.
+    /// Bytes read for each comparison, at random addresses.
     pub read_bytes: u64,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// What a read takes, on average.
+/// The mean cost of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Requests that do not begin where the one before has ended.
+    /// Requests that do not start where the previous one ended.
     pub seeks: f64,
-    /// Bytes that are moved.
+    /// Bytes transferred.
     pub bytes: f64,
-    /// On the medium.
+    /// Seconds on the medium.
     pub seconds: f64,
 }
 
@@ -63,16 +63,16 @@ pub struct Comparison {
     pub scheme: String,
     /// Bytes of a read.
     pub read_bytes: u64,
-    /// On what.
+    /// The medium.
     pub medium: Medium,
-    /// With data: what the store was asked for.
+    /// Costs counted by the store of an array with data.
     pub counted: Costs,
-    /// By the model.
+    /// Costs by the model.
     pub modelled: Costs,
 }
 
 impl Comparison {
-    /// How far the model is off in what it is furthest off in, as a part of what was counted.
+    /// The largest relative error of the model's costs.
     pub fn off_by(&self) -> f64 {
         let Self { counted, modelled, .. } = self;
         let pairs = [
@@ -87,16 +87,16 @@ impl Comparison {
     }
 }
 
-/// What was found.
+/// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeMediaStudy {
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
     /// All comparisons.
     pub comparisons: Vec<Comparison>,
 }
 
-/// Those that there is a model of.
+/// The schemes that have a model.
 const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
 
 /// Compares blocks and whole ranges, with and without ranges, on each medium.
@@ -114,7 +114,7 @@ impl Experiment for Plan {
         host: &impl Host<()>,
     ) -> Result<RangeMediaStudy, LabError> {
         if self.blocks < RANGE_BYTES / BLOCK_BYTES as u64 {
-            let message = "there are fewer blocks than a range has: ask for more";
+            let message = "there are fewer blocks than in a range: use more --blocks";
             return Err(LabError::Plan(message.to_owned()));
         }
         host.planned((Medium::ALL.len() * SCHEMES.len() * 2) as u64);
@@ -153,7 +153,7 @@ fn compare(
     let mut place = || places.random_range(0..plan.blocks / blocks) * blocks;
     let firsts: Vec<_> = (0..reads).map(|_| place()).collect();
     let counted = count(&*config, &firsts, blocks, Tally::new(medium), plan.seed)?;
-    let missing = || LabError::Plan(format!("there is no model of the scheme `{}`", scheme.name()));
+    let missing = || LabError::Plan(format!("the scheme `{}` has no model", scheme.name()));
     let mut model = VolumeModel::of(&*config)?.ok_or_else(missing)?;
     let (mut modelled, mut coins) = (Tally::new(medium), StdRng::seed_from_u64(plan.seed));
     for first in firsts {
@@ -168,7 +168,7 @@ fn compare(
     })
 }
 
-/// Reads from an array with data, and counts what its store is asked for.
+/// Reads from an array with data, and counts the requests to its store.
 fn count(
     config: &dyn DurableConfig,
     firsts: &[u64],
@@ -195,7 +195,7 @@ fn taken(tally: &Mutex<Tally>) -> Tally {
     tally.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// As one range if there are such, or block by block.
+/// Reads blocks as one range if the array has ranges of that length, else block by block.
 fn read(
     array: &mut dyn Durable,
     first: u64,
@@ -221,17 +221,19 @@ fn read(
 }
 
 impl RangeMediaStudy {
-    /// For people.
+    /// The comparisons as a table.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "scheme   a read of   seeks, counted  and by model   MiB, counted  and by model   seconds, counted  and by model   off by at most\n",
+            "scheme   a read of   seeks, counted  and by model   MiB, counted  and by model   \
+             seconds, counted  and by model   off by at most\n",
         );
         for comparison in &self.comparisons {
             let Comparison { scheme, read_bytes, medium, counted, modelled } = comparison;
             let mib = |costs: &Costs| costs.bytes / f64::from(1 << 20);
             let _ = writeln!(
                 text,
-                "{scheme:<9}{:>5} KiB {:>17.1} {:>13.1} {:>14.2} {:>13.2} {:>18.4} {:>13.4} {:>15.1} %  {medium}",
+                "{scheme:<9}{:>5} KiB {:>17.1} {:>13.1} {:>14.2} {:>13.2} {:>18.4} {:>13.4} \
+                 {:>15.1} %  {medium}",
                 read_bytes >> 10,
                 counted.seeks,
                 modelled.seeks,
@@ -260,6 +262,6 @@ mod tests {
         }
         assert_survive_their_file::<Plan>(&study);
         let too_few = results_of(Plan { blocks: 100, ..plan }, 1).unwrap_err();
-        assert!(too_few.to_string().contains("ask for more"), "{too_few}");
+        assert!(too_few.to_string().contains("use more --blocks"), "{too_few}");
     }
 }

@@ -1,8 +1,10 @@
-//! How many blocks are left on the client of an ORAM of ranges? The paths that a range lies on, and those that are evicted
-//! together, follow each other: so their loads are not independent, and what is known of the stash of RAW ORAM need not hold.
+//! How many blocks stay on the client of an ORAM of ranges? The paths of a range are adjacent, and
+//! so are the paths evicted together. Their loads are therefore not independent, and results on the
+//! stash of RAW ORAM may not apply.
 //!
-//! A model moves addresses alone. All that is left on the client is counted, after each batch of evictions of each tree. Where levels
-//! are on the client, what waits for its path is among it. The tail is carried on as in the [stash study](crate::stash_study).
+//! A model simulates addresses without contents. It counts all blocks on the client after each
+//! batch of evictions of each tree. If the client keeps levels, the count includes blocks that wait
+//! for their path. The tail is extrapolated as in the [stash study](crate::stash_study).
 
 mod model;
 mod setting;

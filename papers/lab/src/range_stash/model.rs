@@ -1,4 +1,4 @@
-//! The model: where the copies of blocks are, without their contents.
+//! The model: the positions of copies of blocks, without their contents.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -16,24 +16,24 @@ struct BlockCopy {
 /// A slot without a block.
 const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
 
-/// `R_i`.
+/// The sub-ORAM `R_i`.
 struct Tree {
     class: u8,
-    /// By the range: the leaf of its first block.
+    /// For each range, the leaf of its first block.
     position_map: Vec<u32>,
-    /// Level after level, bucket after bucket.
+    /// All slots, level by level, bucket by bucket.
     slots: Vec<BlockCopy>,
-    /// What waits on the client for its eviction to this tree.
+    /// Blocks on the client that wait for an eviction to this tree.
     stash: Vec<BlockCopy>,
-    /// By the address: its place in the stash, and one.
+    /// For each address, one plus its index in the stash; 0 if it is not there.
     place: Vec<u32>,
     evictions: u64,
-    /// By the address: in which batch a copy was found last, and where among those of the batch.
+    /// For each address, the batch in which a copy was last found, and its index in that batch.
     found: Vec<(u64, u32)>,
     batches: u64,
 }
 
-/// An ORAM of ranges, of which all blocks are there from the beginning on.
+/// An ORAM of ranges that holds all blocks from the beginning.
 pub(super) struct Model {
     setting: Setting,
     trees: Vec<Tree>,
@@ -63,8 +63,9 @@ impl Model {
         Self { setting: setting.clone(), trees, since_eviction: 0, version: 0, coins }
     }
 
-    /// Writes the range of a class that a block is in, and tells for each tree how many blocks are left on the client after its
-    /// evictions, if there were any. Answers how many blocks were accessed.
+    /// Writes the range of class `at` that contains a block. Calls `left` with the number of blocks
+    /// on the client after the evictions of each tree, if there were any. Returns the number of
+    /// blocks accessed.
     pub(super) fn access(&mut self, at: usize, address: u32, left: &mut dyn FnMut(usize)) -> u32 {
         let Self { setting, trees, coins, .. } = self;
         let range = 1u32 << trees[at].class;
@@ -108,14 +109,14 @@ impl Tree {
         (self.position_map[range as usize] + within) & ((1 << setting.leaf_level) - 1)
     }
 
-    /// The slots of a bucket.
+    /// The indices of a bucket's slots.
     fn bucket(setting: &Setting, level: u8, bucket: u32) -> std::ops::Range<usize> {
         let slots = usize::from(setting.slots);
         let first = ((1usize << level) - 1 + bucket as usize) * slots;
         first..first + slots
     }
 
-    /// Removes what the buckets of a range hold of it.
+    /// Removes the blocks of a range from its buckets.
     fn remove(&mut self, setting: &Setting, base: u32, range: u32) {
         let first = self.leaf_of(setting, base);
         for level in 0..=setting.leaf_level {
@@ -133,7 +134,7 @@ impl Tree {
         self.hold(BlockCopy { address, leaf: self.leaf_of(setting, address), version });
     }
 
-    /// It is in the stash, in the place of an older one.
+    /// Adds a copy to the stash, where it replaces an older one.
     fn hold(&mut self, copy: BlockCopy) {
         match self.place[copy.address as usize] {
             0 => {
@@ -144,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// It leaves the stash.
+    /// Removes a block from the stash.
     fn forget(&mut self, address: u32) {
         let place = std::mem::take(&mut self.place[address as usize]);
         if place > 0 {
@@ -155,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// `BatchEvict`, in batches that write no bucket of the levels in storage twice.
+    /// `BatchEvict`, in batches that write no bucket in storage twice.
     fn evict(&mut self, setting: &Setting, evictions: u32) {
         let most = match setting.tree_top_levels {
             0 => 1 << setting.leaf_level,
@@ -175,7 +176,7 @@ impl Tree {
         self.batches += 1;
         let levels = setting.tree_top_levels..=setting.leaf_level;
         let mut found: Vec<BlockCopy> = Vec::new();
-        // What waits is newer than any copy in the tree.
+        // A waiting copy is newer than any copy in the tree.
         let gate = |leaf: u32| offset(leaf, first, setting.tree_top_levels) < paths;
         for waiting in self.stash.iter().filter(|waiting| gate(waiting.leaf)) {
             self.found[waiting.address as usize] = (self.batches, found.len() as u32);
@@ -219,7 +220,7 @@ impl Tree {
                 false
             });
         }
-        // Of what waited, that is gone which was placed.
+        // Remove the waiting blocks that were placed in the tree.
         let placed = self.stash.iter().map(|waiting| waiting.address);
         let placed =
             placed.filter(|address| self.found[*address as usize] == (self.batches, u32::MAX));
@@ -230,12 +231,12 @@ impl Tree {
     }
 }
 
-/// How far a leaf's bucket of a level is behind that of the first leaf of a run.
+/// The distance of a leaf's bucket on a level from the bucket of a run's first leaf.
 fn offset(leaf: u32, first: u32, level: u8) -> u32 {
     leaf.wrapping_sub(first) & ((1 << level) - 1)
 }
 
-/// The buckets of so many paths on a level.
+/// The buckets of `paths` paths on a level.
 fn run(first: u32, paths: u32, level: u8) -> impl Iterator<Item = u32> {
     let of_level = 1u32 << level;
     (0..paths.min(of_level)).map(move |more| (first + more) & (of_level - 1))
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
 
     impl Model {
-        /// In every tree, the newest copy of each block is on the client or on the path that the position map has.
+        /// Checks that in every tree the newest copy of each block is on the client or on its path.
         fn check(&self) {
             let setting = &self.setting;
             for tree in &self.trees {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_copy_of_each_block_is_where_the_position_map_has_it() {
+    fn the_newest_copy_of_each_block_is_on_its_path_or_on_the_client() {
         for setting in [
             Setting { blocks: 64, leaf_level: 5, ..Setting::published(1, 4) },
             Setting::volume(5, 10, &[0, 2], 3),
@@ -299,7 +300,8 @@ mod tests {
         }
     }
 
-    /// How many blocks are left after an access, on average over all trees: here, and in the literal reference of the engine.
+    /// The mean number of blocks left on the client after an access, over all trees: in this model,
+    /// and in the engine's literal reference.
     fn left_of(setting: &Setting, seed: u64) -> [f64; 2] {
         const ACCESSES: u32 = 300;
         let (ranges, copies) = match setting.form {
@@ -318,7 +320,7 @@ mod tests {
         let mut reference = ReferenceRange::new(form, 0, StdRng::seed_from_u64(seed));
         let mut model = Model::new(setting, StdRng::seed_from_u64(seed + 1));
         let mut coins = StdRng::seed_from_u64(seed + 2);
-        // All blocks are there from the beginning on, here too.
+        // The reference must also hold all blocks from the beginning.
         for address in 0..setting.blocks {
             reference.access(address.into(), 1, Some(&[vec![]]));
         }
@@ -338,10 +340,10 @@ mod tests {
         left.map(|left| left as f64 / f64::from(ACCESSES))
     }
 
-    /// The reference is the paper word for word, and slow. The model leaves as many blocks on the client, where so few slots
-    /// are there that some are left.
+    /// The reference follows the paper literally, and is slow. The model leaves as many blocks on
+    /// the client, in settings with so few slots that blocks are left.
     #[test]
-    fn as_many_blocks_are_left_as_in_the_literal_reference() {
+    fn the_model_leaves_as_many_blocks_as_the_literal_reference() {
         const RUNS: u64 = 16;
         for setting in [
             Setting {
@@ -372,13 +374,13 @@ mod tests {
         }
     }
 
-    /// So many ranges of 64 blocks go through one leaf, and the others where they happen to. What is left on the client when
-    /// everything has been written some times over.
+    /// The blocks left on the client if `meeting` ranges of 64 blocks share one leaf and the others
+    /// are spread, after everything has been written several times.
     fn left_where_ranges_meet(meeting: u32, coins: &mut StdRng) -> usize {
         let (class, leaves) = (6, 1u32 << 10);
         let setting = Setting { blocks: 40 << class, ..Setting::volume(10, 10, &[class], 4) };
         let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
-        // No access of its own moves them, as if all came through another tree.
+        // The tree makes no accesses of its own, as if another tree moved all ranges.
         let spread = (40 - meeting.min(40)).max(1);
         for (range, position) in (0..).zip(&mut model.trees[0].position_map) {
             *position = match range < meeting {
@@ -401,11 +403,11 @@ mod tests {
         left
     }
 
-    /// Paths that follow each other have buckets of their own on the levels from that of the class on. So as many ranges can meet
-    /// as these have slots, five levels of five here, less what others keep there. Behind that, what finds no room finds
-    /// none later either.
+    /// Adjacent paths have separate buckets on the levels from the class on. So as many ranges can
+    /// meet as these buckets have slots: five levels of five here, less those that other ranges
+    /// use. More blocks stay on the client forever.
     #[test]
-    fn as_many_ranges_can_meet_as_their_paths_have_slots_of_their_own() {
+    fn ranges_can_meet_while_their_paths_have_separate_slots() {
         let mut coins = StdRng::seed_from_u64(9);
         let mut mean = |meeting| {
             let left = (0..12).map(|_| left_where_ranges_meet(meeting, &mut coins));

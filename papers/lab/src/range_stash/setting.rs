@@ -1,10 +1,10 @@
-//! What is measured: trees, how full they are, and what an access does.
+//! Settings: the trees, their load, and the form of an access.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An ORAM of ranges. The names of the papers are in brackets.
+/// An ORAM of ranges. The papers' names are in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Blocks (N).
@@ -13,31 +13,32 @@ pub struct Setting {
     pub leaf_level: u8,
     /// Slots of a bucket (Z).
     pub slots: u8,
-    /// How many blocks are accessed before each eviction (A).
+    /// Blocks accessed before each eviction (A).
     pub evict_period: u32,
-    /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
+    /// The `i` of the sub-ORAMs of ranges of `2^i` blocks, ascending.
     pub classes: Vec<u8>,
-    /// What an access reads, and what it leaves.
+    /// What an access reads and removes.
     pub form: Form,
-    /// Levels from the root on that are on the client, and there hold whatever comes.
+    /// Levels from the root on that the client keeps, without a bound on their blocks.
     pub tree_top_levels: u8,
 }
 
-/// What an access reads, and what becomes of it.
+/// What an access reads and removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Two ranges, and the copies that were read are removed: rORAM as published.
+    /// Two ranges, whose copies are removed from the tree: rORAM as published.
     Published,
-    /// One aligned range. Copies stay, and count if the position map has their leaf: this project's volumes.
+    /// One aligned range. Copies stay in the tree, and are live if the position map has their leaf:
+    /// this project's volumes.
     Volume,
 }
 
-/// C of a volume, unless another is asked for.
+/// The stash bound of a default volume (C).
 const VOLUME_STASH_BLOCKS_MAX: u32 = 64;
 
 impl Setting {
-    /// Of the paper, with so many blocks a leaf: one, there.
+    /// The paper's setting, with `blocks_per_leaf` blocks for each leaf; the paper has one.
     pub(super) fn published(blocks_per_leaf: u32, slots: u8) -> Self {
         let level = 12;
         Self {
@@ -51,11 +52,11 @@ impl Setting {
         }
     }
 
-    /// Of a volume, with so many quarters of a block a leaf: ten, there.
+    /// A volume's setting, with `quarters` quarters of a block for each leaf; volumes have ten.
     pub(super) fn volume(leaf_level: u8, quarters: u32, classes: &[u8], top: u8) -> Self {
         let longest = classes.last().unwrap_or(&0);
         Self {
-            // Whole ranges of any class.
+            // Round down to whole ranges of all classes.
             blocks: (((quarters << leaf_level) / 4) >> longest) << longest,
             leaf_level,
             slots: 5,
@@ -71,13 +72,13 @@ impl Setting {
         1 << self.classes.last().copied().unwrap_or(0)
     }
 
-    /// Blocks that wait for a tree before a volume evicts ahead of time: `A·W`, and 64 (C).
+    /// Blocks that may wait for a tree before a volume evicts ahead of time: `A·W` + C.
     pub fn bound(&self) -> Option<u32> {
         let waiting = self.evict_period << self.tree_top_levels;
         (self.form == Form::Volume).then_some(waiting + VOLUME_STASH_BLOCKS_MAX)
     }
 
-    /// How full the trees are.
+    /// The load of the trees.
     pub fn blocks_per_leaf(&self) -> f64 {
         f64::from(self.blocks) / f64::from(1u32 << self.leaf_level)
     }

@@ -1,4 +1,4 @@
-//! The settings that are measured, and what came out.
+//! The measured settings, and the results.
 
 use std::num::NonZeroUsize;
 
@@ -12,27 +12,28 @@ use crate::experiment::named_json;
 use crate::stash_study::{Survival, TailFit};
 use crate::{Experiment, Host, LabError, markdown, workers};
 
-/// What to measure. It determines the results to the last bit.
+/// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The ORAMs.
     pub settings: Vec<Setting>,
     /// Blocks accessed in each setting, over all of its runs.
     pub blocks: u64,
-    /// Independent runs of each: their differences are the confidence interval.
+    /// Independent runs of each setting; their differences give the confidence interval.
     pub runs: u32,
-    /// Where all randomness comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 /// Passes over all blocks before counting starts.
 const WARM_UP_PASSES: u64 = 4;
 
-/// A stash that grows past so many blocks has run away: the trees are too full.
+/// A stash that grows beyond this number of blocks has run away: the trees are too full.
 const LEFT_BLOCKS_MAX: usize = 1000;
 
 impl Plan {
-    /// The published form with one block a leaf and with more; and volumes with 2.5 blocks a leaf and with more.
+    /// The published form with one block a leaf and with more; volumes with 2.5 blocks a leaf and
+    /// with more.
     pub fn full() -> Self {
         let published = [(1, 4), (2, 4), (4, 4), (4, 3), (8, 5), (8, 4)];
         let published = published.map(|(load, slots)| Setting::published(load, slots));
@@ -44,7 +45,7 @@ impl Plan {
         Self { settings, blocks: 10_000_000, runs: 8, seed: 1 }
     }
 
-    /// Blocks that are accessed in all, about.
+    /// Approximate number of accessed blocks in all runs.
     fn total_blocks(&self) -> u64 {
         let of = |setting: &Setting| {
             self.blocks + WARM_UP_PASSES * u64::from(setting.blocks) * u64::from(self.runs)
@@ -53,18 +54,18 @@ impl Plan {
     }
 }
 
-/// What one run saw.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashRun {
-    /// All of its randomness.
+    /// The seed of all its random choices.
     pub seed: u64,
-    /// `histogram[n]`: after how many batches of a tree `n` blocks were left.
+    /// `histogram[n]`: the number of batches, over all trees, after which `n` blocks were left.
     pub histogram: Vec<u64>,
-    /// More and more were left, and the run stopped there.
+    /// The number of blocks left kept growing, and the run stopped.
     pub ran_away: bool,
 }
 
-/// What came out for one setting.
+/// The result for one setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashResult {
     /// The setting.
@@ -74,29 +75,29 @@ pub struct RangeStashResult {
 }
 
 impl RangeStashResult {
-    /// Whether the stash of any run grew without end.
+    /// Whether the stash of any run ran away.
     pub fn ran_away(&self) -> bool {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// How often more than `n` blocks were left, over all runs.
+    /// The distribution of the blocks left, over all runs.
     pub fn survival(&self) -> Survival {
         Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
-    /// The tail. `None` when the stash ran away or too little of a tail was seen.
+    /// The tail. `None` if the stash ran away or the observed tail is too short.
     pub fn fit(&self) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
         if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }
     }
 }
 
-/// What a study found.
+/// The result of the study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashStudy {
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
-    /// What came out, an entry for each setting of the plan.
+    /// The results, one for each setting of the plan.
     pub results: Vec<RangeStashResult>,
 }
 
@@ -114,7 +115,8 @@ impl Experiment for Plan {
         host: &impl Host<()>,
     ) -> Result<RangeStashStudy, LabError> {
         if self.runs < 2 || self.blocks / u64::from(self.runs) < 10_000 {
-            let message = "a tail needs at least 2 runs, and 10,000 blocks in each: ask for more";
+            let message = "a tail needs at least 2 runs with 10,000 blocks each: use more --blocks \
+                           or --seeds";
             return Err(LabError::Plan(message.to_owned()));
         }
         host.planned(self.total_blocks());
@@ -143,7 +145,7 @@ impl Experiment for Plan {
     }
 }
 
-/// One run: ranges of any class, anywhere.
+/// Makes one run, with ranges of all classes at random addresses.
 fn measure(setting: &Setting, blocks: u64, seed: u64, progress: &dyn Fn(u64)) -> RangeStashRun {
     let mut coins = StdRng::seed_from_u64(seed);
     let mut model = Model::new(setting, StdRng::from_rng(&mut coins));
@@ -183,7 +185,7 @@ const HEAD: &str = "\
 ";
 
 impl RangeStashStudy {
-    /// A row for each setting, in Markdown.
+    /// A Markdown row for each setting.
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_that_are_too_heavy_are_told_from_those_that_are_not() {
+    fn heavy_loads_run_away_and_lighter_ones_do_not() {
         let study = results_of(small(), 2).unwrap();
         assert_eq!(study, results_of(small(), 1).unwrap());
         assert_survive_their_file::<Plan>(&study);

@@ -1,4 +1,4 @@
-//! What the engine asks of its store, and what it encrypts.
+//! Counts the engine's requests to its store, and its encryption.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,26 +17,26 @@ use super::formula::PATH_Z;
 use crate::LabError;
 use crate::stash_study::STASH_BLOCKS_SEEN_MAX;
 
-/// The blocks of Tiny ORAM.
+/// The block size of Tiny ORAM, in bytes.
 pub(super) const BLOCK_BYTES: usize = 64;
 
-/// What one access takes, for each bucket of a path, on average.
+/// The mean cost of an access, for each bucket of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {
-    /// Blocks moved, if a header is as large as a block: the unit of the formulas.
+    /// Blocks transferred, if a header counts as a block: the unit of the formulas.
     pub units: f64,
-    /// Bytes moved, with the headers that the engine has.
+    /// Bytes transferred, with the engine's headers.
     pub bytes: f64,
     /// AES blocks of 16 bytes computed.
     pub aes_blocks: f64,
 }
 
-/// Units and bytes that a store has seen.
+/// Units and bytes that a store has transferred.
 #[derive(Clone, Default)]
 struct Seen(Rc<Cell<[u64; 2]>>);
 
-/// Who counts them.
+/// The sink that counts them.
 struct Counter {
     seen: Seen,
     geometry: Geometry,
@@ -52,7 +52,7 @@ impl EventSink for Counter {
 }
 
 impl Seen {
-    /// A store of `tree` that counts.
+    /// A store for `tree` that counts.
     fn store(&self, tree: &TreeConfig) -> Result<Recorder<MemoryStore, Counter>, LabError> {
         let counter = Counter { seen: self.clone(), geometry: tree.geometry.clone() };
         let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
@@ -67,7 +67,7 @@ fn units_of(piece: Piece, geometry: &Geometry) -> u64 {
     }
 }
 
-/// Of Path ORAM with Z = 4, and a block for each leaf.
+/// The cost of Path ORAM with Z = 4, and one block for each leaf.
 pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
     let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);
@@ -77,17 +77,17 @@ pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counte
     count(&mut oram, &tree, accesses, &seen, |oram| oram.aes_blocks())
 }
 
-/// Of RAW ORAM.
+/// The cost of RAW ORAM.
 pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
     let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let mut oram = RawOram::raw(config, sealer, seen.store(&config.tree)?, coins)?;
-    // Whole periods: an eviction belongs to all of its accesses.
+    // Count whole periods: the accesses of a period share an eviction.
     let accesses = accesses.next_multiple_of(config.evict_period.into());
     count(&mut oram, &config.tree, accesses, &seen, |oram| oram.aes_blocks())
 }
 
-/// Writes all blocks, and counts what reads of them take, one after the other.
+/// Writes all blocks, then counts the cost of reading them one after the other.
 fn count<O: Oram>(
     oram: &mut O,
     tree: &TreeConfig,

@@ -1,11 +1,11 @@
-//! Formula and count side by side, and the tails.
+//! The figures: formula and count side by side, and the tails of the stash.
 
 use super::Setting;
 use super::formula;
 use super::results::{Results, SettingResult};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 
-/// The setting that the paper chose, and states numbers of.
+/// The setting that the paper chose, for which it states numbers.
 const CHOSEN: Setting = Setting { z: 5, a: 5 };
 
 /// The figures: memory, encryption, stash.
@@ -28,9 +28,10 @@ fn memory(results: &Results) -> Figure {
     ];
     let ours = results.settings.iter().find(|result| result.setting == CHOSEN).map(counted);
     let stated = vec![number("Z5 A5, memory traffic over Path ORAM's", 0.94, 0.01, ours)];
-    let remark = "Formula: Z + 2 + 2 (Z + 1) / A blocks for each bucket of a path, over the 2 (Z + 1) = 10 of Path ORAM with \
-                  Z = 4. Counted: what the engine asked its store for, a header for a block as in the paper. The last bars \
-                  are its bytes, with headers as large as they are.";
+    let remark = "Formula: Z + 2 + 2 (Z + 1) / A blocks for each bucket of a path, over the \
+                  2 (Z + 1) = 10 of Path ORAM with Z = 4. Counted: the engine's requests to its \
+                  store, with a header counted as a block, as in the paper. The last bars are its \
+                  bytes, with headers of their actual size.";
     figure(results, "raw-memory", "Memory traffic of RAW ORAM over Z and A", series, stated, remark)
 }
 
@@ -46,8 +47,9 @@ fn encryption(results: &Results) -> Figure {
     let chosen = results.settings.iter().find(|result| result.setting == CHOSEN);
     let ours = chosen.map(|result| 1.0 / counted(result));
     let stated = vec![number("Z5 A5, encryption of Path ORAM over its own (~3)", 3.0, 0.3, ours)];
-    let remark = "Formula: roughly 1 + 2 (Z + 1) / A blocks for each bucket of a path, over 10. Counted: AES blocks that the \
-                  engine computed, with its own headers, over those of Path ORAM.";
+    let remark = "Formula: roughly 1 + 2 (Z + 1) / A blocks for each bucket of a path, over 10. \
+                  Counted: AES blocks that the engine computed, with its own headers, over those \
+                  by Path ORAM.";
     figure(results, "raw-encryption", "Encryption of RAW ORAM over Z and A", series, stated, remark)
 }
 
@@ -68,12 +70,13 @@ fn stash(results: &Results) -> Figure {
     });
     let remarks = vec![
         format!(
-            "C for an overflow probability of 2^-80, with its interval of 95 %, by the method of the stash study; and whether \
-             Ring ORAM's condition Z ln(2Z/A) + A/2 - Z - ln 4 > 0 holds, without which its analysis bounds nothing: {}.",
+            "C for an overflow probability of 2^-80, with its interval of 95 %, by the method of \
+             the stash study; and whether Ring ORAM's condition Z ln(2Z/A) + A/2 - Z - ln 4 > 0 \
+             holds, without which its analysis gives no bound: {}.",
             bounds.collect::<Vec<_>>().join("; ")
         ),
-        "Blocks left after each eviction, A/2 blocks a leaf, under a round-robin scan. Whether the paper's C = 64 holds is \
-         the question of the stash study, with more accesses on a deeper tree."
+        "Blocks left after each eviction, A/2 blocks a leaf, under a round-robin scan. The stash \
+         study tests the paper's C = 64, with more accesses on a deeper tree."
             .to_owned(),
     ];
     let plot = Plot::Curves(Curves {
@@ -131,8 +134,8 @@ fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
 fn origin(results: &Results) -> String {
     let plan = &results.plan;
     format!(
-        "traffic of {} accesses with leaves on level {}; stash of {} accesses for each Z and A in {} runs, with leaves on \
-         level {}; seed {}",
+        "traffic of {} accesses with leaves on level {}; stash of {} accesses for each Z and A in \
+         {} runs, with leaves on level {}; seed {}",
         plan.counted_accesses,
         plan.counted_leaf_level,
         plan.stash_accesses,

@@ -1,27 +1,27 @@
-//! The formulas of Tiny ORAM, section IV-B: blocks for each bucket of a path, of an access, with a header as large as
-//! a block.
+//! The formulas of Tiny ORAM, section IV-B: blocks that an access transfers for each bucket of a
+//! path, if a header counts as a block.
 
 use super::Setting;
 
-/// Slots of a bucket of the Path ORAM that RAW ORAM is held against.
+/// Slots of a bucket in the Path ORAM that RAW ORAM is compared with.
 pub(super) const PATH_Z: u16 = 4;
 
-/// What Path ORAM moves, and what it encrypts: all of a path, there and back.
+/// Blocks that Path ORAM transfers and encrypts: a whole path, read and written.
 pub(super) fn path() -> f64 {
     2.0 * (f64::from(PATH_Z) + 1.0)
 }
 
-/// What RAW ORAM moves: `Z + 2 + 2 (Z + 1) / A`.
+/// Blocks that RAW ORAM transfers: `Z + 2 + 2 (Z + 1) / A`.
 pub(super) fn memory(Setting { z, a }: Setting) -> f64 {
     f64::from(z) + 2.0 + 2.0 * (f64::from(z) + 1.0) / f64::from(a)
 }
 
-/// What it encrypts: "roughly `1 + 2 (Z + 1) / A`".
+/// Blocks that RAW ORAM encrypts: "roughly `1 + 2 (Z + 1) / A`".
 pub(super) fn encryption(Setting { z, a }: Setting) -> f64 {
     1.0 + 2.0 * (f64::from(z) + 1.0) / f64::from(a)
 }
 
-/// Ring ORAM's condition for a stash that is bounded: what is above 0 is.
+/// The left side of Ring ORAM's condition: the stash is bounded if it is positive.
 pub(super) fn ring_bound(Setting { z, a }: Setting) -> f64 {
     let (z, a) = (f64::from(z), f64::from(a));
     z * (2.0 * z / a).ln() + a / 2.0 - z - 4f64.ln()
@@ -33,7 +33,7 @@ mod tests {
 
     /// Section IV-B: "6 % memory bandwidth improvement and ~3x encryption reduction".
     #[test]
-    fn the_paper_has_the_same_of_z5a5() {
+    fn the_formulas_give_the_papers_numbers_for_z5a5() {
         let setting = Setting { z: 5, a: 5 };
         assert!((memory(setting) / path() - 0.94).abs() < 1e-9);
         assert!((path() / encryption(setting) - 2.94).abs() < 0.01);

@@ -1,4 +1,4 @@
-//! What RAW ORAM moves and encrypts for each Z and A, and how large its stash is (Tiny ORAM, section IV-B, Fig. 6).
+//! Traffic, encryption and stash of RAW ORAM for each Z and A (Tiny ORAM, section IV-B, Fig. 6).
 //!
 //! ```text
 //!  Z, A ──► formulas of the paper ────────────────────────┐
@@ -6,8 +6,9 @@
 //!      └──► the engine over a tree of tags: its stash ─────┘
 //! ```
 //!
-//! The paper draws what its formulas give for settings "that have been shown to give negligible stash overflow
-//! probability". Here the engine is counted, and its stash is measured for each of them.
+//! The paper draws its formulas for settings "that have been shown to give negligible stash
+//! overflow probability". This experiment counts the engine's traffic, and measures its stash, for
+//! each setting.
 
 mod counted;
 mod figures;
@@ -30,8 +31,8 @@ use crate::stash_study::{Run, STASH_BLOCKS_SEEN_MAX, measure_raw};
 use crate::{Experiment, Host, LabError, Workload, workers};
 use figures::figures;
 
-/// Z and A. The paper's picture has no numbers, so these are ours: around the largest A for which Ring ORAM's
-/// analysis, which the paper cites, bounds the stash.
+/// The values of Z and A. The paper's plot has no numbers, so we chose them around the largest A
+/// for which Ring ORAM's analysis, which the paper cites, bounds the stash.
 pub const SETTINGS: [Setting; 9] = [
     Setting { z: 3, a: 1 },
     Setting { z: 3, a: 2 },
@@ -44,7 +45,7 @@ pub const SETTINGS: [Setting; 9] = [
     Setting { z: 16, a: 20 },
 ];
 
-/// RAW ORAM with so many slots a bucket, and so many accesses from one eviction to the next.
+/// RAW ORAM with `z` slots a bucket and an eviction every `a` accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
@@ -54,27 +55,27 @@ pub struct Setting {
     pub a: u32,
 }
 
-/// What to measure. It determines the results to the last bit.
+/// The parameters of the experiment, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The level of the leaves of the tree whose traffic is counted. What is counted is an average over its
-    /// buckets, and the same in any tree.
+    /// The level of the leaves of the tree whose traffic is counted. Counts are means over buckets,
+    /// and equal in all trees.
     pub counted_leaf_level: u8,
     /// Accesses whose traffic is counted.
     pub counted_accesses: u64,
     /// The level of the leaves of the tree whose stash is measured.
     pub stash_leaf_level: u8,
-    /// Accesses of each setting whose stash is measured, over all runs.
+    /// Accesses of each setting in the measurement of the stash, over all runs.
     pub stash_accesses: u64,
     /// Independent runs of each setting.
     pub runs: u32,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Some minutes.
+    /// A run of some minutes.
     pub fn full() -> Self {
         Self {
             counted_leaf_level: 10,
@@ -86,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// Small trees: rough tails.
+    /// Small trees, for rough tails.
     pub fn quick() -> Self {
         Self {
             counted_leaf_level: 6,
@@ -98,14 +99,14 @@ impl Plan {
         }
     }
 
-    /// All stash runs.
+    /// The number of all stash runs.
     fn steps(&self) -> u64 {
         SETTINGS.len() as u64 * u64::from(self.runs)
     }
 }
 
 impl Setting {
-    /// A tree with `A / 2` blocks a leaf: the load that Ring ORAM's analysis is for.
+    /// A tree with `A / 2` blocks a leaf, the load of Ring ORAM's analysis.
     fn config(self, leaf_level: u8, block_bytes: usize) -> Result<RawConfig, LabError> {
         let capacity = ((u64::from(self.a) << leaf_level) / 2).max(1);
         let geometry = Geometry::uniform(leaf_level, self.z)?;
@@ -178,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_engine_moves_is_what_the_formulas_say() {
+    fn the_engine_transfers_what_the_formulas_give() {
         let results = results();
-        assert_eq!(results.path.units, 2.0 * 5.0, "a path of Z = 4 and back");
+        assert_eq!(results.path.units, 2.0 * 5.0, "a path of Z = 4, read and written");
         for SettingResult { setting, counted, .. } in &results.settings {
             let formula = formula::memory(*setting);
             assert!((counted.units / formula - 1.0).abs() < 0.01, "{setting:?} {counted:?}");
-            // Headers of ours are smaller than blocks, and all bytes are of the same path.
+            // Our headers are smaller than blocks, so bytes are fewer than units of 64.
             assert!(counted.bytes < counted.units * 64.0, "{counted:?}");
             assert!(
                 counted.aes_blocks * 2.0 < results.path.aes_blocks || setting.a < 3,
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_formula_and_count_and_survive_their_file() {
+    fn figures_show_formula_and_count_and_survive_their_file() {
         let results = results();
         assert_survive_their_file::<Plan>(&results);
         let figures = figures(&results);

@@ -1,4 +1,4 @@
-//! What came out, and the file that keeps it.
+//! The results file.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::{Counted, Plan, Setting, formula};
 use crate::markdown;
 use crate::stash_study::{Run, Survival, TailFit};
 
-/// What came out.
+/// The result of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
     /// Path ORAM with Z = 4.
     pub path: Counted,
@@ -17,30 +17,30 @@ pub struct Results {
     pub settings: Vec<SettingResult>,
 }
 
-/// What came out for one setting.
+/// The result for one setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingResult {
-    /// Which.
+    /// The setting.
     pub setting: Setting,
     /// Its traffic.
     pub counted: Counted,
-    /// Its stash, in independent runs.
+    /// Measurements of its stash, in independent runs.
     pub runs: Vec<Run>,
 }
 
 impl SettingResult {
-    /// How often more than `n` blocks were left after an eviction.
+    /// The distribution of the blocks left after an eviction.
     pub(super) fn survival(&self) -> Survival {
         Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
-    /// Whether the stash of a run grew without end.
+    /// Whether the stash of any run ran away.
     pub(super) fn ran_away(&self) -> bool {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The tail, if enough of one was seen.
+    /// The tail, if the observed one is long enough.
     pub(super) fn fit(&self) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
         if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }
@@ -48,12 +48,14 @@ impl SettingResult {
 }
 
 const HEAD: &str = "\
-| Z | A | memory, formula | counted | encryption, formula | AES blocks | seen max | C for 2^-80 (95 %) | condition |
-|--:|--:|----------------:|--------:|--------------------:|-----------:|---------:|-------------------:|-----------|
+| Z | A | memory, formula | counted | encryption, formula | AES blocks | seen max \
+| C for 2^-80 (95 %) | condition |
+|--:|--:|----------------:|--------:|--------------------:|-----------:|---------:\
+|-------------------:|-----------|
 ";
 
 impl Results {
-    /// A row for each Z and A, over Path ORAM with Z = 4.
+    /// A row for each Z and A, relative to Path ORAM with Z = 4.
     pub fn table(&self) -> String {
         let row = |result: &SettingResult| {
             let (setting, counted) = (result.setting, result.counted);
@@ -66,7 +68,8 @@ impl Results {
             };
             let holds = if formula::ring_bound(setting) > 0.0 { "holds" } else { "fails" };
             format!(
-                "| {:2}| {:2}| {:15.3} | {:7.3} | {:19.3} | {:10.3} | {:8} | {bound:18} | {holds:9} |",
+                "| {:2}| {:2}| {:15.3} | {:7.3} | {:19.3} | {:10.3} | {:8} | {bound:18} | \
+                 {holds:9} |",
                 setting.z,
                 setting.a,
                 formula::memory(setting) / formula::path(),

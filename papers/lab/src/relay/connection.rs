@@ -1,4 +1,4 @@
-//! A client, a server, and what is under way between them.
+//! A connection between a client and a server, and the bytes in flight.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,7 +17,7 @@ pub(super) struct Connection {
     course: Mutex<Course>,
 }
 
-/// How far a connection has come.
+/// The progress of a connection.
 #[derive(Default)]
 struct Course {
     carried_bytes: u64,
@@ -36,16 +36,16 @@ impl Connection {
         }
     }
 
-    /// Breaks it.
+    /// Breaks the connection.
     pub(super) fn close(&self) {
-        // Either end may be gone.
+        // Either end may be closed already.
         let _ = self.client.shutdown(Shutdown::Both);
         let _ = self.server.shutdown(Shutdown::Both);
         self.down.close();
         self.up.close();
     }
 
-    /// Carries all that both have to say.
+    /// Forwards both directions until both ends are done.
     pub(super) fn carry(&self, shared: &Shared, clock: Clock<'_>) {
         let unless_broken = |done: io::Result<()>| {
             if done.is_err() {
@@ -60,14 +60,15 @@ impl Connection {
         });
     }
 
-    /// Puts what a sender says on the link.
+    /// Reads from a sender, and puts the bytes on the link.
     fn read(&self, way: Way, shared: &Shared, clock: Clock<'_>) -> io::Result<()> {
         let (mut sender, queue, lane) = match way {
             Way::Down => (&self.server, &self.down, &shared.down),
             Way::Up => (&self.client, &self.up, &shared.up),
         };
         let mut buffer = vec![0; lane.chunk_bytes()];
-        // In this order: whoever has no room for more takes nothing from the rate of others.
+        // Wait for queue space before reading, so that a blocked connection takes none of the
+        // shared rate.
         while queue.has_room() {
             let read = match sender.read(&mut buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -83,7 +84,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts what was read. How many bytes of it are carried, and what comes after; nothing once the connection is cut.
+    /// Counts bytes that were read. Returns how many to forward, and what follows. `None` if the
+    /// connection is cut.
     fn count(&self, way: Way, read: usize, shared: &Shared) -> Option<(usize, Then)> {
         let mut course = lock(&self.course);
         if course.is_cut {
@@ -106,7 +108,7 @@ impl Connection {
         Some((bytes, if course.is_cut { Then::Cut } else { Then::More }))
     }
 
-    /// Hands what has arrived to a receiver.
+    /// Writes the bytes that have arrived to the receiver.
     fn write(&self, way: Way, clock: Clock<'_>) -> io::Result<()> {
         let (mut receiver, queue) = match way {
             Way::Down => (&self.client, &self.down),

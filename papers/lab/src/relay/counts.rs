@@ -1,15 +1,15 @@
-//! What a relay has carried.
+//! The counters of a relay.
 
 use serde::{Deserialize, Serialize};
 
-/// What a relay has carried.
+/// The connections and bytes of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Connections that were made.
     pub connections: u64,
-    /// Those that were turned away: the server did not answer, or there were too many.
+    /// Refused connections: the server did not answer, or there were too many.
     pub refused: u64,
-    /// Those that were cut on purpose.
+    /// Connections cut on purpose.
     pub cuts: u64,
     /// From the server to the client.
     pub down: WayCounts,
@@ -22,8 +22,9 @@ pub struct Counts {
 pub struct WayCounts {
     /// Bytes that entered the link.
     pub bytes: u64,
-    /// How often a connection began to send in this direction: at first, or after bytes in the other one. Where nothing is
-    /// asked before the last answer is there, a turn up and one down are a round trip.
+    /// The number of times that a connection began to send in this direction: at first, or after
+    /// bytes in the other direction. If each request waits for the previous answer, one turn up and
+    /// one down are a round trip.
     pub turns: u64,
 }
 

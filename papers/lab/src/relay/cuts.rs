@@ -1,8 +1,8 @@
-//! Connections that break in the middle of something.
+//! Cuts connections on purpose.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When connections are cut: after so many bytes, in both directions together.
+/// When connections are cut: after a number of bytes, in both directions together.
 #[derive(Debug)]
 pub struct Cuts {
     after_bytes: u64,
@@ -21,7 +21,8 @@ impl Cuts {
         Self { is_each_cut: true, ..Self::once_after(bytes) }
     }
 
-    /// How many of `bytes` more a connection may still carry that has carried so many, if that is its end.
+    /// If a connection that carried `carried` bytes is cut within the next `bytes`, the number it
+    /// may still carry.
     pub(super) fn end_within(&self, carried: u64, bytes: u64) -> Option<u64> {
         let left = self.after_bytes.checked_sub(carried)?;
         let is_due = left <= bytes;

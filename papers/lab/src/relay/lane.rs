@@ -5,31 +5,33 @@ use std::time::Duration;
 
 use super::lock;
 
-/// Senders are read so far ahead of the rate: a thread that wakes late by less leaves no gap. It is also the longest that those who
-/// were first hold up somebody new, but for a chunk of each.
+/// How far senders are read ahead of the rate. A thread that wakes late by less leaves no gap. It
+/// also bounds the delay of a new connection behind existing ones, plus a chunk of each.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// What a connection sends before it is another's turn: as much as leaves in this time, within bounds.
+/// The size of a chunk, as sending time, within the bounds below. After a chunk it is the next
+/// connection's turn.
 const TURN: Duration = Duration::from_millis(1);
 const CHUNK_BYTES_MIN: usize = 1460;
 const CHUNK_BYTES_MAX: usize = 64 << 10;
 
-/// Beyond what is under way.
+/// Queue space in addition to the bytes in flight.
 const SPARE_BYTES: usize = 64 << 10;
 
-/// A token bucket in its virtual form: instead of tokens it keeps when the last byte leaves that was taken. It has no burst.
+/// A virtual token bucket: instead of tokens, it stores the time when the last accepted byte
+/// leaves. It has no burst.
 pub(super) struct Lane {
     bytes_per_second: f64,
     delay: Duration,
     is_free_from: Mutex<Duration>,
 }
 
-/// When bytes move.
+/// The schedule of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// From then on the sender may be read again.
+    /// The time from which the sender may be read again.
     pub(super) next_from: Duration,
-    /// Then the last of them is at the receiver's end.
+    /// The time when its last byte arrives at the receiver.
     pub(super) arrives: Duration,
 }
 
@@ -38,17 +40,17 @@ impl Lane {
         Self { bytes_per_second, delay, is_free_from: Mutex::new(Duration::ZERO) }
     }
 
-    /// Bytes that are read at once, at most.
+    /// The largest number of bytes to read at once.
     pub(super) fn chunk_bytes(&self) -> usize {
         self.bytes_within(TURN).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
     }
 
-    /// Bytes that a connection may have under way and before a receiver that does not read.
+    /// The largest number of bytes of a connection in flight or waiting for the receiver.
     pub(super) fn queue_bytes_max(&self) -> usize {
         self.bytes_within(self.delay + AHEAD) + SPARE_BYTES
     }
 
-    /// Takes so many bytes that are here now. None at all take the delay alone, behind what was taken before.
+    /// Schedules bytes that are available now. Zero bytes only take the delay, after earlier bytes.
     pub(super) fn take(&self, now: Duration, bytes: usize) -> Passage {
         let mut is_free_from = lock(&self.is_free_from);
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);
@@ -75,10 +77,10 @@ mod tests {
         let lane = Lane::new(1e6, millis(50));
         let first = lane.take(millis(1000), 100_000);
         assert_eq!(first, Passage { next_from: millis(1080), arrives: millis(1150) });
-        // Whoever comes next waits for them.
+        // Later bytes wait for earlier ones.
         assert_eq!(lane.take(millis(1001), 10_000).arrives, millis(1160));
         assert_eq!(lane.take(millis(1001), 0).arrives, millis(1160));
-        // What was not used is not saved.
+        // Unused rate is not saved up.
         assert_eq!(lane.take(millis(9000), 10_000).arrives, millis(9060));
     }
 

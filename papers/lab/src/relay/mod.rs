@@ -1,14 +1,17 @@
 //! A relay between two sockets that is as slow as a link.
 //!
-//! Clients connect to the relay, and it connects to the server. What comes from one is handed to the other as late as a [`Link`]
-//! would: all connections share the rate of a direction, and what has left a rate's bucket arrives half a round trip later. A direction
-//! of a connection is two threads with a bounded queue in between:
+//! Clients connect to the relay, and the relay connects to the server. It forwards bytes with the
+//! delay of a [`Link`]: all connections share the rate of a direction, and bytes arrive half a
+//! round trip after they left. Each direction of a connection has two threads, with a bounded queue
+//! in between:
 //!
 //! ```text
-//! sender ─ socket ─► read a little ─► lane: when did the last bit leave? ─► queue ─► wait for its arrival ─► socket ─► receiver
+//! sender ─ socket ─► read a chunk ─► lane: when does its last bit leave?
+//!      ─► queue ─► wait for its arrival ─► socket ─► receiver
 //! ```
 //!
-//! Not delayed: that a connection is made, and that it breaks. Not modelled: packets, their loss, and what senders do then.
+//! Connection set-up and breaks are not delayed. Packets, packet loss and congestion control are
+//! not modelled.
 
 mod connection;
 mod counts;
@@ -33,19 +36,19 @@ use lane::Lane;
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// The time since some moment. It never goes back.
+/// The time since an arbitrary start. It is monotonic.
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
-/// Each takes four threads and the buffers of both directions.
+/// The limit on connections. Each needs four threads and buffers for both directions.
 const CONNECTIONS_MAX: usize = 256;
 
-/// A link that has more bytes under way, in one direction, is too much for user space.
+/// The limit on bytes in flight in one direction. A link with more is beyond a relay in user space.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
 
-/// A server on this machine that takes so long takes no more connections.
+/// The timeout for connecting to the server, which is on this machine.
 const SERVER_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Before connections are taken again, where the system has nothing for another one.
+/// The wait before accepting again, after the system failed to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A relay that listens.
@@ -59,7 +62,7 @@ pub struct Relay {
     is_stopped: AtomicBool,
 }
 
-/// What all connections have in common.
+/// State that all connections share.
 struct Shared {
     down: Lane,
     up: Lane,
@@ -68,10 +71,11 @@ struct Shared {
 }
 
 impl Relay {
-    /// Listens at `listen`, for clients of the server at `to`. Port 0 chooses one.
+    /// Listens at `listen`, for clients of the server at `to`. Port 0 chooses a free port.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when an address is none of this machine alone, or cannot be had, or the link is too long and too fast.
+    /// [`LabError::Plan`] if an address is not a loopback address or not available, or if the link
+    /// has too many bytes in flight.
     pub fn bind(
         listen: SocketAddr,
         to: SocketAddr,
@@ -84,11 +88,11 @@ impl Relay {
         Self::on(shared, listen, to, link)
     }
 
-    /// Another one, on the same link: what goes to one server leaves less of the rate for the others. Both have the counts of all that went over the link, and are run
-    /// by the same clock.
+    /// Another relay on the same link, which shares the rate and the counts. Both relays must run
+    /// with the same clock.
     ///
     /// # Errors
-    /// As of [`Self::bind`].
+    /// The same as [`Self::bind`].
     pub fn beside(&self, listen: SocketAddr, to: SocketAddr) -> Result<Self, LabError> {
         Self::on(self.shared.clone(), listen, to, self.link)
     }
@@ -102,7 +106,8 @@ impl Relay {
         for address in [listen, to] {
             if !address.ip().is_loopback() {
                 return Err(LabError::Plan(format!(
-                    "a relay stays on this machine: {address} is no loopback address, such as 127.0.0.1:{}",
+                    "a relay stays on this machine: {address} is no loopback address, such as \
+                     127.0.0.1:{}",
                     address.port()
                 )));
             }
@@ -110,7 +115,8 @@ impl Relay {
         let Shared { down, up, .. } = &*shared;
         if down.queue_bytes_max().max(up.queue_bytes_max()) > UNDER_WAY_BYTES_MAX {
             return Err(LabError::Plan(format!(
-                "{link}: more than {} MiB are under way on it: choose a lower rate or a shorter delay",
+                "{link}: more than {} MiB would be in flight: choose a lower rate or a shorter \
+                 delay",
                 UNDER_WAY_BYTES_MAX >> 20
             )));
         }
@@ -132,22 +138,22 @@ impl Relay {
         })
     }
 
-    /// Where it listens.
+    /// The address where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// As slow as which link it is.
+    /// The link that it imitates.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// What it has carried so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         *lock(&self.shared.counts)
     }
 
-    /// Carries connections until it is [stopped](Self::stop).
+    /// Forwards connections until [stopped](Self::stop).
     pub fn run(&self, clock: Clock<'_>) {
         thread::scope(|scope| {
             for id in 0.. {
@@ -170,7 +176,7 @@ impl Relay {
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
         lock(&self.connections).values().for_each(|connection| connection.close());
-        // It waits for somebody. If that fails, it does not wait any more.
+        // Wake the accept call. If this connection fails, the call has already ended.
         let _ = TcpStream::connect(self.address);
     }
 
@@ -180,7 +186,7 @@ impl Relay {
             return;
         };
         lock(&self.connections).insert(id, connection.clone());
-        // Whoever stops it has seen this connection, or is seen here.
+        // Either `stop` has seen this connection, or it is closed here.
         if self.is_stopped.load(Ordering::SeqCst) {
             connection.close();
         }
@@ -191,14 +197,14 @@ impl Relay {
 
     fn connect(&self, client: TcpStream) -> io::Result<Connection> {
         let server = TcpStream::connect_timeout(&self.to, SERVER_PATIENCE)?;
-        // What arrives is handed on at once, as little as it may be.
+        // Forward small writes at once.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         Ok(Connection::new(client, server, &self.shared))
     }
 }
 
-/// Of a thread that panicked, what it left is taken: counts and queues are whole after each step.
+/// Takes the data of a thread that panicked: counts and queues are consistent after each step.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! What is under way in one direction of a connection: bounded, and each chunk with the time of its arrival.
+//! The bytes in flight in one direction of a connection: a bounded queue of chunks with arrival
+//! times.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -13,18 +14,18 @@ pub(super) struct Chunk {
     pub(super) then: Then,
 }
 
-/// What comes after a chunk.
+/// What follows a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// More.
     More,
-    /// The sender has nothing more to say.
+    /// The sender has closed its half.
     End,
     /// The connection breaks.
     Cut,
 }
 
-/// Between a thread that reads a socket and one that writes another.
+/// Connects a thread that reads one socket with a thread that writes another.
 pub(super) struct Queue {
     bytes_max: usize,
     state: Mutex<State>,
@@ -34,7 +35,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     chunks: VecDeque<Chunk>,
-    /// Of those, and of the one that is being written.
+    /// Bytes of all chunks, including the one being written.
     bytes: usize,
     is_closed: bool,
 }
@@ -44,7 +45,7 @@ impl Queue {
         Self { bytes_max, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Waits for room. Whether there is any: a closed queue has none.
+    /// Waits for space. Returns false if the queue is closed.
     pub(super) fn has_room(&self) -> bool {
         let is_full = |state: &mut State| !state.is_closed && state.bytes >= self.bytes_max;
         let state = self.changed.wait_while(lock(&self.state), is_full);
@@ -58,7 +59,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The next chunk, once it has arrived. None from a closed queue.
+    /// The next chunk, once it has arrived. `None` if the queue is closed.
     pub(super) fn next(&self, clock: Clock<'_>) -> Option<Chunk> {
         let is_waited_for = |state: &mut State| !state.is_closed && state.chunks.is_empty();
         let state = self.changed.wait_while(lock(&self.state), is_waited_for);
@@ -66,13 +67,13 @@ impl Queue {
         self.is_open_at(arrives, clock).then(|| lock(&self.state).chunks.pop_front())?
     }
 
-    /// So many bytes of it were written.
+    /// Frees the space of written bytes.
     pub(super) fn written(&self, bytes: usize) {
         lock(&self.state).bytes -= bytes;
         self.changed.notify_all();
     }
 
-    /// Waits until `time`. Whether the queue is open then.
+    /// Waits until `time`. Returns whether the queue is still open.
     pub(super) fn is_open_at(&self, time: Duration, clock: Clock<'_>) -> bool {
         let mut state = lock(&self.state);
         loop {
@@ -85,7 +86,7 @@ impl Queue {
         }
     }
 
-    /// Nobody waits any more, and what is under way is lost.
+    /// Wakes all waiting threads. Bytes in flight are lost.
     pub(super) fn close(&self) {
         lock(&self.state).is_closed = true;
         self.changed.notify_all();

@@ -1,20 +1,20 @@
-//! What a reader must know before any figure.
+//! The facts at the top of a report.
 
-/// What a report is about. What is empty is left out.
+/// Facts about a report. Empty ones are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The title of the page.
     pub title: String,
-    /// The version of the program that made it.
+    /// The version of the program that made the report.
     pub version: String,
     /// The machine that measured.
     pub machine: String,
-    /// When it was measured, as people write it.
+    /// The date of the measurement, as free text.
     pub when: String,
 }
 
 impl About {
-    /// All but the title: what each is, and what it says.
+    /// The names and values of all facts except the title.
     pub(super) fn facts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let facts = [("Version", &self.version), ("Machine", &self.machine), ("When", &self.when)];
         facts

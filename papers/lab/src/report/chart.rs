@@ -39,7 +39,8 @@ const LABEL_MAX: usize = 48;
 /// The longest line of a legend entry, in characters.
 const ENTRY_LINE_MAX: usize = 32;
 
-/// Above `SIGNS_MAX` points a curve has about `SIGNS_OF_MANY` markers; otherwise one per point.
+/// A curve with more than `SIGNS_MAX` points has about `SIGNS_OF_MANY` markers; others have one per
+/// point.
 const SIGNS_MAX: usize = 60;
 pub(super) const SIGNS_OF_MANY: usize = 10;
 
@@ -119,7 +120,7 @@ pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
     })
 }
 
-/// Curves with stated numbers as heights.
+/// Curves, with stated numbers as horizontal lines.
 pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
     // A logarithmic axis is a linear one of powers of ten.
     let height = |y: f64| {
@@ -154,7 +155,7 @@ pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
         }
         for (number, series) in curves.series.iter().enumerate() {
             let places: Vec<_> = series.values.iter().map(place).collect();
-            // A point without a place ends the line.
+            // A point that cannot be drawn interrupts the line.
             for line in places.split(Option::is_none) {
                 let line: Vec<_> = line.iter().flatten().copied().collect();
                 if line.is_empty() {
@@ -176,7 +177,7 @@ pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
     })
 }
 
-/// The number of points that have no place, and the reasons, if there are any.
+/// A sentence that counts the points that cannot be drawn, with reasons, if there are any.
 pub(super) fn left_out(curves: &Curves) -> Option<String> {
     let points = || curves.series.iter().flat_map(|series| &series.values);
     let is_drawable = |[x, y]: &&[f64; 2]| drawable(*x).and(drawable(*y)).is_some();
@@ -193,7 +194,7 @@ pub(super) fn left_out(curves: &Curves) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Points that cannot be drawn: {}.", reasons.join(", ")))
 }
 
-/// What a legend explains.
+/// The entries of a legend.
 struct Legend<'a> {
     /// The names of the series.
     names: Vec<&'a str>,
@@ -202,7 +203,7 @@ struct Legend<'a> {
     has_stated: bool,
 }
 
-/// Draws axes of `width`, with room `below` them, and the legend to the right.
+/// Draws axes of `width` pixels, with `below` pixels under them, and the legend to the right.
 fn picture(
     width: u32,
     below: u32,
@@ -247,7 +248,7 @@ fn picture(
         Ok(root.present()?)
     };
     match drawn() {
-        // The attribute is for files of their own.
+        // The attribute is only needed in separate files.
         Ok(()) => svg.replace(" xmlns=\"http://www.w3.org/2000/svg\"", ""),
         Err(error) => format!("<p>{}</p>\n", Escaped(&format!("No chart: {error}"))),
     }
@@ -274,7 +275,7 @@ where
     Ok(())
 }
 
-/// A stated number across `span`: a line at its height, and the band around it.
+/// Draws a stated number over the width `span`: a line at its height, and a rectangle for its band.
 fn draw_stated(
     panel: &mut Panel<'_, '_>,
     placed: &Placed<'_>,
@@ -290,7 +291,7 @@ fn draw_stated(
     add(panel, PathElement::new([(span.0, y), (span.1, y)], INK.stroke_width(2)))
 }
 
-/// The colour of a series. After all colours were used, they are used again, paler.
+/// The colour of a series. When all colours are used, paler ones follow.
 fn fill(number: usize) -> ShapeStyle {
     let share = [1.0, 0.6, 0.35][(number / PALETTE.len()).min(2)];
     PALETTE[number % PALETTE.len()].mix(share).filled()
@@ -321,7 +322,7 @@ fn start(bars: &Bars, series: usize, label: usize, value: f64) -> f64 {
     values.filter(|part| (*part < 0.0) == (value < 0.0)).sum()
 }
 
-/// The ends of an axis that has all `values`, with some room.
+/// The ends of an axis that contains all `values`, with a margin.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -363,7 +364,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// Text without characters that XML cannot have. Plotters escapes markup.
+/// Replaces characters that XML forbids. Plotters escapes markup.
 fn clean(text: &str) -> String {
     let is_bad = super::escape::is_forbidden;
     text.chars().map(|character| if is_bad(character) { '\u{fffd}' } else { character }).collect()

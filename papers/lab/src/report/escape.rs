@@ -1,8 +1,8 @@
-//! Text of strangers in HTML and SVG, where it stays text.
+//! Escapes untrusted text for HTML and SVG.
 
 use std::fmt::{self, Display, Write};
 
-/// Shows text as the contents of an element, or of an attribute in quotes.
+/// Shows text as the contents of an element, or of a quoted attribute.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {
@@ -23,7 +23,10 @@ impl Display for Escaped<'_> {
 /// Whether XML forbids the character, or it changes the text direction.
 pub(super) fn is_forbidden(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+        || matches!(
+            character,
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 #[cfg(test)]
@@ -31,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_text_is_markup() {
+    fn text_contains_no_markup() {
         let shown = Escaped("<b a=\"1\" c='2'>&amp;\0\u{1b}\u{85}\u{202e}\u{ffff}\nü").to_string();
         assert_eq!(
             shown,

@@ -1,4 +1,4 @@
-//! A figure or table of a paper, as it came out here.
+//! Figures: measured data compared with a figure or table of a paper.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use super::placing;
 use super::{Stated, Verdict};
 
-/// How a remark begins that is a reason.
+/// The prefix of remarks that give a reason.
 const WHY_IT_DIFFERS: &str = "Why it differs: ";
 
-/// A figure: what was measured, and what the paper states.
+/// A figure: measured data, and the numbers that the paper states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is called here: `fig10`.
+    /// Its name: `fig10`.
     pub id: String,
-    /// What it shows, in a line.
+    /// A one-line description.
     pub title: String,
-    /// Which figure of which paper it is: "IR-ORAM, Fig. 10".
+    /// The figure and paper that it reproduces: "IR-ORAM, Fig. 10".
     pub paper: String,
-    /// What is drawn.
+    /// The plot.
     pub plot: Plot,
-    /// What the paper says in numbers, beside what came out.
+    /// The numbers that the paper states, with ours.
     pub stated: Vec<Stated>,
-    /// How it was made, and why it differs where it does: paragraphs of plain text.
+    /// Paragraphs of plain text: methods, and reasons for differences.
     pub remarks: Vec<String>,
-    /// Where the data come from: which runs, at which scale, of which version.
+    /// The origin of the data: runs, scale and version.
     pub origin: String,
 }
 
-/// What is drawn.
+/// The data of a plot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plot {
@@ -41,20 +41,20 @@ pub enum Plot {
 /// Groups of bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
-    /// What stands under each group: a workload, say.
+    /// The label of each group, such as a workload.
     pub labels: Vec<String>,
-    /// What the values are: "speed over Baseline".
+    /// The name of the values, such as "speed over Baseline".
     pub value: String,
-    /// Bars of a group are parts of one bar, one on top of the other.
+    /// Whether the bars of a group are stacked.
     pub stacked: bool,
-    /// A value for each label. `None`: not measured.
+    /// A value for each label; `None` if not measured.
     pub series: Vec<Series<Option<f64>>>,
 }
 
 /// Curves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// What the axes are.
+    /// The names of the axes.
     pub axes: [String; 2],
     /// Whether the vertical axis is logarithmic.
     pub is_log: bool,
@@ -62,23 +62,23 @@ pub struct Curves {
     pub series: Vec<Series<[f64; 2]>>,
 }
 
-/// A colour of a plot.
+/// The values in one colour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series<T> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its values or points.
     pub values: Vec<T>,
 }
 
 impl Figure {
-    /// Whether everything that the paper states agrees.
+    /// The verdict on all stated numbers together.
     pub fn verdict(&self) -> Verdict {
         let verdicts: Vec<_> = self.stated.iter().map(Stated::verdict).collect();
         Verdict::on_all(&verdicts)
     }
 
-    /// How many of the stated numbers are drawn.
+    /// The number of stated numbers that are drawn.
     #[cfg(test)]
     pub(crate) fn stated_drawn(&self) -> usize {
         match &self.plot {
@@ -87,12 +87,12 @@ impl Figure {
         }
     }
 
-    /// The reasons that it gives for what differs.
+    /// The reasons for differences.
     pub(super) fn reasons(&self) -> impl Iterator<Item = &str> {
         self.remarks.iter().filter_map(|remark| remark.strip_prefix(WHY_IT_DIFFERS))
     }
 
-    /// The figure, which says why if it differs from what the paper states.
+    /// The figure, with `reasons` as remarks if it differs from the paper.
     pub(crate) fn explained(mut self, reasons: &[impl AsRef<str>]) -> Self {
         if self.verdict() == Verdict::Differs {
             let reasons =

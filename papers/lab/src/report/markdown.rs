@@ -1,11 +1,11 @@
-//! The report as Markdown: the same tables, for a repository.
+//! The report as Markdown, for a repository.
 
 use super::number::short;
 use super::prose::{Piece, pieces};
 use super::table::{Cell, Table};
 use super::{About, Figure, summary, verdict_table, verdicts};
 
-/// The report as Markdown (of GitHub), without plots. No text of a figure is markup in it.
+/// The report as GitHub Markdown, without plots. Texts of figures are escaped.
 pub fn markdown(figures: &[Figure], about: &About) -> String {
     let facts = about.facts().map(|(name, text)| format!("- {name}: {}\n", plain(text)));
     let facts = facts.collect::<String>();
@@ -42,7 +42,7 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
     )
 }
 
-/// One figure of it: its numbers, what is stated, and what is to say.
+/// One figure: its values, stated numbers and remarks.
 pub fn section(figure: &Figure) -> String {
     let shown = verdicts::of_figure(figure);
     let stated = match figure.stated.is_empty() {
@@ -63,7 +63,7 @@ pub fn section(figure: &Figure) -> String {
     )
 }
 
-/// What does not fit the cells of its stated numbers.
+/// Notes that are too long for the table of stated numbers.
 fn notes(figure: &Figure) -> String {
     let notes = verdicts::longer_notes(&figure.stated);
     let notes = notes
@@ -72,10 +72,10 @@ fn notes(figure: &Figure) -> String {
     if notes.is_empty() { notes } else { format!("\n{notes}") }
 }
 
-/// To this width cells are filled up; longer ones would push all others out of sight.
+/// Cells are padded to at most this width. Padding to longer cells would push others out of view.
 const WIDTH_MAX: usize = 60;
 
-/// Its columns are as wide as their cells, for whoever reads it as it is.
+/// A table whose columns are padded, so that its source is readable.
 fn table(table: &Table<'_>) -> String {
     let head = table.head.iter().map(|name| plain(name)).collect();
     let rows = table.rows.iter().map(|row| row.iter().map(shown).collect());
@@ -115,7 +115,7 @@ fn shown(cell: &Cell<'_>) -> String {
     }
 }
 
-/// One line of text without any markup but the code in it.
+/// Text on one line, escaped except for code in backticks.
 fn prose(text: &str) -> String {
     let line = one_line(text);
     let pieces = pieces(&line).into_iter().map(|piece| match piece {
@@ -125,7 +125,7 @@ fn prose(text: &str) -> String {
     pieces.collect()
 }
 
-/// One line of text without any markup.
+/// Text on one line, escaped.
 fn plain(text: &str) -> String {
     escaped(&one_line(text))
 }

@@ -1,9 +1,8 @@
-//! What came out, beside what the papers state.
+//! Reports that compare results with the numbers of papers.
 //!
-//! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page
-//! that loads nothing and has no scripts, and [`markdown`] makes the same tables for a repository.
-//! Figures come from files: [`read`] rejects incomplete files. Text from a figure is always
-//! escaped.
+//! A [`Figure`] is data. From figures and some facts [`About`] them, [`html`] makes a page that
+//! loads nothing and has no scripts, and [`markdown`] makes the same tables for a repository.
+//! Figures come from files: [`read`] rejects invalid files. Texts of figures are always escaped.
 
 mod about;
 mod chart;

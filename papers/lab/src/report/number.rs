@@ -1,10 +1,10 @@
-//! Numbers as people read them.
+//! Formats numbers for readers.
 
-/// What stands where there is no number.
+/// The text for a missing number.
 pub(super) const MISSING: &str = "\u{2013}";
 
-/// A number in four digits, as short as it goes, or whole: `1.5`, `0.0123`, `1,234,567`, `1.2e-9`.
-/// What is no number is [`MISSING`].
+/// Four significant digits without trailing zeros, or the whole number: `1.5`, `0.0123`,
+/// `1,234,567`, `1.2e-9`. A value that is not finite is [`MISSING`].
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
@@ -23,7 +23,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// A value that a chart can have: finite, and not so large that scales lose their steps.
+/// A value that can be drawn: finite, and small enough for the steps of a scale.
 pub(super) fn drawable(value: f64) -> Option<f64> {
     let value = Some(value).filter(|value| value.abs() <= 1e15)?;
     Some(if value.abs() < 1e-30 { 0.0 } else { value })
@@ -33,7 +33,7 @@ fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
-/// Commas between thousands, from five digits on.
+/// Separates thousands by commas, from five digits on.
 fn grouped(number: &str) -> String {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_have_no_values_without_a_place() {
+    fn values_too_large_for_a_scale_are_not_drawn() {
         for value in [f64::NAN, f64::INFINITY, f64::MIN, 1.1e15] {
             assert_eq!(drawable(value), None, "{value}");
         }

@@ -1,6 +1,6 @@
-//! The report as one HTML page, with all plots, tables and verdicts in it.
+//! The report as one HTML page with all plots, tables and verdicts.
 //!
-//! A policy in its head forbids the page to load anything and to run scripts.
+//! A content security policy in its head forbids loading resources and running scripts.
 
 use super::escape::Escaped;
 use super::prose::Prose;
@@ -10,7 +10,7 @@ use super::{chart, placing, policy, verdict_table, verdicts};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The report as a whole page.
+/// The report as a complete page.
 pub fn html(figures: &[Figure], about: &About) -> String {
     let title = Escaped(&about.title);
     let facts = about
@@ -37,21 +37,23 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     )
 }
 
-/// Every stated number of all figures, with its verdict.
+/// A table of all stated numbers, with their verdicts.
 fn all_verdicts(figures: &[Figure]) -> String {
     let table = verdict_table::of_all(figures);
     if table.rows.is_empty() {
         return String::new();
     }
     format!(
-        "<section id=\"verdicts\" aria-labelledby=\"verdicts-head\">\n<h2 id=\"verdicts-head\">Verdicts</h2>\n\
+        "<section id=\"verdicts\" aria-labelledby=\"verdicts-head\">\n\
+         <h2 id=\"verdicts-head\">Verdicts</h2>\n\
          {}{}</section>\n",
-        table.html("Every number that a paper states, beside ours"),
+        table.html("Every number that a paper states, with ours"),
         verdict_table::by_reading(figures).html("How many agree under one reading alone")
     )
 }
 
-/// The parts of each verdict, as one bar. The line above it says the same.
+/// The share of each verdict, as one bar. It is hidden from screen readers, since the text above
+/// says the same.
 fn meter(figures: &[Figure]) -> String {
     let verdicts: Vec<_> =
         figures.iter().flat_map(|figure| &figure.stated).map(|stated| stated.verdict()).collect();
@@ -69,7 +71,8 @@ fn meter(figures: &[Figure]) -> String {
         part
     });
     format!(
-        "<svg class=\"meter\" aria-hidden=\"true\" viewBox=\"0 0 {x} 1\" preserveAspectRatio=\"none\">{}</svg>\n",
+        "<svg class=\"meter\" aria-hidden=\"true\" viewBox=\"0 0 {x} 1\" \
+         preserveAspectRatio=\"none\">{}</svg>\n",
         parts.concat()
     )
 }
@@ -107,7 +110,8 @@ fn section(figure: &Figure, number: usize) -> String {
     format!(
         "<section class=\"figure\" id=\"{name}\" aria-labelledby=\"{name}-head\">\n\
          <h2 id=\"{name}-head\">{}</h2>\n<p class=\"of\">{} <code>{}</code> {}</p>\n\
-         <div class=\"scroll\" role=\"img\" tabindex=\"0\" aria-label=\"Chart; the table below has all values\">\n\
+         <div class=\"scroll\" role=\"img\" tabindex=\"0\" \
+         aria-label=\"Chart; the table below has all values\">\n\
          {svg}</div>\n{left_out}<div class=\"data\">\n{}</div>\n{stated}{}\
          <p class=\"origin\">Origin: {}</p>\n</section>\n",
         Escaped(&figure.title),
@@ -120,7 +124,7 @@ fn section(figure: &Figure, number: usize) -> String {
     )
 }
 
-/// The chart, and a sentence on what it leaves out.
+/// The chart, and a sentence about points that cannot be drawn.
 fn plot(figure: &Figure) -> (String, Option<String>) {
     match &figure.plot {
         Plot::Bars(bars) => (chart::bars(bars, &placing::on_bars(bars, &figure.stated)), None),
@@ -131,7 +135,7 @@ fn plot(figure: &Figure) -> (String, Option<String>) {
     }
 }
 
-/// What the values are.
+/// The name of the values.
 fn what(plot: &Plot) -> &str {
     match plot {
         Plot::Bars(bars) => &bars.value,

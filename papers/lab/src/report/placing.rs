@@ -1,7 +1,7 @@
-//! Which stated numbers belong to which bar or curve: those that say so.
+//! Finds the bar or curve of a stated number.
 //!
-//! A stated number names its [`Place`](super::Place). One that names none, or a series or label that is not there,
-//! stands in the table alone: figures come from files of strangers as well.
+//! A stated number may name its [`Place`](super::Place). If it names none, or an unknown series or
+//! label, it is only in the table: figures come from untrusted files.
 
 use super::number::drawable;
 use super::{Bars, Curves, Stated};
@@ -10,9 +10,9 @@ use super::{Bars, Curves, Stated};
 #[derive(Debug, PartialEq)]
 pub(super) struct Placed<'a> {
     pub(super) stated: &'a Stated,
-    /// The series it is of; a whole stack has none.
+    /// The index of its series; `None` for a whole stack.
     pub(super) series: Option<usize>,
-    /// The label it is of; without one it is of the whole series.
+    /// The index of its label; `None` for a whole series.
     pub(super) label: Option<usize>,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn on_bars<'a>(bars: &Bars, stated: &'a [Stated]) -> Vec<Placed<'a>> 
     let series: Vec<_> = bars.series.iter().map(|series| series.name.as_str()).collect();
     let labels: Vec<_> = bars.labels.iter().map(String::as_str).collect();
     let is_there = |placed: &Placed<'_>| match bars.stacked {
-        // A part of a stack begins where others end: its height cannot be compared.
+        // A part of a stack starts at the end of another, so its height cannot be compared.
         true => placed.series.is_none() && placed.label.is_some(),
         false => placed.series.is_some(),
     };
@@ -46,7 +46,8 @@ fn placed<'a>(stated: &'a Stated, series: &[&str], labels: &[&str]) -> Option<Pl
     })
 }
 
-/// The number of the name that is asked for, if one is. `None`: there is no such name.
+/// The index of `wanted` in `names`, if a name is wanted. The outer `None` means that it is
+/// unknown.
 fn number(names: &[&str], wanted: Option<&str>) -> Option<Option<usize>> {
     match wanted {
         None => Some(None),
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_drawn_where_it_says() {
+    fn a_number_is_drawn_at_its_place() {
         for (series, label, expected) in [
             (Some("IR-Alloc"), Some("mean"), Some((Some(0), Some(2)))),
             (Some("IR-Alloc+IR-Stash"), Some("mcf"), Some((Some(1), Some(1)))),
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_says_nothing_stands_in_the_table_alone() {
+    fn a_number_without_a_place_is_only_in_the_table() {
         let stated = Stated::new("IR-Alloc, mean", 1.4, 0.1, Some(1.4));
         assert_eq!(place(&bars(false), &stated), None);
     }
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_gets_the_heights_of_its_own() {
+    fn a_number_is_drawn_at_its_own_curve() {
         let curves = Curves {
             axes: ["level".into(), "use".into()],
             is_log: false,

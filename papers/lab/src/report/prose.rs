@@ -1,18 +1,18 @@
-//! Prose with names in backticks, as remarks have them: such a name is code in a page.
+//! Prose with names in backticks, which a page shows as code.
 
 use std::fmt::{self, Display};
 
 use super::escape::Escaped;
 
-/// A stretch of prose.
+/// A piece of prose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Text(&'a str),
     Code(&'a str),
 }
 
-/// The stretches of `text`. It is text on the whole where backticks have no partners, or hold what cannot be code
-/// in a page and in a table of Markdown alike.
+/// The pieces of `text`. It is one piece of text if a backtick has no partner, or if a name cannot
+/// be code both in a page and in a Markdown table.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let parts: Vec<_> = text.split('`').collect();
     let is_whole = parts.len() % 2 == 1;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_backticks_are_code_and_all_else_is_text() {
+    fn names_in_backticks_are_code_and_the_rest_is_text() {
         for (text, html) in [
             ("see `near` & `a<b`.", "see <code>near</code> &amp; <code>a&lt;b</code>."),
             ("`whole`", "<code>whole</code>"),

@@ -1,11 +1,11 @@
-//! Figures out of a file of strangers.
+//! Reads figures from untrusted files.
 //!
-//! A page has a cell for each label and series, so a small file could ask for a huge page. The limits
-//! are far above every figure of every paper.
+//! A page has a cell for each label and series, so that a small file could make a huge page. The
+//! limits are far above all figures of papers.
 
 use super::{Figure, Plot};
 
-/// Bytes of a file of figures, at most.
+/// The limit on the bytes of a file of figures.
 pub const BYTES_MAX: u64 = 16 << 20;
 
 const FIGURES_MAX: usize = 200;
@@ -15,7 +15,7 @@ const POINTS_MAX: usize = 100_000;
 const STATED_MAX: usize = 1000;
 const READINGS_MAX: usize = 100;
 
-/// Why a text is no list of figures, and what to do about it.
+/// Why a text is not a list of figures, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotFigures(String);
@@ -23,8 +23,8 @@ pub struct NotFigures(String);
 /// The figures of a JSON text, a list of [`Figure`].
 ///
 /// # Errors
-/// [`NotFigures`] with line and column where it is no such list, and with the number and id of a
-/// figure whose bars do not fit its labels or that has too much of something.
+/// [`NotFigures`] with line and column if `json` is not such a list; with number and id of a figure
+/// whose bars do not match its labels, or that exceeds a limit.
 pub fn read(json: &str) -> Result<Vec<Figure>, NotFigures> {
     let figures: Vec<Figure> = serde_json::from_str(json).map_err(|error| {
         NotFigures(format!("it is no list of figures: {error}; give a file that the lab wrote"))
@@ -50,7 +50,8 @@ fn check(figure: &Figure) -> Result<(), String> {
             match bars.series.iter().find(|series| series.values.len() != labels) {
                 None => Ok(()),
                 Some(series) => Err(format!(
-                    "series {:?} has {} values for {labels} labels; give each label a value, or null",
+                    "series {:?} has {} values for {labels} labels; give each label a value, or \
+                     null",
                     series.name,
                     series.values.len(),
                 )),
@@ -68,6 +69,6 @@ fn at_most(most: usize, count: usize, what: &str) -> Result<(), String> {
     if count <= most {
         Ok(())
     } else {
-        Err(format!("there are {count} {what}, and {most} at most fit a page; leave some out"))
+        Err(format!("there are {count} {what}, but a page has at most {most}; remove some"))
     }
 }

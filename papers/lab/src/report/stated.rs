@@ -1,90 +1,91 @@
-//! A number of a paper, ours beside it, and the verdict on the two.
+//! A number that a paper states, our number, and the verdict on the two.
 //!
-//! A paper does not say everything that its number rests on. So ours may be taken under several readings of it, and
-//! a verdict says under which of them the two agree.
+//! A paper does not state everything that determines its number. Ours may therefore be measured
+//! under several readings, and a verdict names the reading under which the two agree.
 
 use serde::{Deserialize, Serialize};
 
-/// A number of a paper, and ours.
+/// A number of the paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Stated {
-    /// What it is: "IR-Alloc, mean speed over Baseline".
+    /// A description: "IR-Alloc, mean speed over Baseline".
     pub what: String,
-    /// The paper's.
+    /// The paper's number.
     pub paper: f64,
-    /// How far ours may be from it and still agree.
+    /// The largest difference at which ours agrees.
     pub band: f64,
-    /// Ours. `None`: not measured.
+    /// Our number. `None` if not measured.
     pub ours: Option<f64>,
-    /// Of how many programs ours is a mean, and of how many the paper's is, if ours are fewer: then there is no verdict.
+    /// The number of programs in our mean and in the paper's, if ours has fewer. There is then no
+    /// verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<[u32; 2]>,
-    /// How ours was taken, if the paper leaves that open: "arithmetic mean".
+    /// How ours was measured, if the paper leaves that open: "arithmetic mean".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
-    /// The same number, taken otherwise: the likeliest first.
+    /// The same number under other readings, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<Reading>,
-    /// Whether ours agrees because something was fitted by hand.
+    /// Whether ours agrees because a parameter was fitted by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
-    /// Why ours differs, or what was fitted.
+    /// Why ours differs, or which parameter was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a reader of a verdict that agrees must know: for which trees it holds, say.
+    /// Limits of the agreement, such as the sizes of trees for which it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// The id of the figure whose experiment shows why, or shows the limits.
+    /// The id of the figure whose experiment shows the reason or the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
-    /// Where it is drawn. Nothing: it stands in the table alone.
+    /// Where it is drawn. `None` if it is only in the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// A number that was taken otherwise.
+/// Our number under another reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// How: "one channel, 24 levels".
+    /// The reading: "one channel, 24 levels".
     pub name: String,
-    /// Ours under it. `None`: not measured.
+    /// Our number. `None` if not measured.
     pub ours: Option<f64>,
 }
 
-/// Where in a plot a number belongs, by name.
+/// The bar or curve of a number, by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// The series that it is of. Nothing: the whole stack.
+    /// The series. `None` for the whole stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
-    /// The label that it is of. Nothing: the whole series.
+    /// The label. `None` for the whole series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// Whether ours agrees with the paper's.
+/// Whether our number agrees with the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Within the band.
     Agrees,
-    /// Within the band under a reading that is named.
+    /// Within the band under another reading.
     AgreesUnderReading,
-    /// Within the band, by something that was fitted by hand.
+    /// Within the band, with a parameter fitted by hand.
     Fitted,
-    /// Outside of the band.
+    /// Outside the band.
     Differs,
     /// Not measured, or over fewer programs than the paper's.
     Open,
 }
 
 impl Verdict {
-    /// All of them, from the best on.
+    /// All verdicts, from best to worst.
     pub const ALL: [Self; 5] =
         [Self::Agrees, Self::AgreesUnderReading, Self::Fitted, Self::Differs, Self::Open];
 
-    /// The verdict in a word or a few.
+    /// The verdict in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -95,8 +96,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict on several numbers together: a number that differs decides, then one that is
-    /// open, then one that was fitted, then one that agrees under a reading.
+    /// The verdict on several numbers: the first of differs, open, fitted and agrees-under-reading
+    /// that any number has, else agrees.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
         let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
@@ -104,7 +105,7 @@ impl Verdict {
 }
 
 impl Stated {
-    /// What a paper says, how far ours may be from it, and ours.
+    /// A stated number, the band around it, and our number.
     pub fn new(what: impl Into<String>, paper: f64, band: f64, ours: Option<f64>) -> Self {
         Self {
             what: what.into(),
@@ -122,14 +123,14 @@ impl Stated {
         }
     }
 
-    /// The same, drawn at the bar of this series over this label.
+    /// The same number, drawn at the bar of this series and label.
     #[must_use]
     pub fn at(self, series: impl Into<String>, label: impl Into<String>) -> Self {
         let place = Place { series: Some(series.into()), label: Some(label.into()) };
         Self { place: Some(place), ..self }
     }
 
-    /// Whether ours agrees.
+    /// The verdict on our number.
     pub fn verdict(&self) -> Verdict {
         let agrees_as_it_is = self.is_within(self.ours);
         match self.ours {
@@ -142,26 +143,26 @@ impl Stated {
         }
     }
 
-    /// The reading under which it agrees with most room, and the first of several that have as much.
+    /// The reading with the largest margin inside the band; the first one if several are equal.
     pub fn reading(&self) -> Option<&Reading> {
         if self.of.is_some() {
             return None;
         }
         let with_margin = |reading: &Reading| Some(self.margin(reading.ours?));
         let agreeing = self.readings.iter().filter(|reading| self.is_within(reading.ours));
-        // Of those that are equal the last is the greatest.
+        // `max_by` returns the last of equal elements.
         agreeing.rev().max_by(|one, other| {
             let [one, other] = [one, other].map(|reading| with_margin(reading).unwrap_or(0.0));
             one.total_cmp(&other)
         })
     }
 
-    /// How far inside the band `ours` is.
+    /// The distance of `ours` from the edge of the band; negative if it is outside.
     pub(super) fn margin(&self, ours: f64) -> f64 {
         self.band - (ours - self.paper).abs()
     }
 
-    /// Whether the number `ours` agrees.
+    /// Whether `ours` is in the band.
     pub(super) fn agrees(&self, ours: f64) -> bool {
         self.is_within(Some(ours))
     }
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_counts_where_the_number_as_it_is_does_not_agree() {
+    fn a_reading_counts_if_the_number_itself_does_not_agree() {
         let [good, bad] = [Some(1.5), Some(1.52)];
         for (ours, readings, verdict, reading) in [
             (good, &[][..], Verdict::Agrees, None),
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reading_with_most_room_is_named() {
+    fn the_reading_with_the_largest_margin_is_named() {
         let number = stated(Some(2.0), &[Some(1.5), Some(1.45)]);
         assert_eq!(number.reading().unwrap().name, "23 levels");
         let number = stated(Some(2.0), &[Some(1.45), Some(1.5)]);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_fitted_never_counts_as_agreement() {
+    fn fitted_numbers_never_count_as_agreement() {
         for (ours, readings, verdict) in [
             (Some(1.41), None, Verdict::Fitted),
             (Some(2.0), Some(1.41), Verdict::Fitted),
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_verdict_is_that_on_all() {
+    fn the_worst_verdict_is_the_verdict_on_all() {
         use Verdict::{Agrees, AgreesUnderReading, Differs, Fitted, Open};
         for (all, verdict) in [
             (&[][..], Agrees),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_a_file_of_before_has_no_place_and_no_readings() {
+    fn a_number_in_an_older_file_has_no_place_and_no_readings() {
         let old = r#"{"what": "mean", "paper": 1.41, "band": 0.1, "ours": 1.5}"#;
         let read: Stated = serde_json::from_str(old).unwrap();
         assert_eq!(read, Stated::new("mean", 1.41, 0.1, Some(1.5)));

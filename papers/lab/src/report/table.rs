@@ -1,4 +1,4 @@
-//! The numbers of a figure as tables, for the page and for Markdown.
+//! Tables of a figure's numbers, for the page and for Markdown.
 
 use super::escape::Escaped;
 use super::number::short;
@@ -12,23 +12,23 @@ pub(super) struct Table<'a> {
     pub(super) rows: Vec<Vec<Cell<'a>>>,
 }
 
-/// What stands in a cell.
+/// The contents of a cell.
 pub(super) enum Cell<'a> {
     Text(&'a str),
-    /// With names in backticks.
+    /// Text that may contain code in backticks.
     Prose(String),
-    /// To a figure of the report, by its place.
+    /// A link to a figure of the report, by its index.
     Link {
         text: &'a str,
         figure: usize,
     },
-    /// Not finite: missing.
+    /// A number; missing if not finite.
     Number(f64),
     Verdict(Verdict),
 }
 
 impl<'a> Table<'a> {
-    /// What the figure shows.
+    /// A table of the plotted values.
     pub(super) fn of_plot(figure: &'a Figure) -> Self {
         match &figure.plot {
             Plot::Bars(bars) => Self::of_bars(bars),
@@ -37,7 +37,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What the paper says, beside what came out.
+    /// A table of the stated numbers, with ours.
     pub(super) fn of_stated(stated: &'a [Stated]) -> Self {
         let notes: Vec<_> = stated.iter().map(verdicts::in_short).collect();
         let has_notes = notes.iter().any(|note| !note.is_empty());
@@ -64,7 +64,7 @@ impl<'a> Table<'a> {
         Self { head: head.collect(), rows: rows.collect() }
     }
 
-    /// A row for each place, a column for each series.
+    /// A row for each x value, a column for each series.
     fn of_places(curves: &'a Curves) -> Self {
         let names = curves.series.iter().map(|series| series.name.as_str());
         let places = curves.series.first().map_or(0, |series| series.values.len());
@@ -89,12 +89,12 @@ impl<'a> Table<'a> {
         Self { head: vec!["series", x, y], rows: rows.collect() }
     }
 
-    /// Whether numbers stand in a column.
+    /// Whether a column contains numbers.
     pub(super) fn is_of_numbers(&self, column: usize) -> bool {
         self.rows.first().is_some_and(|row| matches!(row[column], Cell::Number(_)))
     }
 
-    /// As an element of a page, which can be scrolled with keys.
+    /// The table as an element of a page, which can be scrolled with the keyboard.
     pub(super) fn html(&self, caption: &str) -> String {
         let head = self.head.iter().enumerate().map(|(column, name)| match *name {
             "" => "<td></td>".to_owned(),
@@ -109,8 +109,9 @@ impl<'a> Table<'a> {
         });
         let caption = Escaped(caption);
         format!(
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n<table>\n\
-             <caption>{caption}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n\
+             <table>\n<caption>{caption}</caption>\n<thead><tr>{}</tr></thead>\n\
+             <tbody>\n{}</tbody>\n</table>\n</div>\n",
             head.collect::<String>(),
             rows.collect::<String>()
         )
@@ -118,7 +119,7 @@ impl<'a> Table<'a> {
 }
 
 impl Cell<'_> {
-    /// The paper's number, the band, ours, and the verdict.
+    /// The paper's number, the band, our number, and the verdict.
     pub(super) fn of_stated(stated: &Stated) -> [Self; 4] {
         [
             Self::Number(stated.paper),
@@ -151,7 +152,7 @@ impl Cell<'_> {
     }
 }
 
-/// Whether all series have points at the same places, so that one column of places will do.
+/// Whether all series have the same x values, so that one column of them suffices.
 fn share_their_places(curves: &Curves) -> bool {
     let places = |number: usize| curves.series[number].values.iter().map(|[x, _]| x);
     (1..curves.series.len()).all(|number| places(number).eq(places(0)))

@@ -50,7 +50,7 @@ fn about() -> About {
     About { title: "All figures".into(), version: "1.2".into(), ..About::default() }
 }
 
-/// The charts of a page, each a document of its own.
+/// The charts of a page, each parsed as a document.
 fn charts(page: &str) -> Vec<Document<'_>> {
     let parts = page.split("<svg ").skip(1).map(|part| {
         let at = part.as_ptr() as usize - page.as_ptr() as usize - "<svg ".len();
@@ -72,7 +72,7 @@ fn bars_of<'a>(chart: &'a Document<'_>, series: usize) -> Vec<Node<'a, 'a>> {
     chart.descendants().filter(|node| node.has_tag_name("rect")).filter(is_it).collect()
 }
 
-/// Bands around stated numbers.
+/// The rectangles that show bands of stated numbers.
 fn bands<'a>(chart: &'a Document<'_>) -> Vec<Node<'a, 'a>> {
     let is_it = |node: &Node<'_, '_>| {
         node.has_tag_name("rect") && node.attribute("opacity") == Some("0.16")
@@ -84,7 +84,8 @@ fn number(node: &Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).unwrap().parse().unwrap()
 }
 
-/// A page in which every number of every chart is finite, and all charts are inside their frames.
+/// A page, after checking that all numbers of its charts are finite and all shapes are inside their
+/// frames.
 fn checked(figures: &[Figure]) -> String {
     let page = html(figures, &about());
     for wrong in ["NaN", "inf\"", "inf ", "-inf", "None", "No chart"] {
@@ -114,7 +115,8 @@ fn a_page_has_plot_table_and_verdicts() {
         "<title>All figures</title>",
         "<dt>Version</dt><dd>1.2</dd>",
         "<p class=\"summary\">1 of 3 stated numbers agree (differ: 1, open: 1).</p>",
-        "<a href=\"#figure-1\">Speed of all programs</a> <span class=\"of\">IR-ORAM, Fig. 10</span> \
+        "<a href=\"#figure-1\">Speed of all programs</a> \
+         <span class=\"of\">IR-ORAM, Fig. 10</span> \
          <span class=\"verdict differs\">≠ differs</span>",
         "<th scope=\"col\" class=\"number\">IR-Alloc</th>",
         "<tr><th scope=\"row\">mean</th><td class=\"number\">1.4</td></tr>",
@@ -126,7 +128,7 @@ fn a_page_has_plot_table_and_verdicts() {
     ] {
         assert!(page.contains(part), "no {part} in {page}");
     }
-    assert!(!page.contains("<dt>Machine"), "what is empty is left out");
+    assert!(!page.contains("<dt>Machine"), "empty facts are omitted");
 
     let charts = charts(&page);
     let [gcc, mean] = bars_of(&charts[0], 0)[..] else { panic!("two bars") };
@@ -161,7 +163,7 @@ fn a_stack_stands_on_what_is_below() {
 }
 
 #[test]
-fn no_text_of_a_figure_is_markup() {
+fn texts_of_a_figure_are_escaped() {
     let evil = || EVIL.to_owned();
     let of = |plot| Figure {
         id: evil(),
@@ -201,7 +203,7 @@ fn no_text_of_a_figure_is_markup() {
 }
 
 #[test]
-fn a_page_needs_nothing_but_itself() {
+fn a_page_loads_no_other_resource() {
     let page =
         checked(&[figure(curves(false, vec![vec![[0.0, 1.0]]])), figure(bars(&["a"], vec![]))]);
     let lower = page.to_lowercase().replace("http-equiv", "");
@@ -237,7 +239,7 @@ fn strange_numbers_are_missing_or_drawn_inside() {
         let charts = charts(&page);
         // -0, -1e-9, 5e-324 and 1e15 have bars; all but 1e15 have zero height.
         assert_eq!([0, 1].map(|series| bars_of(&charts[0], series).len()), [4, 4]);
-        assert!(page.contains(">1.798e308<"), "the table has it");
+        assert!(page.contains(">1.798e308<"), "the table shows it");
     }
     for is_log in [false, true] {
         let points: Vec<_> =
@@ -248,7 +250,7 @@ fn strange_numbers_are_missing_or_drawn_inside() {
 }
 
 #[test]
-fn zero_has_no_place_on_a_logarithmic_axis_and_that_is_told() {
+fn zero_is_not_drawn_on_a_logarithmic_axis_and_that_is_reported() {
     let points = vec![[0.0, 1.0], [1.0, 0.1], [2.0, 0.0], [3.0, 0.01], [4.0, 0.001]];
     let page = checked(&[figure(curves(true, vec![points]))]);
     let charts = charts(&page);
@@ -257,10 +259,10 @@ fn zero_has_no_place_on_a_logarithmic_axis_and_that_is_told() {
     };
     let lines =
         of("polyline").into_iter().filter(|line| line.attribute("stroke-width") == Some("2"));
-    assert_eq!(lines.count(), 2, "it is interrupted");
+    assert_eq!(lines.count(), 2, "the line is interrupted");
     assert_eq!(of("circle").len(), 4 + 1, "the points, and the legend");
     assert!(page.contains("Points that cannot be drawn: 1 (zero or less, on a logarithmic axis)."));
-    assert!(page.contains("<td class=\"number\">0<"), "the table has it");
+    assert!(page.contains("<td class=\"number\">0<"), "the table shows it");
 }
 
 #[test]
@@ -281,12 +283,12 @@ fn many_labels_and_series_do_not_overlap() {
     assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1.0), "{ends:?}");
     let colours: std::collections::HashSet<_> =
         all.iter().map(|bar| ["fill", "opacity"].map(|name| bar.attribute(name))).collect();
-    assert_eq!(colours.len(), 10, "each series has looks of its own");
+    assert_eq!(colours.len(), 10, "each series looks different");
     assert_eq!(page.matches("rotate(270").count(), 30 + 1, "labels, and the axis");
 }
 
 #[test]
-fn a_long_curve_is_drawn_whole_and_has_few_signs() {
+fn a_long_curve_is_drawn_completely_with_few_markers() {
     let points = (0..10_000).map(|number| [f64::from(number), 1.0]).collect();
     let page = checked(&[figure(curves(false, vec![points]))]);
     let charts = charts(&page);
@@ -297,7 +299,7 @@ fn a_long_curve_is_drawn_whole_and_has_few_signs() {
 }
 
 #[test]
-fn nothing_is_a_report_too() {
+fn an_empty_report_is_valid() {
     let page = checked(&[]);
     assert!(page.contains("No numbers are stated.") && page.contains("There are no figures."));
     assert!(markdown(&[], &about()).contains("No figures."));
@@ -307,7 +309,7 @@ fn nothing_is_a_report_too() {
 }
 
 #[test]
-fn curves_share_a_column_of_places_if_they_can() {
+fn curves_with_equal_x_values_share_a_column() {
     let shared =
         figure(curves(false, vec![vec![[1.0, 5.0], [2.0, 6.0]], vec![[1.0, 7.0], [2.0, 8.0]]]));
     let own = figure(curves(false, vec![vec![[1.0, 5.0]], vec![[3.0, 7.0]]]));
@@ -335,9 +337,12 @@ fn markdown_has_the_same_tables() {
         text,
         "# All figures\n\n- Version: 1.2\n\n1 of 1 stated numbers agree.\n\n\
          ## Verdicts\n\n\
-         | stated                      | of               | paper | band ± | ours | verdict  | under which reading, or why | shown by |\n\
-         | --------------------------- | ---------------- | ----: | -----: | ---: | -------- | --------------------------- | -------- |\n\
-         | [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |  1.41 |    0.1 |  1.4 | ✓ agrees |                             |          |\n\n\
+         | stated                      | of               | paper | band ± | ours | verdict  \
+         | under which reading, or why | shown by |\n\
+         | --------------------------- | ---------------- | ----: | -----: | ---: | -------- \
+         | --------------------------- | -------- |\n\
+         | [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |  1.41 |    0.1 |  1.4 | ✓ agrees \
+         |                             |          |\n\n\
          How many agree under one reading alone:\n\n\
          | reading              | numbers that agree under it |   of |\n\
          | -------------------- | --------------------------: | ---: |\n\
@@ -345,7 +350,8 @@ fn markdown_has_the_same_tables() {
          ## Figures\n\n\
          | figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n\
          | Speed of all programs | IR-ORAM, Fig. 10 | ✓ agrees | 1 of 1 stated numbers agree |\n\n\
-         <a id=\"figure-1\"></a>\n\n## Speed of all programs\n\nIR-ORAM, Fig. 10 (fig10): ✓ agrees.\n\n\
+         <a id=\"figure-1\"></a>\n\n## Speed of all programs\n\n\
+         IR-ORAM, Fig. 10 (fig10): ✓ agrees.\n\n\
          |      | IR-Alloc |\n\
          | ---- | -------: |\n\
          | gcc  |        – |\n\
@@ -357,7 +363,7 @@ fn markdown_has_the_same_tables() {
 }
 
 #[test]
-fn files_of_strangers_are_refused_with_the_place() {
+fn invalid_files_are_refused_with_the_position() {
     let good = figure(bars(&["a"], vec![("s", vec![Some(1.0)])]));
     let json = |figure: &Figure| serde_json::to_string(&[figure]).unwrap();
     assert_eq!(read(&json(&good)).unwrap(), [good]);
@@ -376,7 +382,7 @@ fn files_of_strangers_are_refused_with_the_place() {
             &json(&ragged),
             "figure 1 (\"fig10\") cannot be drawn: series \"s\" has 1 values for 2 labels",
         ),
-        (&json(&wide), "1001 labels, and 1000 at most"),
+        (&json(&wide), "1001 labels, but a page has at most 1000"),
         (&json(&long), "100001 points"),
         (&json(&read_often), "101 readings of a number"),
         (&"[".repeat(100_000), "line 1 column 2"),

@@ -1,9 +1,10 @@
-//! The verdicts on all numbers that papers state, in one table: what a reader wants to know first.
+//! Tables of all verdicts, at the top of a report.
 
 use super::table::{Cell, Table};
 use super::{Figure, Stated, Verdict, verdicts};
 
-/// A row for each stated number of all figures, with links to the figure and to the one that shows why.
+/// A row for each stated number of all figures, with links to its figure and to the figure that
+/// shows the reason.
 pub(super) fn of_all(figures: &[Figure]) -> Table<'_> {
     let rows = figures.iter().enumerate().flat_map(|(number, figure)| {
         figure.stated.iter().map(move |stated| row(figures, (number, figure), stated))
@@ -46,8 +47,9 @@ fn row<'a>(
     ]
 }
 
-/// A row for each reading under which a number was taken: how many numbers agree under that one alone. Whoever tries many readings
-/// finds one for each number; only a reading under which most agree says something.
+/// A row for each reading: how many numbers agree under that reading alone. With many readings,
+/// every number agrees under some reading; only a reading under which most numbers agree is
+/// meaningful.
 pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     let mut readings: Vec<(&str, [u32; 2])> = Vec::new();
     let all = figures
@@ -74,14 +76,14 @@ pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     Table { head: vec!["reading", "numbers that agree under it", "of"], rows: rows.collect() }
 }
 
-/// A number as it was taken first, and under each other reading.
+/// A number under its first reading, and under the others.
 fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     let first = stated.taken.as_deref().unwrap_or("as the figure has it");
     let others = stated.readings.iter().map(|reading| (reading.name.as_str(), reading.ours));
     [(first, stated.ours)].into_iter().chain(others)
 }
 
-/// A line on a number, which gives the reason of its figure if the number has none of its own.
+/// A short note on a number, with the reason of its figure if it has no own reason.
 fn note(figure: &Figure, stated: &Stated) -> String {
     let mut reasons = figure.reasons();
     let why = match (stated.verdict(), &stated.why, reasons.next(), reasons.next()) {

@@ -1,21 +1,21 @@
-//! Verdicts in words, signs and sums.
+//! Verdicts in words, signs and counts.
 
 use super::number::short;
 use super::{Figure, Stated, Verdict};
 
-/// How a verdict is shown: never by a colour alone.
+/// The presentation of a verdict, which never depends on colour alone.
 pub(super) struct Shown {
-    /// The word, or a few.
+    /// A few words.
     pub(super) words: &'static str,
-    /// The sign before them.
+    /// A sign that precedes the words.
     pub(super) sign: char,
-    /// The class of its element.
+    /// The class of its HTML element.
     pub(super) class: &'static str,
 }
 
 const NOTHING_STATED: Shown = Shown { words: "nothing stated", sign: '·', class: "none" };
 
-/// How the verdict on a number is shown.
+/// The presentation of the verdict on a number.
 pub(super) fn shown(verdict: Verdict) -> Shown {
     let (sign, class) = match verdict {
         Verdict::Agrees => ('✓', "agrees"),
@@ -27,8 +27,8 @@ pub(super) fn shown(verdict: Verdict) -> Shown {
     Shown { words: verdict.words(), sign, class }
 }
 
-/// A line on a verdict, for a cell: the reading under which a number agrees, or the first sentence
-/// of the reason why it does not.
+/// A short note on a verdict, for a cell: the reading under which a number agrees, or the first
+/// sentence of the reason for a difference.
 pub(super) fn in_short(stated: &Stated) -> String {
     let reading = || {
         let reading = stated.reading()?;
@@ -60,8 +60,8 @@ pub(super) fn in_short(stated: &Stated) -> String {
     said.unwrap_or_default()
 }
 
-/// The whole note on a verdict: the line above, the reason why the number differs or the limits
-/// within which it agrees, and its values under the other readings.
+/// The complete note on a verdict: the short note, the reason or the limits, and the values under
+/// other readings.
 pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
@@ -71,7 +71,7 @@ pub(super) fn note(stated: &Stated) -> String {
         Verdict::Fitted | Verdict::Differs => &stated.why,
     };
     let line = in_short(stated);
-    // A line that is the beginning of the rest is not said twice.
+    // Omit a short note that is the beginning of the rest.
     let line = (!more.as_ref().is_some_and(|more| more.starts_with(&line))).then_some(line);
     let said = sentences(line.into_iter().chain(more.clone()));
     let taken = stated.taken.clone().filter(|_| verdict != Verdict::Agrees);
@@ -87,14 +87,14 @@ pub(super) fn note(stated: &Stated) -> String {
     }
 }
 
-/// The notes that say more than their cells do, and of which number.
+/// The notes that are longer than their cells, with the descriptions of their numbers.
 pub(super) fn longer_notes(stated: &[Stated]) -> impl Iterator<Item = (&str, String)> {
     let notes = stated.iter().map(|stated| (stated, note(stated)));
     let longer = notes.filter(|(stated, note)| *note != in_short(stated));
     longer.map(|(stated, note)| (stated.what.as_str(), note))
 }
 
-/// One after the other, each with its end.
+/// Joins sentences, and adds a full stop where one is missing.
 fn sentences(parts: impl Iterator<Item = String>) -> String {
     let joined = parts.reduce(|said, part| {
         let end = if said.ends_with('.') { " " } else { ". " };
@@ -103,14 +103,15 @@ fn sentences(parts: impl Iterator<Item = String>) -> String {
     joined.unwrap_or_default()
 }
 
-/// Of a paragraph.
+/// The first sentence of a paragraph.
 fn first_sentence(text: &str) -> &str {
     let ends = text.match_indices(". ").map(|(at, _)| at);
     let mut ends = ends.filter(|at| text[at + 2..].starts_with(char::is_uppercase));
     ends.next().map_or(text, |at| &text[..=at])
 }
 
-/// How far inside the band `ours` is, which is the mean that `name` ends with; and whether the other mean agrees.
+/// The margin of `ours` inside the band, and, if `name` ends with a mean, whether the other mean
+/// agrees.
 fn inside(stated: &Stated, name: Option<&str>, ours: f64) -> String {
     let margin = format!("{} inside the band", short(stated.margin(ours)));
     let other = name.and_then(|name| other_mean(stated, name));
@@ -119,7 +120,7 @@ fn inside(stated: &Stated, name: Option<&str>, ours: f64) -> String {
     format!("{margin} (the other mean, {}, {which})", short(other))
 }
 
-/// The same number as the reading called `name` has it, by the other mean.
+/// The number under the reading `name`, but with the other mean.
 fn other_mean(stated: &Stated, name: &str) -> Option<f64> {
     let setting = setting_of_mean(name)?;
     let is_other = |other: &str| other != name && setting_of_mean(other) == Some(setting);
@@ -128,24 +129,24 @@ fn other_mean(stated: &Stated, name: &str) -> Option<f64> {
     first.or_else(reading)
 }
 
-/// What stands before "arithmetic mean", or whichever mean it is that `name` ends with.
+/// The part of `name` before the kind of mean, if it ends with a mean.
 fn setting_of_mean(name: &str) -> Option<&str> {
     let kind = name.strip_suffix(" mean")?;
     Some(kind.rsplit_once(' ').map_or("", |(setting, _)| setting))
 }
 
-/// How the verdict on a figure is shown. One of which a paper says nothing in numbers has none.
+/// The presentation of the verdict on a figure. A figure without stated numbers has no verdict.
 pub(super) fn of_figure(figure: &Figure) -> Shown {
     if figure.stated.is_empty() { NOTHING_STATED } else { shown(figure.verdict()) }
 }
 
-/// How many stated numbers agree, in a line: "12 of 20 stated numbers agree (under a reading: 2,
-/// differ: 3, open: 3)".
+/// The number of stated numbers that agree, in a line: "12 of 20 stated numbers agree (under a
+/// reading: 2, differ: 3, open: 3)".
 pub fn summary(figures: &[Figure]) -> String {
     sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
 
-/// The same for some of it.
+/// The same line for some stated numbers.
 pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> String {
     let verdicts: Vec<_> = stated.into_iter().map(Stated::verdict).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
@@ -211,12 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn a_note_names_the_reading_or_says_why() {
+    fn a_note_names_the_reading_or_the_reason() {
         let reading = under_a_reading();
         assert_eq!(in_short(&reading), "one channel: 1.05, 0.05 inside the band; one of 4 listed");
         assert_eq!(
             note(&reading),
-            "one channel: 1.05, 0.05 inside the band; one of 4 listed (arithmetic mean; geometric mean: 1.2; two channels: not run)"
+            "one channel: 1.05, 0.05 inside the band; one of 4 listed \
+             (arithmetic mean; geometric mean: 1.2; two channels: not run)"
         );
         let young = Stated { limits: Some("For young trees".to_owned()), ..reading.clone() };
         assert!(note(&young).starts_with(
@@ -228,7 +230,8 @@ mod tests {
         assert_eq!(note(&bad), format!("four channels hide it {others}"));
         let limited = Stated { ours: Some(1.0), ..young };
         assert!(note(&limited).starts_with(
-            "arithmetic mean, 0.1 inside the band (the other mean, 1.2, does not agree). For young trees ("
+            "arithmetic mean, 0.1 inside the band (the other mean, 1.2, does not agree). \
+             For young trees ("
         ));
         let good = Stated { ours: Some(1.0), ..reading };
         assert_eq!(
@@ -243,26 +246,29 @@ mod tests {
         let part = Stated { of: Some([1, 14]), ours: Some(1.0), ..under_a_reading() };
         assert_eq!(
             note(&part),
-            "no verdict: ours is of 1 of 14 programs (arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)"
+            "no verdict: ours is of 1 of 14 programs \
+             (arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)"
         );
         let open = Stated { why: Some("a reason to differ".to_owned()), ..stated(None) };
-        assert_eq!(note(&open), "", "what was not measured does not differ");
+        assert_eq!(note(&open), "", "a number that was not measured does not differ");
     }
 
     #[test]
-    fn beside_a_mean_that_agrees_stands_the_other() {
+    fn a_note_on_a_mean_includes_the_other_mean() {
         let reading = |name: &str, ours| Reading { name: name.to_owned(), ours: Some(ours) };
         let of = |readings: &[Reading]| {
             let taken = Some("arithmetic mean".to_owned());
             note(&Stated { taken, readings: readings.to_vec(), ..stated(Some(1.2)) })
         };
         let geometric = reading("geometric mean", 1.09);
-        let said = "geometric mean: 1.09, 0.01 inside the band (the other mean, 1.2, does not agree); one of 2 listed";
+        let said = "geometric mean: 1.09, 0.01 inside the band (the other mean, 1.2, does not \
+                    agree); one of 2 listed";
         assert!(of(&[geometric]).starts_with(said));
         let means = ["one, arithmetic mean", "one, geometric mean"];
         let one =
             [reading(means[0], 1.08), reading("two, geometric mean", 9.0), reading(means[1], 0.91)];
-        let said = "one, arithmetic mean: 1.08, 0.02 inside the band (the other mean, 0.91, agrees too); one of 4 listed";
+        let said = "one, arithmetic mean: 1.08, 0.02 inside the band (the other mean, 0.91, \
+                    agrees too); one of 4 listed";
         assert!(of(&one).starts_with(said), "{}", of(&one));
     }
 

@@ -1,20 +1,20 @@
-//! What is shown, and the three parts of rORAM's Fig. 6, that of the disk twice.
+//! The three parts of rORAM's Fig. 6, with the disk under two models.
 
 use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};
 use oblivio_models::medium::Medium;
 
-/// From ranges of two to this number of blocks on, the paper says how much faster rORAM is.
+/// The paper states rORAM's speed-up for ranges from two to this power of blocks on.
 const STATED_FROM: u8 = 10;
 
-/// What a report shows of `results`.
+/// All figures of `results`.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let lengths = Medium::ALL.map(|medium| figure(results, medium));
     let mixes = Medium::ALL.map(|medium| mix_figures::figure(results, medium));
     lengths.into_iter().chain(mixes).chain(seek_figures::figures(results)).collect()
 }
 
-/// From what a figure was made.
+/// The parameters of a figure, in words.
 pub(super) fn origin(results: &Results) -> String {
     let (blocks, seed, version) = (1u64 << results.level, results.seed, &results.version);
     format!("{blocks} blocks of 4 KiB, seed {seed}, version {version}")
@@ -59,16 +59,18 @@ fn figure(results: &Results, medium: Medium) -> Figure {
     figure.explained(&[reason(medium)])
 }
 
-/// Why the factor is another than the paper's.
+/// The reason why the factor differs from the paper's.
 pub(super) fn reason(medium: Medium) -> &'static str {
     match medium {
         Medium::Disk | Medium::MeanDisk => {
-            "seeks of Path ORAM go a short way: its trees are a fifteenth of what rORAM's take, on the same disk. \
-             roram-fig06-mean-disk and roram-fig06-disk differ in that alone."
+            "Path ORAM's seeks are short here: its trees take a fifteenth of the space of rORAM's, \
+             on the same disk. This is the only difference between roram-fig06-mean-disk and \
+             roram-fig06-disk."
         }
         Medium::Ssd | Medium::Link | Medium::OtherLink { .. } => {
-            "not known. The paper names the medium, and not what a request takes on it; here the factor follows from two numbers, \
-             what a request takes and bytes a second, and these were not varied."
+            "not known. The paper names the medium, but not the time of a request on it. Here the \
+             factor follows from two numbers, seconds a request and bytes a second, which were not \
+             varied."
         }
     }
 }
@@ -85,19 +87,22 @@ fn remarks(results: &Results, medium: Medium) -> Vec<String> {
     };
     let of_volume = range(Form::PathRecursive, Form::Classes, STATED_FROM);
     vec![
-        "Nothing is stored: buckets follow from coins and counts, and a model of the medium says what a request takes. Requests come \
-         one after the other. Bytes of the position map's buckets are those of a sector."
+        "Nothing is stored: random choices and counts determine the buckets, and a model of the \
+         medium gives the time of a request. Requests come one after the other. A bucket of the \
+         position map takes a sector."
             .to_owned(),
         format!(
-            "What the factor is over, from ranges of 2^{STATED_FROM} blocks on: rORAM over Path ORAM with a recursive position map, {}; \
-             over the same with its map on the client, which changes nothing else, {}; over Batched Eviction, {}.",
+            "Factors for ranges of 2^{STATED_FROM} blocks and more: rORAM over Path ORAM with a \
+             recursive position map, {}; over Path ORAM with its map on the client, {}; over \
+             Batched Eviction, {}.",
             range(Form::PathRecursive, Form::Roram, STATED_FROM),
             range(Form::PathFlat, Form::Roram, STATED_FROM),
             range(Form::BatchedEviction, Form::Roram, STATED_FROM),
         ),
         format!(
-            "This project's volume with ranges of 4 KiB and 1 MiB, over Path ORAM with a recursive map: {of_volume}; over its volume of \
-             blocks alone: {}. Ranges here begin anywhere, so the ends of most are read block by block.",
+            "This project's volume with ranges of 4 KiB and 1 MiB, over Path ORAM with a recursive \
+             map: {of_volume}; over its volume of blocks: {}. Ranges begin anywhere, so the ends \
+             of most are read block by block.",
             range(Form::Blocks, Form::Classes, STATED_FROM),
         ),
     ]

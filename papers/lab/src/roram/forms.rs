@@ -1,4 +1,4 @@
-//! The ORAMs that are compared: which requests they make for a range.
+//! The ORAMs that are compared, and the requests that they make for a range.
 
 use std::fmt;
 
@@ -8,29 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use oblivio_models::medium::Request;
 
-/// An ORAM.
+/// An ORAM that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Path ORAM as the paper's baseline has it: its position map is recursive down to one entry, with 4 labels a block, and each
-    /// bucket is a request.
+    /// Path ORAM as in the paper's baseline: its position map is recursive down to one entry, with
+    /// 4 labels a block, and each bucket is a request.
     PathRecursive,
-    /// The same with its position map on the client.
+    /// Path ORAM with its position map on the client.
     PathFlat,
-    /// The first, with evictions of all blocks of a range together, in rORAM's layout ("Batched Eviction").
+    /// `PathRecursive` with evictions of all blocks of a range together, in rORAM's layout
+    /// ("Batched Eviction").
     BatchedEviction,
-    /// rORAM: all classes, two ranges an access, and what was read written back without it.
+    /// rORAM: all classes, two ranges an access, and the blocks read are removed and written back.
     Roram,
-    /// This project's volume over blocks: RAW ORAM with Z5A5, twelve levels and the position map on the client.
+    /// This project's volume of blocks: RAW ORAM with Z5A5, twelve levels and the position map on
+    /// the client.
     Blocks,
-    /// The same over blocks of 1 MiB, four levels of which take as much of the client: the paper's naive rival.
+    /// A volume of blocks of 1 MiB with four levels on the client, which take as much memory: the
+    /// paper's naive alternative.
     Mebibytes,
-    /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the client, reads that only read.
+    /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the
+    /// client. Reads do not write.
     Classes,
 }
 
 impl Form {
-    /// All of them.
+    /// All ORAMs, in the order of figures.
     pub const ALL: [Self; 7] = [
         Self::PathRecursive,
         Self::PathFlat,
@@ -41,7 +45,7 @@ impl Form {
         Self::Classes,
     ];
 
-    /// Where its trees lie, for 2^`level` blocks and ranges up to 2^`ell`.
+    /// The layout of its trees, for 2^`level` blocks and ranges of up to 2^`ell`.
     pub(super) fn layout(self, level: u8, ell: u8) -> Layout {
         let mut next = 0;
         let mut tree = |leaf_level: u8, bucket_bytes: u64| {
@@ -54,7 +58,7 @@ impl Form {
         let trees = match self {
             Self::PathRecursive | Self::BatchedEviction => {
                 let data = tree(level, PATH_BUCKET_BYTES);
-                // 4 labels a block: a quarter of the blocks on each further level, down to one.
+                // 4 labels a block: each further tree has a quarter of the blocks, down to one.
                 let maps = (0..level).rev().filter(|exponent| (level - exponent).is_multiple_of(2));
                 [data]
                     .into_iter()
@@ -91,17 +95,17 @@ impl fmt::Display for Form {
     }
 }
 
-/// Z = 4 blocks of 4 KiB.
+/// Bytes of a bucket with Z = 4 blocks of 4 KiB.
 const PATH_BUCKET_BYTES: u64 = 4 * 4096;
 
-/// Four blocks of four labels: a sector.
+/// Bytes of a bucket with four blocks of four labels: a sector.
 const MAP_BUCKET_BYTES: u64 = 512;
 
-/// Of a volume: Z = 5, and tags and tables apart.
+/// Bytes of a volume's bucket: Z = 5 slots, with headers apart.
 const SLOTS_BYTES: u64 = 5 * 4096;
 const HEAD_BYTES: u64 = 512;
 
-/// A path is evicted after so many blocks (A), in a volume.
+/// Blocks accessed before a volume evicts a path (A).
 const EVICT_PERIOD: u64 = 5;
 
 /// Levels that a volume keeps on the client.
@@ -109,10 +113,10 @@ const BLOCKS_TOP_LEVELS: u8 = 12;
 const MEBIBYTES_TOP_LEVELS: u8 = 4;
 const CLASSES_TOP_LEVELS: u8 = 10;
 
-/// The exponent of the longer ranges of a volume: 1 MiB.
+/// The exponent of a volume's longer ranges: 1 MiB.
 const CLASS: u8 = 8;
 
-/// A tree on a medium: level after level, and on a level bucket after bucket.
+/// A tree on a medium, level by level, and on a level bucket by bucket.
 #[derive(Clone, Copy)]
 struct Tree {
     base: u64,
@@ -129,7 +133,7 @@ impl Tree {
         coins.random_range(0..1u64 << self.leaf_level)
     }
 
-    /// A path from a level on, a request for each bucket.
+    /// The requests for a path from level `from` on, one for each bucket.
     fn path(&self, leaf: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for level in from..=self.leaf_level {
             let offset = self.offset(level, leaf & ((1 << level) - 1));
@@ -137,7 +141,8 @@ impl Tree {
         }
     }
 
-    /// Paths whose leaves follow each other, from a level on: one request for each stretch of neighbours.
+    /// The requests for paths with adjacent leaves from level `from` on, one for each run of
+    /// adjacent buckets.
     fn run(&self, first: u64, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for level in from..=self.leaf_level {
             let of_level = 1u64 << level;
@@ -153,7 +158,7 @@ impl Tree {
     }
 }
 
-/// The trees of an ORAM, and how far it has come.
+/// The trees of an ORAM, and its counters.
 pub(super) struct Layout {
     form: Form,
     ell: u8,
@@ -163,8 +168,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Makes the requests for `blocks` blocks from `first` on. An ORAM of ranges makes as many accesses as it takes of its longest
-    /// ranges.
+    /// Makes the requests for `blocks` blocks from `first` on. An ORAM of ranges splits them into
+    /// accesses to its longest ranges.
     pub(super) fn query(
         &mut self,
         first: u64,
@@ -207,13 +212,13 @@ impl Layout {
                 (0..blocks).for_each(|_| self.access(0, 1, BLOCKS_TOP_LEVELS, coins, make));
             }
             Form::Mebibytes => {
-                // What is written in part is read and written in one access.
+                // A partial write of a large block reads and writes it in one access.
                 for _ in first >> CLASS..=(first + blocks - 1) >> CLASS {
                     self.access(0, 1, MEBIBYTES_TOP_LEVELS, coins, make);
                 }
             }
             Form::Classes => {
-                // Requests are cut at the borders of ranges; what sticks out is read block by block.
+                // Split the request at the boundaries of ranges; the ends are read block by block.
                 let (mut next, end) = (first, first + blocks);
                 while next < end {
                     let range = 1 << CLASS;
@@ -226,7 +231,7 @@ impl Layout {
         }
     }
 
-    /// `Access`: two ranges of a class, each read and written again, and evictions in all trees.
+    /// `Access`: two ranges of a class, each read and written back, and evictions in all trees.
     fn access_ranges(&mut self, class: usize, coins: &mut StdRng, make: &mut dyn FnMut(Request)) {
         let range = 1u64 << class;
         for _ in 0..2 {
@@ -239,7 +244,8 @@ impl Layout {
         self.evictions += 2 * range;
     }
 
-    /// An access of a volume: a run in a pair of trees, and the evictions that are due in every tree.
+    /// An access of a volume: a run in a pair of trees, and the evictions that are due in every
+    /// tree.
     fn access(
         &mut self,
         pair: usize,
@@ -256,7 +262,7 @@ impl Layout {
         self.since_eviction %= EVICT_PERIOD;
         if evictions > 0 {
             for pair in (0..self.trees.len()).step_by(2) {
-                // Slots and heads are read together, and then written together.
+                // Slots and headers are read together, then written together.
                 for _ in 0..2 {
                     self.trees[pair..pair + 2]
                         .iter()
@@ -267,7 +273,7 @@ impl Layout {
         self.evictions += evictions;
     }
 
-    /// `BatchEvict`: reads a run of paths of a tree, and writes it.
+    /// `BatchEvict`: reads adjacent paths of a tree, and writes them.
     fn evict(&self, at: usize, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for _ in 0..2 {
             self.trees[at].run(self.evictions, paths, from, make);

@@ -1,4 +1,4 @@
-//! rORAM's Fig. 7: what mixes of programs reach on each medium.
+//! rORAM's Fig. 7: the throughput of mixes of programs on each medium.
 
 use super::figures::{origin, reason};
 use super::recordings::Mix;
@@ -36,12 +36,13 @@ pub(super) fn figure(results: &Results, medium: Medium) -> Figure {
     figure.explained(&[why(medium)])
 }
 
-/// Why factors are others than the paper's.
+/// The reason why factors differ from the paper's.
 fn why(medium: Medium) -> &'static str {
     match medium {
         Medium::Disk | Medium::MeanDisk => {
-            "the factor follows from the lengths of requests, which the paper does not give. Ours are 1 MiB (SeqRead), 128 KiB and less \
-             (FileServer) and 256 KiB (VideoServer), and Fig. 6 has about these factors for ranges of 2^8, 2^5 and 2^6 blocks."
+            "the factor follows from the lengths of requests, which the paper does not give. Ours \
+             are 1 MiB (SeqRead), at most 128 KiB (FileServer) and 256 KiB (VideoServer). Fig. 6 \
+             has about these factors for ranges of 2^8, 2^5 and 2^6 blocks."
         }
         Medium::Ssd | Medium::Link | Medium::OtherLink { .. } => reason(medium),
     }
@@ -55,7 +56,8 @@ fn part(medium: Medium) -> &'static str {
     }
 }
 
-/// What the paper says of a mix on a medium, and how far ours may be from it. Of the file server it says "up to".
+/// The paper's factor for a mix on a medium, and the band. For the file server the paper says "up
+/// to".
 fn stated(medium: Medium, mix: Mix) -> (f64, f64) {
     match (mix, medium) {
         (Mix::SeqRead, Medium::Disk | Medium::MeanDisk | Medium::Ssd) => (12.5, 2.5),
@@ -82,8 +84,9 @@ fn remarks(results: &Results, medium: Medium) -> Vec<String> {
     });
     vec![
         format!(
-            "What an ext4 asked of a disk of 16 GiB was recorded once, and is replayed: {}. Requests come one after the other, and \
-             reads and writes take the same. The paper counts queries, and does not say what one is.",
+            "Requests of an ext4 file system to a disk of 16 GiB were recorded once, and are \
+             replayed: {}. They come one after the other, and reads and writes take equal time. \
+             The paper counts queries, and does not define them.",
             requests.join(", ")
         ),
         format!(
@@ -92,8 +95,8 @@ fn remarks(results: &Results, medium: Medium) -> Vec<String> {
             factors(Form::BatchedEviction, Form::Roram)
         ),
         format!(
-            "This project's volume with ranges of 4 KiB and 1 MiB over its volume of blocks: {}; over one of blocks of 1 MiB, which \
-             reads a mebibyte for any block: {}.",
+            "This project's volume with ranges of 4 KiB and 1 MiB over its volume of blocks: {}; \
+             over one of blocks of 1 MiB, which reads a mebibyte for any block: {}.",
             factors(Form::Blocks, Form::Classes),
             factors(Form::Mebibytes, Form::Classes)
         ),

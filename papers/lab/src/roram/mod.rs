@@ -1,8 +1,9 @@
 //! Figs. 6 and 7 of rORAM on models of its media, and its seeks.
 //!
-//! The paper's database of 2^22 blocks of 4 KiB takes 1.9 TiB as its ranges need them. So nothing is stored here: which
-//! buckets an access reads and writes follows from coins and counts, and a model of a medium says how long that takes. Requests are
-//! made one after the other, as in the paper. What programs ask for in Fig. 7 was recorded below an ext4.
+//! The paper's database of 2^22 blocks of 4 KiB takes 1.9 TiB with its ranges, so nothing is stored
+//! here. Random choices and counts determine the buckets that an access reads and writes, and a
+//! model of a medium gives the time. Requests are made one after the other, as in the paper. The
+//! requests of Fig. 7 were recorded below an ext4 file system.
 
 mod figures;
 mod forms;
@@ -28,32 +29,32 @@ use crate::experiment::named_json;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError};
 
-/// The level of the leaves of a tree with one leaf a block, in the paper: 2^22 blocks.
+/// The level of the leaves in the paper, for a tree with one leaf a block: 2^22 blocks.
 pub const PAPER_LEVEL: u8 = 22;
 
 /// The exponent of the longest ranges of the paper (`ell`).
 pub const PAPER_ELL: u8 = 14;
 
-/// From this level on, seeks are counted.
+/// The smallest level for which seeks are counted.
 const SEEKS_FROM_LEVEL: u8 = 8;
 
-/// In so many parts storage is for figures of parallel seeks.
+/// The numbers of parts of storage in the figures of parallel seeks.
 const PARTS: [u8; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
-/// What is run.
+/// The parameters of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// There are two to this number of blocks.
+    /// Base-2 logarithm of the number of blocks.
     pub level: u8,
-    /// The longest ranges have two to this number of blocks.
+    /// Base-2 logarithm of the blocks in the longest ranges.
     pub ell: u8,
-    /// As many of the first requests of each mix of programs are replayed.
+    /// The number of requests of each mix that are replayed.
     pub mix_requests_max: usize,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of
+/// Runs all ORAMs on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of
 /// programs.
 impl Experiment for Plan {
     const NAME: &'static str = "roram";
@@ -65,7 +66,7 @@ impl Experiment for Plan {
         let Self { level, ell, seed, .. } = self;
         if !(2..=30).contains(&level) || ell > level {
             return Err(LabError::Plan(format!(
-                "ranges of 2^{ell} blocks are longer than 2^{level} blocks: choose a smaller --ell"
+                "ranges of 2^{ell} blocks exceed the array of 2^{level}: choose a smaller --ell"
             )));
         }
         host.planned(Form::ALL.len() as u64);
@@ -75,7 +76,7 @@ impl Experiment for Plan {
                 let mut coins = StdRng::seed_from_u64(seed);
                 let mut layout = form.layout(level, ell);
                 let mut tallies = Medium::ALL.map(Tally::new);
-                // One long range says as much as many short ones.
+                // A long range is as informative as many short ones.
                 let queries = (512u64 >> exponent).max(2);
                 for _ in 0..queries {
                     let first = coins.random_range(0..1u64 << level);
@@ -108,8 +109,8 @@ impl Experiment for Plan {
     }
 }
 
-/// What a file system asked for, on every medium. A disk that is smaller than that which was recorded is asked for what lies behind
-/// its end from its beginning on.
+/// Replays the requests of a file system on every medium. If the disk is smaller than the recorded
+/// one, addresses wrap around.
 fn replay(form: Form, mix: Mix, plan: &Plan) -> [MixCell; Medium::ALL.len()] {
     let Plan { level, ell, mix_requests_max, seed } = *plan;
     let mut coins = StdRng::seed_from_u64(seed);
@@ -129,7 +130,7 @@ fn replay(form: Form, mix: Mix, plan: &Plan) -> [MixCell; Medium::ALL.len()] {
     })
 }
 
-/// Seeks of an access of rORAM to blocks, as published.
+/// Seeks of an access of published rORAM.
 fn seeks(level: u8, ell: u8, parts: u8, seed: u64) -> SeekCell {
     const ACCESSES: u32 = 50;
     let mut coins = StdRng::seed_from_u64(seed);
@@ -151,9 +152,9 @@ mod tests {
     }
 
     #[test]
-    fn a_range_costs_as_many_requests_as_its_tree_has_stretches() {
-        // 15 trees of 23 levels, each read and written by an eviction, and one twice more for two ranges. A run is one stretch
-        // of a level or two, so a request more here and there.
+    fn a_range_costs_a_request_for_each_run_of_buckets() {
+        // 15 trees of 23 levels, each read and written by an eviction, and one tree twice more for
+        // two ranges. A run is one or two requests on a level, so there are a few more.
         let results = run(PAPER_LEVEL, PAPER_ELL, 1);
         let of = |form, exponent| results.cell(form, Medium::Disk, exponent).unwrap();
         for exponent in [0, 5, 10] {
@@ -161,30 +162,30 @@ mod tests {
             let requests = cell.requests_per_block * f64::from(1u32 << exponent);
             assert!((782.0..=1000.0).contains(&requests), "2^{exponent}: {requests}");
         }
-        // 46 buckets of the data, and 242 of eleven levels of the position map.
+        // 46 buckets of the data, and 242 in eleven trees of the position map.
         assert_eq!(of(Form::PathRecursive, 0).requests_per_block, 288.0);
         assert_eq!(of(Form::PathFlat, 3).requests_per_block, 46.0);
     }
 
     #[test]
-    fn results_survive_their_file_and_are_the_same_again() {
+    fn results_survive_their_file_and_are_reproducible() {
         let results = run(8, 3, 2);
         assert_survive_their_file::<Plan>(&results);
         assert_eq!(run(8, 3, 2), results);
-        // Nothing is said of ranges that were not there.
+        // Missing lengths of ranges are named as not measured.
         let texts = Plan::text(&run(4, 2, 1));
         assert!(!texts.contains("inf") && texts.contains("not measured"), "{texts}");
     }
 
-    /// Of 15 trees, each is read and written by an eviction, and that of the range twice more: 34 runs of 23 levels, each a stretch or
-    /// two.
+    /// Each of 15 trees is read and written by an eviction, and the tree of the range twice more:
+    /// 34 runs of 23 levels, each with one or two seeks.
     #[test]
-    fn seeks_are_those_of_the_paper_and_fall_with_the_parts() {
+    fn seeks_match_the_paper_and_fall_with_the_parts() {
         let seeks = |parts| seeks(PAPER_LEVEL, PAPER_ELL, parts, 1).seeks;
         assert!((782.0..=860.0).contains(&seeks(1)), "{}", seeks(1));
         let halves = seeks(2) / seeks(1);
         assert!((0.5..0.56).contains(&halves), "{halves}");
-        // With a part for each level, every run takes a seek, or two where it wraps.
+        // With a part for each level, every run takes one seek, or two if it wraps.
         assert!((34.0..=68.0).contains(&seeks(23)), "{}", seeks(23));
         assert_eq!(seeks(23), seeks(24));
     }
@@ -198,7 +199,7 @@ mod tests {
         let [streams, files] = [Mix::SeqRead, Mix::FileServer];
         assert!(factor(streams, Form::Roram) > 1.5 * factor(files, Form::Roram));
         assert!(factor(streams, Form::Classes) > factor(streams, Form::Blocks));
-        // A block of 1 MiB is read for any of its blocks.
+        // A block of 1 MiB is read for any of its parts.
         assert!(factor(files, Form::Mebibytes) < factor(streams, Form::Mebibytes) / 4.0);
     }
 

@@ -1,13 +1,14 @@
-//! Storage in parts that seek at the same time (rORAM, section VIII-A): levels of trees are dealt to them in turn.
+//! Storage in parts that seek in parallel (rORAM, section VIII-A). Levels of trees are assigned to
+//! parts in turn.
 
 use oblivio_models::medium::Request;
 
-/// Seeks of storage in so many parts, where those of different parts that belong to one run of paths are made at once.
+/// Counts the seeks of storage in parts. Within a run of paths, different parts seek in parallel.
 pub(super) struct ParallelSeeks {
-    /// Of the run under way, by part.
+    /// Seeks of the current run, for each part.
     of_run: Vec<u64>,
     last_level: u8,
-    /// Of the runs before: the most that any part made in each.
+    /// Seeks of completed runs: for each run, the maximum over the parts.
     seeks: u64,
 }
 
@@ -16,7 +17,8 @@ impl ParallelSeeks {
         Self { of_run: vec![0; parts], last_level: 0, seeks: 0 }
     }
 
-    /// Each request is a stretch of a level, and each stretch a seek. Where levels begin again, another run does.
+    /// Counts a request as a seek on the part of its level. A lower level than before starts a new
+    /// run.
     pub(super) fn add(&mut self, request: &Request) {
         if request.level < self.last_level {
             self.end_run();
@@ -31,7 +33,7 @@ impl ParallelSeeks {
         self.of_run.fill(0);
     }
 
-    /// One after the other.
+    /// The number of sequential seeks.
     pub(super) fn seeks(mut self) -> u64 {
         self.end_run();
         self.seeks

@@ -1,36 +1,37 @@
-//! What ext4 asked of a disk while programs used files on it, as it was recorded.
+//! Recorded requests of ext4 to a disk while programs used files.
 //!
-//! `make fs-requests` records them again. The kernel has merged requests, and has read ahead as far as programs read at a time.
+//! `make fs-requests` records them. The kernel merged requests, and read ahead as far as programs
+//! read at a time.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A mix of programs, as the profiles of `FileBench` have it.
+/// A mix of programs, as defined by profiles of `FileBench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
-    /// One reads a file of 1 GiB from its beginning on, 1 MiB at a time.
+    /// One program reads a file of 1 GiB sequentially, 1 MiB at a time.
     SeqRead,
-    /// 50 create, append to, read and delete files of 128 KiB.
+    /// 50 programs create, append to, read and delete files of 128 KiB.
     FileServer,
-    /// 48 read videos, 256 KiB at a time, while one writes a video anew, 1 MiB at a time.
+    /// 48 programs read videos, 256 KiB at a time, while one rewrites a video, 1 MiB at a time.
     VideoServer,
 }
 
-/// What a file system asked for.
+/// A request of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The first block, of 4 KiB.
     pub first: u64,
-    /// How many.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Whether it writes. ORAMs do not care.
+    /// Whether it writes. An ORAM treats reads and writes alike.
     pub is_write: bool,
 }
 
 impl Mix {
-    /// All of them.
+    /// All mixes.
     pub const ALL: [Self; 3] = [Self::SeqRead, Self::FileServer, Self::VideoServer];
 
     fn recording(self) -> &'static str {
@@ -41,12 +42,14 @@ impl Mix {
         }
     }
 
-    /// What was asked of a disk of 16 GiB, in order.
+    /// The requests to a disk of 16 GiB, in order.
     ///
     /// # Panics
-    /// When a recording of this crate is damaged.
+    /// Panics if a recording of this crate is damaged.
     pub fn asked(self) -> impl Iterator<Item = Asked> {
-        self.recording().lines().map(|line| asked(line).expect("a recording as it was made"))
+        self.recording()
+            .lines()
+            .map(|line| asked(line).expect("recordings of this crate are valid"))
     }
 }
 

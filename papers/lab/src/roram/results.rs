@@ -1,4 +1,4 @@
-//! What came out, and the file that keeps it.
+//! The results file.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,19 @@ use oblivio_models::medium::{Medium, Tally};
 /// One ORAM on one medium, with ranges of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Which ORAM.
+    /// The ORAM.
     pub form: Form,
-    /// On what.
+    /// The medium.
     pub medium: Medium,
-    /// Ranges have two to this number of blocks.
+    /// Base-2 logarithm of the blocks in a range.
     pub exponent: u8,
-    /// What a block of a range takes.
+    /// Seconds for each block of a range.
     pub seconds_per_block: f64,
-    /// Requests, a block of a range.
+    /// Requests for each block of a range.
     pub requests_per_block: f64,
-    /// Those that did not begin where the one before had ended.
+    /// Requests that did not start where the previous one ended, for each block of a range.
     pub seeks_per_block: f64,
-    /// Bytes moved, a block of a range.
+    /// Bytes transferred for each block of a range.
     pub bytes_per_block: f64,
 }
 
@@ -40,89 +40,89 @@ impl Cell {
     }
 }
 
-/// One ORAM on one medium, under what a file system asked for.
+/// One ORAM on one medium, with the requests of a file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixCell {
-    /// Which ORAM.
+    /// The ORAM.
     pub form: Form,
-    /// On what.
+    /// The medium.
     pub medium: Medium,
-    /// What programs did.
+    /// The mix of programs.
     pub mix: Mix,
     /// Requests of the file system.
     pub requests: u64,
-    /// Blocks of these.
+    /// Blocks of these requests.
     pub blocks: u64,
-    /// What all of them took.
+    /// Seconds for all requests.
     pub seconds: f64,
 }
 
 impl MixCell {
-    /// Requests of the file system a second.
+    /// Requests of the file system per second.
     pub fn requests_per_second(&self) -> f64 {
         self.requests as f64 / self.seconds
     }
 
-    /// Blocks a second.
+    /// Blocks per second.
     pub fn blocks_per_second(&self) -> f64 {
         self.blocks as f64 / self.seconds
     }
 }
 
-/// Seeks of rORAM as published, an access.
+/// Seeks of an access of published rORAM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeekCell {
-    /// There are two to this number of blocks.
+    /// Base-2 logarithm of the number of blocks.
     pub level: u8,
-    /// The longest ranges have two to this number of blocks.
+    /// Base-2 logarithm of the blocks in the longest ranges.
     pub ell: u8,
-    /// In how many parts storage is.
+    /// The number of parts of storage.
     pub parts: u8,
-    /// One after the other; those of different parts are made at once.
+    /// Sequential seeks; different parts seek in parallel.
     pub seeks: f64,
 }
 
-/// All of it.
+/// The result of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The version of the program.
     pub version: String,
-    /// There are two to this number of blocks.
+    /// Base-2 logarithm of the number of blocks.
     pub level: u8,
-    /// The longest ranges have two to this number of blocks.
+    /// Base-2 logarithm of the blocks in the longest ranges.
     pub ell: u8,
-    /// Where all coins came from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// What ranges of each length take.
+    /// Costs of ranges of each length.
     pub cells: Vec<Cell>,
-    /// What mixes of programs take.
+    /// Costs of mixes of programs.
     pub mixes: Vec<MixCell>,
     /// Seeks of an access.
     pub seeks: Vec<SeekCell>,
 }
 
 impl Results {
-    /// Of so many blocks and ranges up to so many, with nothing measured yet.
+    /// Empty results for these parameters.
     pub(super) fn new(level: u8, ell: u8, seed: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (cells, mixes, seeks) = (Vec::new(), Vec::new(), Vec::new());
         Self { version, level, ell, seed, cells, mixes, seeks }
     }
 
-    /// One of them.
+    /// The cell of these parameters.
     pub fn cell(&self, form: Form, medium: Medium, exponent: u8) -> Option<&Cell> {
         let is_it =
             |cell: &&Cell| (cell.form, cell.medium, cell.exponent) == (form, medium, exponent);
         self.cells.iter().find(is_it)
     }
 
-    /// One of the mixes.
+    /// The cell of a mix.
     pub fn mix(&self, form: Form, medium: Medium, mix: Mix) -> Option<&MixCell> {
         let is_it = |cell: &&MixCell| (cell.form, cell.medium, cell.mix) == (form, medium, mix);
         self.mixes.iter().find(is_it)
     }
 
-    /// How many times as long a mix takes with one ORAM as with another.
+    /// The time of a mix with one ORAM, relative to another.
     pub(super) fn mix_factor(
         &self,
         medium: Medium,
@@ -134,7 +134,7 @@ impl Results {
         Some(seconds(slow)? / seconds(fast)?)
     }
 
-    /// How many times as long one ORAM takes as another, with ranges of each length from 2^`from` on.
+    /// The times of one ORAM relative to another, for ranges of each length from 2^`from` on.
     pub(super) fn factors(&self, medium: Medium, slow: Form, fast: Form, from: u8) -> Vec<f64> {
         let seconds =
             |form, exponent| self.cell(form, medium, exponent).map(|cell| cell.seconds_per_block);

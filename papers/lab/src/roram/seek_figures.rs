@@ -1,4 +1,4 @@
-//! Seeks of rORAM: against the number of blocks, and in storage of several parts.
+//! Seeks of rORAM: by the number of blocks, and in storage of several parts.
 
 use super::Results;
 use super::figures::origin;
@@ -25,7 +25,8 @@ fn by_blocks(results: &Results) -> Figure {
     let factor = match all.is_empty() {
         true => "There are too few blocks for a figure.".to_owned(),
         false => format!(
-            "With ranges of all lengths, {least:.2} to {most:.2} log² N: O(log² N), as the paper has it."
+            "With ranges of all lengths, {least:.2} to {most:.2} log² N: O(log² N), as in the \
+             paper."
         ),
     };
     figure(
@@ -38,8 +39,8 @@ fn by_blocks(results: &Results) -> Figure {
             Series { name: "ranges up to all blocks".to_owned(), values: all },
         ],
         format!(
-            "{factor} Each of the trees is read and \
-             written once, and that of the range twice more; a level of a run is a seek, or two where it wraps."
+            "{factor} Each tree is read and written once, and the tree of the range twice more; a \
+             level of a run takes one seek, or two if the run wraps."
         ),
     )
 }
@@ -59,10 +60,15 @@ fn by_parts(results: &Results) -> Figure {
     figure(
         results,
         "roram-parallel",
-        "Seeks of an access that are made one after the other, by the parts of storage",
-        ["parts", "seeks of an access, one after the other"],
+        "Sequential seeks of an access, by the parts of storage",
+        ["parts", "sequential seeks of an access"],
         vec![
-            Series { name: "levels dealt in turn".to_owned(), values: points(&|cell| cell.seeks) },
+            Series {
+                name: "levels assigned in \
+                            turn"
+                    .to_owned(),
+                values: points(&|cell| cell.seeks),
+            },
             Series {
                 name: "log N · (1 + log N / k), through the first point".to_owned(),
                 values: points(&|cell| formula(cell.parts.into())),
@@ -73,8 +79,9 @@ fn by_parts(results: &Results) -> Figure {
             },
         ],
         format!(
-            "Levels of trees are dealt to parts in turn, and parts seek at the same time. The speed-up is perfect while parts divide the \
-             {levels} levels, and ends with one part for each."
+            "Levels of trees are assigned to parts in turn, and parts seek in parallel. The \
+             speed-up is perfect while the number of parts divides the {levels} levels, and ends \
+             with one part for each level."
         ),
     )
 }

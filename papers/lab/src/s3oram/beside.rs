@@ -1,4 +1,5 @@
-//! What S³ORAM is compared with, timed on a bucket server behind the same link: Path ORAM as the paper counts it, and a volume as it is by default.
+//! ORAMs that S³ORAM is compared with, timed on a bucket server behind the same link: Path ORAM as
+//! the paper counts it, and a default volume.
 
 use std::time::Duration;
 
@@ -19,42 +20,44 @@ use crate::LabError;
 use crate::links::path;
 use oblivio_models::link::{Link, Traffic, VolumeOnLink};
 
-/// An ORAM without servers that compute.
+/// An ORAM whose server does not compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Other {
-    /// Path ORAM with five blocks a bucket, a leaf for one or two blocks, and nothing but positions and stash on the client.
+    /// Path ORAM with five blocks a bucket, a leaf for one or two blocks, and only positions and
+    /// stash on the client.
     PathZ5,
-    /// RAW ORAM as volumes have it by default: the client keeps what levels there is room for.
+    /// RAW ORAM with a volume's defaults: the client keeps the levels that fit its memory.
     DefaultVolume,
 }
 
-/// What an access to it took.
+/// The measured time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Which.
+    /// The ORAM.
     pub other: Other,
-    /// How many blocks it has.
+    /// The number of its blocks.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Behind what.
+    /// The link.
     pub link: Link,
-    /// An access with its share of evictions, one after the other, in seconds: each period of evictions is one value.
+    /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
+    /// gives one value.
     pub alone: Spread,
-    /// The same by the model.
+    /// The same time by the model.
     pub alone_modelled: f64,
-    /// The same with several under way, if it can have that.
+    /// The same time with several accesses in flight, if the ORAM supports that.
     pub together: Option<Spread>,
-    /// The same by the model.
+    /// The same time by the model.
     pub together_modelled: Option<f64>,
 }
 
 impl Other {
-    /// All of them.
+    /// All ORAMs.
     pub const ALL: [Self; 2] = [Self::PathZ5, Self::DefaultVolume];
 
-    /// How it is called.
+    /// A name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::PathZ5 => "Path ORAM Z5, all levels on the server",
@@ -63,19 +66,20 @@ impl Other {
     }
 }
 
-/// Accesses to Path ORAM.
+/// Timed accesses to Path ORAM.
 const PATH_ACCESSES: usize = 6;
 
-/// Periods of evictions of the volume: one after the other, and together.
+/// Timed periods of evictions of the volume, for each measurement.
 const PERIODS: usize = 6;
 
-/// How often so many are timed together.
+/// Repetitions of the measurement with accesses in flight.
 const ROUNDS: usize = 3;
 
-/// Makes an ORAM of as many blocks as `shape` has room for on a bucket server behind `link`, and accesses it. Nothing has to be in it: what a path moves does not depend on it.
+/// Creates an ORAM with as many blocks as `shape` holds, on a bucket server behind `link`, and
+/// times accesses. It may be empty: the traffic of a path does not depend on its contents.
 ///
 /// # Errors
-/// Those of the server and of the ORAM.
+/// The errors of the server and of the ORAM.
 pub(super) fn measure(
     other: Other,
     shape: Shape,
@@ -110,11 +114,11 @@ fn of_path(
     let mut oram = PathOram::path(&tree, sealer, store, coins)?;
     let mut block = vec![0; block_bytes as usize];
     let mut times = Vec::new();
-    // The first one finds a connection that is not up to speed.
+    // The first access finds a cold connection and does not count.
     for address in 0..=PATH_ACCESSES as u64 {
         let start = wall();
         oram.read(address * 997 % blocks, &mut block)?;
-        // What went up and is not durable would be kept, and not come down again.
+        // Without a flush, written buckets would stay cached and not be downloaded again.
         oram.store_mut().flush().map_err(oblivio_core::Error::from)?;
         times.push(seconds_since(wall, start));
     }
@@ -164,7 +168,7 @@ fn seconds_since(wall: &Clock, start: Duration) -> f64 {
     wall().saturating_sub(start).as_secs_f64()
 }
 
-/// Accesses to a volume's ORAM, a period of evictions at a time.
+/// Accesses a volume's ORAM, one period of evictions at a time.
 struct Volume {
     array: Box<dyn Durable>,
     period: usize,
@@ -181,7 +185,7 @@ impl Volume {
         Ok(Self { array, period, coins })
     }
 
-    /// Seconds of an access, of each of so many periods, until it is durable.
+    /// Seconds of an access, until it is durable, in each of `periods` periods.
     fn one_by_one(&mut self, periods: usize, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..periods {
@@ -196,7 +200,7 @@ impl Volume {
         Ok(Spread::of(times))
     }
 
-    /// The same of several periods, if each is announced while the one before is carried out.
+    /// The same time over several periods, if each is announced while the previous one is executed.
     fn together(&mut self, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
@@ -224,7 +228,8 @@ impl Volume {
     }
 
     fn carry_out(&mut self, plan: &AccessPlan, accesses: usize) -> Result<(), LabError> {
-        // What a client could go back to is overwritten otherwise.
+        // Without a checkpoint, evictions would overwrite the state that a client could roll back
+        // to.
         if self.array.headroom()?.accesses < accesses as u64 {
             self.array.flush()?;
             self.array.mark_durable();

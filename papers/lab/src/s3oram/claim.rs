@@ -1,4 +1,4 @@
-//! What the paper says in numbers, beside what comes out here.
+//! Claims: numbers of the paper, compared with ours.
 
 use std::fmt;
 
@@ -6,43 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::Verdict;
 
-/// What a paper says, or what is wanted.
+/// A statement of a paper about a number, or a target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Says {
-    /// This, within a part of it.
+    /// This value, within a relative tolerance.
     About(f64, f64),
-    /// From the one to the other, within a part of them.
+    /// A range, within a relative tolerance.
     Between(f64, f64, f64),
-    /// As much or more.
+    /// This value or more.
     AtLeast(f64),
-    /// As much or less.
+    /// This value or less.
     AtMost(f64),
-    /// More.
+    /// More than this value.
     Above(f64),
-    /// Less.
+    /// Less than this value.
     Below(f64),
 }
 
-/// A number of the paper.
+/// A number of the paper, with ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Where it stands.
+    /// Its place in the paper.
     pub place: String,
-    /// What it is of.
+    /// A description of the number.
     pub what: String,
-    /// In what it is counted.
+    /// Its unit.
     pub unit: String,
-    /// What is said. None: it is not stated in the text.
+    /// The paper's statement. `None` if the text states nothing.
     pub says: Option<Says>,
-    /// What comes out here. None: it is neither built nor modelled here.
+    /// Our number. `None` if it is neither built nor modelled here.
     pub ours: Option<f64>,
-    /// How it comes out, or why it differs.
+    /// How ours is computed, or why it differs.
     pub remark: String,
 }
 
 impl Says {
-    /// Whether this is what is said.
+    /// Whether `ours` satisfies the statement.
     pub fn holds(self, ours: f64) -> bool {
         match self {
             Self::About(value, part) => (ours - value).abs() <= part * value,
@@ -56,7 +56,7 @@ impl Says {
         }
     }
 
-    /// The number to which ours is put in proportion: of two, the nearer one, or ours if it lies between.
+    /// The number that ours is divided by: for a range its nearer end, or ours if it lies inside.
     fn reference(self, ours: f64) -> f64 {
         match self {
             Self::Between(least, most, _) => ours.clamp(least, most),
@@ -70,7 +70,7 @@ impl Says {
 }
 
 impl Claim {
-    /// Whether it holds here.
+    /// The verdict on our number.
     pub fn verdict(&self) -> Verdict {
         match (self.says, self.ours) {
             (Some(says), Some(ours)) if says.holds(ours) => Verdict::Agrees,
@@ -79,7 +79,7 @@ impl Claim {
         }
     }
 
-    /// Ours as a part of what is said.
+    /// Our number relative to the paper's.
     pub fn ratio(&self) -> Option<f64> {
         let (says, ours) = (self.says?, self.ours?);
         Some(ours / says.reference(ours))

@@ -1,6 +1,7 @@
-//! Every number that the paper states of its evaluation, with where it stands, and what comes out here.
+//! All numbers of the paper's evaluation, with their place in the paper, and ours.
 //!
-//! The published form of S³ORAM is put beside its own numbers. What this project's form takes in the same place stands in claims of its own.
+//! The published form of S³ORAM is compared with the paper's numbers. Numbers of this project's
+//! form are separate claims.
 
 use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_shares::durable::DurableS3Oram;
@@ -15,13 +16,13 @@ use crate::LabError;
 use crate::links::{Shares, TABLE1_LINK};
 use oblivio_models::link::Link;
 
-/// What "around" and "approximately" leave open.
+/// The tolerance of "around" and "approximately".
 const AROUND: f64 = 0.1;
 
-/// What a number of three digits leaves open, beside a disk that is not counted.
+/// The tolerance of a number with three digits; the disk does not count.
 const EXACT: f64 = 0.01;
 
-/// Claims in the order in which the paper makes them.
+/// All claims, in the order of the paper.
 pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
     let mut list = List { model, claims: Vec::new() };
     list.table_1()?;
@@ -61,22 +62,25 @@ impl List<'_> {
         for (link, said) in [(TABLE1_LINK, "on the table's 27/6"), (HOME, "on section 5's 29/5")] {
             let parts = self.of(Scheme::Path, (link, &Disk::ebs()), 128)?;
             let what = format!("Path ORAM, 40 GB in 128 KiB, {said}");
-            let remark = "19 levels, all bytes one after the other. The paper's figure is that of its table's link.";
+            let remark = "19 levels, all bytes one after the other. The paper's number is for the \
+                          link of its table.";
             self.add(PLACE, what, "s", Says::About(20.3, EXACT), Some(parts.seconds()), remark);
         }
         for (link, said) in [(TABLE1_LINK, "on 27/6"), (HOME, "on 29/5")] {
             for scheme in [Scheme::RingAtLeast, Scheme::RingAtMost] {
                 let seconds = self.of(scheme, (link, &Disk::ebs()), 128)?.seconds();
                 let what = format!("Ring ORAM {said}, PoissCDF {:.3}", scheme.reshuffles());
-                let remark = "Computed: not built here. 19 levels as Path ORAM; what is stated lies between both readings of the formula.";
+                let remark = "Computed, not built here. 19 levels as in Path ORAM. The stated \
+                              number lies between both readings of the formula.";
                 self.add(PLACE, what, "s", Says::About(13.2, AROUND), Some(seconds), remark);
             }
         }
         let own = ring(16, Scheme::RingAtMost.reshuffles(), 128 * KIB).serial_seconds(TABLE1_LINK);
-        let remark = "Computed: not built here. Leaves of A / 2 blocks each, as in its own paper, need 16 levels.";
+        let remark = "Computed, not built here. Leaves of A / 2 blocks each, as in Ring ORAM's \
+                      paper, need 16 levels.";
         self.add(
             PLACE,
-            "Ring ORAM on 27/6, 0.888, in a tree of its own",
+            "Ring ORAM on 27/6, 0.888, in a tree of its paper's size",
             "s",
             Says::About(13.2, AROUND),
             Some(own),
@@ -86,7 +90,9 @@ impl List<'_> {
         for disk in [Disk::ebs(), Disk::local(), Disk::memory(), self.model.fitted.clone()] {
             let seconds = self.of(Scheme::Published, (TABLE1_LINK, &disk), 128)?.seconds();
             let what = format!("S³ORAM as published on 27/6, disk {disk}");
-            let remark = "An access reads 0.52 GB on each server. The paper's had 30 GB of memory before a disk of 160 MB/s, and does not say what was in it.";
+            let remark = "An access reads 0.52 GB on each server. The paper's servers had 30 GB of \
+                          memory in front of a disk of 160 MB/s; the contents of memory are not \
+                          stated.";
             self.add(PLACE, what, "s", Says::About(2.5, AROUND), Some(seconds), remark);
         }
         Ok(())
@@ -95,9 +101,10 @@ impl List<'_> {
     fn building(&mut self) {
         const PLACE: &str = "5.3, building";
         let says = Says::AtMost(3600.0);
-        // The paper's trees have four slots for a block, and all of them are shared.
+        // The paper's trees have four slots for each block, and all slots are shared.
         let seconds = 4.0 * DATABASE as f64 / self.model.machine.bytes.share;
-        let remark = "All slots shared on one thread, and neither kept nor sent: behind 5 Mbit/s 40 GB take days.";
+        let remark = "All slots shared on one thread, without storing or sending them: over \
+                      5 Mbit/s, 40 GB take days.";
         self.add(PLACE, "Shares of 40 GB: around 1 hour", "s", says, Some(seconds), remark);
         let says = Says::Between(3000.0, 3600.0, 0.0);
         self.add(PLACE, "Encrypting the counterparts", "s", says, None, "Not measured here.");
@@ -105,9 +112,14 @@ impl List<'_> {
 
     fn delays(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "5.3, Fig. 3";
-        let fitted = "On the disk that was fitted to 2.4 s at 128 KiB: this number is not.";
+        let fitted = "On the disk fitted to 2.4 s at 128 KiB; this number was not fitted.";
         for (kib, stated) in [(128, STATED_SECONDS), (256, 4.5), (512, 7.3)] {
-            let remark = if kib == 128 { "What the disk was fitted to." } else { fitted };
+            let remark = if kib == 128 {
+                "The number that the disk was fitted \
+                                          to."
+            } else {
+                fitted
+            };
             let seconds = self.seconds(Scheme::Published, kib)?;
             let what = format!("S³ORAM as published, 40 GB, {kib} KiB");
             self.add(PLACE, what, "s", Says::About(stated, AROUND), Some(seconds), remark);
@@ -128,7 +140,8 @@ impl List<'_> {
                 let ratio = self.seconds(scheme, kib)? / self.seconds(Scheme::Published, kib)?;
                 let what = format!("{kib} KiB: faster than {scheme}, times (\"always\")");
                 let remark = if kib == 4 {
-                    "A query and its share of the matrices do not get shorter with the block: they are 33 times as long as it is."
+                    "A query and its share of the matrices do not shrink with the block: they are \
+                     33 times as long."
                 } else {
                     fitted
                 };
@@ -144,7 +157,7 @@ impl List<'_> {
         for kib in [128, 256, 512] {
             let parts = self.of(Scheme::Published, (HOME, &self.model.fitted.clone()), kib)?;
             let remark =
-                "Eight processors of each server, and arithmetic modulo 2^61 - 1 as fast as here.";
+                "Eight processors for each server, and arithmetic modulo 2^61 - 1 as fast as here.";
             let what = |what: &str| format!("{kib} KiB: {what}");
             self.add(
                 PLACE,
@@ -165,10 +178,10 @@ impl List<'_> {
             "%",
             Says::Between(6.0, 7.0, AROUND),
             Some(100.0 * bytes),
-            "Of the bytes of both directions.",
+            "A share of the bytes in both directions.",
         );
-        let remark =
-            "Of the time: they all go up, where the link is slower. What was counted is not said.";
+        let remark = "A share of the time: all of them go up, where the link is slower. The paper \
+                      does not define its share.";
         self.add(
             PLACE,
             "512 KiB: the same, of time client-server",
@@ -180,7 +193,7 @@ impl List<'_> {
         let [ebs, local] =
             [Disk::ebs(), Disk::local()].map(|disk| self.of(Scheme::Published, (HOME, &disk), 128));
         let gain = ebs?.seconds() / local?.seconds();
-        let remark = "128 KiB, nothing in a cache: from 160 to 450 MB/s.";
+        let remark = "128 KiB, without a cache: from 160 to 450 MB/s.";
         self.add(
             PLACE,
             "Local storage: faster, times",
@@ -221,7 +234,7 @@ impl List<'_> {
         const PLACE: &str = "5.3, Figs. 6 and 7";
         for kib in [128, 512] {
             let parts = self.of(Scheme::Published, (LTE, &self.model.fitted.clone()), kib)?;
-            let remark = "On this machine, and not on a phone.";
+            let remark = "On this machine, not on a phone.";
             let ours = 100.0 * parts.client / parts.seconds();
             self.add(
                 PLACE,
@@ -242,7 +255,7 @@ impl List<'_> {
             );
             let home = self.seconds(Scheme::Published, kib)?;
             let gain = home / parts.seconds();
-            let remark = "\"Slightly better\": up is faster there.";
+            let remark = "\"Slightly better\": its uplink is faster.";
             self.add(
                 PLACE,
                 format!("{kib} KiB: faster than at home, times"),
@@ -264,11 +277,11 @@ impl List<'_> {
                 let ours = self.model.crossover(scheme, Scheme::Published, &disk)?;
                 let what = format!("{scheme} is faster from, disk {disk}");
                 let remark =
-                    "The same rate up and down, and 15 ms. The slower the disk, the lower.";
+                    "The same rate up and down, and 15 ms. A slower disk gives a lower rate.";
                 self.add(PLACE, what, "Mbit/s", Says::About(stated, AROUND), ours, remark);
             }
         }
-        let here = "This project's form in the place of the published one.";
+        let here = "This project's form instead of the published one.";
         for scheme in [Scheme::Large, Scheme::Small] {
             let ours = self.model.crossover(Scheme::Path, scheme, &self.model.fitted)?;
             let what = format!("Path ORAM is faster than {scheme} from");
@@ -297,7 +310,8 @@ impl List<'_> {
             ..ArrayRequirements::new(DATABASE, DurableS3Oram.name())
         })?;
         let ours = config.cost()?.tree_bytes as f64 / 3.0 / DATABASE as f64;
-        let remark = "With a second place for each leaf, so that an eviction can be taken back.";
+        let remark = "With a second slot set for each leaf, so that an eviction can be rolled \
+                      back.";
         self.add(
             PLACE,
             "S³ORAM here, a server",
@@ -306,10 +320,11 @@ impl List<'_> {
             Some(ours),
             remark,
         );
-        // Slots of 19 levels, and of 16.
+        // The slots of trees with 19 and with 16 levels.
         let slots =
             |levels: i32, slots: f64| slots * (f64::powi(2.0, levels) - 1.0) / blocks as f64;
-        let remark = "Five slots in each of 2^19 buckets: 10 for as many leaves as blocks, which are no power of two here.";
+        let remark = "Five slots in each of 2^19 buckets. With as many leaves as blocks it would \
+                      be 10, but the number of blocks is no power of two here.";
         self.add(
             PLACE,
             "Path ORAM",
@@ -319,7 +334,7 @@ impl List<'_> {
             remark,
         );
         let remark =
-            "Computed: not built here. Z + S slots in 16 levels; how 6 come about is not said.";
+            "Computed, not built here. Z + S slots in 16 levels; the paper does not derive 6.";
         self.add(
             PLACE,
             "Ring ORAM",
@@ -365,8 +380,7 @@ impl List<'_> {
             ..ArrayRequirements::new(16 << 40, DurableS3Oram.name())
         })?;
         let ours = config.cost()?.position_map_bytes as f64 / f64::from(1 << 20);
-        let remark =
-            "In memory as whole words, and with the number of the last write of each block.";
+        let remark = "In memory as whole words, with the number of each block's last write.";
         self.add(
             MAP,
             format!("S³ORAM here, {of_16_tb}"),
@@ -378,7 +392,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// What this project wants of its own form.
+    /// This project's targets for its own form.
     fn targets(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "target here";
         for scheme in [Scheme::Large, Scheme::Small] {
@@ -405,7 +419,8 @@ impl List<'_> {
     }
 }
 
-/// Query and matrices of the published form as a part of all bytes between client and servers, and of the time behind [`HOME`] without trips.
+/// Query and matrices of the published form, as fractions of all bytes between client and servers,
+/// and of the time over [`HOME`] without round trips.
 fn small_messages(tree: Tree, block_bytes: u32) -> (f64, f64) {
     let form = Shares::PAPER;
     let small = form.query_bytes(tree) + form.matrix_bytes(tree) / tree.accesses() as f64;
@@ -428,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_counted_agrees_with_the_paper_and_what_cannot_is_open() {
+    fn counted_numbers_agree_with_the_paper_and_others_are_open() {
         for what in [
             "Path ORAM, 40 GB in 128 KiB, on the table's 27/6",
             "512 KiB: query and matrices, of bytes",
@@ -439,7 +454,7 @@ mod tests {
             let claim = claim(what);
             assert_eq!(claim.verdict(), Verdict::Agrees, "{claim:?}");
         }
-        // The same number on another link, and one of another tree.
+        // The same number on another link, for another tree, and for short blocks.
         for what in [
             "Path ORAM, 40 GB in 128 KiB, on section 5's",
             "S³ORAM here, a server",
@@ -451,9 +466,9 @@ mod tests {
         assert_eq!(claim("Onion ORAM").verdict(), Verdict::Open);
     }
 
-    /// Of 512 KiB with H = 9 by hand.
+    /// Blocks of 512 KiB with H = 9, computed by hand.
     #[test]
-    fn query_and_matrices_are_counted_as_by_hand() {
+    fn query_and_matrices_match_a_count_by_hand() {
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB)).unwrap();
         assert_eq!(tree.height(), 9);
         let small = 24.0 * 10.0 * 333.0 + 24.0 * 10.0 * 2.0 * 333.0;

@@ -1,4 +1,5 @@
-//! The grids of the paper's Figs. 3 to 8, by the model. What their points are is drawn there, and not said in numbers.
+//! The grids of the paper's Figs. 3 to 8, by the model. The paper draws their points without
+//! stating numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,7 @@ use oblivio_models::link::Link;
 /// A point of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Which figure of the paper.
+    /// The number of the figure in the paper.
     pub figure: u8,
     /// The scheme.
     pub scheme: Scheme,
@@ -23,18 +24,18 @@ pub struct Cell {
     pub database_bytes: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// What an access takes, with its share of an eviction.
+    /// The time of an access with its share of an eviction.
     pub parts: Parts,
 }
 
-/// In halves of a GiB: 0.5 to 40 GB.
+/// Sizes of databases in halves of a GiB: 0.5 to 40 GB.
 const DATABASES: [u64; 6] = [1, 2, 10, 20, 40, 80];
 
-/// In KiB.
+/// Sizes of blocks in KiB.
 const BLOCKS: [u32; 3] = [128, 256, 512];
 const ALL_BLOCKS: [u32; 7] = [4, 16, 64, 128, 256, 512, 768];
 
-/// In Mbit/s, the same up and down.
+/// Rates in Mbit/s, the same up and down.
 const RATES: [f64; 8] = [10.0, 30.0, 60.0, 110.0, 180.0, 240.0, 400.0, 1000.0];
 
 /// All points of all figures.
@@ -83,7 +84,7 @@ mod tests {
         let cells = cells(&Model::new(machine()).unwrap()).unwrap();
         let of = |figure: u8| cells.iter().filter(|cell| cell.figure == figure).count() / 6;
         assert_eq!([3, 4, 5, 6, 7, 8].map(of), [18, 7, 9, 18, 9, 8]);
-        // What the paper says of all of them: a larger database and larger blocks take no less.
+        // As in the paper, larger databases and larger blocks never take less time.
         for scheme in Scheme::ALL {
             let of = cells.iter().filter(|cell| cell.figure == 4 && cell.scheme == scheme);
             assert!(of.map(|cell| cell.parts.seconds()).is_sorted(), "{scheme}");

@@ -1,4 +1,4 @@
-//! What it takes servers to read and write their files, piece by piece, as they do.
+//! Measures the time that servers take to read and write their files, in the servers' own pattern.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,40 +13,41 @@ use super::spread::Spread;
 use crate::LabError;
 use crate::links::SERVERS;
 
-/// Of a file that is in memory when it is read, and new when it is written. Three servers do it at the same time.
+/// Times for files that are in memory when they are read, and new when they are written. Three
+/// servers work at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// Bytes that are read and written at once.
+    /// Bytes read or written at once.
     pub piece_bytes: usize,
-    /// Processor time to read a byte, in seconds.
+    /// Processor seconds to read a byte.
     pub read_byte_worked: f64,
-    /// The same, to write one.
+    /// Processor seconds to write a byte.
     pub written_byte_worked: f64,
-    /// How long a byte that was written is waited for until it is durable, in seconds.
+    /// Seconds of waiting for a written byte to become durable.
     pub written_byte_waited: f64,
-    /// Until a little that was written is durable, in seconds. The median.
+    /// The median seconds until a small write is durable.
     pub sync_seconds: f64,
 }
 
-/// How buckets are read and written.
+/// The pattern of reads and writes in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     /// Slots of a bucket.
     pub(super) slots: usize,
     /// Bytes of a slot.
     pub(super) slot_bytes: usize,
-    /// Bytes of a slot that are read or written at once, of one slot after the other.
+    /// Bytes of a slot that are read or written at once, slot after slot.
     pub(super) piece_bytes: usize,
-    /// So many parts of a bucket are worked on at the same time: each has its place in memory.
+    /// Parts of a bucket that are in progress at the same time, each with its own buffer.
     pub(super) under_way: usize,
 }
 
-/// Of a file, at least.
+/// The least size of a file.
 const FILE_BYTES: usize = 32 << 20;
 const SYNCS: usize = 30;
 
 impl Files {
-    /// Makes files in that folder, and removes them.
+    /// Measures files in `folder`, and removes them.
     pub(super) fn measure(
         folder: &Path,
         pattern: Pattern,
@@ -85,7 +86,7 @@ fn file(path: &Path, pattern: Pattern, clocks: &Clocks) -> io::Result<Files> {
     let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
     let buckets = FILE_BYTES.div_ceil(slots * slot_bytes);
     let bytes = (buckets * slots * slot_bytes) as f64;
-    // In the order in which an eviction goes through a bucket: a part of each slot, and then the next.
+    // The order of an eviction: one part of all slots, then the next part.
     let parts = || {
         (0..buckets).flat_map(move |bucket| {
             let first_slot = bucket * slots;
@@ -145,9 +146,10 @@ mod tests {
     use super::super::Clock;
     use super::*;
 
-    /// Clocks that go on by so much whenever somebody looks: one look before and one after what is measured.
+    /// Clocks that advance with each reading. There is one reading before and one after the
+    /// measured work.
     #[test]
-    fn bytes_take_what_the_clock_says_and_files_go() {
+    fn bytes_take_the_time_of_the_clock_and_files_are_removed() {
         let ticking = |millis: u64| -> Clock {
             let looks = AtomicU64::new(0);
             Arc::new(move || Duration::from_millis(millis * looks.fetch_add(1, Ordering::Relaxed)))
@@ -158,7 +160,7 @@ mod tests {
         let pattern = Pattern { slots: 10, slot_bytes: 100_000, piece_bytes: 30_000, under_way: 2 };
         let files = Files::measure(folder.path(), pattern, &clocks).unwrap();
         assert_eq!((files.piece_bytes, files.read_byte_worked), (30_000, 0.0));
-        // All three look at the same clock.
+        // All three threads read the same clock.
         let bytes = 34e6;
         assert!((0.007 / bytes..=0.5 / bytes).contains(&files.written_byte_waited), "{files:?}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,4 +1,5 @@
-//! What the machine takes under real servers, apart from computing and from their files: a question, and bytes between sockets.
+//! Measures the costs of real servers apart from computing and files: an empty question, and bytes
+//! between sockets.
 
 use std::thread;
 
@@ -18,20 +19,20 @@ use super::work::Work;
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// Measured before anything that is compared with it, with the servers of the tree that comes first.
+/// The measured environment. It is measured before the points, with the servers of the first tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ground {
-    /// All servers are asked something that takes no computing: how far they are. The median, in seconds.
+    /// The median seconds of a question to all servers that needs no computing.
     pub question_seconds: f64,
-    /// Processor time of that, of all that take part, in seconds.
+    /// Processor seconds of that question, over all participants.
     #[serde(default)]
     pub question_worked: f64,
-    /// Bytes that all servers together answer in a second, through TLS and sockets.
+    /// Bytes per second that all servers together answer, through TLS and sockets.
     pub bytes_per_second: f64,
-    /// Processor time of such a byte, of both that take part, in seconds.
+    /// Processor seconds of such a byte, over both participants.
     #[serde(default)]
     pub byte_worked: f64,
-    /// Processors that clients and servers share.
+    /// Processors shared by the client and all servers.
     pub processors: f64,
 }
 
@@ -39,14 +40,14 @@ const QUESTIONS: usize = 60;
 const FETCHES: usize = 40;
 
 impl Ground {
-    /// Asks servers of a new tree.
+    /// Asks the servers of a new tree.
     pub(super) fn measure(
         servers: &mut Metered,
         (tree, slot_bytes): (Tree, usize),
         clocks: &Clocks,
     ) -> Result<Self, LabError> {
         let count = servers.count();
-        // Seconds, those of processors, and what a server answers.
+        // Seconds, processor seconds, and bytes of a server's answer.
         let mut asked = |request: &Request, times: usize| {
             servers.take();
             let mut last = None;
@@ -85,7 +86,7 @@ impl Ground {
         })
     }
 
-    /// So many servers here with such files, reached directly or behind a link.
+    /// The place of `servers` servers on this machine with such files, direct or behind a link.
     pub(super) fn place(&self, behind: Option<Link>, servers: u8, files: &Files) -> Place {
         let processors = self.processors / f64::from(servers);
         let megabits = self.bytes_per_second * 8.0 / 1e6;
@@ -96,7 +97,7 @@ impl Ground {
                 Link { round_trip_millis: link.round_trip_millis + question_millis, ..link }
             }
         };
-        // All of them send at the same time: processors are what they share.
+        // All servers send at the same time, and share the processors.
         let each = processors / self.byte_worked.max(1e-12) * 8.0 / 1e6;
         let waited = files.written_byte_waited * f64::from(servers) / crate::links::SERVERS;
         Place {
@@ -112,7 +113,8 @@ impl Ground {
         }
     }
 
-    /// Seconds that all processors together have to do, for the client and so many servers: less than nobody can wait.
+    /// Processor seconds of the client and all servers together: a lower bound on the time, if
+    /// divided by processors.
     pub(super) fn worked(&self, work: &Work, rates: &Rates, servers: u8, files: &Files) -> f64 {
         let [client, server] = work.computed(rates);
         let servers = f64::from(servers);
@@ -126,13 +128,13 @@ impl Ground {
     }
 }
 
-/// What is measured would be something else.
+/// The error for an unexpected answer, which would make the measurement meaningless.
 fn unexpected(answered: Option<Answer>) -> LabError {
     let said = match answered {
         Some(Answer::Refused(refusal)) => refusal.why,
-        _ => "it answers something else".to_owned(),
+        _ => "it gave another answer".to_owned(),
     };
-    LabError::Plan(format!("a server of the new tree does not say what lies there: {said}"))
+    LabError::Plan(format!("a server of the new tree did not list its blocks: {said}"))
 }
 
 #[cfg(test)]
@@ -150,9 +152,10 @@ mod tests {
         }
     }
 
-    /// Of work that takes nothing but processors, servers and all that they send to each other take as long as their processors together need for it.
+    /// For work that only needs processors, the modelled time is the processor time divided by the
+    /// number of processors.
     #[test]
-    fn what_processors_have_to_do_is_what_it_takes_if_nothing_else_is_waited_for() {
+    fn work_without_waiting_takes_its_processor_time() {
         let files = Files {
             piece_bytes: 1000,
             read_byte_worked: 2e-10,

@@ -1,4 +1,4 @@
-//! A store of share servers that says what each question took.
+//! A store of share servers that times each question.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,15 +13,15 @@ use super::Clock;
 /// A question to all servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Asked {
-    /// Until all had answered.
+    /// Seconds until all servers had answered.
     pub(super) seconds: f64,
-    /// Bytes of what they were asked, together.
+    /// Bytes of the requests to all servers.
     pub(super) up_bytes: f64,
-    /// Bytes of their answers.
+    /// Bytes of the answers of all servers.
     pub(super) down_bytes: f64,
 }
 
-/// Share servers, and how they are reached: that can be changed while a scheme has them.
+/// Share servers behind connections that can be replaced while a scheme uses them.
 pub(super) struct Metered {
     store: Arc<Mutex<AnyServers>>,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -34,18 +34,18 @@ impl Metered {
         Self { store, asked, clock }
     }
 
-    /// The same servers and the same list.
+    /// A handle to the same servers and the same list of questions.
     pub(super) fn another(&self) -> Self {
         let Self { store, asked, clock } = self;
         Self { store: store.clone(), asked: asked.clone(), clock: clock.clone() }
     }
 
-    /// They are reached in another way from now on.
+    /// Replaces the connections to the servers.
     pub(super) fn go_by(&self, store: AnyServers) {
         *lock(&self.store) = store;
     }
 
-    /// What was asked since somebody took it last.
+    /// The questions since the last call.
     pub(super) fn take(&self) -> Vec<Asked> {
         std::mem::take(&mut *lock(&self.asked))
     }
@@ -59,12 +59,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The scheme has no trees.
+/// The error for operations on trees, which the scheme does not have.
 fn no_trees() -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Refused,
-        "here are servers, and no trees: choose another scheme",
-    )
+    StoreError::new(StoreErrorKind::Refused, "share servers keep no trees: choose another scheme")
 }
 
 impl BucketStore for Metered {

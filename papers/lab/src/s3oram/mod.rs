@@ -1,22 +1,24 @@
-//! The evaluation of S³ORAM (section 5 of its paper and Table 1): what it states, beside what comes out here.
+//! The evaluation of S³ORAM (section 5 of its paper and Table 1): the paper's numbers, compared
+//! with ours.
 //!
-//! The paper ran 40 GB on servers at Amazon, behind a home connection. That takes 480 GB here, so large trees are for a model: what an access does is counted, and divided by rates of
-//! links, disks and of this machine, with nothing done at the same time. Small trees on real servers say how far the model can be trusted.
+//! The paper ran 40 GB on servers at Amazon, behind a home connection. That takes 480 GB here, so
+//! large trees are modelled: counts of the work of an access are divided by rates of links, disks
+//! and this machine, without overlap. Small trees on real servers show how accurate the model is.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `work` | the schemes, and what an access takes of everybody |
-//! | `place` | links, disks and processors, and what counts take there |
+//! | `work` | the schemes, and the work of an access for client and servers |
+//! | `place` | links, disks and processors, and the time of work there |
 //! | `rates` | how fast this machine computes on shares |
 //! | `model` | seconds of a scheme at a place |
 //! | `claim`, `claims` | the numbers of the paper |
 //! | `figures` | the points of its figures |
 //! | `points` | trees on real servers, timed |
-//! | `ground` | what questions and bytes take between real servers |
-//! | `files` | what files of servers take |
+//! | `ground` | costs of questions and bytes between real servers |
+//! | `files` | costs of servers' files |
 //! | `metered` | a store that times questions |
 //! | `beside` | Path ORAM and a volume without share servers, timed |
-//! | `targets` | what is wanted of the points |
+//! | `targets` | targets for the points |
 
 mod beside;
 mod claim;
@@ -56,60 +58,61 @@ use crate::experiment::named_json;
 use crate::{Experiment, Host, LabError};
 use model::{HOME, Model};
 
-/// The time since some moment. It never goes back.
+/// The time since an arbitrary start. It is monotonic.
 pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// What is read while something is measured.
+/// The clocks for measurements.
 #[derive(Clone)]
 pub struct Clocks {
-    /// The time since some moment.
+    /// Wall-clock time.
     pub wall: Clock,
-    /// What the calling thread has used of a processor.
+    /// Processor time of the calling thread.
     pub thread: Clock,
-    /// What all threads of client and servers have used of processors since some moment.
+    /// Processor time of all threads of client and servers.
     pub processors: Clock,
 }
 
-/// What is done.
+/// The parameters of the evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How long rates of this machine are measured.
+    /// The effort of measuring this machine's rates.
     pub effort: Effort,
-    /// What is measured on real servers.
+    /// The trees to measure on real servers.
     pub shapes: Vec<Shape>,
-    /// What is measured beside the first of them, behind the same link, on a bucket server.
+    /// ORAMs to measure on a bucket server, for comparison with the first tree, behind the same
+    /// link.
     pub beside: Vec<Other>,
 }
 
 impl Plan {
-    /// All of it: some minutes.
+    /// All measurements: takes some minutes.
     pub fn full() -> Self {
         Self { effort: Effort::FULL, shapes: Shape::FULL.into(), beside: Vec::new() }
     }
 
-    /// One large tree in the place of the small ones, and what it is compared with: half an hour.
+    /// One large tree instead of the small ones, with its comparisons: takes half an hour.
     pub fn large() -> Self {
         Self { effort: Effort::FULL, shapes: vec![Shape::LARGE], beside: Other::ALL.into() }
     }
 
-    /// The model alone, at rates that were measured in no time.
+    /// Only the model, with roughly measured rates.
     pub fn quick() -> Self {
         Self { effort: Effort::QUICK, shapes: Vec::new(), beside: Vec::new() }
     }
 
-    /// Servers that it takes to measure all of it.
+    /// The number of servers that the measurements need.
     pub fn servers(&self) -> usize {
         self.shapes.iter().map(|shape| shape.servers.into()).max().unwrap_or_default()
     }
 }
 
-/// The evaluation, with the servers and clocks that it measures with.
+/// The evaluation, with its servers and clocks.
 pub struct Evaluation {
-    /// What is measured.
+    /// The parameters.
     pub plan: Plan,
     /// The clocks.
     pub clocks: Clocks,
-    /// The servers; without them, the model alone is computed.
+    /// The servers. Without them, only the model is computed.
     pub servers: Option<Box<dyn Servers>>,
     /// The load of the machine over the last minute.
     pub load: fn() -> Option<String>,
@@ -145,7 +148,7 @@ impl Experiment for Evaluation {
             results.targets = targets::targets(&results.measured, &results.beside);
         }
         results.meanwhile = load_before.zip(load()).map(|(before, after)| {
-            format!("load of the machine in the minute before it {before}, in the last one {after}")
+            format!("load of the machine in the minute before {before}, in the last minute {after}")
         });
         Ok(results)
     }

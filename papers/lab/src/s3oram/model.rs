@@ -1,4 +1,4 @@
-//! Seconds of every scheme, wherever it is: the one way from counts to what figures and claims show.
+//! Computes the seconds of every scheme at every place, for figures and claims.
 
 use super::place::{Disk, Parts, Place};
 use super::rates::{Machine, Rates};
@@ -15,16 +15,17 @@ pub(super) const KIB: u32 = 1 << 10;
 /// The link of the paper's laptop, by its section 5.1.
 pub(super) const HOME: Link = Link::new(29.0, 5.0, 15.0);
 
-/// That of its phone.
+/// The link of the paper's phone.
 pub(super) const LTE: Link = Link::new(27.0, 9.0, 25.0);
 
-/// What the paper states for 128 KiB of 40 GB behind [`HOME`], in seconds.
+/// The delay that the paper states for 128 KiB of 40 GB over [`HOME`], in seconds.
 pub(super) const STATED_SECONDS: f64 = 2.4;
 
-/// The paper's servers, and how fast this machine computes in their place.
+/// The paper's servers, if they computed as fast as this machine.
 pub(super) struct Model {
     pub(super) machine: Machine,
-    /// A disk with which the model says [`STATED_SECONDS`]: the paper's had a part of the data in memory, and does not say how much.
+    /// A disk with which the model gives [`STATED_SECONDS`]. The paper's servers had an unstated
+    /// part of the data in memory.
     pub(super) fitted: Disk,
 }
 
@@ -35,7 +36,7 @@ impl Model {
         let place = Place::paper(HOME, Disk::memory());
         let rest = place.parts(&work, rates(&machine, scheme)).seconds();
         let moved = work.disk_read_bytes + work.disk_written_bytes;
-        // Whatever computes slower than the paper's servers leaves no time for a disk.
+        // If this machine computes slower than the paper's servers, no time is left for a disk.
         let left = (STATED_SECONDS - rest).max(1e-3);
         let megabytes = moved / left / 1e6;
         let fitted =
@@ -55,7 +56,7 @@ impl Model {
         Ok(Place::paper(link, disk.clone()).parts(&work, rates(&self.machine, scheme)))
     }
 
-    /// The same of the largest database, as seconds, on the fitted disk.
+    /// The seconds of an access to the largest database, on the fitted disk.
     pub(super) fn seconds(
         &self,
         scheme: Scheme,
@@ -65,7 +66,8 @@ impl Model {
         Ok(self.parts(scheme, (link, &self.fitted), DATABASE, block_bytes)?.seconds())
     }
 
-    /// From which rate on, the same up and down, a scheme is faster than another, in Mbit/s. None if it never is, or always.
+    /// The rate in Mbit/s, the same up and down, from which `scheme` is faster than `other`. `None`
+    /// if it never is, or always.
     pub(super) fn crossover(
         &self,
         scheme: Scheme,
@@ -105,7 +107,7 @@ pub(super) mod tests {
     use super::*;
     use crate::links::TABLE1_LINK;
 
-    /// A processor that takes a nanosecond for an element, and for what is fast a thirtieth.
+    /// A processor that takes a nanosecond for an element, and a thirtieth for the fast operations.
     pub(in crate::s3oram) fn machine() -> Machine {
         let bytes = Rates { inner: 5e9, matrix: 3e10, share: 5e8, recover: 1e9, draw: 1e9 };
         let words = Rates { inner: 6e8, matrix: 6e8, share: 1e8, recover: 2e8, draw: 2e8 };
@@ -113,7 +115,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn path_oram_takes_20_3_seconds_on_the_link_of_the_table_and_23_4_on_that_of_section_5() {
+    fn path_oram_takes_the_stated_20_3_seconds_only_on_the_link_of_table_1() {
         let model = Model::new(machine()).unwrap();
         let seconds = |link| {
             let memory = Disk::memory();
@@ -131,9 +133,9 @@ pub(super) mod tests {
         assert!((seconds - STATED_SECONDS).abs() < 1e-9, "{seconds}, {}", model.fitted);
     }
 
-    /// Where two schemes take as long, and on both sides of it.
+    /// At the crossover two schemes take equal time; on either side, one is faster.
     #[test]
-    fn schemes_cross_where_they_take_as_long() {
+    fn schemes_cross_at_equal_times() {
         let model = Model::new(machine()).unwrap();
         let at = model.crossover(Scheme::Path, Scheme::Published, &Disk::local()).unwrap().unwrap();
         let of = |scheme, megabits| {

@@ -1,4 +1,4 @@
-//! Where an access is made: on which links, disks and processors, and what it takes there.
+//! Places: the links, disks and processors of an access, and its time there.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use super::rates::Rates;
 use super::work::Work;
 use oblivio_models::link::Link;
 
-/// A disk of a server. What has no time takes none.
+/// A disk of a server. A time of zero means that the operation is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// To read a byte.
+    /// Seconds to read a byte.
     pub read_byte_seconds: f64,
-    /// To write one.
+    /// Seconds to write a byte.
     pub written_byte_seconds: f64,
-    /// Until what was written is durable.
+    /// Seconds until written data is durable.
     pub sync_seconds: f64,
 }
 
 impl Disk {
-    /// One that moves so many megabytes a second.
+    /// A disk that transfers `megabytes` megabytes per second.
     pub fn of(name: &str, megabytes: f64) -> Self {
         let each = 1e-6 / megabytes;
         Self {
@@ -33,17 +33,17 @@ impl Disk {
         }
     }
 
-    /// The paper's, of which nothing is in a cache.
+    /// The paper's disk, without a cache.
     pub fn ebs() -> Self {
         Self::of("160 MB/s", 160.0)
     }
 
-    /// The local storage that the paper speaks of: 400 to 500 MB/s.
+    /// The local storage that the paper mentions: 400 to 500 MB/s.
     pub fn local() -> Self {
         Self::of("450 MB/s", 450.0)
     }
 
-    /// All is in memory.
+    /// All data in memory.
     pub fn memory() -> Self {
         Self {
             name: "memory".to_owned(),
@@ -57,33 +57,33 @@ impl Disk {
 /// Links, disks and processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Between the client and all servers.
+    /// The link between the client and all servers.
     pub link: Link,
-    /// Between servers. Each sends at its rate up.
+    /// The link between servers. Each sends at its upload rate.
     pub between: Link,
-    /// Of each server.
+    /// The disk of each server.
     pub disk: Disk,
-    /// Of each server. Less than one, where servers share them.
+    /// Processors for each server. Less than one if servers share them.
     pub processors: f64,
 }
 
-/// Seconds, part by part.
+/// Seconds of an access, in parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// The client computes.
+    /// Computing on the client.
     pub client: f64,
-    /// Servers compute.
+    /// Computing on the servers.
     pub servers: f64,
-    /// Between the client and servers.
+    /// Transfer between client and servers.
     pub client_server: f64,
-    /// Between servers.
+    /// Transfer between servers.
     pub server_server: f64,
-    /// Servers read and write.
+    /// Reads and writes of servers' files.
     pub disk: f64,
 }
 
 impl Parts {
-    /// All of it, with nothing done at the same time.
+    /// The sum of all parts, without overlap.
     pub fn seconds(&self) -> f64 {
         let Self { client, servers, client_server, server_server, disk } = self;
         client + servers + client_server + server_server + disk
@@ -93,16 +93,16 @@ impl Parts {
 /// Links between servers in the paper: 250 Mbit/s, and 15 ms.
 const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
 
-/// Of a server of the paper: its sixteen virtual processors are eight.
+/// Processors of a server of the paper: its sixteen virtual processors count as eight.
 const PAPER_PROCESSORS: f64 = 8.0;
 
 impl Place {
-    /// The servers of the paper behind a link. Each of their processors is as fast as one here.
+    /// The servers of the paper behind a link. Their processors are as fast as this machine's.
     pub fn paper(link: Link, disk: Disk) -> Self {
         Self { link, between: PAPER_BETWEEN, disk, processors: PAPER_PROCESSORS }
     }
 
-    /// What `work` takes here, at these rates.
+    /// The time of `work` here, at these rates.
     pub fn parts(&self, work: &Work, rates: &Rates) -> Parts {
         let Self { link, between, disk, processors } = self;
         let [client, server] = work.computed(rates);

@@ -1,4 +1,5 @@
-//! Points at which the model is put beside real servers: accesses and evictions of the scheme of volumes, timed.
+//! Points that test the model on real servers: timed accesses and evictions of the scheme that
+//! volumes use.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,39 +27,42 @@ use super::{Clock, Clocks};
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// Share servers on this machine: whoever runs the lab brings them.
+/// Share servers on this machine, provided by the program.
 pub trait Servers {
-    /// Makes a new volume on so many of them, of which so many may collude, and reaches it directly.
+    /// Creates a volume on `servers` servers, of which `colluding` may collude, and connects to it
+    /// directly.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// The volume cannot be created.
     fn create(&mut self, servers: u8, colluding: u8) -> Result<AnyStore, LabError>;
 
-    /// Reaches the volume that was made last behind a link, which all servers share. Whoever has it open loses it.
+    /// Connects to the latest volume behind a link that all servers share. Earlier connections are
+    /// lost.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// The servers cannot be reached.
     fn behind(&mut self, link: Link) -> Result<AnyStore, LabError>;
 
-    /// Removes that volume.
+    /// Removes the latest volume.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// The volume cannot be removed.
     fn remove(&mut self) -> Result<(), LabError>;
 
-    /// Makes a new volume of these trees on a bucket server, and reaches it behind a link. Whatever was behind one is not reached any more.
+    /// Creates a volume of these trees on a bucket server, and connects to it behind a link.
+    /// Earlier connections behind a link are lost.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// The volume cannot be created.
     fn create_alone(&mut self, trees: &[TreeShape], link: Link) -> Result<AnyStore, LabError>;
 
-    /// Removes that volume, if there is one.
+    /// Removes the volume on the bucket server, if there is one.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// The volume cannot be removed.
     fn remove_alone(&mut self) -> Result<(), LabError>;
 
-    /// Where their files are.
+    /// The folder of the servers' files.
     fn folder(&self) -> &Path;
 }
 
@@ -73,15 +77,16 @@ pub struct Shape {
     pub slots: u16,
     /// The paper's *A*.
     pub accesses: u16,
-    /// Evictions that are timed: directly, and behind the link. Where there are none, nothing is timed.
+    /// Timed evictions: directly, and behind the link. Zero means no measurement.
     pub evictions: [u64; 2],
-    /// The paper's *ℓ*. Results of earlier versions are of three servers.
+    /// The paper's *ℓ*. Results of earlier versions used three servers.
     #[serde(default = "three")]
     pub servers: u8,
     /// The paper's *t*.
     #[serde(default = "one")]
     pub colluding: u8,
-    /// All blocks are put into its leaves before anything is accessed (Algorithm 3). Where they are not, accesses fill it.
+    /// Whether all blocks are placed in the leaves before the first access (Algorithm 3). If not,
+    /// accesses fill the tree.
     #[serde(default)]
     pub is_loaded: bool,
 }
@@ -95,8 +100,8 @@ fn one() -> u8 {
 }
 
 impl Shape {
-    /// The shapes for which times of the authors' implementation are known, and long blocks in long buckets. There, paths are evicted more often than need be, so that
-    /// it does not take long until one is.
+    /// The shapes for which times of the authors' implementation are known, and long blocks in long
+    /// buckets. For those, paths are evicted more often than necessary, to shorten the measurement.
     pub const FULL: [Self; 9] = [
         Self::LONG,
         Self::SHORT,
@@ -109,7 +114,8 @@ impl Shape {
         Self::SHORT.among(7, 3),
     ];
 
-    /// A disk of 1.4 GiB in blocks of 128 KiB, as volumes have it: 25 GB on three servers when all of it is written.
+    /// A disk of 1.4 GiB in blocks of 128 KiB, as in volumes: 25 GB on three servers once every
+    /// block is written.
     pub const LARGE: Self = Self {
         height: 6,
         slots: 333,
@@ -119,7 +125,7 @@ impl Shape {
         ..Self::LONG
     };
 
-    /// Long blocks, and short ones, on three servers.
+    /// Long blocks on three servers. `SHORT` has short blocks.
     const LONG: Self = Self {
         block_bytes: 128 << 10,
         height: 2,
@@ -139,30 +145,31 @@ impl Shape {
         ..Self::LONG
     };
 
-    /// The same on more servers, reached directly alone, and not as often.
+    /// The shape on more servers, only with direct connections and fewer evictions.
     const fn among(self, servers: u8, colluding: u8) -> Self {
         Self { servers, colluding, evictions: [4, 0], ..self }
     }
 
-    /// How many servers there are, and how many may collude.
+    /// The number of servers, and how many may collude.
     pub(super) fn sizes(self) -> Sizes {
         (self.servers, self.colluding)
     }
 
-    /// Evictions before any is timed: once all leaves hold something. Of a tree that is loaded the upper levels hold something then, and a part of the lower ones.
+    /// Evictions before timing starts. Without loading, they fill all leaves; in a loaded tree, the
+    /// upper levels and a part of the lower ones.
     fn warm_up(self) -> u64 {
         const LOADED: u64 = 4;
         let all = 1 << (self.height - 1);
         if self.is_loaded { LOADED.min(all) } else { all }
     }
 
-    /// How many there are in all.
+    /// The number of all accesses.
     pub fn total_accesses(self) -> u64 {
         let evictions = self.warm_up() + self.evictions.iter().sum::<u64>();
         u64::from(self.accesses) * evictions
     }
 
-    /// How many blocks it has room for.
+    /// The number of blocks it holds.
     pub(super) fn blocks(self) -> Result<u64, LabError> {
         Ok(self.params()?.1.blocks_max())
     }
@@ -181,77 +188,78 @@ impl Shape {
     }
 }
 
-/// What was measured of something, and what the model says.
+/// Measured times of an operation, and the model's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// All of it, in seconds.
+    /// Seconds of the whole operation.
     pub whole: Spread,
-    /// Of these, the client has computed. The rest it has waited for servers.
+    /// Seconds of computing on the client. In the rest it waits for servers.
     pub client: Spread,
-    /// What all that take part have used of processors meanwhile, in seconds. Results of earlier versions do not say it.
+    /// Processor seconds of all participants. Results of earlier versions lack it.
     #[serde(default)]
     pub worked: Spread,
-    /// By the model.
+    /// The time by the model.
     pub modelled: Parts,
-    /// The processor time, by the model.
+    /// The processor time by the model.
     #[serde(default)]
     pub modelled_worked: f64,
 }
 
-/// The model may be off by so much, or it is said.
+/// The relative error of the model above which it is reported.
 pub(super) const OFF_MAX: f64 = 0.05;
 
-/// Whether the model may be off by this part of what was measured.
+/// Whether a relative error of the model is small enough.
 pub(super) fn is_near(off_by: f64) -> bool {
     off_by.abs() <= OFF_MAX
 }
 
 impl Timed {
-    /// How far the model is from the mean, as a part of it.
+    /// The relative error of the model, compared with the mean.
     pub fn off_by(&self) -> f64 {
         self.modelled.seconds() / self.whole.mean - 1.0
     }
 
-    /// The same, of the median: what others do on the machine moves it less.
+    /// The relative error compared with the median, which other load on the machine affects less.
     pub fn off_median_by(&self) -> f64 {
         self.modelled.seconds() / self.whole.median - 1.0
     }
 
-    /// Whether the mean is near.
+    /// Whether the error compared with the mean is small enough.
     pub fn fits(&self) -> bool {
         is_near(self.off_by())
     }
 }
 
-/// A tree as it was measured, directly or behind a link.
+/// The measurements of a tree, direct or behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Which.
+    /// The tree.
     pub shape: Shape,
-    /// Behind what.
+    /// The link, if any.
     pub link: Option<Link>,
     /// An access without an eviction.
     pub access: Timed,
-    /// Its two questions: a block is selected, and written.
+    /// The two questions of an access: select a block, and write one.
     pub questions: [Spread; 2],
     /// An eviction.
     pub eviction: Timed,
-    /// Bytes of the messages of an access: up, down.
+    /// Bytes of an access's messages: up, down.
     pub access_bytes: [f64; 2],
-    /// Of an eviction.
+    /// Bytes of an eviction's messages: up, down.
     pub eviction_bytes: [f64; 2],
-    /// What files took as an access goes through them, and as an eviction does. Results of earlier versions do not say it.
+    /// The times of files in the pattern of an access, and of an eviction. Results of earlier
+    /// versions lack them.
     #[serde(default)]
     pub files: [Files; 2],
 }
 
-/// What came out of all shapes.
+/// The measurements of all shapes.
 pub(super) struct Points {
     pub(super) ground: Ground,
     pub(super) measured: Vec<Measured>,
 }
 
-/// Measures each shape directly, and then behind `link`. `progress` is told of accesses.
+/// Measures each shape directly, then behind `link`. `progress` gets the number of accesses made.
 pub(super) fn measure(
     shapes: &[Shape],
     link: Link,
@@ -282,7 +290,7 @@ pub(super) fn measure(
         for (evictions, link) in timed.into_iter().filter(|(evictions, _)| *evictions > 0) {
             if let Some(link) = link {
                 timing.metered.go_by(servers_in(servers.behind(link)?)?);
-                // Not those that come with an opening.
+                // Connection set-up does not count.
                 timing.ask_nothing()?;
             }
             let samples = timing.samples(evictions)?;
@@ -301,15 +309,15 @@ pub(super) fn measure(
     Ok(ground.map(|ground| Points { ground, measured }))
 }
 
-/// One access, as it was timed.
+/// One timed access.
 struct Sample {
     seconds: f64,
-    /// Of processors, by all that take part.
+    /// Processor seconds of all participants.
     worked: f64,
     asked: Vec<Asked>,
 }
 
-/// Some data for each block.
+/// Initial contents: each block contains its address.
 struct Anything;
 
 impl Contents for Anything {
@@ -319,12 +327,12 @@ impl Contents for Anything {
     }
 }
 
-/// The servers of a volume.
+/// The share servers of a store.
 fn servers_in(store: AnyStore) -> Result<AnyServers, LabError> {
-    share_servers(store).map_err(|_| LabError::Plan("this store is no share servers".to_owned()))
+    share_servers(store).map_err(|_| LabError::Plan("this store has no share servers".to_owned()))
 }
 
-/// An array under way.
+/// A measurement in progress.
 struct Timing<'p> {
     shape: Shape,
     tree: Tree,
@@ -350,7 +358,11 @@ impl<'p> Timing<'p> {
         let store = store_of(metered.another());
         let mut array = params.create(key, &[], store, &mut coins)?;
         if shape.is_loaded && !array.load(&mut Anything, &mut coins)? {
-            return Err(LabError::Plan("nothing can be put into this tree at first".to_owned()));
+            return Err(LabError::Plan(
+                "this array cannot be loaded with initial \
+                                       contents"
+                    .to_owned(),
+            ));
         }
         metered.take();
         Ok(Self { shape, tree, array, metered, coins, clocks, progress })
@@ -361,7 +373,7 @@ impl<'p> Timing<'p> {
         Ground::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
     }
 
-    /// As an access goes through files, and as an eviction does.
+    /// The times of files in the pattern of an access, and of an eviction.
     fn files(&self, folder: &Path) -> Result<[Files; 2], LabError> {
         let (slots, slot_bytes) = (self.tree.slots(), self.slot_bytes());
         let of = |pattern| Files::measure(folder, pattern, self.clocks);
@@ -377,14 +389,14 @@ impl<'p> Timing<'p> {
         self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES
     }
 
-    /// Servers are reached: what that takes is over.
+    /// Completes connection set-up, and discards its questions.
     fn ask_nothing(&mut self) -> Result<(), LabError> {
         self.array.probe_rollback(0, 0)?;
         self.metered.take();
         Ok(())
     }
 
-    /// So many evictions with the accesses before them.
+    /// Times `evictions` evictions and the accesses before them.
     fn samples(&mut self, evictions: u64) -> Result<Vec<Sample>, LabError> {
         let mut data = vec![0; self.shape.block_bytes as usize];
         let mut samples = Vec::new();
@@ -409,7 +421,7 @@ impl<'p> Timing<'p> {
     }
 }
 
-/// The questions of an access. Those behind them are of an eviction.
+/// The number of questions of an access. Further ones belong to an eviction.
 const QUESTIONS: usize = 2;
 
 fn summed(
@@ -460,23 +472,23 @@ fn summed(
 }
 
 impl Measured {
-    /// Seconds of an access with its share of an eviction.
+    /// Mean seconds of an access with its share of an eviction.
     pub fn with_evictions(&self) -> f64 {
         self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
     }
 
-    /// The same, by the model: what figures show.
+    /// The same time by the model, as in the figures.
     pub fn with_evictions_modelled(&self) -> f64 {
         let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
         access + eviction / f64::from(self.shape.accesses)
     }
 
-    /// How far the model of it is from what was measured, as a part of that.
+    /// The relative error of the model for that time.
     pub fn with_evictions_off_by(&self) -> f64 {
         self.with_evictions_modelled() / self.with_evictions() - 1.0
     }
 
-    /// What is sent for all of it, by the model: up and down, of an access and of an eviction.
+    /// Modelled bytes, up and down, of an access and of an eviction.
     pub(super) fn modelled_bytes(&self) -> Result<[[f64; 2]; 2], LabError> {
         let (_, tree) = self.shape.params()?;
         let Works { access, eviction, .. } =

@@ -1,6 +1,7 @@
-//! How fast this machine computes on shares, on one thread: measured, because a model of servers needs it.
+//! Measures how fast this machine computes on shares, on one thread, for the model of servers.
 //!
-//! Elements a second of processor time: what else the machine does takes a processor, and is not to be measured.
+//! Rates are elements per second of processor time, so that other load on the machine does not
+//! count.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,63 +18,63 @@ use super::spread::Spread;
 use super::work::{Sizes, THREE};
 use crate::LabError;
 
-/// Elements a second.
+/// Elements per second of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Multiplied and added in an inner product, of what comes from memory.
+    /// Multiply-adds in an inner product with data from memory.
     pub inner: f64,
-    /// Multiplied and added in a product with a matrix.
+    /// Multiply-adds in a product with a matrix.
     pub matrix: f64,
-    /// Shared among all servers.
+    /// Elements shared among all servers.
     pub share: f64,
-    /// Recovered from what as many servers have as give back a product.
+    /// Elements reconstructed from as many shares as a product needs.
     pub recover: f64,
-    /// Drawn from a seed. Results of earlier versions do not say it.
+    /// Elements derived from a seed. Results of earlier versions lack it.
     #[serde(default)]
     pub draw: f64,
 }
 
-/// Of both fields.
+/// The rates in both fields.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Bytes: this project's shares.
     pub bytes: Rates,
-    /// Mersenne-61, for the elements of eight bytes of the published form.
+    /// Mersenne-61, for the published form's elements of eight bytes.
     pub words: Rates,
 }
 
-/// How much is computed for a rate.
+/// The amount of work for measuring a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Bytes of elements that an inner product goes through: more than caches hold.
+    /// Bytes of elements in an inner product. They must exceed the caches.
     pub stored_bytes: usize,
-    /// So long each is done again.
+    /// The least time for which each measurement is repeated.
     pub at_least: Duration,
 }
 
 impl Effort {
-    /// Some seconds.
+    /// Takes some seconds.
     pub const FULL: Self = Self { stored_bytes: 256 << 20, at_least: Duration::from_millis(400) };
-    /// No second, and rough.
+    /// Takes less than a second, gives rough rates.
     pub const QUICK: Self = Self { stored_bytes: 8 << 20, at_least: Duration::from_millis(10) };
 }
 
-/// Slots of a path, and bytes of one.
+/// Slots of a path, and bytes of each.
 const PATH_SLOTS: usize = 1024;
 const ROW_BYTES: usize = 4096;
 
-/// Slots of a bucket, and bytes of a part of one: as large as a server multiplies at once.
+/// Slots of a bucket, and bytes of a part of each: as much as a server multiplies at once.
 const SLOTS: usize = 333;
 const PART_BYTES: usize = 1024;
 
-/// What is shared at once, about: a block.
+/// Approximate bytes shared at once: a block.
 const SECRET_BYTES: usize = 128 << 10;
 
 impl Machine {
-    /// Measures all rates. `clock` is what the calling thread uses of a processor.
+    /// Measures all rates. `clock` returns the processor time of the calling thread.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when nothing can be shared.
+    /// [`LabError::Plan`] if the sharing parameters are invalid.
     pub fn measure(effort: Effort, clock: &Clock) -> Result<Self, LabError> {
         Ok(Self {
             bytes: rates::<Gf256>(effort, clock)?,
@@ -110,7 +111,8 @@ fn drawn<F: Field>(seed: u64, count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Elements a second in products of a matrix with two buckets of so many slots, of each of which there are so many elements: one of `buckets` such pairs after the other.
+/// Elements per second in products of a matrix with two buckets of `slots` slots with `elements`
+/// elements each. The products cycle through `buckets` pairs of buckets.
 fn of_products<F: Field>(
     slots: usize,
     elements: usize,
@@ -123,7 +125,7 @@ fn of_products<F: Field>(
     let rows: Vec<_> = parts.chunks_exact(elements).collect();
     let mut pairs = rows.chunks_exact(2 * slots).cycle();
     per_second(2 * slots * slots * elements, effort, clock, || {
-        // Servers have no place for it before, either.
+        // Servers also allocate the product anew each time.
         let mut product = vec![F::ZERO; slots * elements];
         if let Some(rows) = pairs.next() {
             F::combine(&mut product, &matrix, slots, rows);
@@ -132,8 +134,8 @@ fn of_products<F: Field>(
     })
 }
 
-/// Elements a second that are shared among so many servers, recovered from as many shares as give back a product, and drawn from a seed: one of `secrets` after the other, which
-/// are of one length.
+/// Elements per second that are shared, reconstructed from as many shares as a product needs, and
+/// derived from a seed. The measurement cycles through `secrets`, which have equal lengths.
 fn of_sharing<F: Field>(
     (servers, colluding): Sizes,
     secrets: &[&[F::Element]],
@@ -168,8 +170,9 @@ fn of_sharing<F: Field>(
 }
 
 impl Rates {
-    /// The same of evictions in bytes, among so many servers on this machine: each works on parts of so many bytes of each of so many slots. Whatever a part needs next, all other
-    /// parts that are under way have pushed out of what is near the processor.
+    /// The rates for evictions in bytes among `sizes.0` servers on this machine. Each server works
+    /// on parts of `part_bytes` bytes of `slots` slots. All parts in progress together evict each
+    /// other from the caches.
     pub(super) fn of_evictions(
         self,
         sizes: Sizes,
@@ -186,9 +189,9 @@ impl Rates {
     }
 }
 
-/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second of the clock. The median counts.
+/// Repeats `work`, which processes `elements` elements, and returns the median rate by the clock.
 fn per_second(elements: usize, effort: Effort, clock: &Clock, mut work: impl FnMut()) -> f64 {
-    // Memory is there the second time.
+    // Run once before timing, so that memory is mapped.
     work();
     let (start, mut times) = (clock(), Vec::new());
     let mut last = start;
@@ -207,9 +210,9 @@ mod tests {
 
     use super::*;
 
-    /// A clock that goes on by a millisecond whenever somebody looks.
+    /// A clock that advances by a millisecond with each reading.
     #[test]
-    fn a_rate_is_what_was_done_by_the_clock() {
+    fn a_rate_is_the_work_divided_by_the_time() {
         let looks = AtomicU64::new(0);
         let clock: Clock = std::sync::Arc::new(move || {
             Duration::from_millis(looks.fetch_add(1, Ordering::Relaxed))

@@ -1,9 +1,10 @@
 //! Section 3.3: the position map in smaller trees on the same servers.
 //!
-//! The paper gives no number for it. Its cost is computed here for trees that are evicted often,
-//! for two clients. One is not durable, and sends each write with the question to the next tree. It
-//! is not implemented: its cost follows from the shapes of the trees. The other is a volume: each
-//! message is for one tree, all servers say what slots hold, and blocks of the map are sealed.
+//! The paper gives no number for it. This module computes its cost for trees that are evicted
+//! often, for two clients. The first is not durable, and sends each write with the question to the
+//! next tree. It is not implemented: the shapes of the trees determine its cost. The second is a
+//! volume: each message is for one tree, all servers report the contents of slots, and blocks of
+//! the map are sealed.
 
 use oblivio_core::durable::{Cost, DurableConfig};
 use oblivio_shares::durable::S3OramParams;
@@ -19,18 +20,18 @@ use super::work::{Scheme, THREE, Work, Works, shares};
 use crate::LabError;
 use oblivio_models::link::FRAME_BYTES;
 
-/// Of one server more than may collude, metadata come.
+/// Servers that send metadata: one more than may collude.
 const METADATA_SERVERS: f64 = 2.0;
 
-/// The trees for a database of so many bytes in blocks of so many.
+/// The trees for a database of `database_bytes` in blocks of `block_bytes`.
 fn levels(database_bytes: u64, block_bytes: u32) -> Result<Levels, LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     Levels::new::<Gf256>(blocks, block_bytes as usize, Preset::LARGE, MapShape::default())
         .map_err(|error| LabError::Plan(error.to_string()))
 }
 
-/// An access to each tree after the other, with what its slots say before it; and an eviction of
-/// all of them at once.
+/// The work of an access to each tree in turn, preceded by reading the metadata of its slots, and
+/// of an eviction of all trees at once.
 fn works(levels: &Levels) -> Works {
     let mut all = Works {
         access: Work::default(),
@@ -51,18 +52,18 @@ fn works(levels: &Levels) -> Works {
             ..Work::default()
         };
         all.access = all.access.plus(access, 1.0).plus(metadata, 1.0);
-        // Of two paths: the one that is evicted, and the one to the leaf beside it.
+        // An eviction reads two paths: the evicted one, and the one to the sibling leaf.
         all.eviction = all.eviction.plus(eviction, 1.0).plus(metadata, 2.0);
     }
-    // What a tree's slots say is asked with the write to the tree before, so the last write is a
-    // trip more. All trees are evicted in the trips of one.
+    // The metadata of a tree are requested with the write to the previous tree, so the last write
+    // needs one more round trip. All trees are evicted in the same round trips.
     all.access.trips += 1.0;
     all.eviction.trips /= levels.count() as f64;
     all
 }
 
-/// What an access to a volume costs on average, with the map on the client and in trees, as `plan`
-/// says it.
+/// The mean cost of an access to a volume as given by `plan`, with the map on the client and in
+/// trees.
 fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     let parties = Parties::new(THREE.0, THREE.1);
@@ -72,8 +73,8 @@ fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2],
     Ok([on_client.cost()?, in_trees.cost()?])
 }
 
-/// An access to a volume with its share of an eviction: servers and disks do what they do for the
-/// other client, and messages are the volume's.
+/// The work of an access to a volume with its share of an eviction: servers and disks work as for
+/// the first client, and messages are the volume's.
 fn of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<Work, LabError> {
     let [before, cost] = costs_of_a_volume(database_bytes, block_bytes)?;
     let without = Scheme::Large.works(database_bytes, block_bytes)?.mean();
@@ -87,7 +88,7 @@ fn of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<Work, LabError> 
     })
 }
 
-/// What is said of it, and what it takes.
+/// The claims about recursion.
 pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
     let claim = |what: &str, unit: &str, says, ours, remark: String| Claim {
         place: "3.3, recursion".to_owned(),
@@ -124,7 +125,8 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
             None,
             client_bytes as f64 / f64::from(KIB),
             format!(
-                "O(1) is said, of any constant. The rest of the map is in {trees} smaller trees."
+                "The paper says O(1), for any constant. The rest of the map is in {trees} smaller \
+                 trees."
             ),
         ),
         claim(
@@ -147,7 +149,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
             None,
             of_volume,
             format!(
-                "{}: each message is for one tree, and all servers are asked what slots say.",
+                "{}: each message is for one tree, and all servers send metadata.",
                 more(&volume)
             ),
         ),
@@ -156,7 +158,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
             "times",
             Some(Says::Above(1.0)),
             of_volume / before,
-            "A client that is not durable is a trip faster.".to_owned(),
+            "A client that is not durable needs one round trip less.".to_owned(),
         ),
     ])
 }
@@ -166,14 +168,15 @@ mod tests {
     use super::super::model::tests::machine;
     use super::*;
 
-    /// 40 GiB in 128 KiB: a tree of 12 levels and one of 3, by hand.
+    /// 40 GiB in 128 KiB: a tree of 12 levels and one of 3, computed by hand.
     #[test]
-    fn what_smaller_trees_add_is_counted_as_by_hand() {
+    fn the_cost_of_smaller_trees_matches_a_count_by_hand() {
         let of = |levels: &Levels| works(levels).mean();
         let with = of(&levels(DATABASE, 128 * KIB).unwrap());
         let without = Scheme::Large.works(DATABASE, 128 * KIB).unwrap().mean();
-        // Metadata of 3 + 2 + 1 bytes in 12 · 333 slots, and of 2 + 1 + 1 in 3 · 333, once and two
-        // times in 176; and the slots of both trees, with a seal each.
+        // Metadata of 3 + 2 + 1 bytes in 12 · 333 slots, and of 2 + 1 + 1 bytes in 3 · 333, once
+        // for each access and twice for each eviction; and the slots of both trees, with a seal
+        // each.
         let [data, map] = [12.0 * 333.0 * 6.0, 3.0 * 333.0 * 4.0];
         let seal = oblivio_core::seal::BLOCK_SEAL_BYTES as f64;
         let slots = 6.0 + 1024.0 + 4.0 + seal;
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_the_client_keeps_whole_adds_what_slots_say_alone() {
+    fn a_map_on_the_client_only_adds_metadata() {
         let one = levels(4096 * u64::from(128 * KIB), 128 * KIB).unwrap();
         assert_eq!(one.count(), 1);
         let without = Scheme::Large.works(4096 * u64::from(128 * KIB), 128 * KIB).unwrap();
@@ -201,14 +204,14 @@ mod tests {
         };
         assert!(kept.ours.unwrap() < 1.0 && seconds.ours.unwrap() < 1.0);
         assert!((1.05..1.3).contains(&times.ours.unwrap()), "{times:?}");
-        // A trip of 15 ms more, and what slots say from three servers instead of two.
+        // One more round trip of 15 ms, and metadata from three servers instead of two.
         let longer = of_volume.ours.unwrap() - seconds.ours.unwrap();
         assert!((0.015..0.05).contains(&longer), "{longer}");
         assert!(times_of_volume.ours.unwrap() > times.ours.unwrap());
     }
 
-    /// A volume needs three requests for each tree, and asks how far servers are before an eviction
-    /// of each.
+    /// A volume needs three requests for each tree, and asks the servers for their progress before
+    /// an eviction of each tree.
     #[test]
     fn a_volume_takes_six_trips_for_two_trees() {
         let [before, cost] = costs_of_a_volume(DATABASE, 128 * KIB).unwrap();
@@ -216,7 +219,7 @@ mod tests {
         assert!((cost.trips_per_access - 2.0 * (3.0 + 4.0 / 176.0)).abs() < 1e-9, "{cost:?}");
         let volume = of_a_volume(DATABASE, 128 * KIB).unwrap();
         assert!((volume.trips - 6.0).abs() < 0.1, "{volume:?}");
-        // Without heads of messages, the model of a volume's accesses is that of `plan`.
+        // Apart from message headers, the model of a volume's accesses equals `plan`.
         let down = volume.down_bytes - cost.read_bytes_per_access;
         let up = volume.up_bytes - cost.written_bytes_per_access;
         assert!(down.abs() < 10.0 * FRAME_BYTES && up.abs() < 10.0 * FRAME_BYTES, "{down} {up}");

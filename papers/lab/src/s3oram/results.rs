@@ -1,4 +1,4 @@
-//! What came out, and the file that keeps it.
+//! The results file.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,27 +9,27 @@ use super::ground::Ground;
 use super::points::Measured;
 use super::rates::Machine;
 
-/// All of it.
+/// The result of the evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The version of the program.
     pub version: String,
-    /// How fast this machine computes.
+    /// The computing rates of this machine.
     pub machine: Machine,
-    /// What the paper states, and ours.
+    /// The paper's claims, with ours.
     pub claims: Vec<Claim>,
     /// The points of its figures, by the model.
     pub cells: Vec<Cell>,
-    /// What real servers take apart from computing, if there were any.
+    /// The costs of real servers apart from computing, if servers were measured.
     pub ground: Option<Ground>,
-    /// What else the machine did, as far as whoever ran this knows.
+    /// The load of the machine during the measurement, if known.
     pub meanwhile: Option<String>,
     /// Trees on real servers.
     pub measured: Vec<Measured>,
-    /// Other ORAMs behind the same link. Results of earlier versions have none.
+    /// Other ORAMs behind the same link. Results of earlier versions lack them.
     #[serde(default)]
     pub beside: Vec<Beside>,
-    /// What is wanted of all that.
+    /// The targets for these measurements.
     pub targets: Vec<Claim>,
 }
 

@@ -1,26 +1,26 @@
-//! Mean and spread of what was measured.
+//! Mean and spread of measurements.
 
 use serde::{Deserialize, Serialize};
 
-/// Of some measurements.
+/// Statistics of some measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of measurements.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
     /// Their standard deviation.
     pub deviation: f64,
-    /// As many are below as above.
+    /// Their median.
     pub median: f64,
-    /// The least of them.
+    /// The smallest value.
     pub least: f64,
-    /// The greatest.
+    /// The largest value.
     pub most: f64,
 }
 
 impl Spread {
-    /// Of these; zeros if there are none.
+    /// The statistics of `values`; zeros if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_is_what_the_textbook_says() {
+    fn a_spread_matches_the_textbook() {
         let spread = Spread::of([4.0, 1.0, 3.0, 8.0]);
         let expected = Spread {
             count: 4,

@@ -1,4 +1,4 @@
-//! Tables in Markdown.
+//! The tables of the evaluation, in Markdown.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::markdown;
 use crate::report::Verdict;
 
 impl Results {
-    /// All of it, for people.
+    /// All results as text.
     pub fn text(&self) -> String {
         let mut parts = vec![
             self.machine_text(),
-            format!("## What the paper states\n\n{}", claims(&self.claims)),
+            format!("## Numbers of the paper\n\n{}", claims(&self.claims)),
             self.figures_text(),
         ];
         if let Some(ground) = &self.ground {
@@ -32,7 +32,7 @@ impl Results {
         parts.join("\n")
     }
 
-    /// How many claims come out in each way.
+    /// The number of claims for each verdict.
     pub fn summary(&self) -> String {
         let count = |verdict| {
             let all = self.claims.iter().chain(&self.targets);
@@ -49,7 +49,8 @@ impl Results {
 
     fn machine_text(&self) -> String {
         const HEAD: &str = "\
-| elements a second, one thread | inner product | product with a matrix | shared | recovered | drawn from a seed |
+| elements a second, one thread | inner product | product with a matrix | shared | recovered | \
+drawn from a seed |
 |---|---:|---:|---:|---:|---:|
 ";
         let rows = [("GF(2^8)", &self.machine.bytes), ("modulo 2^61 - 1", &self.machine.words)];
@@ -63,7 +64,8 @@ impl Results {
 
     fn figures_text(&self) -> String {
         const ABOUT: &str = "\
-By the model; what the points of these figures are is not stated in the text, but for those above. Seconds of an access with its share of an eviction.
+By the model. The paper's text states no numbers for these points, except for those above. Seconds \
+of an access with its share of an eviction.
 ";
         let seconds = |cell: &Cell| format!("{:.2}", cell.parts.seconds());
         let size = |cell: &Cell| {
@@ -90,7 +92,7 @@ By the model; what the points of these figures are is not stated in the text, bu
             format!("Fig. 6, LTE, fitted disk:\n\n{}", of(6, &size, &seconds)),
             format!("Fig. 7, LTE, 40 GB, {broken_down}:\n\n{}", of(7, &disk, &parts)),
             format!(
-                "Fig. 8, as fast up as down, 40 GB in 128 KiB, fitted disk:\n\n{}",
+                "Fig. 8, equal rates up and down, 40 GB in 128 KiB, fitted disk:\n\n{}",
                 of(8, &rate, &seconds)
             ),
         ]
@@ -98,7 +100,7 @@ By the model; what the points of these figures are is not stated in the text, bu
     }
 }
 
-/// A row for each place of a figure, and a column for each scheme.
+/// A row for each point of a figure, and a column for each scheme.
 fn grid<'c>(
     cells: impl Iterator<Item = &'c Cell>,
     row: &dyn Fn(&Cell) -> String,
@@ -140,7 +142,7 @@ fn claims(claims: &[Claim]) -> String {
     markdown::table(HEAD, rows)
 }
 
-/// Three digits.
+/// A number with three significant digits.
 fn short(number: f64) -> String {
     match number.abs() {
         100.0.. => format!("{number:.0}"),
@@ -152,7 +154,9 @@ fn short(number: f64) -> String {
 
 fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     const HEAD: &str = "\
-| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off the mean by | the median | all processors, ms | model, ms | off by |
+| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) \
+| client, ms | model, ms | model is off the mean by | the median | all processors, ms | model, ms \
+| off by |
 |---|---|---|---|---:|---:|---:|---:|---:|---:|---:|
 ";
     let rows = measured.iter().flat_map(|point| {
@@ -169,7 +173,8 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         let [access, eviction] = timed;
         let [seconds, modelled] = [point.with_evictions(), point.with_evictions_modelled()];
         let together = format!(
-            "| {tree} | {by} | access with its share of an eviction | {:.2} | | {:.2} | {} | | | | |",
+            "| {tree} | {by} | access with its share of an eviction | {:.2} | | {:.2} | {} \
+             | | | | |",
             1e3 * seconds,
             1e3 * modelled,
             off(point.with_evictions_off_by())
@@ -180,7 +185,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
             .chain([eviction, together])
             .collect::<Vec<_>>()
     });
-    // Messages are as long behind a link as without.
+    // Messages have the same lengths behind a link.
     let told = |point: &&Measured| point.link.is_some() || point.shape.evictions[1] == 0;
     let bytes = measured.iter().filter(told).filter_map(|point| {
         let [access, eviction] = point.modelled_bytes().ok()?;
@@ -203,7 +208,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         .filter(|timed| timed.whole.count > 0)
         .collect();
     let fitting = means.iter().filter(|timed| timed.fits()).count();
-    // As figures show them.
+    // The points that figures show.
     let behind: Vec<_> = measured
         .iter()
         .filter(|point| point.link.is_some())
@@ -211,9 +216,12 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         .collect();
     let fitting_behind = behind.iter().filter(|by| is_near(**by)).count();
     format!(
-        "## Measured: servers, TLS and files on this machine, which they share with the client\n\n{}\n\
-         {}The model is within {:.0} % of {fitting} of {} means, and of accesses with their share of evictions behind a link, which figures show, of {fitting_behind} of {}. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, and take {:.2} ns of processors a \
-         byte, {} processors.\n\n{}\n{}",
+        "## Measured: servers, TLS and files on this machine, shared with the client\n\n{}\n\
+         {}The model is within {:.0} % of {fitting} of {} means, and within that of \
+         {fitting_behind} of {} accesses with their share of evictions behind a link, which \
+         figures show. It uses these rates of the machine: a question takes {:.3} ms; TLS and \
+         sockets carry {:.0} MB/s and take {:.2} ns of processors a byte; {} processors.\
+         \n\n{}\n{}",
         markdown::table(HEAD, rows),
         meanwhile,
         100.0 * OFF_MAX,
@@ -228,10 +236,12 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     )
 }
 
-/// Other ORAMs, and how much longer they take than the tree that they stand beside.
+/// Other ORAMs, and their times relative to the tree that they are compared with.
 fn beside(measured: &[Measured], beside: &[Beside]) -> String {
     const HEAD: &str = "\
-| ORAM of as many blocks, behind the same link | with its share of evictions, one after the other, s: mean ± deviation (times) | model, s | of S³ORAM's | several under way, s | model, s | of S³ORAM's |
+| ORAM of as many blocks, behind the same link | with its share of evictions, one after the other, \
+s: mean ± deviation (times) | model, s | of S³ORAM's | several in flight, s | model, s \
+| of S³ORAM's |
 |---|---|---:|---:|---|---:|---:|
 ";
     let shares = measured.iter().find(|point| point.link.is_some()).map(Measured::with_evictions);
@@ -261,21 +271,22 @@ fn beside(measured: &[Measured], beside: &[Beside]) -> String {
     let shares = shares
         .map(|seconds| format!("S³ORAM takes {seconds:.2} s, with its share of an eviction.\n"));
     format!(
-        "## Measured beside it\n\n{}{}",
+        "## Measured for comparison\n\n{}{}",
         markdown::table(HEAD, rows),
         shares.unwrap_or_default()
     )
 }
 
-/// What files take, in pieces as they are read and written.
+/// The times of files, in the pieces in which they are read and written.
 fn files(measured: &[Measured]) -> String {
     const HEAD: &str = "\
-| tree | files, in pieces of | read, ns of a processor a byte | written | until it is durable, ns a byte | a little, ms |
+| tree | files, in pieces of | read, ns of a processor a byte | written | until it is durable, \
+ns a byte | a little, ms |
 |---|---:|---:|---:|---:|---:|
 ";
     let direct = measured.iter().filter(|point| point.link.is_none());
     let rows = direct.flat_map(|point| {
-        // Results of earlier versions do not say it.
+        // Results of earlier versions lack them.
         point.files.iter().filter(|files| files.piece_bytes > 0).map(|files| {
             format!(
                 "| {} | {} B | {:.2} | {:.2} | {:.2} | {:.2} |",
@@ -291,7 +302,7 @@ fn files(measured: &[Measured]) -> String {
     markdown::table(HEAD, rows)
 }
 
-/// A tree, and its servers if they are not three.
+/// The parameters of a tree, and the number of its servers if it is not three.
 fn tree_of(shape: Shape) -> String {
     let Shape { block_bytes, height, slots, accesses, servers, colluding, .. } = shape;
     let tree = format!("{} KiB, H {height}, Z {slots}, A {accesses}", block_bytes >> 10);
@@ -302,7 +313,7 @@ fn tree_of(shape: Shape) -> String {
 }
 
 fn timed_cells(timed: &Timed) -> String {
-    // Results of earlier versions do not say it.
+    // Results of earlier versions lack it.
     let worked = match timed.worked.count {
         0 => "– | – | –".to_owned(),
         _ => format!(
@@ -323,7 +334,7 @@ fn timed_cells(timed: &Timed) -> String {
     )
 }
 
-/// How far the model is from what was measured, as a part of it.
+/// The relative error of the model.
 fn off(by: f64) -> String {
     let remark = if is_near(by) { "" } else { ", more than 5 %" };
     format!("{:+.0} %{remark}", 100.0 * by)

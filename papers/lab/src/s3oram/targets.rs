@@ -1,10 +1,10 @@
-//! What is wanted of the points that were measured.
+//! Targets for the measured points.
 
 use super::beside::{Beside, Other};
 use super::claim::{Claim, Says};
 use super::points::{Measured, Shape};
 
-/// Targets that were set before anything was measured, of what was measured.
+/// The targets, which were set before any measurement, with the measured values.
 pub(super) fn targets(measured: &[Measured], beside: &[Beside]) -> Vec<Claim> {
     let direct = |block_bytes: u32, height: u8, slots: u16| {
         measured.iter().find(|it| {
@@ -39,7 +39,8 @@ pub(super) fn targets(measured: &[Measured], beside: &[Beside]) -> Vec<Claim> {
         )
     };
     let access = Claim {
-        remark: "Measured behind the link, with its share of evictions; files, and not memory."
+        remark: "Measured behind the link, with its share of evictions; from files, not from \
+                 memory."
             .to_owned(),
         ..target("128 KiB, H 6, Z 333, behind `home`: an access", 1.0, seconds)
     };
@@ -63,7 +64,7 @@ mod tests {
     use crate::report::Verdict;
 
     #[test]
-    fn a_target_is_met_or_missed_by_what_was_measured_directly() {
+    fn targets_are_judged_by_direct_measurements() {
         let spread = |mean: f64| Spread { mean, ..Spread::default() };
         let timed = |mean: f64| Timed {
             whole: spread(mean),
@@ -95,12 +96,12 @@ mod tests {
         let verdicts = |measured: &[Measured]| {
             targets(measured, &[]).iter().map(Claim::verdict).collect::<Vec<_>>()
         };
-        // Of the other trees nothing was measured.
+        // The other trees were not measured.
         assert_eq!(verdicts(&[of(0.002, None)]), [Verdict::Agrees, Verdict::Differs]);
         assert_eq!(verdicts(&[of(0.004, None)])[0], Verdict::Differs);
         let home = oblivio_models::link::LINKS[0].link;
         assert_eq!(verdicts(&[of(0.002, Some(home))]), []);
-        // An access of 2 ms with a 176th of 0.7 s.
+        // An access of 2 ms plus a 176th of 0.7 s.
         let large = Measured { shape: Shape::LARGE, ..of(0.002, Some(home)) };
         let path = |seconds: f64| Beside {
             other: Other::PathZ5,

@@ -1,4 +1,4 @@
-//! The schemes that are compared, and what an access to each takes of everybody, counted.
+//! The schemes that are compared, and counts of the work of an access for client and servers.
 
 use std::fmt;
 
@@ -16,21 +16,23 @@ use oblivio_models::link::{FRAME_BYTES, Traffic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// Path ORAM, five blocks a bucket, nothing at the client.
+    /// Path ORAM, five blocks a bucket, no tree top on the client.
     Path,
-    /// Ring ORAM Z16 S25 A20, where `PoissCDF(S, A)` is the chance of *S* touches at least.
+    /// Ring ORAM Z16 S25 A20, with `PoissCDF(S, A)` read as the probability of at least *S*
+    /// touches.
     RingAtLeast,
-    /// The same, where it is the chance of *S* touches at most: what the word says.
+    /// Ring ORAM, with `PoissCDF` read as the probability of at most *S* touches, as the name says.
     RingAtMost,
     /// S³ORAM as published: Z = A = 333, elements of eight bytes, all shares sent.
     Published,
-    /// S³ORAM as this project has it: Z 333, A 176, bytes, one of three shares drawn from a seed.
+    /// This project's S³ORAM: Z 333, A 176, bytes, one of three shares derived from a seed.
     Large,
-    /// The same with short buckets: Z 74, A 16.
+    /// This project's S³ORAM with short buckets: Z 74, A 16.
     Small,
 }
 
-/// What is done for an access, or for an eviction. Of three servers it is one that is counted where it says *a server*; they work at the same time.
+/// The work of an access or an eviction. Fields about *a server* count one server; all servers work
+/// at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// Bytes from all servers to the client.
@@ -41,52 +43,53 @@ pub struct Work {
     pub trips: f64,
     /// Bytes that a server sends to the others.
     pub between_bytes: f64,
-    /// Messages between servers that wait for each other.
+    /// Sequential messages between servers.
     pub hops: f64,
     /// Bytes that a server reads from its disk.
     pub disk_read_bytes: f64,
-    /// Bytes that it writes there.
+    /// Bytes that a server writes to its disk.
     pub disk_written_bytes: f64,
-    /// How often it waits until something is durable.
+    /// Number of times that a server waits until a write is durable.
     pub syncs: f64,
     /// Multiplications of a server in inner products, in elements.
     pub selected: f64,
-    /// The same, in products with matrices.
+    /// Multiplications of a server in products with matrices, in elements.
     pub multiplied: f64,
     /// Elements that a server shares.
     pub dealt: f64,
-    /// Elements that it puts together.
+    /// Elements that a server reconstructs.
     pub reduced: f64,
-    /// Elements that a server draws from seeds which it got in the place of shares.
+    /// Elements that a server derives from seeds that it got instead of shares.
     pub drawn: f64,
     /// Elements that the client shares.
     pub shared: f64,
-    /// Elements that the client puts together.
+    /// Elements that the client reconstructs.
     pub recovered: f64,
 }
 
 /// An access without an eviction, and an eviction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Works {
-    /// Selecting a block and writing it to the root; or all of it, where evictions are counted with accesses.
+    /// Selecting a block and writing it to the root. For schemes without separate evictions, the
+    /// whole access.
     pub access: Work,
     /// Evicting a path.
     pub eviction: Work,
-    /// Accesses for an eviction.
+    /// Accesses for each eviction.
     pub accesses: f64,
 }
 
-/// How many servers there are, and how many may collude.
+/// The number of servers, and how many may collude.
 pub(super) type Sizes = (u8, u8);
 
-/// Those of the paper's evaluation.
+/// The sizes of the paper's evaluation.
 pub(super) const THREE: Sizes = (3, 1);
 
-/// Of Ring ORAM: blocks of a bucket, dummies of one, accesses for an eviction.
+/// Ring ORAM's parameters: blocks of a bucket, dummies of a bucket, accesses for each eviction.
 const RING: [f64; 3] = [16.0, 25.0, 20.0];
 
 impl Scheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Self; 6] = [
         Self::Path,
         Self::RingAtLeast,
@@ -96,13 +99,13 @@ impl Scheme {
         Self::Small,
     ];
 
-    /// What an access takes, to a database of so many bytes in blocks of so many.
+    /// The work of an access to a database of `database_bytes` in blocks of `block_bytes`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] when there is no such tree.
+    /// [`LabError::Plan`] if there is no such tree.
     pub fn works(self, database_bytes: u64, block_bytes: u32) -> Result<Works, LabError> {
         let blocks = (database_bytes / u64::from(block_bytes)).max(1);
-        // A leaf for a block, or for up to two.
+        // One leaf for one or two blocks.
         let levels = blocks.ilog2() + 1;
         Ok(match self {
             Self::Path => Works::of_traffic(&path(levels, 5, block_bytes)),
@@ -116,10 +119,10 @@ impl Scheme {
         })
     }
 
-    /// The tree of an S³ORAM for so many blocks.
+    /// The tree of an S³ORAM for `blocks` blocks.
     pub(super) fn tree(self, blocks: u64) -> Result<Tree, LabError> {
         let (blocks, preset) = match self {
-            // Half as many blocks as there is room for: section 3.1.
+            // S³ORAM, section 3.1: blocks use half of the tree's capacity.
             Self::Published => (2 * blocks, Preset::PAPER),
             Self::Small => (blocks, Preset::SMALL),
             _ => (blocks, Preset::LARGE),
@@ -127,7 +130,7 @@ impl Scheme {
         Tree::for_blocks(blocks, preset).map_err(|error| LabError::Plan(error.to_string()))
     }
 
-    /// Early reshuffles of Ring ORAM, for each bucket that an eviction writes.
+    /// Ring ORAM's early reshuffles, for each bucket that an eviction writes.
     pub(super) fn reshuffles(self) -> f64 {
         let [_, dummies, accesses] = RING;
         let at_most = |touches: f64| match Poisson::new(accesses) {
@@ -155,7 +158,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Work {
-    /// This, and the other so many times.
+    /// The sum of this work and `times` times the other.
     pub fn plus(self, other: Self, times: f64) -> Self {
         Self {
             down_bytes: self.down_bytes + times * other.down_bytes,
@@ -178,7 +181,7 @@ impl Work {
 }
 
 impl Work {
-    /// Seconds of a processor that computing takes at these rates: of the client, and of a server.
+    /// Processor seconds of computing at these rates: of the client, and of a server.
     pub fn computed(&self, rates: &Rates) -> [f64; 2] {
         [
             self.shared / rates.share + self.recovered / rates.recover,
@@ -197,7 +200,7 @@ impl Works {
         self.access.plus(self.eviction, 1.0 / self.accesses)
     }
 
-    /// Of a scheme whose server does nothing but to read and to write.
+    /// The work of a scheme whose server only reads and writes.
     fn of_traffic(traffic: &Traffic) -> Self {
         let access = Work {
             down_bytes: traffic.down_bytes(),
@@ -211,8 +214,9 @@ impl Works {
     }
 }
 
-/// A block of a path comes down, as the sum of one of each bucket. An eviction reads *Z* blocks of each bucket of a path and writes *Z* + *S*, and so do early reshuffles. That the
-/// server reads more than it sends is not counted.
+/// An access downloads one block, the sum of a block from each bucket. An eviction reads *Z* blocks
+/// of each bucket of a path and writes *Z* + *S*; so do early reshuffles. The model ignores that
+/// the server reads more than it sends.
 pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
     let [slots, dummies, accesses] = RING;
     let (pieces, block_bytes) = (f64::from(levels), f64::from(block_bytes));
@@ -229,7 +233,7 @@ pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
     }
 }
 
-/// What the client of an S³ORAM on so many servers sends and gets: as in [`links`](crate::links).
+/// The traffic of an S³ORAM's client with `servers` servers, as in [`links`](crate::links).
 fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: Shares) -> Works {
     let access = Work {
         down_bytes: servers * slot_bytes + 2.0 * FRAME_BYTES,
@@ -246,7 +250,8 @@ fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: Shares) -> Works {
     Works { access, eviction, accesses: tree.accesses() as f64 }
 }
 
-/// All slots of a path are read, and an eviction reads and writes the buckets of each level in turn.
+/// The published form. An access reads all slots of a path; an eviction reads and writes the
+/// buckets of each level in turn.
 fn published(tree: Tree, block_bytes: u32) -> Works {
     let form = Shares::PAPER;
     let block_bytes = f64::from(block_bytes);
@@ -266,7 +271,8 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
         eviction: Work {
             between_bytes: (SERVERS - 1.0) * made * slots * block_bytes,
             hops: made,
-            // Source and destination of each level, and the last sibling; destinations and siblings.
+            // Read the source and destination of each level, and the last sibling. Write
+            // destinations and siblings.
             disk_read_bytes: (2.0 * height + 1.0) * slots * block_bytes,
             disk_written_bytes: 2.0 * height * slots * block_bytes,
             multiplied: made * 2.0 * slots * slots * elements,
@@ -279,11 +285,12 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
     }
 }
 
-/// A tree that has been evicted often. Its servers read what holds something: of the buckets between root and leaves every second one, and of the root half of its blocks on
-/// average. Sources are not read again, and destinations that go on are not written.
+/// This project's form, for a tree that has been evicted often. Servers read only occupied slots:
+/// every second bucket between root and leaves, and half of the root's blocks on average. Sources
+/// are not read again, and destinations that are the next source are not written.
 pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) -> Works {
     let (servers, colluding) = (f64::from(servers), f64::from(colluding));
-    // What is drawn from a seed need not be sent.
+    // A share that is derived from a seed is not sent.
     let form = Shares { sent: servers - colluding, ..Shares::OURS };
     let slot_bytes = block_bytes + BLOCK_SEAL_BYTES as f64;
     let (height, slots) = (f64::from(tree.height()), tree.slots() as f64);
@@ -291,12 +298,12 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
     let read_slots = accesses / 2.0 + (height - 1.0) / 2.0 * slots + slots;
     let made = height + 1.0;
     let dealt = made * slots * slot_bytes;
-    // Of all servers, as many as may collude get a seed of whatever is shared.
+    // On average over the servers, this fraction of shares is sent as seeds.
     let seeds = colluding / servers;
-    // The others read no children, and multiply and deal nothing.
+    // The other servers read no children, and neither multiply nor share.
     let dealers = 2.0 * colluding + 1.0;
     let deals = dealers / servers;
-    // Children of the root get the blocks that are there, and not as many as it has room for.
+    // Children of the root get only the blocks that exist, not as many as the root has slots.
     let of_root = if height > 1.0 { 1.0 } else { 2.0 };
     let products = made * 2.0 * slots * slots - of_root * (slots - accesses) * slots;
     Works {
@@ -311,9 +318,9 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
             ..access
         },
         eviction: Work {
-            // Before it, how far servers are is asked.
+            // Before an eviction, the client asks the servers for their progress.
             trips: 2.0,
-            // Of the shares for the others, as many are seeds as may collude.
+            // Among the shares for the other servers, as many are seeds as may collude.
             between_bytes: deals * (servers - 1.0 - colluding) * made * slots * slot_bytes,
             hops: height,
             disk_read_bytes: (accesses + deals * (height + 1.0) * slots) * slot_bytes,
@@ -343,9 +350,10 @@ mod tests {
         assert!((ours - theirs).abs() <= part * theirs, "{ours}, not {theirs}");
     }
 
-    /// What is sent is the model of `links`, with another trip before an eviction here.
+    /// The client's traffic equals the model of `links`, apart from one more round trip before an
+    /// eviction.
     #[test]
-    fn the_clients_bytes_are_those_of_the_model_of_links() {
+    fn the_clients_bytes_match_the_model_of_links() {
         let of = |scheme: Scheme| scheme.works(DATABASE, BLOCK).unwrap().mean();
         let published = of(Scheme::Published);
         let traffic = links::Form::SharesPaper.traffic(DATABASE, BLOCK).unwrap().unwrap();
@@ -357,9 +365,10 @@ mod tests {
         near(of(Scheme::Large).down_bytes, traffic.down_bytes(), 1e-3);
     }
 
-    /// 0.157 and 0.888, and what 19 levels take with them on both links of the paper.
+    /// The readings give 0.157 and 0.888, and these seconds for 19 levels on both links of the
+    /// paper.
     #[test]
-    fn ring_oram_takes_8_6_or_14_0_seconds_as_its_formula_is_read() {
+    fn ring_oram_takes_8_6_or_14_0_seconds_by_reading() {
         let seconds = |scheme: Scheme, link: Link| {
             let traffic = ring(19, scheme.reshuffles(), BLOCK);
             traffic.serial_seconds(link)
@@ -371,9 +380,10 @@ mod tests {
         near(seconds(Scheme::RingAtLeast, Link::new(29.0, 5.0, 15.0)), 10.1, 0.01);
     }
 
-    /// By hand, of 128 KiB with H = 11 on 29/5: elements of eight and four bytes and of one, and of one with seeds.
+    /// Computed by hand for 128 KiB with H = 11 on 29/5: elements of eight, four and one bytes, and
+    /// of one byte with seeds.
     #[test]
-    fn elements_of_every_size_take_what_was_computed_by_hand() {
+    fn times_for_all_sizes_of_elements_match_a_computation_by_hand() {
         let tree = Tree::new(11, Preset::PAPER).unwrap();
         let link = Link::new(29.0, 5.0, 15.0);
         for (element_bytes, sent, seconds) in
@@ -384,20 +394,21 @@ mod tests {
         }
     }
 
-    /// A tree of two levels by hand: Z 3, A 2, four bytes and what seals them.
+    /// A tree of two levels, counted by hand: Z 3, A 2, blocks of four bytes plus their seal.
     #[test]
-    fn a_small_tree_does_what_can_be_counted_by_hand() {
+    fn a_small_tree_matches_a_count_by_hand() {
         let tree = Tree::new(2, Preset { slots: 3, accesses: 2 }).unwrap();
         let Works { access, eviction, accesses } = shares(THREE, tree, 4.0);
         let slot = 4.0 + BLOCK_SEAL_BYTES as f64;
         near(access.down_bytes, 3.0 * slot + 64.0, 1e-9);
         near(access.up_bytes, 2.0 * (9.0 + slot) + 64.0, 1e-9);
-        // A root of one block, half of a bucket, a leaf.
+        // One block of the root, half of a bucket, a leaf.
         near(access.disk_read_bytes, (1.0 + 1.5 + 3.0) * slot, 1e-9);
         // Two rows of the root and three of its child; six and six for the leaves; three columns.
         near(eviction.multiplied, (5.0 + 6.0 + 6.0) * 3.0 * slot, 1e-9);
         near(eviction.disk_written_bytes, (3.0 + 6.0) * slot, 1e-9);
-        // Of three shares, one is a seed: of nine slots from each of three dealers, and of three matrices.
+        // One of three shares is a seed: for nine slots from each of three dealers, and for three
+        // matrices.
         near(eviction.drawn, (3.0 * 9.0 * slot + 54.0) / 3.0, 1e-9);
         near(access.drawn, (9.0 + slot) / 3.0, 1e-9);
         near(eviction.up_bytes, 2.0 * 3.0 * 18.0 + 32.0, 1e-9);

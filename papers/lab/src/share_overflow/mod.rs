@@ -1,7 +1,9 @@
-//! How full do the buckets of S³ORAM get? Lemma 4.1 of its paper bounds the probability that an eviction overflows one, and can be read for trees of *A* · 2^(*H* − 1)
-//! blocks or for twice as many.
+//! How full do the buckets of S³ORAM get? Lemma 4.1 of its paper bounds the probability that an
+//! eviction overflows a bucket. It can be read for trees of *A* · 2^(*H* − 1) blocks or of twice as
+//! many.
 //!
-//! A model moves blocks without contents through buckets that hold any number of them, and counts: so one run tells for every *Z*.
+//! A model moves blocks without contents through unbounded buckets, and counts them, so that one
+//! run gives the result for every *Z*.
 
 mod model;
 mod study;

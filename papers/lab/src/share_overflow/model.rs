@@ -1,9 +1,9 @@
-//! The model: on which level of its path each block is.
+//! The model: the level of each block on its path.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// A tree, all of whose blocks have been accessed once.
+/// A tree, and the blocks that have been accessed.
 pub(super) struct Model {
     height: u32,
     blocks: Vec<Block>,
@@ -13,25 +13,27 @@ pub(super) struct Model {
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Bit *j* says where its path goes below level *j*.
+    /// Bit *j* gives the direction of its path below level *j*.
     leaf: u32,
     level: u32,
     is_there: bool,
 }
 
-/// The most blocks that a bucket holds at a time, of those that an eviction fills.
+/// The largest loads of the buckets that an eviction fills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loads {
-    /// Of the destinations between the root and the leaves, once they have got what goes on from their source, and before they give it on.
+    /// Of the destinations between root and leaves, after they got the blocks of their source,
+    /// before they pass them on.
     pub(super) destination: usize,
-    /// Of the siblings between the root and the leaves: they stay as they are until the next eviction comes through their source.
+    /// Of the siblings between root and leaves, which stay unchanged until the next eviction
+    /// through their source.
     pub(super) sibling: usize,
     /// Of the two leaves.
     pub(super) leaf: usize,
 }
 
 impl Model {
-    /// Of a tree in which there is nothing.
+    /// An empty tree.
     pub(super) fn new(height: u32, blocks: usize, coins: StdRng) -> Self {
         Self { height, blocks: vec![Block::default(); blocks], evictions: 0, coins }
     }
@@ -41,7 +43,7 @@ impl Model {
         self.blocks[address] = Block { leaf, level: 0, is_there: true };
     }
 
-    /// Subroutine 3: from the root on, each bucket of the path gives its blocks to its children.
+    /// Subroutine 3: from the root on, each bucket of the path moves its blocks to its children.
     pub(super) fn evict(&mut self) -> Loads {
         let height = self.height;
         let evicted = self.evictions & ((1 << height) - 1);
@@ -49,10 +51,10 @@ impl Model {
         let (mut destinations, mut siblings) = ([0; 32], [0; 32]);
         let mut leaf_beside = 0;
         for block in self.blocks.iter_mut().filter(|block| block.is_there) {
-            // So many levels below the root are on both paths.
+            // The number of levels below the root that both paths share.
             let common = (block.leaf ^ evicted).trailing_zeros().min(height);
             if common + 1 == height && (block.level == height || common >= block.level) {
-                // It is in the leaf beside the path, or comes there.
+                // The block is in the sibling leaf, or moves there.
                 leaf_beside += 1;
             }
             if common < block.level {
@@ -87,7 +89,8 @@ mod tests {
     const HEIGHT: u8 = 3;
     const BLOCKS: usize = 16;
 
-    /// How many evictions go well, from an empty tree on, where blocks are accessed in turn: by the client that is delivered.
+    /// The number of successful evictions from an empty tree, with blocks accessed in turn, of the
+    /// actual client.
     fn until_overflow_of_client(seed: u64) -> f64 {
         let mut coins = StdRng::seed_from_u64(seed);
         let tree = Tree::new(HEIGHT, PRESET).unwrap();
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_overflow_as_often_as_those_of_the_client() {
+    fn buckets_overflow_as_often_as_the_clients() {
         const RUNS: u64 = 400;
         let of = |until: fn(u64) -> f64| {
             let all: Vec<_> = (0..RUNS).map(until).collect();
@@ -136,7 +139,8 @@ mod tests {
         assert!(client > 5.0 && far < 4.5, "{client:.1} and {model:.1}, {far:.1} deviations");
     }
 
-    /// Every block is somewhere on the path to its leaf, and none is where the last eviction took everything from.
+    /// Every block is on the path to its leaf, and none is in a bucket that the last eviction
+    /// emptied.
     #[test]
     fn an_evicted_path_is_empty_down_to_its_leaf() {
         let mut coins = StdRng::seed_from_u64(1);
@@ -147,7 +151,7 @@ mod tests {
             }
             let evicted = n & 15;
             let loads = model.evict();
-            // Leaves keep what they got.
+            // Leaves keep their blocks.
             let of_leaf = |leaf| {
                 let holds = |block: &&Block| (block.leaf, block.level) == (leaf, 4);
                 model.blocks.iter().filter(|it| it.is_there).filter(holds).count()

@@ -1,4 +1,4 @@
-//! The settings that are measured, and what came out.
+//! The measured settings, and the results.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,13 +12,13 @@ use super::model::Model;
 use crate::experiment::named_json;
 use crate::{Experiment, Host, LabError, markdown, workers};
 
-/// In which order blocks are accessed.
+/// The order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// One after the other: all blocks of an eviction are different ones.
+    /// One after the other: all blocks accessed before an eviction differ.
     InTurn,
-    /// Any at any time.
+    /// Uniformly random.
     Uniform,
 }
 
@@ -31,7 +31,7 @@ pub struct Setting {
     pub height: u32,
     /// Blocks, in units of *A* · 2^(*H* − 1).
     pub fill: u32,
-    /// Which are accessed when.
+    /// The order of accesses.
     pub order: Order,
 }
 
@@ -52,19 +52,20 @@ impl fmt::Display for Setting {
     }
 }
 
-/// What to measure. It determines the results to the last bit.
+/// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The trees.
     pub settings: Vec<Setting>,
-    /// Evictions that are counted of each.
+    /// Counted evictions of each tree.
     pub evictions: u64,
-    /// Where all randomness comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Small *A*, for which overflows can be seen, and one of the presets; both readings of the lemma.
+    /// Small *A*, for which overflows can be observed, and *A* of a preset; both readings of the
+    /// lemma.
     pub fn full() -> Self {
         let each = [4, 8, 16, 37].into_iter().flat_map(|accesses| {
             [(1, Order::InTurn), (1, Order::Uniform), (2, Order::InTurn), (2, Order::Uniform)]
@@ -73,54 +74,55 @@ impl Plan {
         Self { settings: each.collect(), evictions: 1_000_000, seed: 1 }
     }
 
-    /// Evictions in all, those before counting begins included.
+    /// All evictions, including those before counting begins.
     fn total_evictions(&self) -> u64 {
         self.settings.iter().map(|setting| self.evictions + warm_up(setting)).sum()
     }
 }
 
-/// Evictions before counting begins: each path has been evicted some times.
+/// Evictions before counting begins: each path is evicted several times.
 fn warm_up(setting: &Setting) -> u64 {
     u64::from(setting.fill) << (setting.height + 2)
 }
 
-/// What came out for one tree. `histogram[n]` says in how many evictions `n` blocks were the most in a bucket of a kind.
+/// The result for one tree. For each kind of bucket, `histogram[n]` counts the evictions whose
+/// fullest bucket held `n` blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowResult {
     /// The tree.
     pub setting: Setting,
-    /// Destinations inside the tree, in the middle of an eviction.
+    /// Destinations inside the tree, during an eviction.
     pub destination: Vec<u64>,
-    /// Siblings inside the tree, which stay as they are after it.
+    /// Siblings inside the tree, which stay unchanged after the eviction.
     pub sibling: Vec<u64>,
     /// The two leaves.
     pub leaf: Vec<u64>,
 }
 
 impl OverflowResult {
-    /// How often an eviction overflows a bucket of so many slots.
+    /// The fraction of evictions that overflow a bucket of `slots` slots.
     pub fn overflow(&self, slots: usize) -> f64 {
         survival(&self.destination, slots).max(survival(&self.leaf, slots))
     }
 }
 
-/// In which part of the evictions it was more than that.
+/// The fraction of evictions with more blocks than `slots`.
 fn survival(histogram: &[u64], slots: usize) -> f64 {
     let all: u64 = histogram.iter().sum();
     histogram.iter().skip(slots + 1).sum::<u64>() as f64 / all as f64
 }
 
-/// The fewest slots that are too few in no larger part of the evictions.
+/// The fewest slots that overflow in at most a fraction `2^log2` of the evictions.
 fn slots_for(histogram: &[u64], log2: f64) -> usize {
     (0..).find(|slots| survival(histogram, *slots) <= log2.exp2()).unwrap_or(0)
 }
 
-/// What a study found.
+/// The result of the study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowStudy {
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
-    /// What came out, an entry for each tree of the plan.
+    /// The results, one for each tree of the plan.
     pub results: Vec<OverflowResult>,
 }
 
@@ -138,7 +140,7 @@ impl Experiment for Plan {
         host: &impl Host<()>,
     ) -> Result<OverflowStudy, LabError> {
         if self.evictions < 10_000 {
-            let message = "10,000 evictions show little, and fewer nothing: ask for more";
+            let message = "a study needs at least 10,000 evictions: use more --evictions";
             return Err(LabError::Plan(message.to_owned()));
         }
         host.planned(self.total_evictions());
@@ -177,7 +179,7 @@ fn measure(setting: &Setting, evictions: u64, seed: u64, progress: &dyn Fn(u64))
         for _ in 0..setting.accesses {
             let uniform = coins.random_range(0..blocks);
             let next = in_turn.next().unwrap_or_default();
-            // All blocks are there before any is accessed by chance.
+            // Access all blocks once before random accesses.
             let is_first_pass = eviction < warm_up / 2;
             model.access(if is_first_pass || setting.order == Order::InTurn {
                 next
@@ -204,22 +206,26 @@ fn count(histogram: &mut Vec<u64>, load: usize) {
     histogram[load] += 1;
 }
 
-/// The fewest slots for which a bound promises that.
+/// The fewest slots for which a bound is at most `2^log2`.
 fn slots_by(bound: fn(Preset) -> f64, accesses: u16, log2: f64) -> u16 {
     let is_enough = |slots: &u16| bound(Preset { slots: *slots, accesses }) <= log2;
     (accesses..=u16::MAX).find(is_enough).unwrap_or(u16::MAX)
 }
 
-/// A probability that so many evictions show.
+/// A probability that this number of evictions can show.
 const RARE_LOG2: f64 = -14.0;
 
 const HEAD: &str = "\
-| tree | evictions that overflow at Z = A: measured, Lemma 4.1 | most blocks: destination, sibling, leaf | Z for 2^-14: destination, sibling, leaf | Lemma 4.1 | with a mean of A |
-|------|------------------------------------------------------|----------------------------------------|-----------------------------------------|----------:|-----------------:|
+| tree | evictions that overflow at Z = A: measured, Lemma 4.1 \
+| most blocks: destination, sibling, leaf | Z for 2^-14: destination, sibling, leaf | Lemma 4.1 \
+| with a mean of A |
+|------|------------------------------------------------------\
+|----------------------------------------|-----------------------------------------|----------:\
+|-----------------:|
 ";
 
 impl OverflowStudy {
-    /// A row for each tree, in Markdown.
+    /// A Markdown row for each tree.
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }
@@ -255,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn fuller_trees_have_fuller_leaves_and_plans_give_the_same_again() {
+    fn fuller_trees_have_fuller_leaves_and_results_are_reproducible() {
         let study = results_of(small(), 2).unwrap();
         assert_eq!(study, results_of(small(), 1).unwrap());
         assert_survive_their_file::<Plan>(&study);
@@ -269,9 +275,10 @@ mod tests {
         assert!(results_of(few, 1).is_err());
     }
 
-    /// Lemma 4.1 is true of buckets at rest. In the middle of an eviction, a destination holds what two of them brought.
+    /// Lemma 4.1 holds for buckets at rest. During an eviction, a destination holds the blocks of
+    /// two buckets.
     #[test]
-    fn the_lemma_is_about_siblings_and_leaves_and_not_about_destinations() {
+    fn the_lemma_holds_for_siblings_and_leaves_but_not_destinations() {
         let accesses = 8;
         let setting = Setting { accesses, height: 6, fill: 1, order: Order::InTurn };
         let plan = Plan { settings: vec![setting], evictions: 100_000, seed: 4 };
@@ -280,7 +287,7 @@ mod tests {
         for slots in 8..20u16 {
             let preset = Preset { slots, accesses };
             let (lemma, bound) = (preset.lemma_log2().exp2(), preset.overflow_log2().exp2());
-            // Of the most of five buckets; the lemma is about one.
+            // The counts are maxima over five buckets; the lemma is about one.
             let [rest, leaf, middle] =
                 [sibling, leaf, destination].map(|it| survival(it, slots.into()));
             assert!(rest <= 5.0 * lemma && leaf <= 2.0 * lemma, "{slots}: {rest} {leaf} {lemma}");

@@ -5,14 +5,14 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{SECURITY_BITS, Survival};
 
-/// The bulk ends here: from the first `n` with `P(stash > n) <= 2^-12` on, the line is straight as
-/// far as can be seen. Before, it falls faster, so that including it would promise too much.
+/// The bulk ends at the first `n` with `P(stash > n) <= 2^-12`; beyond it, the observed tail is
+/// straight. The bulk falls faster, so that including it would give too small a bound.
 pub(super) const BULK_ENDS_AT_BITS: f64 = 12.0;
 
 /// Points with fewer samples above them are too uncertain to be fitted.
 const SAMPLES_ABOVE_MIN: u64 = 100;
 
-/// A line needs at least so many points.
+/// The fewest points for a line.
 const POINTS_MIN: usize = 3;
 
 const CONFIDENCE: f64 = 0.95;
@@ -20,9 +20,9 @@ const CONFIDENCE: f64 = 0.95;
 /// `log2 P(stash > n) = intercept - bits_per_block * n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// At `n = 0`, carried back from the tail.
+    /// The value at `n = 0`, extrapolated from the tail.
     pub intercept: f64,
-    /// How much rarer each further block is, in bits.
+    /// The decrease for each further block, in bits.
     pub bits_per_block: f64,
 }
 
@@ -37,8 +37,8 @@ impl Line {
         (self.intercept + bits) / self.bits_per_block
     }
 
-    /// Least squares over `(n, log2 P, weight)`. `None` for too few points, or when they do not
-    /// fall.
+    /// Weighted least squares over `(n, log2 P, weight)`. `None` if there are too few points, or
+    /// they do not fall.
     fn through(points: &[(f64, f64, f64)]) -> Option<Self> {
         if points.len() < POINTS_MIN {
             return None;
@@ -54,10 +54,10 @@ impl Line {
     }
 }
 
-/// A figure, and where it lies with a confidence of 95 %.
+/// An estimate with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// From all runs together.
+    /// The estimate from all runs together.
     pub value: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -68,8 +68,8 @@ pub struct Estimate {
 impl Estimate {
     /// The jackknife: `value` comes from all runs, `without[i]` from all but run `i`.
     ///
-    /// Successive accesses are far from independent, so the counts themselves say nothing about
-    /// their uncertainty. Whole runs are independent.
+    /// Successive accesses are far from independent, so counts do not show their own uncertainty.
+    /// Whole runs are independent.
     fn jackknife(value: f64, without: &[f64]) -> Self {
         let runs = without.len() as f64;
         let mean = without.iter().sum::<f64>() / runs;
@@ -87,11 +87,11 @@ impl Estimate {
 pub struct TailFit {
     /// The first `n` of the fit.
     pub from_blocks: usize,
-    /// The last one.
+    /// The last `n` of the fit.
     pub to_blocks: usize,
     /// The line through them.
     pub line: Line,
-    /// How much rarer each further block is, in bits.
+    /// The decrease for each further block, in bits.
     pub bits_per_block: Estimate,
     /// The stash bound C that is exceeded with probability 2^-80. A real number: the bound is the
     /// next integer.
@@ -99,13 +99,13 @@ pub struct TailFit {
 }
 
 impl TailFit {
-    /// Fits what independent runs saw, from where the bulk ends. `None` when there is too little of a tail.
+    /// Fits the histograms of independent runs beyond the bulk. `None` if the tail is too short.
     pub(crate) fn of_bulk(histograms: &[&[u64]]) -> Option<Self> {
         Self::of(histograms, BULK_ENDS_AT_BITS)
     }
 
-    /// Fits what independent runs saw, from where `P(stash > n)` falls to `2^-bulk_bits`. `None` when
-    /// there is too little of a tail.
+    /// Fits the histograms of independent runs, from where `P(stash > n)` falls to `2^-bulk_bits`.
+    /// `None` if the tail is too short.
     pub(super) fn of(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {
         let survival = Survival::of(histograms.iter().copied());
         let mut reliable = survival
@@ -138,7 +138,7 @@ impl TailFit {
 }
 
 /// The line through the points from `from` to `to`, each weighted by its count: the variance of the
-/// logarithm of a count goes with its inverse.
+/// logarithm of a count is inverse to the count.
 fn line_over(survival: &Survival, from: usize, to: usize) -> Option<Line> {
     let points: Vec<_> = survival
         .log2()
@@ -154,7 +154,7 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 
-    /// How improbable samples are, in bits: independent, and more than `b` with a probability of `2^-b`.
+    /// Independent samples of improbability in bits: a sample exceeds `b` with probability `2^-b`.
     fn draw(runs: u64, samples: usize) -> Vec<Vec<f64>> {
         let run = |seed| {
             let mut coins = StdRng::seed_from_u64(seed);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_of_a_tail_is_no_fit() {
+    fn a_short_tail_gives_no_fit() {
         assert!(fit(&geometric(&draw(4, 1000), 0.0, 1.0), 12.0).is_none());
         assert!(fit(&vec![vec![1_000_000]; 4], 12.0).is_none());
         assert!(fit(&[], 12.0).is_none());

@@ -1,4 +1,4 @@
-//! One run: the engine over a tree of tags, asked for one address after the other.
+//! One run: the engine over a tree of tags, with one request after the other.
 
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme as Engine, WINDOW_ACCESSES_MAX};
 use oblivio_core::{Access, Error, ErrorKind, FlatOram, Front, Op, Oram, RawConfig};
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 use super::plan::Task;
 use super::{Scheme, Workload};
 
-/// A stash that grows past so many blocks has run away: the tree is too full.
+/// A stash that grows beyond this number of blocks has run away: the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
 
-/// Passes over all addresses before counting starts: one that fills the tree, and some in which it
-/// forgets how it was filled.
+/// Passes over all addresses before counting starts: one that fills the tree, and some until its
+/// initial state no longer matters.
 pub(super) const WARM_UP_PASSES: u64 = 4;
 
-/// What one run saw.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// All of its randomness.
+    /// The seed of all its random choices.
     pub seed: u64,
-    /// `histogram[n]`: after how many write-backs of a path `n` blocks were left in the stash.
+    /// `histogram[n]`: the number of write-backs after which `n` blocks were left in the stash.
     pub histogram: Vec<u64>,
     /// The stash grew past [`STASH_BLOCKS_SEEN_MAX`] and the run stopped there.
     pub ran_away: bool,
@@ -41,7 +41,8 @@ pub(super) fn measure(task: &Task, progress: &dyn Fn(u64)) -> Result<Run, Error>
     }
 }
 
-/// What is left in the stash of RAW ORAM after each of its evictions, in so many accesses; blocks of 0 bytes.
+/// The blocks left in the stash of RAW ORAM after each eviction, over `accesses` accesses. Blocks
+/// have 0 bytes.
 pub(crate) fn measure_raw(
     config: &RawConfig,
     workload: Workload,
@@ -78,9 +79,10 @@ fn count<S: Engine>(
     Ok(Run { seed, histogram, ran_away })
 }
 
-/// Asks for `count` addresses. Reads and writes leave the same stash behind, once all blocks exist.
+/// Requests `count` addresses. Once all blocks exist, reads and writes leave the same stash.
 ///
-/// They come many at once, so that the engine fetches the path of each from memory while it works on the one before.
+/// Requests come in batches, so that the engine prefetches the next path from memory while it works
+/// on the current one.
 fn access_all(
     oram: &mut impl Oram,
     addresses: &mut Addresses,

@@ -1,11 +1,13 @@
 //! The stash study: how large must the stash be?
 //!
 //! Tiny ORAM states a stash bound `C` for which the stash overflows with probability `2^-80`: 78
-//! blocks for Path ORAM with Z = 4, and 64 for RAW ORAM with Z = 5, A = 5. No simulation sees an
-//! event that rare. What can be seen is how often `n` blocks are left in the stash; that falls
-//! exponentially with `n`, and the straight line through the logarithms is carried on to `2^-80`.
+//! blocks for Path ORAM with Z = 4, and 64 for RAW ORAM with Z = 5, A = 5. No simulation shows such
+//! a rare event. The study counts how often `n` blocks are left in the stash. That probability
+//! falls exponentially with `n`, and a straight line through its logarithms is extrapolated to
+//! `2^-80`.
 //!
-//! The engine itself is measured, not a model of it. `docs/stash-study.md` of the repository has the results.
+//! The study measures the engine itself, not a model of it. `docs/stash-study.md` in the repository
+//! has the results.
 
 mod fit;
 mod measure;
@@ -33,7 +35,7 @@ use std::num::NonZeroUsize;
 use crate::{Experiment, Host, LabError, workers};
 use plan::Task;
 
-/// The overflow probability asked for, as a power of two.
+/// The target overflow probability, as a negative power of two.
 pub const SECURITY_BITS: f64 = 80.0;
 
 impl Experiment for Plan {
@@ -58,7 +60,7 @@ impl Experiment for Plan {
         let tasks = self.tasks();
         host.runs(tasks.len());
         let runs = workers::run_all(&tasks, threads, |task| one(task, kept, host))?;
-        // The runs are in the order of the plan, whichever thread made them.
+        // The runs are in the order of the plan, independently of threads.
         let mut runs = runs.into_iter();
         let of_setup = |setup: &Setup| {
             SetupResult::new(*setup, runs.by_ref().take(self.runs as usize).collect())
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_goes_on_behind_the_last_run_that_ended() {
+    fn a_study_continues_after_the_last_recorded_run() {
         let (plan, host) = (small_plan(7), Counting::default());
         let once = plan.clone().run(&[], NonZeroUsize::MIN, &host).unwrap();
         let told = |host: Counting| [host.planned.into_inner(), host.made.into_inner()];
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!(host.file.lock().unwrap().lines().count(), 1);
         assert_eq!(told(host), [plan.total_accesses(); 2]);
 
-        // Other accesses are other runs, and so are those of another seed.
+        // Other numbers of accesses and other seeds are other runs.
         for other in [Plan { accesses: 40_004, ..plan.clone() }, Plan { seed: 8, ..plan }] {
             let host = Counting::default();
             other.run(&kept, NonZeroUsize::MIN, &host).unwrap();
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_too_full_runs_away_and_gets_no_fit() {
+    fn an_overfull_tree_runs_away_and_gets_no_fit() {
         let mut plan = small_plan(7);
         plan.setups.truncate(1);
         plan.setups[0].leaf_level = 12;
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_cannot_be_measured_are_refused() {
+    fn impossible_plans_are_refused() {
         let mut plans = vec![small_plan(1); 4];
         plans[0].runs = 1;
         plans[1].accesses = 10;

@@ -8,19 +8,19 @@ use super::measure::WARM_UP_PASSES;
 use super::{Scheme, Setup, Workload};
 use crate::LabError;
 
-/// What to measure. It determines the results to the last bit.
+/// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The trees.
     pub setups: Vec<Setup>,
-    /// How they are used.
+    /// The order of accesses.
     pub workload: Workload,
     /// Accesses counted for each setup, over all of its runs.
     pub accesses: u64,
-    /// Independent runs of each setup: at least two, because their differences are the confidence
+    /// Independent runs of each setup. At least two, since their differences give the confidence
     /// interval.
     pub runs: u32,
-    /// Where all randomness comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
@@ -30,21 +30,21 @@ pub struct Plan {
 pub(super) struct Task {
     pub(super) setup: Setup,
     pub(super) workload: Workload,
-    /// Those that are counted.
+    /// Counted accesses.
     pub(super) accesses: u64,
     pub(super) seed: u64,
 }
 
 impl Task {
-    /// Those before counting starts, too.
+    /// All accesses, including those before counting starts.
     pub(super) fn all_accesses(&self) -> u64 {
         self.accesses + self.setup.capacity * WARM_UP_PASSES
     }
 }
 
 impl Plan {
-    /// The study of the book: loads from light to heavy on one tree, and the lightest on a tree eight
-    /// times as large, to see whether the tail comes from the size.
+    /// The study in the documentation: loads from light to heavy on one tree, and the lightest
+    /// loads on a tree eight times as large, to test whether the tail depends on the size.
     pub fn full() -> Self {
         Self {
             setups: setups(10, &[4, 8, 12, 14, 16], &[10, 14, 16, 20])
@@ -57,8 +57,8 @@ impl Plan {
         }
     }
 
-    /// The lightest load and the heaviest, on a smaller tree and with fewer accesses: the figures
-    /// are rough.
+    /// The lightest and the heaviest load on a smaller tree, with fewer accesses, for rough
+    /// figures.
     pub fn quick() -> Self {
         Self {
             setups: setups(8, &[4, 16], &[10, 20]).collect(),
@@ -68,8 +68,8 @@ impl Plan {
         }
     }
 
-    /// The tree of Tiny ORAM, with its leaves on level 20 (section V-A), at the default loads. 10^9 accesses each, so
-    /// that the bounds of the paper get a yes or a no.
+    /// The tree of Tiny ORAM, with leaves on level 20 (section V-A), at the default loads. 10^9
+    /// accesses each decide whether the paper's bounds hold.
     pub fn deep() -> Self {
         Self {
             setups: setups(20, &[4], &[10]).collect(),
@@ -79,7 +79,7 @@ impl Plan {
         }
     }
 
-    /// All accesses that are made, those before counting starts included.
+    /// All accesses, including those before counting starts.
     pub fn total_accesses(&self) -> u64 {
         self.tasks().iter().map(Task::all_accesses).sum()
     }
@@ -96,7 +96,7 @@ impl Plan {
             )));
         }
         if self.setups.is_empty() {
-            return refuse("there is nothing to measure: the plan has no setups");
+            return refuse("the plan has no setups: add one");
         }
         if self.setups.iter().any(|setup| setup.capacity == 0) {
             return refuse("a tree without blocks has no stash: use a capacity of 1 or more");
@@ -122,7 +122,7 @@ impl Plan {
     }
 }
 
-/// Below this, a run says nothing about a tail.
+/// With fewer accesses, a run shows no tail.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
 /// Both schemes on trees of `leaf_level`, with loads in quarters of a block for each leaf.

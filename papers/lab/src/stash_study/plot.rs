@@ -1,4 +1,5 @@
-//! The study as a picture: how likely more than `n` blocks are left, on a logarithmic scale.
+//! The plot of the study: the probability that more than `n` blocks are left, on a logarithmic
+//! scale.
 
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -9,7 +10,7 @@ use oblivio_pen::{FONT, INK, PALETTE};
 
 const SIZE: (u32, u32) = (1240, 620);
 
-/// Room below 2^-80, so that its line is not the edge.
+/// The axis extends below 2^-80, so that its line is not at the edge.
 const BITS_MAX: f64 = 88.0;
 
 const BLOCKS_MAX: f64 = 110.0;
@@ -17,8 +18,7 @@ const BLOCKS_MAX: f64 = 110.0;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 impl Study {
-    /// The picture as SVG: what was measured as points, the fits as lines down to 2^-80, and where
-    /// the paper sets the bound.
+    /// The plot as SVG: measurements as points, fits as lines down to 2^-80, and the paper's bound.
     ///
     /// # Errors
     /// [`LabError::Plot`].
@@ -69,7 +69,7 @@ impl Study {
     }
 }
 
-/// What is asked for, 2^-80, and the bound the paper states for it.
+/// The target probability 2^-80, and the bound that the paper states for it.
 fn draw_bounds(
     panel: &mut Panel<'_, '_>,
     scheme: Scheme,

@@ -1,23 +1,23 @@
-//! A line for each run that has ended, so that a long study goes on where it was interrupted.
+//! The record of a run: a line of a file, so that an interrupted study continues.
 
 use serde::{Deserialize, Serialize};
 
 use super::Run;
 use super::plan::Task;
 
-/// A run, and everything to make it again.
+/// The result of a run, and everything that determines it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StashRecord {
-    /// What was measured.
+    /// The parameters of the run.
     pub(super) task: Task,
-    /// What came out.
+    /// The result.
     pub(super) run: Run,
-    /// How long it took.
+    /// Wall-clock seconds of the run.
     seconds: f64,
-    /// On which computer.
+    /// The machine that made the run.
     machine: String,
-    /// By which version of this program.
+    /// The version of this program that made the run.
     version: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a study found, and the file that keeps it.
+//! The result of a study, and the results file.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use super::fit::BULK_ENDS_AT_BITS;
 use super::{Plan, Run, Setup, Survival, TailFit};
 use crate::{Experiment, LabError};
 
-/// What a study found.
+/// The result of the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Study {
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
-    /// What came out, an entry for each setup of the plan.
+    /// The results, one for each setup of the plan.
     pub results: Vec<SetupResult>,
 }
 
-/// What came out for one setup. The runs are what was measured; all else is computed from them.
+/// The result for one setup. Only the runs are measured; everything else is computed from them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SetupResult {
     /// The setup.
@@ -29,29 +29,29 @@ impl SetupResult {
         Self { setup, runs }
     }
 
-    /// Whether the stash of any run grew without end.
+    /// Whether the stash of any run ran away.
     pub fn ran_away(&self) -> bool {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// How often more than `n` blocks were left, over all runs.
+    /// The distribution of the blocks left, over all runs.
     pub fn survival(&self) -> Survival {
         Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
-    /// The tail. `None` when the stash ran away or too little of a tail was seen.
+    /// The tail. `None` if the stash ran away or the observed tail is too short.
     pub fn fit(&self) -> Option<TailFit> {
         self.fit_from(BULK_ENDS_AT_BITS)
     }
 
-    /// The tail from two bits further out: what [`Self::fit`] should agree with, if the tail is a
-    /// straight line.
+    /// The tail from two bits further out. It agrees with [`Self::fit`] if the tail is a straight
+    /// line.
     pub fn fit_further_out(&self) -> Option<TailFit> {
         self.fit_from(BULK_ENDS_AT_BITS + 2.0)
     }
 
-    /// Whether the stash stays within the bound of the paper but for one write-back in 2^80: even at
-    /// the upper end of the confidence interval. `None` when too little of a tail was seen.
+    /// Whether the stash stays within the paper's bound except with probability 2^-80, even at the
+    /// upper end of the confidence interval. `None` if the observed tail is too short.
     pub fn holds_stated_bound(&self) -> Option<bool> {
         let stated = f64::from(self.setup.scheme.stated_stash_blocks_max());
         match self.fit() {
@@ -66,8 +66,8 @@ impl SetupResult {
     }
 }
 
-/// One line of the results file: what was measured, and for readers without this program what
-/// follows from it.
+/// One line of the results file: the measurements, and the values computed from them, for readers
+/// without this program.
 #[derive(Serialize)]
 struct Record<'a> {
     setup: &'a Setup,

@@ -1,11 +1,11 @@
-//! What is measured: a scheme, a tree, how full it is, and how it is used.
+//! Setups: a scheme, a tree, and its load.
 
 use std::fmt;
 
 use oblivio_core::{Error, Geometry, RawConfig, TreeConfig};
 use serde::{Deserialize, Serialize};
 
-/// The schemes whose stash Tiny ORAM states.
+/// The schemes whose stash sizes Tiny ORAM states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// Path ORAM, Z = 4.
@@ -23,7 +23,7 @@ impl Scheme {
         }
     }
 
-    /// Accesses from one write-back of a path to the next: 1, and A in RAW ORAM.
+    /// Accesses between write-backs of a path: 1, or A in RAW ORAM.
     pub fn accesses_per_write_back(self) -> u32 {
         match self {
             Self::PathZ4 => 1,
@@ -50,27 +50,27 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A scheme on a tree with so many blocks.
+/// A scheme on a tree with `capacity` blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// The scheme.
     pub scheme: Scheme,
     /// The level of the leaves (L).
     pub leaf_level: u8,
-    /// How many blocks (N).
+    /// The number of blocks (N).
     pub capacity: u64,
 }
 
-/// Bytes of a block. The stash counts blocks: a tree of tags has all that it takes.
+/// Bytes of a block. The stash counts blocks, so a tree of tags suffices.
 const BLOCK_BYTES: usize = 0;
 
 impl Setup {
-    /// `N / 2^L`: how full the tree is.
+    /// `N / 2^L`, the load of the tree.
     pub fn blocks_per_leaf(&self) -> f64 {
         self.capacity as f64 / (1u64 << self.leaf_level) as f64
     }
 
-    /// The part of all slots that hold a block.
+    /// The fraction of all slots that hold a block.
     pub fn slots_used(&self) -> f64 {
         let buckets = (2u64 << self.leaf_level) - 1;
         self.capacity as f64 / (buckets * u64::from(self.scheme.z())) as f64

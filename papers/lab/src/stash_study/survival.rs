@@ -1,14 +1,14 @@
-//! How often more than `n` blocks were left.
+//! The distribution of the blocks left in a stash.
 
 /// The survival function of a histogram.
 pub struct Survival {
-    /// `above[n]`: how many samples were more than `n`. The last entry is 0.
+    /// `above[n]`: the number of samples above `n`. The last entry is 0.
     above: Vec<u64>,
     samples: u64,
 }
 
 impl Survival {
-    /// Of all histograms together.
+    /// The survival function of all histograms together.
     pub fn of<'a>(histograms: impl Iterator<Item = &'a [u64]>) -> Self {
         let mut merged = Vec::new();
         for histogram in histograms {
@@ -28,12 +28,12 @@ impl Survival {
         Self { above, samples }
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// How many samples were more than `n`.
+    /// The number of samples above `n`.
     pub fn above(&self, n: usize) -> u64 {
         self.above.get(n).copied().unwrap_or(0)
     }
@@ -43,7 +43,7 @@ impl Survival {
         self.above.len().saturating_sub(1)
     }
 
-    /// `log2 P(sample > n)` for each `n` for which such a sample was seen.
+    /// `log2 P(sample > n)` for each `n` with such a sample.
     pub fn log2(&self) -> impl Iterator<Item = (usize, f64)> {
         let samples = self.samples as f64;
         (0..)
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_what_is_above() {
+    fn above_counts_larger_samples() {
         let survival = Survival::of([&[4, 2, 1][..], &[0, 0, 0, 1]].into_iter());
         assert_eq!((survival.samples(), survival.peak()), (8, 3));
         assert_eq!([0, 1, 2, 3, 9].map(|n| survival.above(n)), [4, 2, 1, 0, 0]);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_is_no_point() {
+    fn no_samples_give_no_points() {
         let survival = Survival::of(std::iter::empty());
         assert_eq!((survival.samples(), survival.peak(), survival.log2().count()), (0, 0, 0));
     }

@@ -1,11 +1,13 @@
-//! The study as a table for a terminal, which is Markdown too.
+//! The table of a study, for a terminal and for Markdown.
 
 use super::{SetupResult, Study, TailFit};
 use crate::markdown;
 
 const HEAD: &str = "\
-| scheme   |  L | blocks/leaf | slots used | seen max | bits/block (95 %)     | C for 2^-80 (95 %) | further out | paper C | holds |
-|----------|---:|------------:|-----------:|---------:|-----------------------|--------------------|------------:|--------:|-------|
+| scheme   |  L | blocks/leaf | slots used | seen max | bits/block (95 %)     \
+| C for 2^-80 (95 %) | further out | paper C | holds |
+|----------|---:|------------:|-----------:|---------:|-----------------------\
+|--------------------|------------:|--------:|-------|
 ";
 
 impl Study {

@@ -18,10 +18,10 @@ use oblivio_models::paper::{PAPER_SLOTS, paper_tree_top_levels};
 /// Bytes of a block: a line of memory, as in the papers.
 pub(super) const BLOCK_BYTES: usize = 64;
 
-/// Places in the LLC for each address.
+/// Ways of the LLC.
 const LLC_WAYS: usize = 8;
 
-/// An empty ORAM. Everything is encrypted, because AES blocks are counted where they are computed.
+/// An empty ORAM. Everything is encrypted, since AES blocks are counted where they are computed.
 pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject, LabError> {
     let config = Parameters { plan, setup }.oram()?;
     let mut ground = Metered { meter: Meter::default(), coins, has_rho: config.rho.is_some() };
@@ -35,7 +35,7 @@ pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject
     })
 }
 
-/// What a row says.
+/// The parameters of a row.
 struct Parameters<'a> {
     plan: &'a Plan,
     setup: &'a Setup,
@@ -121,7 +121,7 @@ impl Parameters<'_> {
     }
 }
 
-/// Stores that count what they see.
+/// An environment whose stores count their traffic.
 struct Metered {
     meter: Meter,
     coins: StdRng,
@@ -129,7 +129,7 @@ struct Metered {
 }
 
 impl Metered {
-    /// What lies outside of a tree's client: the seal, and storage.
+    /// The sealer and the store of a tree.
     fn outside(&mut self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let mut shapes = vec![tree.shape()?];
         // A store numbers its trees from 0.
@@ -146,8 +146,8 @@ impl Ground for Metered {
         config.scheme(sealer, Box::new(store))
     }
 
-    /// Nobody draws after the front end. Behind ρ it has the coins themselves, as in the results that are
-    /// recorded.
+    /// No random choices are made after the front end's. With ρ, the front end gets the generator
+    /// itself, as in the recorded results.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),

@@ -1,29 +1,29 @@
-//! What is counted.
+//! Counts of the cost of requests.
 
 use serde::{Deserialize, Serialize};
 
-/// What a number of requests cost.
+/// The cost of a number of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Requests.
     pub requests: u64,
-    /// Path accesses for blocks that were asked for.
+    /// Path accesses for requested blocks.
     pub data: u64,
     /// Path accesses that fetched a block of the position map.
     pub position_map: u64,
-    /// Path accesses because the counters of a group began anew.
+    /// Path accesses to remap a group whose counters overflowed.
     pub remap: u64,
     /// Background evictions.
     pub background_evictions: u64,
-    /// Evictions that were due: after every fifth access of RAW ORAM.
+    /// Scheduled evictions, after every fifth access of RAW ORAM.
     pub due_evictions: u64,
     /// Path accesses to the small tree of ρ that were needed.
     pub small: u64,
-    /// Path accesses that nobody needed, to either tree of ρ.
+    /// Dummy path accesses to either tree of ρ.
     pub dummies: u64,
     /// Bytes to and from storage.
     pub bytes: u64,
-    /// AES blocks that sealed and opened them. The tags of PMMAC are not among them.
+    /// AES blocks of sealing and opening buckets, without the tags of PMMAC.
     pub aes_blocks: u64,
 }
 
@@ -33,7 +33,7 @@ impl Counts {
         self.known_paths() + self.due_evictions
     }
 
-    /// All but those that nobody counts.
+    /// All paths except scheduled evictions, which have no counter of their own.
     pub(super) fn known_paths(&self) -> u64 {
         let needed = self.data + self.position_map + self.remap + self.small;
         needed + self.background_evictions + self.dummies
@@ -44,7 +44,7 @@ impl Counts {
         count as f64 / self.requests as f64
     }
 
-    /// What was counted since `before`.
+    /// The difference between these counts and earlier ones.
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             requests: self.requests - before.requests,

@@ -16,10 +16,10 @@ use super::technique::Setup;
 use super::{Plan, Run};
 use crate::{LabError, Trace, Workload};
 
-/// What is asked for.
+/// A workload.
 #[derive(Clone, Copy)]
 pub(super) enum Load<'a> {
-    /// Half of the requests write, as coins fall.
+    /// A synthetic workload, in which a random half of the requests write.
     Made(Workload),
     Trace(&'a Trace),
 }
@@ -35,14 +35,15 @@ impl fmt::Display for Load<'_> {
     }
 }
 
-/// A tree that needs so many background evictions before one request is too full to be used.
+/// The largest number of background evictions before one request. A tree that needs more is too
+/// full.
 const EVICTIONS_AT_ONCE_MAX: u64 = 10_000;
 
-/// Requests after which progress is told.
+/// The number of requests between progress reports.
 const REQUESTS_AT_ONCE: u64 = 1 << 12;
 
-/// Fills the ORAM of `setup` by a scan, runs `load` for a while, and counts. In the end every block
-/// must be where it belongs.
+/// Fills the ORAM of `setup` by a scan, runs `load` to warm up, and then counts. Finally checks
+/// that every block is on its path.
 pub(super) fn measure(
     plan: &Plan,
     setup: &Setup,
@@ -80,13 +81,13 @@ struct Request {
     writes: bool,
 }
 
-/// The requests of a load, without end.
+/// The endless requests of a load.
 enum Requests<'a> {
     Made {
         addresses: Box<Addresses>,
         coins: Box<StdRng>,
     },
-    /// A trace, again and again. Its lines are folded into the blocks: their number modulo that.
+    /// A trace, repeated. Its line numbers are mapped to blocks modulo their number.
     Trace {
         records: Cycle<Iter<'a, Record>>,
         capacity: u64,
@@ -118,7 +119,7 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Who asks, and makes room in the stash when there is none.
+/// Makes requests, and evictions when the stash is full.
 struct Driver {
     subject: Subject,
     block: [u8; BLOCK_BYTES],
@@ -158,6 +159,6 @@ impl Driver {
                 }
             }
         }
-        Err(LabError::Plan("the tree is too full to be used: take a deeper one".to_owned()))
+        Err(LabError::Plan("the tree is too full: use a deeper one".to_owned()))
     }
 }

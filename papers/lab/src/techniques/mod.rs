@@ -1,12 +1,12 @@
-//! The table of techniques: what each one gains, alone and with others.
+//! The table of techniques: the gain of each technique, alone and with others.
 //!
-//! The papers give speeds of simulated processors. Here everything is counted on the engine itself:
-//! path accesses and what they were for, bytes to and from storage, AES blocks, the stash. So a figure
-//! here is a cost a request, the same on any machine. `docs/techniques.md` of the repository has the results beside
-//! what the papers state.
+//! The papers give speeds of simulated processors. Here the engine's work is counted: path accesses
+//! by purpose, bytes to and from storage, AES blocks, the stash. All numbers are costs of a
+//! request, which are the same on any machine. `docs/techniques.md` in the repository compares the
+//! results with the papers.
 //!
-//! [`TECHNIQUES`] are the rows. IR-DWB is not among them: it fills slots of a fixed rate that nobody
-//! needs, so what it gains depends on a clock.
+//! [`TECHNIQUES`] lists the rows. IR-DWB is not among them: it uses dummy slots of a fixed rate, so
+//! its gain depends on time.
 
 mod build;
 mod counts;

@@ -7,26 +7,27 @@ use serde::{Deserialize, Serialize};
 use crate::LabError;
 use oblivio_models::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
 
-/// What to measure. With the traces it determines the results to the last bit.
+/// The parameters of the table. With the traces, they determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The level of the leaves (L) of the trees of Path ORAM. RAW ORAM takes one of its own, for the
-    /// same blocks.
+    /// The level of the leaves (L) of Path ORAM's trees. RAW ORAM's tree for the same blocks has
+    /// another level.
     pub leaf_level: u8,
-    /// How many blocks of 64 bytes (N): half of all slots.
+    /// The number of blocks of 64 bytes (N): half of all slots.
     pub capacity: u64,
-    /// Past so many blocks in the stash of Path ORAM, background evictions come before the next
+    /// The stash bound of Path ORAM: with more blocks, background evictions precede the next
     /// request. RAW ORAM has Tiny ORAM's 64.
     pub stash_blocks_max: usize,
-    /// Levels on the client where paths are to be as long as in the paper.
+    /// Levels on the client if paths are to be as long as in the paper.
     pub tree_top_levels: u8,
-    /// Levels on the client where they are to hold as many blocks as in the paper.
+    /// Levels on the client if they are to hold as many blocks as in the paper.
     pub large_tree_top_levels: u8,
-    /// Blocks of the PLB, direct mapped.
+    /// Blocks of the direct-mapped PLB.
     pub plb_blocks: usize,
-    /// Entries of the position map in client memory: so few that two levels of it lie in the tree.
+    /// Entries of the position map in client memory, few enough that two levels of it lie in the
+    /// tree.
     pub client_entries_max: u64,
-    /// Blocks of the LLC, in sets of 8, where there is one.
+    /// Blocks of the LLC, in sets of 8, if there is one.
     pub llc_blocks: usize,
     /// Blocks of the small tree of ρ.
     pub rho_blocks: u64,
@@ -34,30 +35,32 @@ pub struct Plan {
     pub warm_up: u64,
     /// Requests that are counted.
     pub requests: u64,
-    /// Where all randomness comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
-/// The levels of the smallest tree that has both a tree top and something below it.
+/// The leaf level of the smallest tree that has both a tree top and levels below it.
 const LEAF_LEVEL_MIN: u8 = 8;
 
-/// The deepest tree that is built in memory: twice some gigabytes.
+/// The leaf level of the deepest tree that fits in memory, which takes twice some gigabytes.
 const LEAF_LEVEL_MAX: u8 = 20;
 
-/// Levels that stay in storage whatever the client keeps.
+/// Levels that stay in storage in any case.
 const STORAGE_LEVELS_MIN: u8 = 6;
 
-/// Fewer requests say nothing, more take days.
+/// Fewer requests give no meaningful result; more take days.
 const REQUESTS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000;
 
 /// Labels of a position-map block.
 const FAN_OUT: u64 = 32;
 
 impl Plan {
-    /// A table on a tree with leaves on `leaf_level`, and so many requests for each row and workload.
+    /// The parameters for trees with leaves on `leaf_level`, with `requests` requests for each row
+    /// and workload.
     ///
-    /// Caches are the same part of the blocks as in the paper: the LLC a 2048th, the small tree of ρ a
-    /// 256th. The PLB is larger, a 4096th, so that it still is one.
+    /// Caches are the same fractions of the blocks as in the paper: the LLC a 2048th, the small
+    /// tree of ρ a 256th. The PLB is a 4096th, which is larger than the paper's, so that it holds
+    /// more than a few blocks.
     pub fn new(leaf_level: u8, requests: u64) -> Self {
         let capacity = u64::from(PAPER_SLOTS) << leaf_level.min(LEAF_LEVEL_MAX);
         Self {
@@ -77,17 +80,17 @@ impl Plan {
         }
     }
 
-    /// The table of the book.
+    /// The table in the documentation.
     pub fn full() -> Self {
         Self::new(16, 100_000)
     }
 
-    /// A small tree and few requests: the figures are rough.
+    /// A small tree and few requests, for rough figures.
     pub fn quick() -> Self {
         Self::new(10, 3000)
     }
 
-    /// Requests of one run, those that are not counted included.
+    /// Requests of one run, including those that are not counted.
     pub(super) fn requests_per_run(&self) -> u64 {
         self.capacity + self.warm_up + self.requests
     }
@@ -102,13 +105,16 @@ impl Plan {
         let refuse = |message: String| Err(LabError::Plan(message));
         if !(LEAF_LEVEL_MIN..=LEAF_LEVEL_MAX).contains(&self.leaf_level) {
             return refuse(format!(
-                "trees to compare techniques on have their leaves on level {LEAF_LEVEL_MIN} to \
+                "trees for techniques need leaves on level {LEAF_LEVEL_MIN} to \
                  {LEAF_LEVEL_MAX}"
             ));
         }
         if !REQUESTS.contains(&self.requests) {
             let (least, most) = (REQUESTS.start(), REQUESTS.end());
-            return refuse(format!("a run has {least} to {most} requests"));
+            return refuse(format!(
+                "a run needs {least} to {most} requests: choose other \
+                                   --requests"
+            ));
         }
         Ok(())
     }

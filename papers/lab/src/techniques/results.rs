@@ -1,4 +1,4 @@
-//! What was counted, and the file that keeps it.
+//! The results of the table, and the results file.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +10,9 @@ use crate::{Experiment, LabError, Trace};
 pub struct Results {
     /// The version of the engine.
     pub version: String,
-    /// What was asked for.
+    /// The parameters.
     pub plan: Plan,
-    /// The traces, in the order of their columns, and how many requests each has.
+    /// The traces, in the order of their columns, with their numbers of requests.
     pub traces: Vec<(String, u64)>,
     /// A row for each technique.
     pub rows: Vec<Row>,
@@ -21,9 +21,9 @@ pub struct Results {
 /// A technique under all workloads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it is called.
+    /// Its name.
     pub technique: String,
-    /// The row that its gain is over.
+    /// The row that it is compared with.
     pub against: String,
     /// A run for each workload.
     pub runs: Vec<Run>,
@@ -32,11 +32,12 @@ pub struct Row {
 /// A technique under one workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// What was asked for.
+    /// The name of the workload.
     pub workload: String,
-    /// What it cost.
+    /// The cost.
     pub counts: Counts,
-    /// The most blocks that were left in the stash after a request; of ρ, in both.
+    /// The largest number of blocks left in the stash after a request; for ρ, in both stashes
+    /// together.
     pub stash_blocks_peak: usize,
 }
 

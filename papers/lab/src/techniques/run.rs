@@ -1,4 +1,4 @@
-//! All rows under all workloads.
+//! Runs all rows under all workloads.
 
 use std::num::NonZeroUsize;
 
@@ -13,7 +13,7 @@ const MADE: [Workload; 3] = [Workload::Scan, Workload::Uniform, Workload::Zipf];
 pub struct Comparison {
     /// The parameters.
     pub plan: Plan,
-    /// More workloads.
+    /// Additional workloads.
     pub traces: Vec<Trace>,
 }
 

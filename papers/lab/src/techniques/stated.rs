@@ -1,7 +1,7 @@
-//! What the papers state, beside what was counted.
+//! Numbers that the papers state, compared with counts.
 //!
-//! A speed is cycles of a simulated processor there. Here it is bytes: what the speed would be if
-//! nothing but bytes to and from storage took time.
+//! The papers state speeds as cycles of a simulated processor. Here a speed is a ratio of bytes:
+//! the speed if only transfers to and from storage took time.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ struct Stated {
     shown: Shown,
 }
 
-/// What is compared.
+/// The count that is compared.
 #[derive(Clone, Copy)]
 enum Count {
     /// Path accesses for the position map.
@@ -33,31 +33,33 @@ enum Count {
     AesBlocks,
 }
 
-/// On which workloads.
+/// The workloads that are compared.
 #[derive(Clone, Copy)]
 enum On {
-    /// The traces, or all workloads when there are none.
+    /// The traces, or all workloads if there are no traces.
     Programs,
-    /// The one of this name.
+    /// The workload of this name.
     One(&'static str),
 }
 
-/// How it is stated.
+/// How the number is presented.
 #[derive(Clone, Copy)]
 enum Shown {
-    /// 49 %: so much is left.
+    /// The remaining fraction: 49 %.
     Left,
-    /// +27 %: so much faster.
+    /// The speed-up: +27 %.
     Faster,
-    /// 3.4 times as much.
+    /// A factor: 3.4 times as much.
     Times,
-    /// 3.4 times less.
+    /// An inverse factor: 3.4 times less.
     TimesLess,
 }
 
 const HEAD: &str = "\
-| what                                                        | the paper                      | here: mean (least to most)       |
-|-------------------------------------------------------------|--------------------------------|----------------------------------|
+| what                                                        | the paper                      \
+| here: mean (least to most)       |
+|-------------------------------------------------------------|--------------------------------\
+|----------------------------------|
 ";
 
 const STATED: &[Stated] = &[
@@ -118,7 +120,7 @@ const fn recursion(what: &'static str, paper: &'static str, workload: &'static s
 }
 
 impl Results {
-    /// Each number that a paper states beside its counterpart.
+    /// Each number that a paper states, with our count.
     pub fn paper_table(&self) -> String {
         STATED.iter().fold(HEAD.to_owned(), |mut table, stated| {
             let ratios = stated.ratios(self);
@@ -136,7 +138,7 @@ impl Results {
 }
 
 impl Stated {
-    /// One for each workload that counts.
+    /// A ratio for each workload that is compared.
     fn ratios(&self, results: &Results) -> Vec<f64> {
         let over = |count: fn(&Counts) -> u64| results.over(self.technique, self.against, count);
         let all = match self.count {

@@ -1,4 +1,4 @@
-//! What is measured: any ORAM of the table behind one interface.
+//! The measured ORAM: any row of the table behind one interface.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,10 +8,10 @@ use oblivio_core::{Access, Error, Front, MemoryStore};
 
 use super::Counts;
 
-/// Storage that counts what it sees.
+/// A store that counts its traffic.
 pub(super) type Store = Recorder<MemoryStore, Meter>;
 
-/// What storages of one subject saw together.
+/// The traffic of all stores of one ORAM.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
     seen: Arc<Mutex<Seen>>,
@@ -33,7 +33,7 @@ impl EventSink for Meter {
     }
 }
 
-/// An ORAM, what its storage saw, and how many background evictions it was made to do.
+/// An ORAM, the traffic of its stores, and the background evictions that the driver requested.
 pub(super) struct Subject {
     pub(super) oram: Box<dyn Front + Send>,
     pub(super) meter: Meter,
@@ -47,13 +47,14 @@ impl Subject {
         self.oram.access(&mut [request])
     }
 
-    /// Shrinks the stash. With ρ that takes a round of dummies, which are no background evictions.
+    /// Drains the stash. With ρ this takes a round of dummies, which do not count as background
+    /// evictions.
     pub(super) fn make_room(&mut self) -> Result<(), Error> {
         self.background_evictions += u64::from(!self.has_rho);
         self.oram.evict()
     }
 
-    /// Everything so far.
+    /// All counts since the beginning.
     pub(super) fn counts(&self) -> Counts {
         let Seen { reads, bytes } = *self.meter.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Counters { front, aes_blocks, rho, .. } = self.oram.counters();

@@ -1,27 +1,29 @@
-//! The table for a terminal, which is Markdown too.
+//! The tables, for a terminal and for Markdown.
 
 use std::fmt::Write;
 
 use super::{Counts, Results, Row, Run};
 
-/// Room for the longest name of a row.
+/// The width of the column of names.
 const NAME_WIDTH: usize = 29;
 
 const DETAIL_HEAD: &str = "\
-| technique                     |  paths |   data | position map | remap | background | due evictions | small tree | dummies |    KiB | AES blocks | stash |
-|-------------------------------|-------:|-------:|-------------:|------:|-----------:|--------------:|-----------:|--------:|-------:|-----------:|------:|
+| technique                     |  paths |   data | position map | remap | background \
+| due evictions | small tree | dummies |    KiB | AES blocks | stash |
+|-------------------------------|-------:|-------:|-------------:|------:|-----------:\
+|--------------:|-----------:|--------:|-------:|-----------:|------:|
 ";
 
 impl Results {
-    /// All of it: a table for each workload, what is gained, and what the papers state.
+    /// All tables: one for each workload, then the gains, then the papers' numbers.
     pub fn text(&self) -> String {
         let details = (0..self.workloads().count()).map(|number| self.detail_table(number));
         let tables = details.chain([self.gain_table(), self.paper_table()]);
         tables.collect::<Vec<_>>().join("\n")
     }
 
-    /// What a request cost under workload `number`: path accesses and what they were for, bytes and
-    /// AES blocks; and the most blocks in the stash.
+    /// The cost of a request under workload `number`: path accesses by purpose, bytes and AES
+    /// blocks; and the largest number of blocks in the stash.
     pub fn detail_table(&self, number: usize) -> String {
         let runs = self.rows.iter().filter_map(|row| row.runs.get(number).map(|run| (row, run)));
         let head = self.workloads().nth(number).unwrap_or_default();
@@ -31,8 +33,8 @@ impl Results {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 table,
-                "| {:NAME_WIDTH$} | {:6.3} | {:6.3} | {:12.3} | {:5.3} | {:10.4} | {:13.3} | {:10.3} \
-                 | {:7.3} | {:6.2} | {:10.1} | {stash_blocks_peak:5} |",
+                "| {:NAME_WIDTH$} | {:6.3} | {:6.3} | {:12.3} | {:5.3} | {:10.4} | {:13.3} \
+                 | {:10.3} | {:7.3} | {:6.2} | {:10.1} | {stash_blocks_peak:5} |",
                 row.technique,
                 each(counts.paths()),
                 each(counts.data),
@@ -49,8 +51,8 @@ impl Results {
         })
     }
 
-    /// Bytes of a request over those of the row that the technique is held against: less than 1 is a
-    /// gain. The last column is their geometric mean.
+    /// Bytes of a request relative to the row that a technique is compared with: less than 1 is a
+    /// gain. The last column is the geometric mean.
     pub fn gain_table(&self) -> String {
         let columns: Vec<_> = self.workloads().chain(["mean"]).collect();
         let widths: Vec<_> = columns.iter().map(|column| column.len().max(5)).collect();
@@ -75,8 +77,8 @@ impl Results {
         format!("{head}{rule}{}", rows.collect::<String>())
     }
 
-    /// `count` of one row for each request, over that of another: a ratio for each workload; none if
-    /// there are no such rows.
+    /// `count` for each request of one row relative to another: a ratio for each workload. Empty if
+    /// a row is missing.
     pub(super) fn over(
         &self,
         technique: &str,
@@ -89,7 +91,7 @@ impl Results {
     }
 }
 
-/// The geometric mean, as for all ratios.
+/// The geometric mean, as is usual for ratios.
 pub(super) fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }

@@ -1,19 +1,19 @@
-//! The rows of the table: which parts each is made of.
+//! The rows of the table, and their ORAMs.
 
 use oblivio_core::{HitPolicy, Integrity, RemapPolicy, TreeTopKind};
 
-/// A row: one technique, or some together.
+/// A row: one technique, or several together.
 #[derive(Clone, Copy, Debug)]
 pub struct Technique {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// The row that its gain is over: the same without the technique.
+    /// The row without the technique, which it is compared with.
     pub against: &'static str,
-    /// What it is made of.
+    /// Its ORAM.
     pub(super) setup: Setup,
 }
 
-/// What an ORAM of the table is made of.
+/// The parts of an ORAM in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     pub(super) scheme: Scheme,
@@ -24,7 +24,7 @@ pub(super) struct Setup {
     pub(super) front: Front,
 }
 
-/// What makes path accesses.
+/// The scheme.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scheme {
     /// Path ORAM with Z = 4.
@@ -35,7 +35,7 @@ pub(super) enum Scheme {
     Raw,
 }
 
-/// Where the position map lies.
+/// The location of the position map.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Map {
     /// In client memory.
@@ -44,25 +44,25 @@ pub(super) enum Map {
     Recursive { has_plb: bool, integrity: Integrity },
 }
 
-/// How many levels the client keeps. What IR-Alloc gains depends on how far storage begins from the
-/// leaves, and what IR-Stash gains on how many blocks the client holds. In the paper's tree of 25
-/// levels ten are both; in a smaller tree they are two different things, and each technique is
-/// measured where it has what it needs.
+/// The number of levels that the client keeps. IR-Alloc's gain depends on the distance from the
+/// first level in storage to the leaves, and IR-Stash's gain on the number of blocks on the client.
+/// In the paper's tree of 25 levels, ten levels give both. A smaller tree cannot have both, so each
+/// technique is measured with the number that it depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Top {
-    /// So many that as many levels are in storage as in the paper: 15, or 60 slots a path.
+    /// Such that as many levels are in storage as in the paper: 15, or 60 slots a path.
     LikePaths,
     /// As many as in the paper: ten.
     LikeClient,
 }
 
-/// What lies in front of the ORAM.
+/// A cache in front of the ORAM.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Front {
     Nothing,
     /// A last-level cache (LLC).
     Cache(RemapPolicy),
-    /// The same, and between it and the ORAM the small tree of ρ.
+    /// An LLC, and the small tree of ρ between it and the ORAM.
     CacheAndRho,
 }
 
@@ -98,7 +98,7 @@ pub(super) const NAME_LLC_D: &str = "LLC-D";
 pub(super) const NAME_LLC_D_IR: &str = "LLC-D + IR-Stash + IR-Alloc 1";
 pub(super) const NAME_RHO: &str = "Rho";
 
-/// Every row, in three groups: one for each Baseline.
+/// All rows, in three groups with a Baseline each.
 pub const TECHNIQUES: &[Technique] = &[
     Technique { name: NAME_BASELINE, against: NAME_BASELINE, setup: BASELINE },
     Technique { name: NAME_FLAT, against: NAME_BASELINE, setup: FLAT },

@@ -9,7 +9,7 @@ use super::*;
 use crate::counting::{Counting, assert_survive_their_file, results_of};
 use crate::{Experiment, LabError, Trace, Workload};
 
-/// The quick table, with a trace of a few lines again and again. It is made once.
+/// The quick table, with a trace of a few lines that is repeated. It is computed once.
 static QUICK: LazyLock<Results> = LazyLock::new(|| results(&Plan::quick(), 2));
 
 fn trace() -> Trace {
@@ -34,7 +34,7 @@ fn measured(setup: &Setup, workload: Workload) -> Counts {
 }
 
 #[test]
-fn every_row_was_run_and_is_held_against_one_that_exists() {
+fn every_row_was_run_and_is_compared_with_an_existing_row() {
     assert_eq!(QUICK.rows.len(), TECHNIQUES.len());
     for row in &QUICK.rows {
         assert!(QUICK.row(&row.against).is_some(), "{}", row.against);
@@ -44,10 +44,10 @@ fn every_row_was_run_and_is_held_against_one_that_exists() {
     }
 }
 
-/// What storage saw is what the ORAM says it did: paths that nobody counts are evictions of RAW ORAM,
-/// one for every five accesses.
+/// The counts of storage match those of the ORAM. Paths without a counter are evictions of RAW
+/// ORAM, one for every five accesses.
 #[test]
-fn storage_saw_no_paths_but_those_that_are_accounted_for() {
+fn storage_saw_only_paths_that_are_counted() {
     for row in &QUICK.rows {
         for Run { counts, .. } in &row.runs {
             let accesses = counts.data + counts.position_map + counts.remap;
@@ -78,7 +78,7 @@ fn without_a_plb_each_request_makes_three() {
     }
 }
 
-/// How the tree top is kept changes nothing that storage sees, as long as hits are not served.
+/// The kind of tree top does not affect what storage sees, if hits are not served.
 #[test]
 fn ir_stash_that_serves_no_hits_is_the_baseline() {
     for workload in [Workload::Uniform, Workload::Zipf] {
@@ -91,14 +91,14 @@ fn ir_stash_that_serves_no_hits_is_the_baseline() {
 }
 
 #[test]
-fn ir_stash_needs_fewer_accesses_where_blocks_come_again() {
+fn ir_stash_needs_fewer_accesses_for_repeated_blocks() {
     let [stash, baseline] =
         ["IR-Stash", "Baseline, large top"].map(|name| measured(&setup_of(name), Workload::Zipf));
     assert!(stash.data < baseline.data && stash.position_map < baseline.position_map);
     assert!(10 * stash.bytes < 9 * baseline.bytes, "{stash:?} {baseline:?}");
 }
 
-/// Levels in storage from `top` on, as AES blocks of their headers and of their bodies.
+/// AES blocks of the headers and of the bodies on the path's levels in storage.
 fn aes_of_path(tree: &TreeConfig) -> (u64, u64) {
     let shape = tree.shape().unwrap();
     let levels = &shape.levels()[usize::from(tree.tree_top_levels)..];
@@ -150,7 +150,8 @@ fn rho_keeps_its_pattern_two_small_for_each_main() {
     }
 }
 
-/// Delayed remapping fetches each miss and no victim; its victims cost the position map alone.
+/// Delayed remapping fetches a block for each miss and none for a victim; a victim only costs
+/// accesses to the position map.
 #[test]
 fn delayed_remapping_saves_data_accesses_for_changed_victims() {
     let [llc, delayed] = [NAME_LLC, "LLC-D"].map(|name| counts_of(&QUICK, name));
@@ -170,7 +171,7 @@ fn ir_alloc_moves_fewer_bytes_a_path() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_table_on_any_number_of_threads_and_from_its_file() {
+fn tables_depend_on_the_seed_not_on_threads_and_survive_their_file() {
     let plan = Plan { requests: 1000, warm_up: 10, ..Plan::new(8, 1000) };
     let once = results(&plan, 1);
     assert_eq!(once, results(&plan, 3));
@@ -179,7 +180,7 @@ fn the_same_seed_gives_the_same_table_on_any_number_of_threads_and_from_its_file
 }
 
 #[test]
-fn the_tables_name_every_row_and_what_papers_state() {
+fn the_tables_name_every_row_and_the_papers_numbers() {
     let text = QUICK.text();
     for technique in TECHNIQUES {
         let name = technique.name;
@@ -198,7 +199,7 @@ fn progress_adds_up() {
 }
 
 #[test]
-fn plans_that_cannot_be_followed_are_refused() {
+fn impossible_plans_are_refused() {
     for plan in [Plan::new(7, 1000), Plan::new(21, 1000), Plan::new(64, 1000), Plan::new(8, 999)] {
         let result = results_of(Comparison { plan: plan.clone(), traces: vec![] }, 1);
         assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");

@@ -102,8 +102,8 @@ fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<()
             let leaf_level = variant.leaf_level(args.levels);
             if leaf_level != args.levels {
                 output::remark(&format!(
-                    "{} has its leaves on level {leaf_level}, the possible level nearest to --levels \
-                     {}",
+                    "{} has its leaves on level {leaf_level}, the possible level nearest to \
+                     --levels {}",
                     args.variant, args.levels
                 ));
             }

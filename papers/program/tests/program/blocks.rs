@@ -104,7 +104,7 @@ fn a_killed_run_continues_and_initial_trees_are_reused() {
     fs::write(trees.join(name), "a tree?").unwrap();
     let (code, _, remarks) = oblivio(&dir, &format!("{RUN} --trees trees --output again"));
     assert_eq!(code, 0, "{remarks}");
-    assert!(remarks.contains(&format!("{name} is not used, and made again")), "{remarks}");
+    assert!(remarks.contains(&format!("{name} is unusable and is made again")), "{remarks}");
     assert_eq!(untimed(&at("again/results.jsonl")), expected);
     bad(&dir, &format!("{RUN} --trees out/results.jsonl"), 4);
 }

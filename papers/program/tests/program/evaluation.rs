@@ -213,7 +213,7 @@ fn initial_trees_are_kept_and_reused() {
         fs::write(tree.unwrap().path(), "a tree?").unwrap();
     }
     let remarks = with_trees("third");
-    assert!(remarks.contains("is not used, and made again"), "{remarks}");
+    assert!(remarks.contains("is unusable and is made again"), "{remarks}");
     assert_eq!(outcomes("third"), expected);
 }
 

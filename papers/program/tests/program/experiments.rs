@@ -25,7 +25,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("draw bytes", "give a file that this program wrote"),
         ("run stash-study --accesses 5", "too few"),
         ("run alloc-search --levels 6 --load 9", "the load must be"),
-        ("run techniques --requests 5", "a run has 1000"),
+        ("run techniques --requests 5", "a run needs 1000"),
         ("run techniques --trace nowhere", "check the path"),
         ("run techniques --trace small", "small, line 1: this is no record"),
     ];
@@ -170,7 +170,7 @@ fn experiments_on_models_are_run_and_drawn_again() {
     let command = "range-stash --blocks 20000 --seeds 2";
     assert_is_drawn_again(&dir, command, "range-stash.json", &parts);
     for command in ["range-media --blocks 100", "range-stash --blocks 100"] {
-        assert!(bad(&dir, &format!("run {command} --output out"), 3).contains("ask for more"));
+        assert!(bad(&dir, &format!("run {command} --output out"), 3).contains("use more --blocks"));
     }
 
     let parts = ["20.3 s", "PoissCDF 0.888", "not stated in the text", "Fig. 8", "numbers agree"];

@@ -101,6 +101,6 @@ fn a_pipe_with_the_name_of_a_tree_is_replaced() {
     fs::remove_file(&tree).unwrap();
     make_pipe(&tree);
     let (code, said) = ended(&dir, &format!("{RUN} --output second"));
-    assert!(code == 0 && said.contains("is not used, and made again"), "{code}: {said}");
+    assert!(code == 0 && said.contains("is unusable and is made again"), "{code}: {said}");
     assert!(fs::metadata(&tree).unwrap().is_file());
 }

@@ -1,4 +1,4 @@
-//! A small durable volume, and what it asks of its two sides, in order.
+//! Records the steps of a small durable volume on its client and in storage, in order.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,53 +12,53 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 pub(super) const LEAF_LEVEL: u8 = 4;
-/// Levels on the client. So many evictions does a state outlive: 2 to their power.
+/// Levels on the client. A state survives 2 to this power evictions.
 pub(super) const TREE_TOP_LEVELS: u8 = 2;
 const BLOCKS: u64 = 36;
 const SEED: u64 = 1;
 
-/// Batches until all places are in use, the latest checkpoint is young, and some are free.
+/// Batches until all places are in use, the latest checkpoint is recent, and some places are free.
 const BATCHES: u64 = 58;
 
-/// Something that the volume did. What follows each other and is alike is one.
+/// A step of the volume. Successive similar steps are merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Accesses or a state were appended to the log. So many appends, and bytes.
+    /// Accesses or a state were appended to the log: the number of appends, and their bytes.
     Append { records: usize, bytes: usize },
     /// The log was made durable.
     SyncLog,
-    /// Storage was asked for the anchor.
+    /// The client read the anchor from storage.
     ReadAnchor,
     /// The anchor was written.
     WriteAnchor,
     /// Storage was made durable.
     Flush,
-    /// So many paths were read, one after the other.
+    /// This number of paths was read, one after the other.
     ReadPaths(usize),
-    /// A path was written, to these places: one of each level, as storage counts them.
+    /// A path was written to these places, one on each level, as storage numbers them.
     WritePath(Vec<Place>),
 }
 
-/// Of which level of the tree, and the number of the place on it.
+/// A place: a level of the tree, and the number of the place on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) level: u8,
     pub(super) index: u64,
 }
 
-/// From one side or the other.
+/// A step on one of the two sides.
 enum Told {
     Client(DirStep),
     Storage(Event),
 }
 
-/// What a volume did that serves batches of three requests, of which one writes.
+/// Records a volume that serves batches of three requests, one of which is a write.
 pub(super) fn record() -> Result<Vec<Step>, Box<dyn Error>> {
     let setup = SmallVolume {
         leaf_level: LEAF_LEVEL,
         tree_top_levels: TREE_TOP_LEVELS,
         blocks: BLOCKS,
-        // One file for all of it.
+        // Keep the whole log in one file.
         state_file_bytes_max: 1 << 20,
         ..SmallVolume::default()
     };
@@ -91,7 +91,8 @@ fn lock(told: &Mutex<Vec<Told>>) -> std::sync::MutexGuard<'_, Vec<Told>> {
     told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Storage is told ahead of time what will be read, and told of a bucket twice, of its blocks and of its head: here, once.
+/// Converts the steps of both sides. Prefetches are dropped, and a bucket's slots and header, which
+/// are separate events, count once.
 fn steps(told: &[Told]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut last_trip = None;
@@ -138,7 +139,8 @@ fn note_of_storage(steps: &mut Vec<Step>, event: &Event, is_new_trip: bool) {
     }
 }
 
-/// The places of a level have the names of the store's next level, because they are more than its buckets.
+/// The places of a level are named as buckets of the store's next level, since there are more
+/// places than buckets.
 fn place(bucket: oblivio_core::BucketId) -> Place {
     Place { level: bucket.level() - 1, index: bucket.index() }
 }

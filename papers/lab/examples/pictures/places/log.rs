@@ -10,10 +10,10 @@ use super::NEEDED;
 use super::diary::Step;
 use crate::sheet::{Area, PAPER, Sheet, Style, tint};
 
-/// Of what is on the client.
+/// The colour of data on the client.
 pub(super) const LOG: RGBColor = PALETTE[2];
 
-/// What was appended at once, and what storage saw until the next time.
+/// One append to the log, with the view of storage until the next append.
 #[derive(Default)]
 struct Logged {
     bytes: usize,
@@ -22,12 +22,12 @@ struct Logged {
 }
 
 impl Logged {
-    /// Each access reads a path, and so does an eviction.
+    /// The moves: an access reads a path, and so does an eviction.
     fn moves(&self) -> usize {
         self.paths - self.evictions
     }
 
-    /// Moves are so much shorter than a block that the bytes tell how many blocks there are.
+    /// The blocks: moves are much shorter than a block, so that bytes determine their number.
     fn blocks(&self) -> usize {
         self.bytes / BLOCK_BYTES as usize
     }
@@ -48,7 +48,7 @@ fn logged(steps: &[Step]) -> Vec<Logged> {
     logged
 }
 
-/// Draws what was appended in `steps`, which begin with a checkpoint.
+/// Draws the appends in `steps`, which start with a checkpoint.
 pub(super) fn draw(sheet: &mut Sheet, steps: &[Step]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 322.0;
     sheet.area((12.0, TOP), (876.0, 128.0), Area::filled(PAPER));
@@ -75,7 +75,8 @@ pub(super) fn draw(sheet: &mut Sheet, steps: &[Step]) -> Result<(), Box<dyn Erro
         sheet.words((middle, TOP + 83.0), &bytes_of(bytes), Style::LABEL.middle());
         x += width + 6.0;
     }
-    let moves = "A move: the block, the leaf that storage will see, and the block's new leaf. A write logs its data, too.";
+    let moves = "A move: the block, the leaf that storage will see, and the block's new leaf. \
+                 A write logs its data, too.";
     sheet.words((26.0, TOP + 114.0), moves, Style::LABEL);
     Ok(())
 }

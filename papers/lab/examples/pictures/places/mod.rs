@@ -22,7 +22,8 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     let steps = diary::record()?;
     let checkpoint = steps.iter().rposition(|step| *step == Step::WriteAnchor);
     let checkpoint = checkpoint.ok_or("there was no checkpoint")?;
-    // Before its anchor: a flush, a look at the anchor, the state and a sync.
+    // Steps before the anchor is written: a flush, a read of the anchor, an append of the state,
+    // and a sync.
     let begin = checkpoint.checked_sub(4).ok_or("a checkpoint begins with a flush")?;
     let mut sheet = Sheet::new(HEIGHT, "The places of a volume's buckets, and its log");
     draw_places(&mut sheet, &steps);
@@ -39,7 +40,7 @@ fn colour(role: Role) -> (RGBColor, RGBColor) {
     }
 }
 
-/// A row of places for each level.
+/// Draws a row of places for each level.
 fn draw_places(sheet: &mut Sheet, steps: &[Step]) {
     const LEFT: f64 = 166.0;
     const CELL: (f64, f64) = (36.0, 34.0);
@@ -87,12 +88,12 @@ fn draw_places(sheet: &mut Sheet, steps: &[Step]) {
     sheet.words((488.0, 291.0), &arrow, Style::LABEL);
 }
 
-/// What was done in which order, on either side.
+/// Draws the steps on both sides, in order.
 fn draw_order(sheet: &mut Sheet, steps: &[Step], checkpoint_ends: usize) {
     const TOP: f64 = 462.0;
     sheet.area((12.0, TOP), (876.0, 296.0), Area::filled(PAPER));
     let (checkpoint, batches) = steps.split_at(checkpoint_ends);
-    // The batch that came last: from the append of its moves on.
+    // The latest batch starts with the append of its moves.
     let last = batches.iter().rposition(|step| matches!(step, Step::Append { .. })).unwrap_or(0);
     let columns = [
         (26.0, "A checkpoint, step by step", checkpoint),
@@ -123,7 +124,7 @@ fn draw_order(sheet: &mut Sheet, steps: &[Step], checkpoint_ends: usize) {
     }
 }
 
-/// Whether it was done on the client, and what.
+/// Whether a step is on the client, and its description.
 fn told(step: &Step) -> (bool, String) {
     let on_client = |name: &str| (true, name.to_owned());
     let in_storage = |name: &str| (false, name.to_owned());

@@ -1,21 +1,21 @@
-//! What the places of a volume hold.
+//! The contents of a volume's places.
 
 use std::collections::BTreeMap;
 
 use super::diary::{LEAF_LEVEL, Place, Step, TREE_TOP_LEVELS};
 
-/// What a place is to a client that goes back to the last checkpoint, or does not.
+/// The role of a place, if the client rolls back to the last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The checkpoint needs what is there.
+    /// The checkpoint needs its contents.
     Needed,
-    /// Written since.
+    /// Written since the checkpoint.
     Newer,
-    /// Nobody needs what is there.
+    /// Its contents are not needed.
     Free,
 }
 
-/// A place, the eviction that wrote it last, and what it is for.
+/// A place, the eviction that wrote it last, and its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) place: Place,
@@ -28,17 +28,17 @@ pub(super) fn levels() -> impl Iterator<Item = u8> {
     TREE_TOP_LEVELS..=LEAF_LEVEL
 }
 
-/// Where each bucket of each level is, if the tree is as it was after the evictions of these writes.
+/// The place of each bucket of each level, after some of the writes.
 type Versions = BTreeMap<(u8, u64), Held>;
 
-/// All places, after `steps`, and the number of the next eviction.
+/// All places after `steps`, and the number of the next eviction.
 ///
-/// What is where follows from what storage saw, and from nothing else: writes in their order, and the checkpoint.
+/// The result only depends on the view of storage: the order of writes, and the checkpoint.
 pub(super) fn held(steps: &[Step]) -> (Vec<Held>, u64) {
     let mut checkpoint = Versions::new();
     let mut versions = Versions::new();
     let mut places: BTreeMap<Place, Held> = BTreeMap::new();
-    // A new tree starts as if each path had been written once.
+    // A new tree counts as if each path had been written once.
     let mut next = 1 << LEAF_LEVEL;
     for step in steps {
         match step {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evictions_go_round_each_ring_and_spare_what_the_checkpoint_needs() {
+    fn evictions_rotate_in_each_ring_and_spare_the_checkpoint() {
         let steps = diary::record().unwrap();
         let mut needed = BTreeSet::new();
         let mut evictions = 0;

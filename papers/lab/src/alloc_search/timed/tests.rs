@@ -11,7 +11,7 @@ use super::super::{
 use crate::counting::{Counting, results_of};
 use crate::{Experiment, Kept, LabError, Workload};
 
-/// A search on a tree of 1024 leaves, whose stash small buckets soon fill.
+/// A search on a tree of 1024 leaves, where small buckets soon fill the stash.
 fn timed_plan(judge: TimeJudge) -> Plan {
     let plan =
         Plan::like_the_paper(10).by_time(Judge::Time(TimeJudge { aging: 300, ..judge }), 2000);
@@ -27,7 +27,7 @@ fn search_by_time(plan: &Plan, kept: &[TimedRecord]) -> (Search, Vec<TimedRecord
 }
 
 #[test]
-fn by_time_what_is_found_is_fastest_and_evictions_count() {
+fn a_search_by_time_finds_the_fastest_profile_within_the_eviction_limit() {
     let plan = timed_plan(TimeJudge::PAPER);
     let (search, records) = search_by_time(&plan, &[]);
     let (found, baseline) = (search.found(), &search.baseline);
@@ -39,12 +39,12 @@ fn by_time_what_is_found_is_fastest_and_evictions_count() {
         let is_no_better = tried.runs.is_empty() || cycles(tried) >= cycles(found);
         assert!(is_no_better || tried.verdict == Verdict::TooManyEvictions, "{tried:?}");
     }
-    // The machine is Table I with these buckets, in a tree in use, and no other.
+    // The machine is that of Table I with these buckets and an aged tree.
     let of_found = records.iter().find(|record| record.run == found.runs[0]).unwrap();
     let oram = of_found.spec.oram.as_ref().unwrap();
     assert_eq!((&oram.slots[..], oram.tree_top_ways), (found.profile.slots(), None));
     assert_eq!(oram.initial, Initial::Aged(300));
-    // Without a limit it is time alone that ends the search: fewer slots, and evictions.
+    // Without a limit on evictions, only time ends the search.
     let bold = Plan { extra_evictions_max: 100.0, ..plan.clone() };
     let (bold, _) = search_by_time(&bold, &records);
     let tried = bold.tried.iter().map(|tried| tried.verdict);
@@ -56,17 +56,17 @@ fn by_time_what_is_found_is_fastest_and_evictions_count() {
 }
 
 #[test]
-fn a_search_by_time_goes_on_from_the_runs_that_are_kept() {
+fn a_search_by_time_reuses_recorded_runs() {
     let plan = timed_plan(TimeJudge::PAPER);
     let (whole, records) = search_by_time(&plan, &[]);
     let (again, left) = search_by_time(&plan, &records[..records.len() - 2]);
     assert_eq!((again, left.len()), (whole.clone(), 2));
-    // So do those of another model, which are none of this one.
+    // Records of another model are not reused.
     let of_another =
         |record: &TimedRecord| TimedRecord { model: record.model + 1, ..record.clone() };
     let older: Vec<_> = records.iter().map(of_another).collect();
     assert_eq!(search_by_time(&plan, &older).1.len(), records.len());
-    // Another machine, other coins and other records are other runs.
+    // Another machine, another seed or another number of records is another run.
     let others = [
         timed_plan(TimeJudge { ir_stash: true, ..TimeJudge::PAPER }),
         timed_plan(TimeJudge { channels: 1, ..TimeJudge::PAPER }),
@@ -81,7 +81,7 @@ fn a_search_by_time_goes_on_from_the_runs_that_are_kept() {
 }
 
 #[test]
-fn beside_ir_stash_the_tree_top_is_found_by_address() {
+fn with_ir_stash_the_tree_top_is_indexed_by_address() {
     let judge = TimeJudge { ir_stash: true, ..TimeJudge::PAPER };
     let plan = timed_plan(judge);
     let spec = judge.spec(&plan, &plan.uniform()).unwrap();
@@ -91,7 +91,7 @@ fn beside_ir_stash_the_tree_top_is_found_by_address() {
 }
 
 #[test]
-fn a_search_by_time_that_cannot_be_made_is_refused() {
+fn impossible_searches_by_time_are_refused() {
     let good = timed_plan(TimeJudge::PAPER);
     let mut plans = vec![good.clone(); 4];
     plans[0].workload = Workload::Zipf;

@@ -1,4 +1,4 @@
-//! Numbers of a figure that the paper states: ours under every reading, and where they are drawn.
+//! The paper's stated numbers: our value under each reading, and the bar that shows it.
 
 use super::Maker;
 use crate::LabError;
@@ -16,7 +16,7 @@ impl Maker<'_> {
         let programs = self.programs_of(number, first_setting)?;
         let mut others = Vec::new();
         for NumberReading { name, setting } in &number.readings {
-            // A mean over other programs would be no other reading of the same number.
+            // A mean over other programs would not be a reading of the same number.
             let is_alike = self.programs_of(number, setting)? == programs;
             let readings = self.readings(number, Some(name), setting)?.into_iter();
             others.extend(readings.map(|it| Reading { ours: it.ours.filter(|_| is_alike), ..it }));
@@ -38,7 +38,7 @@ impl Maker<'_> {
         })
     }
 
-    /// The number under `setting`, with each mean that it may be.
+    /// The number under `setting`, with each mean that the paper may have used.
     fn readings(
         &self,
         number: &StatedNumber,
@@ -63,13 +63,13 @@ impl Maker<'_> {
         means.iter().map(reading).collect()
     }
 
-    /// Of how many programs the number is a mean under `setting`.
+    /// The number of programs over which the number is a mean under `setting`.
     fn programs_of(&self, number: &StatedNumber, setting: &Setting) -> Result<usize, LabError> {
         let (measure, shown) = (&number.measure, self.workloads());
         Ok(self.pairs(measure, &number.variant, &number.workloads(&shown), setting)?.len())
     }
 
-    /// The bar that shows the number as it is, if one does.
+    /// The bar that shows the number, if one does.
     fn place(&self, number: &StatedNumber) -> Result<Option<Place>, LabError> {
         let plot = &self.manifest.plot;
         let named = plot.measures.iter().find(|named| named.measure == number.measure);

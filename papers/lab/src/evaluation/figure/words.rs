@@ -1,4 +1,4 @@
-//! What a figure says beside its bars: remarks, and where it comes from.
+//! The texts of a figure: remarks, and the origin of its numbers.
 
 use super::Maker;
 use crate::LabError;
@@ -30,7 +30,7 @@ impl Maker<'_> {
         Ok(remarks)
     }
 
-    /// What is to be said of a machine from a file, which no size of the evaluation changes.
+    /// A remark about a machine from a file whose tree does not follow the size of the evaluation.
     fn other_tree(&self, machine: &Variant) -> Option<String> {
         let oram = machine.described()?.oram.as_ref()?;
         let levels = [oram.leaf_level(), self.plan.scale.leaf_level];
@@ -38,8 +38,8 @@ impl Maker<'_> {
         let is_same = |[its, others]: [u64; 2]| its == others;
         (!is_same(levels.map(u64::from)) || !is_same(lines)).then(|| {
             format!(
-                "{} has another tree than the rest of this figure: its leaves are on level {} and not {}, and it holds {} \
-                 lines and not {}. What is held against it compares trees, too.",
+                "{} has another tree than the rest of this figure: its leaves are on level {} and \
+                 not {}, and it holds {} lines and not {}. Comparisons with it also compare trees.",
                 machine.title, levels[0], levels[1], lines[0], lines[1]
             )
         })
@@ -60,8 +60,8 @@ impl Maker<'_> {
         versions.sort_unstable();
         versions.dedup();
         Ok(format!(
-            "{records} records of each trace ({}) after {warm_up} to fill the caches{fills_llc}, repeated where a \
-             trace is shorter; {}{and_labels}; seed {}; version {}",
+            "{records} records of each trace ({}) after {warm_up} to fill the caches{fills_llc}, \
+             repeated where a trace is shorter; {}{and_labels}; seed {}; version {}",
             self.programs.words_of(&self.workloads()),
             machines.join("; "),
             self.plan.seed,
@@ -69,7 +69,7 @@ impl Maker<'_> {
         ))
     }
 
-    /// What `machine` is in all settings of the figure: what only some have, labels say.
+    /// Descriptions of `machine` that hold in all settings of the figure. Labels show the others.
     fn common_words(&self, machine: &Variant) -> Vec<String> {
         let of_each = self.manifest.settings.iter().map(|setting| {
             let level = machine
@@ -83,8 +83,8 @@ impl Maker<'_> {
         common.unwrap_or_default()
     }
 
-    /// Of stacks that are times over those of another machine, the other mean: their parts add up to one mean
-    /// alone.
+    /// The geometric mean of times that are drawn as stacks. Their parts only add up to the
+    /// arithmetic mean.
     fn mean_of_stacks(&self) -> Result<Option<String>, LabError> {
         let plot = &self.manifest.plot;
         let reference = plot.measures.first().and_then(|named| named.measure.reference());
@@ -105,7 +105,7 @@ impl Maker<'_> {
         Ok((!times.is_empty()).then_some(text))
     }
 
-    /// What there is to say of the machines, each thing once.
+    /// The results of `say` for all machines, without duplicates.
     fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
         let machines = self
             .manifest

@@ -1,17 +1,17 @@
-//! Manifests, good and bad.
+//! Valid and invalid manifests.
 
 use super::*;
 
 const GOOD: &str = include_str!("../../../manifests/fig11.toml");
 
-/// The same without its readings.
+/// The manifest without its readings.
 fn without_readings() -> String {
     let lines = GOOD.lines().filter(|line| !line.starts_with("readings = "));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn all_manifests_are_good_and_called_by_their_files() {
+fn all_manifests_are_valid_and_named_after_their_files() {
     let all = Manifest::all().unwrap();
     for (manifest, (file, _)) in all.iter().zip(FILES) {
         assert_eq!(format!("{}.toml", manifest.id), file);
@@ -25,7 +25,7 @@ fn all_manifests_are_good_and_called_by_their_files() {
 }
 
 #[test]
-fn everything_that_is_held_against_runs_too() {
+fn variants_of_comparisons_run_too() {
     let fig11 = Manifest::parse("fig11.toml", GOOD).unwrap();
     let both = ["llc-d-ir-stash-ir-alloc-1", "llc-d-ir-stash-ir-alloc-4"];
     assert_eq!(fig11.variant_names(), [both[0], both[1], "llc-d"]);
@@ -33,7 +33,7 @@ fn everything_that_is_held_against_runs_too() {
 }
 
 #[test]
-fn what_is_no_manifest_is_refused_with_its_file_and_line() {
+fn an_invalid_manifest_is_refused_with_its_file_and_line() {
     let text = without_readings();
     for (good, bad, message) in [
         ("title", "titel", "line 2"),
@@ -54,34 +54,39 @@ fn what_is_no_manifest_is_refused_with_its_file_and_line() {
         ("band = 0.1", "band = 0.1\nchange = 1.7", "unknown field `change`"),
         (
             "band = 0.1",
-            "band = 0.1\nreadings = [{ name = \"a\", setting = {} }, { name = \"a\", setting = {} }]",
-            "a name of its own",
+            "band = 0.1\nreadings = [{ name = \"a\", setting = {} }, { name = \"a\", setting = {} \
+             }]",
+            "a different name",
         ),
         (
             "band = 0.1",
             "band = 0.1\nreadings = [{ name = \"\", setting = {} }]",
-            "a name of its own",
+            "a different name",
         ),
         (
             "band = 0.1",
             "band = 0.1\nreadings = [{ name = \"a\", setting = { name = \"b\" } }]",
-            "leave that of its setting out",
+            "remove the name of its setting",
         ),
         ("band = 0.1", "band = 0.1\nreadings = [{ name = \"a\" }]", "missing field `setting`"),
         ("[plot]", "settings = [{}, { levels = 1 }]\n[plot]", "labels = \"settings\""),
         ("[plot]", "settings = [{ speed = 1 }]\n[plot]", "unknown field `speed`"),
         ("[plot]", "settings = [{ like = \"fast\" }]\n[plot]", "choose from in-order"),
         ("band = 0.1", "band = 0.1\nreadings = [\"fast\"]", "choose from in-order"),
-        ("band = 0.1", "band = 0.1\nreadings = [\"in-order\", \"in-order\"]", "a name of its own"),
+        ("band = 0.1", "band = 0.1\nreadings = [\"in-order\", \"in-order\"]", "a different name"),
         ("\"llc-d-ir-stash-ir-alloc-4\"]", "\"llc-d-ir-stash-ir-alloc-1\"]", "variants: \"llc-d"),
-        ("\"mix\"", "\"gcc\"", "workloads: \"gcc\" is there twice"),
-        ("\"mix\"", "\"programs\"", "is there twice"),
+        ("\"mix\"", "\"gcc\"", "workloads: \"gcc\" occurs twice"),
+        ("\"mix\"", "\"programs\"", "occurs twice"),
         (
             "IR-Stash and IR-Alloc, speed over LLC-D of mcf",
             "IR-Stash and IR-Alloc, mean speed over LLC-D",
             "stated numbers: \"IR-Stash",
         ),
-        ("[plot]", "settings = [{ name = \"a\" }, { name = \"a\" }]\n[plot]", "settings: \"a\" is"),
+        (
+            "[plot]",
+            "settings = [{ name = \"a\" }, { name = \"a\" }]\n[plot]",
+            "settings: \"a\" occurs",
+        ),
         (
             "measures = [",
             "measures = [{ name = \"speed\", measure = \"eviction-energy\" }, ",
@@ -96,7 +101,7 @@ fn what_is_no_manifest_is_refused_with_its_file_and_line() {
 }
 
 #[test]
-fn a_reason_is_shown_by_a_figure_that_there_is() {
+fn shown_by_must_name_an_existing_figure() {
     let fig11 = |id: &str| {
         let text =
             without_readings().replace("band = 0.1", &format!("band = 0.1\nshown-by = {id:?}"));
@@ -105,7 +110,7 @@ fn a_reason_is_shown_by_a_figure_that_there_is() {
     for id in ["plb", "fig03", "fig11"] {
         Manifest::check_shown_by(&[fig11(id)]).unwrap();
     }
-    // One of the figures that are given beside it, and not of the evaluation.
+    // A figure that is given with the manifest, and is not one of the evaluation.
     let own = Manifest { id: "own".to_owned(), ..fig11("own") };
     Manifest::check_shown_by(std::slice::from_ref(&own)).unwrap();
     Manifest::check_shown_by(&[fig11("own"), own]).unwrap();

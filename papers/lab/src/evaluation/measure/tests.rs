@@ -1,4 +1,4 @@
-//! Measures, by hand.
+//! Measures of small outcomes, computed by hand.
 
 use oblivio_sim::dram::DramTally;
 use oblivio_sim::system::{MemoryTally, SystemSpec};
@@ -6,7 +6,7 @@ use oblivio_sim::system::{MemoryTally, SystemSpec};
 use super::*;
 use crate::evaluation::record::Scale;
 
-/// The number of runs with these outcomes, on Baseline with a small tree.
+/// The measure of runs with these outcomes, on Baseline with a small tree.
 fn number(measure: &Measure, outcomes: &[(&Outcome, &Outcome)], mean: Mean) -> Option<f64> {
     let records: Vec<_> = outcomes
         .iter()
@@ -75,24 +75,24 @@ fn measures_by_hand() {
 }
 
 #[test]
-fn means_are_of_what_there_is() {
+fn means_omit_runs_without_the_number() {
     let (slow, fast) = (outcome(400, [1, 3, 0, 0, 0], 0), outcome(100, [1, 0, 1, 0, 0], 0));
     let speed = over(Measure::SpeedOver);
     let pairs = [(&fast, &slow), (&slow, &slow)];
     assert_eq!(number(&speed, &pairs, Mean::Arithmetic), Some(2.5));
     assert_eq!(number(&speed, &pairs, Mean::Geometric), Some(2.0));
     assert_eq!(Mean::ALL.map(|mean| number(&speed, &[], mean)), [None; 2]);
-    // 4 and 1 are each 1.5 from their mean: the root of (2.25 + 2.25) / 1.
+    // 4 and 1 are each 1.5 from their mean, so the deviation is the root of (2.25 + 2.25) / 1.
     assert_eq!(number(&speed, &pairs, Mean::Deviation), Some(4.5f64.sqrt()));
     assert_eq!(number(&speed, &pairs[..1], Mean::Deviation), None);
-    // Of the means: (3/4 + 0) / (0 + 1/2), though one alone has none.
+    // A ratio of means: (3/4 + 0) / (0 + 1/2). The second pair alone has no ratio.
     let times = Measure::Times(Part::PositionMap1, Part::PositionMap2);
     let of = |pairs| number(&times, pairs, Mean::Arithmetic);
     assert_eq!([&pairs[..1], &pairs[1..], &pairs].map(of), [Some(0.0), None, Some(1.5)]);
 }
 
 #[test]
-fn cycles_and_paths_are_those_of_the_same_records() {
+fn cycles_and_paths_are_compared_for_equal_records() {
     let baseline = outcome(1000, [50, 40, 0, 0, 0], 0);
     let half = Outcome { records: 50, ..outcome(400, [20, 10, 0, 0, 0], 100) };
     let of = |measure: Measure| number(&measure, &[(&half, &baseline)], Mean::Arithmetic).unwrap();
@@ -103,7 +103,7 @@ fn cycles_and_paths_are_those_of_the_same_records() {
 }
 
 #[test]
-fn cycles_are_those_of_paths_for_each_request_and_each_access() {
+fn busy_cycles_are_divided_by_requests_and_by_accesses() {
     let of = |data, [forwarded, served_on_client]: [u64; 2]| {
         let mut outcome = outcome(9999, [data, 24, 8, 5, 3], 100);
         let tally = outcome.memory.controller.as_mut().unwrap();
@@ -136,12 +136,12 @@ fn a_machine_without_oram_has_a_speed_and_no_paths() {
     assert_eq!(number(&Measure::CyclesForEachRequest, &[(&plain, &plain)], Mean::Arithmetic), None);
     assert_eq!(number(&Measure::CyclesForEachAccess, &[(&plain, &plain)], Mean::Arithmetic), None);
     assert_eq!(number(&over(Measure::PositionMapOver), &[(&plain, &oram)], Mean::Arithmetic), None);
-    // A workload that fits the LLC asks for nothing.
+    // A workload that fits the LLC makes no request.
     assert_eq!(number(&over(Measure::PositionMapOver), &[(&oram, &oram)], Mean::Arithmetic), None);
 }
 
 #[test]
-fn energy_is_that_of_the_commands_and_of_the_time() {
+fn energy_has_a_part_for_commands_and_a_part_for_time() {
     let with = |cycles, paths, busy_evicting, dram| {
         let mut outcome = outcome(cycles, paths, busy_evicting);
         outcome.memory.dram = dram;
@@ -152,16 +152,17 @@ fn energy_is_that_of_the_commands_and_of_the_time() {
     let baseline = with(32_000, [80, 10, 10, 0, 0], 0, many);
     let run = with(16_000, [40, 0, 0, 10, 0], 3200, few);
     let of = |measure: Measure, run| number(&measure, &[(run, &baseline)], Mean::Arithmetic);
-    // Half of the commands in half of the time, for as many records; and for half as many.
+    // Half of the commands in half of the time, for equal records and for half of the records.
     let half = of(over(Measure::LessEnergyThan), &run).unwrap();
     assert!((half - 2.0).abs() < 1e-9, "{half}");
     let short = Outcome { records: 50, ..run.clone() };
     let same = of(over(Measure::LessEnergyThan), &short).unwrap();
     assert!((same - 1.0).abs() < 1e-9, "{same}");
-    // A fifth of the paths, and of the time.
+    // A fifth of the paths and a fifth of the time.
     let evictions = of(Measure::EvictionEnergy, &run).unwrap();
     assert!((evictions - 0.2).abs() < 1e-9, "{evictions}");
-    // Ten microseconds of four channels with two ranks of eight chips, and a fifth of a row for each line.
+    // Ten microseconds of four channels with two ranks of eight chips, and a fifth of a row
+    // activation for each line.
     let line = of(Measure::NanojoulesForEachLine, &baseline).unwrap();
     assert!((line - 10.739).abs() < 0.001, "{line}");
     let mut nobody_knows = ran(baseline.clone());
@@ -171,7 +172,7 @@ fn energy_is_that_of_the_commands_and_of_the_time() {
 }
 
 #[test]
-fn a_switch_takes_its_evictions_and_the_way_of_the_tree_top() {
+fn a_context_switch_includes_evictions_and_the_move_of_the_tree_top() {
     let mut run = outcome(1000, [5, 0, 0, 6, 0], 60);
     let tally = run.memory.controller.as_mut().unwrap();
     (tally.context_switches, tally.flush_evictions) = (2, 5);
@@ -193,7 +194,7 @@ fn pointers_are_as_large_as_the_paper_says() {
         record.spec.oram = Some(oram);
         Measure::PointerTableKib.of(&[(&record, &record)], Mean::Arithmetic)
     };
-    // 1023 buckets of four pointers of 12 bits; 255 of 10.
+    // 1023 buckets of four pointers of 12 bits; 255 buckets of four pointers of 10 bits.
     assert_eq!(kib(10, Some(4)), Some(1023.0 * 4.0 * 12.0 / 8192.0));
     assert_eq!(kib(8, Some(4)), Some(255.0 * 4.0 * 10.0 / 8192.0));
     assert_eq!(kib(10, None), None);

@@ -1,4 +1,4 @@
-//! Figures of files, with machines of their own.
+//! Figures from files, with their own machines.
 
 use super::*;
 use crate::evaluation::Switches;
@@ -25,7 +25,7 @@ value = "speed over Baseline"
 measures = [{ name = "speed", measure = { speed-over = "baseline" } }]
 "#;
 
-/// That of the machine from a file, and of nothing else.
+/// The LLC of the machine from a file; no other machine has this size.
 const LLC_BYTES: u64 = 64 << 10;
 
 fn machine() -> String {
@@ -67,30 +67,25 @@ fn machines_of_a_manifest_run_as_they_are_described() {
         names[0].starts_with("One channel") && names.last().unwrap().starts_with("From a file")
     );
     assert!(bars.series.iter().flat_map(|series| &series.values).all(Option::is_some), "{bars:?}");
-    // Kept as any other.
+    // These runs are recorded like any others.
     let (_, host) = evaluate(&plan, &[manifest], &records, 2);
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
 #[test]
-fn a_machine_that_is_none_is_refused_with_its_file_and_line() {
+fn an_invalid_machine_is_refused_with_its_file_and_line() {
     for (good, bad, line, message) in [
         ("machine.toml", "other.toml", 15, "cannot read other.toml"),
-        ("spec = \"machine.toml\"", "", 14, "say where it is from"),
-        (
-            "spec = \"machine.toml\"",
-            "spec = \"machine.toml\"\nof = \"rho\"",
-            14,
-            "say where it is from",
-        ),
-        ("spec = \"machine.toml\"", "set = {}", 15, "name that with of"),
-        ("of = \"ir-alloc-1\"", "of = \"ir-alloc-9\"", 10, "no machine ir-alloc-9 is built in"),
-        ("channels = 1", "levels = 1", 11, "leave them to the settings"),
+        ("spec = \"machine.toml\"", "", 14, "give its origin"),
+        ("spec = \"machine.toml\"", "spec = \"machine.toml\"\nof = \"rho\"", 14, "give its origin"),
+        ("spec = \"machine.toml\"", "set = {}", 15, "name that machine with of"),
+        ("of = \"ir-alloc-1\"", "of = \"ir-alloc-9\"", 10, "no built-in machine ir-alloc-9"),
+        ("channels = 1", "levels = 1", 11, "move them to the settings"),
         ("channels = 1", "chanels = 1", 11, "unknown field `chanels`"),
         ("[machines.file]", "[machines.rho]", 14, "is built in: choose another"),
-        ("[machines.file]", "[machines.\"My file\"]", 14, "small letters"),
+        ("[machines.file]", "[machines.\"My file\"]", 14, "lowercase letters"),
         ("\"file\"]", "\"fill\"]", 0, "describe it in [machines.fill]"),
-        ("From a file", "One channel", 0, "titles of variants: \"One channel\" is there twice"),
+        ("From a file", "One channel", 0, "titles of variants: \"One channel\" occurs twice"),
     ] {
         assert!(FIGURE.contains(good), "{good}");
         let error = read(&FIGURE.replace(good, bad)).unwrap_err().to_string();
@@ -101,18 +96,18 @@ fn a_machine_that_is_none_is_refused_with_its_file_and_line() {
         );
     }
     let error = Manifest::parse("mine.toml", FIGURE).unwrap_err().to_string();
-    assert!(error.contains("there is no file machine.toml beside it"), "{error}");
+    assert!(error.contains("there is no file machine.toml next to it"), "{error}");
 }
 
 #[test]
-fn what_is_called_alike_is_alike() {
+fn machines_with_equal_names_must_be_equal() {
     let mine = read(FIGURE).unwrap();
     let again = read(&FIGURE.replace("\"mine\"", "\"again\"")).unwrap();
     let plan = small().with_machines_of(&[mine.clone(), again.clone()]).unwrap();
     assert_eq!(plan.machines.len(), 2);
     let other = read(&FIGURE.replace("fan-out = 8", "fan-out = 32")).unwrap();
     let error = small().with_machines_of(&[again.clone(), other.clone()]).unwrap_err();
-    assert!(error.to_string().contains("narrow of mine is another one"), "{error}");
+    assert!(error.to_string().contains("narrow of mine has the name"), "{error}");
 
     let chosen = Manifest::chosen_of(vec![mine.clone(), again.clone()], &["again".to_owned()]);
     assert_eq!(chosen.unwrap(), [again]);
@@ -121,7 +116,7 @@ fn what_is_called_alike_is_alike() {
 }
 
 #[test]
-fn a_machine_of_a_file_whose_tree_is_another_one_is_said_to_have_it() {
+fn a_figure_remarks_on_a_machine_with_another_tree() {
     let manifest = read(FIGURE).unwrap();
     let remarks = |leaf_level| {
         let scale = Scale { leaf_level, ..small().scale };
@@ -131,8 +126,9 @@ fn a_machine_of_a_file_whose_tree_is_another_one_is_said_to_have_it() {
     let said = |remarks: &[String]| remarks.iter().any(|said| said.contains("another tree"));
     assert!(!said(&remarks(12)));
     let other = remarks(13);
-    let expected = "From a file has another tree than the rest of this figure: its leaves are on level 12 and \
-                    not 13, and it holds 16384 lines and not 32768. What is held against it compares trees, too.";
+    let expected = "From a file has another tree than the rest of this figure: its leaves are on \
+                    level 12 and not 13, and it holds 16384 lines and not 32768. Comparisons with \
+                    it also compare trees.";
     assert!(said(&other) && other.iter().any(|said| said == expected), "{other:?}");
 }
 
@@ -153,7 +149,7 @@ fn a_set_that_changes_nothing_is_refused_with_its_line() {
         let expected = format!("mine.toml, line 11: machine narrow: set changes nothing of {of}");
         assert!(error.starts_with(&expected), "{error}");
     }
-    // What an evaluation has is no matter: another one has something else.
+    // The values of the evaluation do not matter: another evaluation has others.
     for (of, set) in [
         ("ir-stash", "{ tree-top-ways = 4 }"),
         ("baseline", "{ channels = 4 }"),

@@ -1,4 +1,4 @@
-//! Stated numbers under several readings, and what a figure says of itself.
+//! Stated numbers under several readings, and the texts of figures.
 
 use super::*;
 use crate::report::{Bars, Place};
@@ -16,8 +16,8 @@ pub(super) fn bars(figure: &Figure) -> &Bars {
     bars
 }
 
-/// Records in which every run of configuration 4 takes so many cycles where Baseline takes 1000, under one channel
-/// and under the others, for each workload.
+/// Records in which runs of IR-Alloc 4 take the given cycles and Baseline takes 1000: on one
+/// channel, and on others, for each workload.
 fn with_cycles(records: &[RunRecord], [one, others]: [[u64; 2]; 2]) -> Vec<RunRecord> {
     let mut records = records.to_vec();
     for RunRecord { variant, workload, spec, outcome, .. } in &mut records {
@@ -33,7 +33,7 @@ fn with_cycles(records: &[RunRecord], [one, others]: [[u64; 2]; 2]) -> Vec<RunRe
 }
 
 #[test]
-fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
+fn readings_have_their_own_runs_and_are_tried_in_order() {
     let plan = small();
     let readings = vec![
         reading("one channel", one_channel()),
@@ -53,10 +53,11 @@ fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
     assert_eq!(count(&manifest), 2 * 2 * 3);
     let mut of_one = manifest.clone();
     of_one.stated[0].workload = Some("uniform".to_owned());
-    assert_eq!(count(&of_one), 2 * 2 + 2 * 2, "the runs of its workload alone");
+    assert_eq!(count(&of_one), 2 * 2 + 2 * 2, "only the runs of its workload");
 
     let (records, _) = evaluate(&plan, std::slice::from_ref(&manifest), &[], 2);
-    // Twice as fast on one channel in the arithmetic mean of 3 and 1, and in the geometric one elsewhere.
+    // On one channel, the arithmetic mean of 3 and 1 is 2. On the others, the geometric mean of 4
+    // and 1 is 2.
     let cycles = [[333, 1000], [250, 1000]];
     let made = figure(&plan, &manifest, &with_cycles(&records, cycles));
     let number = &made.stated[0];
@@ -79,7 +80,7 @@ fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
     assert_eq!(made.stated[0].reading().unwrap().name, "one channel, arithmetic mean");
     assert_eq!(made.verdict(), Verdict::AgreesUnderReading);
 
-    // Without the runs of a reading there is nothing to agree with.
+    // Without the runs of a reading, no reading agrees.
     let records: Vec<_> = records.into_iter().filter(|record| record.spec.channels != 1).collect();
     let made = figure(&plan, &manifest, &with_cycles(&records, [[333, 1000], [500, 250]]));
     assert_eq!(made.stated[0].verdict(), Verdict::Differs);
@@ -87,7 +88,7 @@ fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
 }
 
 #[test]
-fn what_was_fitted_is_told_from_what_agrees() {
+fn fitted_numbers_are_distinguished_from_agreeing_ones() {
     let manifest = Manifest {
         stated: vec![StatedNumber {
             fitted: true,
@@ -175,7 +176,7 @@ fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
 }
 
 #[test]
-fn the_other_mean_of_a_stack_is_said() {
+fn a_stacked_figure_remarks_on_the_geometric_mean() {
     let fig12 = Manifest::chosen(&["fig12".to_owned()]).unwrap().remove(0);
     let manifest = Manifest {
         variants: vec!["ir-alloc-4".to_owned()],
@@ -189,7 +190,7 @@ fn the_other_mean_of_a_stack_is_said() {
 }
 
 #[test]
-fn a_figure_says_its_switches_in_words() {
+fn the_origin_of_a_figure_describes_its_switches() {
     let origin = |id: &str| {
         let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
         let manifests = std::slice::from_ref(&manifest);
@@ -203,7 +204,8 @@ fn a_figure_says_its_switches_in_words() {
     }
     assert!(origin("fig10").contains("a path starts 250 cycles after"));
     assert!(origin("unpaced").contains("as soon as there is something to do"));
-    // What all settings have in common, which may be like another one, and nothing that only some have.
+    // The origin has the properties that all settings share, including those from `like`, and no
+    // others.
     let cells = origin("cells");
     assert!(cells.contains("the rest is as labels say") && cells.contains("from 1 on"), "{cells}");
     assert!(!cells.contains("250 cycles after"), "{cells}");
@@ -246,7 +248,7 @@ fn a_mean_over_fewer_programs_than_the_papers_has_no_verdict() {
         (made.verdict(), number.of, number.ours, others)
     };
     assert_eq!(of(&whole, &records), (Verdict::Agrees, None, Some(2.0), 3));
-    // There is no trace of one of its programs: there are no samples of these.
+    // One of its programs has no trace: there is no sample of it.
     let lacks = manifest(number(None, None), &["uniform", "store-stream", "403.gcc"]);
     assert_eq!(of(&lacks, &records), (Verdict::Open, Some([2, 3]), Some(2.0), 3));
     let said = section(&figure(&small(), &lacks, &records));
@@ -259,10 +261,10 @@ fn a_mean_over_fewer_programs_than_the_papers_has_no_verdict() {
         (Verdict::Open, Some([1, 2]), 1),
         "the other setting has two"
     );
-    // The paper's set is larger than that of the figure.
+    // The paper's set is larger than the figure's.
     let small_set = manifest(number(None, Some(14)), &["uniform", "store-stream"]);
     assert_eq!(of(&small_set, &records).1, Some([2, 14]));
-    // One program is one program.
+    // A number of a single program is complete with that program.
     let one = manifest(number(Some("uniform"), None), &["uniform", "403.gcc"]);
     assert_eq!(of(&one, &records), (Verdict::Agrees, None, Some(2.0), 1));
     assert_eq!(of(&whole, &[]), (Verdict::Open, None, None, 0));

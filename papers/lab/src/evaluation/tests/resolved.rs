@@ -1,10 +1,10 @@
-//! What manifests resolve to, once and for all: runs that are kept stay those of their figures.
+//! The runs of each manifest are fixed, so that recorded runs still belong to their figures.
 
 use super::*;
 
-/// Of each figure: how many runs it asks for, and a sum of their names and seeds, and of what is called by what name. A run is
-/// named by all that it depends on. The runs are those of the committed results. A figure that is meant to change gets
-/// another sum here, and its runs are made again.
+/// For each figure, the number of its runs, and a checksum over their names, seeds and labels. The
+/// name of a run contains all parameters that it depends on. The runs are those of the committed
+/// results. If a figure changes on purpose, update its checksum and repeat its runs.
 const RESOLVED: [(&str, usize, u32); 35] = [
     ("slowdown", 112, 1848298618),
     ("slowdown-real", 10, 3519576821),
@@ -67,7 +67,7 @@ fn resolved(figure: &Manifest, plan: &Plan) -> (usize, u32) {
 }
 
 #[test]
-fn the_runs_of_each_figure_are_those_that_they_were() {
+fn the_runs_of_each_figure_have_not_changed() {
     let (_, plan, _) = committed("evaluation-parts");
     let all = Manifest::all().unwrap();
     let found: Vec<_> = all

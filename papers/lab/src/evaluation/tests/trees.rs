@@ -1,4 +1,4 @@
-//! Runs from initial trees that are kept.
+//! Runs from saved initial trees.
 
 use oblivio_sim::controller::{Initial, InitialOram};
 use oblivio_sim::system::{self, WarmUp};
@@ -6,7 +6,7 @@ use oblivio_sim::system::{self, WarmUp};
 use super::*;
 use crate::drawer::Drawer;
 
-/// What came out, and the remarks.
+/// The records without times, and the remarks.
 fn with(plan: &Plan, figures: &[Manifest], drawer: &Drawer) -> (Vec<RunRecord>, String) {
     let (records, host) = evaluate_with(plan, figures, &[], 2, Some(drawer));
     (untimed(&records), host.remarks.into_inner().unwrap().join("\n"))
@@ -19,27 +19,27 @@ fn all_kinds() -> Manifest {
 }
 
 #[test]
-fn what_comes_out_is_the_same_to_the_byte_and_each_tree_is_made_once() {
+fn saved_trees_give_identical_records_and_are_made_once() {
     for initial in [Initial::Placed, Initial::EachOnce] {
         let small = small();
         let plan = Plan { switches: Switches { initial, ..small.switches }, ..small };
         let (without, _) = evaluate(&plan, &[all_kinds()], &[], 2);
         let drawer = Drawer::default();
         let expected = (untimed(&without), String::new());
-        // They are made, and then they are there.
+        // The first pass makes the trees; the second finds them.
         for _ in 0..2 {
             assert_eq!(with(&plan, &[all_kinds()], &drawer), expected, "{initial:?}");
         }
-        // Baseline, what stands in front of the same tree, and all workloads have one and the same. That of
-        // RAW ORAM is no tree of tags.
+        // Baseline, the variants with the same tree, and all workloads share one. The tree of RAW
+        // ORAM is not a tree of tags, so it is not saved.
         assert_eq!(drawer.put().len(), 3, "{:?}", drawer.put());
         assert!(drawer.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
     }
 }
 
-/// Each run by itself, on a tree that is made for it alone.
+/// Runs each machine alone, on its own tree.
 #[test]
-fn runs_on_copies_of_a_tree_are_those_on_a_tree_of_their_own() {
+fn runs_on_copies_equal_runs_on_their_own_tree() {
     let plan = small();
     let (records, _) = with(&plan, &[all_kinds()], &Drawer::default());
     let programs = Programs::samples().unwrap();
@@ -57,24 +57,24 @@ fn runs_on_copies_of_a_tree_are_those_on_a_tree_of_their_own() {
 }
 
 #[test]
-fn a_tree_is_read_once_for_all_runs_that_begin_with_it() {
+fn a_tree_is_read_once_for_all_its_runs() {
     let (plan, figures) = (small(), [all_kinds()]);
     let runs = plan.runs(&figures, &Programs::samples().unwrap()).unwrap();
     let mut begun: Vec<_> = runs.iter().map(|run| plan.initial_tree(run).unwrap()).collect();
     begun.dedup();
-    // Three, and then the runs without one.
+    // Three trees, then the runs without one.
     assert_eq!(begun.len(), 4, "{begun:?}");
     let drawer = Drawer::default();
     with(&plan, &figures, &drawer);
     drawer.read.lock().unwrap().clear();
     let (records, _) = evaluate_with(&plan, &figures, &[], 1, Some(&drawer));
-    // The outlook asks for the first, and the runs after it.
+    // The estimate reads the first tree, and the runs read the others after it.
     let read = drawer.read.into_inner().unwrap();
-    assert_eq!((records.len(), read.len()), (14, 2 * 3), "is it there, and what is it: {read:?}");
+    assert_eq!((records.len(), read.len()), (14, 2 * 3), "checked, then read: {read:?}");
 }
 
 #[test]
-fn another_seed_has_another_tree_and_an_empty_one_is_not_kept() {
+fn another_seed_has_another_tree_and_empty_trees_are_not_saved() {
     let drawer = Drawer::default();
     let baseline = Manifest { variants: vec!["baseline".to_owned()], ..manifest() };
     for seed in [1, 2] {
@@ -98,11 +98,11 @@ fn a_damaged_tree_is_named_and_made_again() {
     drawer.trees.lock().unwrap().entry(name.clone()).and_modify(damage);
     let (records, remarks) = with(&small(), &figures, &drawer);
     assert_eq!(records, expected);
-    assert!(remarks.starts_with(&format!("{name} is not used, and made again")), "{remarks}");
+    assert!(remarks.starts_with(&format!("{name} is unusable and is made again")), "{remarks}");
     assert_eq!(with(&small(), &figures, &drawer), (expected.clone(), String::new()));
 
     let full = Drawer { is_full: true, ..Drawer::default() };
     let (records, remarks) = with(&small(), &figures, &full);
     assert_eq!(records, expected);
-    assert!(remarks.contains("is not kept: no space"), "{remarks}");
+    assert!(remarks.contains(".tree: no space is left"), "{remarks}");
 }

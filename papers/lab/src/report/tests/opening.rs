@@ -1,9 +1,9 @@
-//! What a report opens with, and where its numbers are drawn.
+//! The top of a report, and the bars of its stated numbers.
 
 use super::*;
 
 #[test]
-fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
+fn a_report_opens_with_all_verdicts_and_links_to_reasons() {
     let number = |ours| stated("IR-Alloc, mean", 1.41, Some(ours));
     let reading = Reading { name: "one `channel`".into(), ours: Some(1.4) };
     let first = Figure {
@@ -34,7 +34,8 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
-         <td>one <code>channel</code>: 1.4, 0.09 inside the band; one of 2 listed; limits below its figure</td><td></td>",
+         <td>one <code>channel</code>: 1.4, 0.09 inside the band; one of 2 listed; \
+         limits below its figure</td><td></td>",
         "<span class=\"verdict differs\">≠ differs</span></td>\
          <td>see <code>settings</code></td><td><a href=\"#figure-2\">settings</a></td>",
         "<span class=\"verdict fitted\">⊙ fitted</span></td><td></td><td>elsewhere</td>",
@@ -62,7 +63,8 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     for part in [
         "## Verdicts",
         "| [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |",
-        "| ≈ agrees under a reading | one `channel`: 1.4, 0.09 inside the band; one of 2 listed; limits below its figure |",
+        "| ≈ agrees under a reading | one `channel`: 1.4, 0.09 inside the band; one of 2 listed; \
+         limits below its figure |",
         "| ≠ differs                | see `settings` ",
         "| [settings](#figure-2) |",
         "| elsewhere             |",
@@ -73,7 +75,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
 }
 
 #[test]
-fn a_number_without_a_reason_has_that_of_its_figure() {
+fn a_number_without_a_reason_shows_the_reason_of_its_figure() {
     let opening = |reasons: &[&str], why: Option<&str>, ours| {
         let number = Stated { why: why.map(str::to_owned), ..stated("mean", 1.4, ours) };
         let plot = bars(&["gcc"], vec![]);
@@ -90,7 +92,7 @@ fn a_number_without_a_reason_has_that_of_its_figure() {
 }
 
 #[test]
-fn a_figure_of_before_is_still_read() {
+fn an_older_figure_is_still_read() {
     let old = r#"[{"id": "fig10", "title": "t", "paper": "p", "remarks": [], "origin": "o",
         "plot": {"bars": {"labels": ["a"], "value": "v", "stacked": false, "series": []}},
         "stated": [{"what": "mean", "paper": 1.5, "band": 0.1, "ours": null}]}]"#;
@@ -98,7 +100,7 @@ fn a_figure_of_before_is_still_read() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_left_out() {
+fn an_unknown_place_is_ignored() {
     let plot = || bars(&["gcc"], vec![("IR-Alloc", vec![Some(1.25)])]);
     let of = |number: Stated| {
         let page = checked(&[Figure { stated: vec![number], ..figure(plot()) }]);
@@ -106,5 +108,9 @@ fn a_place_that_is_not_there_is_left_out() {
     };
     assert_eq!(of(stated("IR-Alloc, gcc", 1.5, Some(1.25)).at("IR-Alloc", "gcc")), 1);
     assert_eq!(of(stated("IR-Alloc, gcc", 1.5, Some(1.25)).at("IR-Alloc", EVIL)), 0);
-    assert_eq!(of(stated("IR-Alloc, gcc", 1.5, Some(1.25))), 0, "words place nothing");
+    assert_eq!(
+        of(stated("IR-Alloc, gcc", 1.5, Some(1.25))),
+        0,
+        "only a place is drawn, not a description"
+    );
 }
