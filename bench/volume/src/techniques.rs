@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn the_remark_at_the_end_is_understood() {
-        let warned = "oblivio: the rate is not kept: of 100 ticks 3 were left out, because\n";
-        let ended = "oblivio: at the fixed rate, 900 ticks were made and 100 left out; the latest \
-                     began 6.1 ms after its time\n";
+        let warned = "oblivio: the rate is not kept: 3 of 100 ticks were left out, because\n";
+        let ended = "oblivio: at the fixed rate, 900 ticks were made and 100 were left out; the \
+                     latest tick began 6.1 ms late\n";
         assert_eq!(left_out(&[warned, ended].concat()), Some(0.1));
         assert_eq!(left_out(""), Some(0.0));
         assert_eq!(left_out("at the fixed rate, many ticks were made"), None);

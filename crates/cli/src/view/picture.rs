@@ -159,7 +159,7 @@ fn draw_rates(area: &Area<'_>, rates: &Rates) -> Result<(), Box<dyn Error>> {
     let seconds = |x: &u64| {
         format!("{:.*}", decimals(span.as_secs_f64() * end as f64), span.as_secs_f64() * *x as f64)
     };
-    let names = ["seconds", "trips a second"];
+    let names = ["seconds", "trips per second"];
     // Leave space above the lines for their names.
     let mut panel = labelled_panel(area, "When", names, 0..end, most * 1.2, &seconds)?;
     for (operation, colour, rates) in lines {

@@ -97,8 +97,8 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     }
     if !repaired.behind.is_empty() {
         output::remark(&format!(
-            "{} is one eviction behind, and this server cannot roll back to it: repair {0} next, \
-             with --anyway",
+            "{} is one eviction behind, and the repaired one cannot roll back to it: repair it \
+             next, with --anyway",
             names(&repaired.behind)
         ));
     }
@@ -107,7 +107,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     }
     Err(CliError::Tampered(format!(
         "{} answered with shares that do not fit the shares of the others; none of them was used. \
-         Repair {0} next, with --anyway",
+         Repair it next, with --anyway",
         names(&repaired.wrong)
     )))
 }

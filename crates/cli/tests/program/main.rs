@@ -1,4 +1,4 @@
-//! The program as its users meet it: command lines, and how they end.
+//! Tests of the program from a user's point of view: command lines and their results.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 

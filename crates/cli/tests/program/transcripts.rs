@@ -1,4 +1,4 @@
-//! What a user types, and what comes back.
+//! Commands that a user types, and their output.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
     fs::metadata(dir.path().join(path)).unwrap().len()
 }
 
-/// A folder with two files, one of them in a folder of its own.
+/// A folder with two files, one of them in a subfolder.
 fn dir_with_folder() -> TempDir {
     let dir = TempDir::new().unwrap();
     fs::create_dir_all(dir.path().join("data/deeper")).unwrap();
@@ -32,7 +32,7 @@ fn a_demonstration_loses_nothing_and_leaves_its_pictures() {
     for part in ["SIGKILL", "What the owner did", "What storage saw", "all 2 checksums are right"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
-    // Once more in the same place: what it left is no hindrance.
+    // Again in the same place: the files of the first run are no obstacle.
     let json = good(&dir, "demo --folder data --output out --without-mount --json");
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&report["files"], &report["was_mounted"]), (&2.into(), &false.into()));
@@ -57,7 +57,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("demo --folder nowhere", "check the path"),
         ("demo --folder empty", "name a folder that does"),
         ("view export nowhere", "check the path"),
-        ("view export data/large", "not a whole view file"),
+        ("view export data/large", "not a complete view file"),
     ];
     for (command_line, advice) in cases {
         let message = bad(&dir, command_line, 3);
@@ -108,8 +108,8 @@ fn a_benchmark_reports_every_load_and_leaves_nothing() {
         let spent = |on: &str| load["microseconds_per_request"][on].as_f64().unwrap();
         let parts = ["client", "storage_read", "storage_write", "storage_flush", "log", "waiting"];
         let (parts, all) = (parts.map(spent).iter().sum::<f64>(), spent("all"));
-        // What the thread still did after the load before is counted with this one: it shows where there are two requests.
-        // Where others have the processor at that moment it is some milliseconds.
+        // The thread's work left over from the previous load counts here. With two requests this
+        // shows; on a busy machine it is some milliseconds.
         let left_over = f64::max(50.0, 20_000.0 / figure("requests"));
         assert!((parts - all).abs() <= all / 100.0 + left_over, "{load}");
         assert!(spent("processors") > 0.0, "{load}");

@@ -138,7 +138,7 @@ fn figures_are_listed_and_others_refused() {
     assert!(bad(&dir, "run evaluation --quick --jobs 0", 2).contains("0 is not in 1.."));
     fs::write(dir.path().join("file"), "").unwrap();
     let message = bad(&dir, "run evaluation --quick --output file", 4);
-    assert!(message.contains("file is a file, and no directory"), "{message}");
+    assert!(message.contains("file is a file, not a directory"), "{message}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_pipe_is_neither_a_manifest_nor_a_machine_nor_a_trace_nor_a_result() {
     ] {
         let (code, said) = ended(&dir, command_line);
         assert_eq!(code, 3, "{command_line}: {said}");
-        assert!(said.contains("no regular file; give a file"), "{command_line}: {said}");
+        assert!(said.contains("not a regular file; give a file"), "{command_line}: {said}");
     }
     let (code, said) = ended(&dir, "run evaluation --quick --figure made --output out");
     assert!(code == 4 && said.contains("choose another --output"), "{code}: {said}");

@@ -5,7 +5,8 @@ pub(crate) mod terminal;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The program, in `dir`, with a place of its own for its state. `'…'` keeps words together.
+/// The program, run in `dir` with its own state directory there. Quotes (`'…'`) keep words
+/// together.
 pub(crate) fn command(dir: &Path, command_line: &str) -> Command {
     let mut command = Command::new(crate::PROGRAM);
     command
@@ -24,7 +25,7 @@ pub(crate) fn oblivio(dir: impl AsRef<Path>, command_line: &str) -> (i32, String
     (code, text(stdout), text(stderr))
 }
 
-/// Standard output of a command line that must go well.
+/// Standard output of a command line that must succeed.
 pub(crate) fn good(dir: impl AsRef<Path>, command_line: &str) -> String {
     let (code, stdout, stderr) = oblivio(dir, command_line);
     assert_eq!(code, 0, "{command_line}: {stderr}");
@@ -52,7 +53,7 @@ pub(crate) fn after(dir: impl AsRef<Path>, first: &str, command_line: &str) -> (
     (code, String::from_utf8(output.stderr).unwrap())
 }
 
-/// What stands between every second pair of quotes is one word.
+/// Splits at spaces, except between a pair of quotes.
 fn words(command_line: &str) -> Vec<&str> {
     let parts = command_line.split('\'').enumerate();
     parts

@@ -1,4 +1,4 @@
-//! A terminal at which somebody sits who knows the passphrases.
+//! A pseudo terminal on which a test types passphrases.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,12 +21,13 @@ impl Terminal {
         Self { master: File::from(master), name }
     }
 
-    /// The side of programs: they read from it what is typed, and what they write to it is shown.
+    /// The side of the programs: they read what is typed, and write what is shown.
     pub(crate) fn programs(&self) -> File {
         File::options().read(true).write(true).open(&self.name).unwrap()
     }
 
-    /// `command` in a session of its own, whose terminal this is. All three streams are the terminal, unless they are set afterwards.
+    /// `command` in its own session with this controlling terminal. All three streams are the
+    /// terminal, unless they are set afterwards.
     pub(crate) fn run(&self, command: &Command) -> Command {
         let mut session = Command::new("setsid");
         session
@@ -43,21 +44,21 @@ impl Terminal {
         session
     }
 
-    /// Types what `answer` says to all that was shown so far, whenever it says something, until the last program on the terminal has
-    /// ended. Returns what was shown.
+    /// Types what `answer` returns for the text shown so far, until the last program on the
+    /// terminal has ended. Returns what was shown.
     pub(crate) fn type_secrets(mut self, mut answer: impl FnMut(&str) -> Option<String>) -> String {
         let (mut shown, mut some) = (String::new(), [0; 1000]);
-        // At the end of the last program there is an error.
+        // After the end of the last program, reading fails.
         while let Ok(bytes @ 1..) = self.master.read(&mut some) {
             shown.push_str(&String::from_utf8_lossy(&some[..bytes]));
             if let Some(secret) = answer(&shown) {
                 let echoes =
                     tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ECHO);
-                assert!(!echoes, "it would be shown: {shown}");
+                assert!(!echoes, "the answer would be shown: {shown}");
                 self.master.write_all(format!("{secret}\n").as_bytes()).unwrap();
             }
         }
-        // The terminal is as it was, however the last program has ended.
+        // The terminal is restored, however the last program has ended.
         assert!(tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ECHO), "{shown}");
         shown
     }

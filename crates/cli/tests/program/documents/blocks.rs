@@ -1,28 +1,29 @@
 //! The command blocks of a page.
 //!
-//! A fenced block says by its first words what it is: `sh` are commands, which are run one after the other; `console` are commands after a
-//! `$`, with what they print between; `sh understood` are commands that cannot be run in a test, because they take too long or need other
-//! machines: of these it is seen that the program understands them.
+//! The first words of a fenced block give its kind. `sh`: commands, which are run in order.
+//! `console`: commands after a `$`, with their output. `sh understood`: commands that a test cannot
+//! run, because they take too long or need other machines; the test checks that the program
+//! understands them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Public keys, as good as any.
+/// Arbitrary public keys.
 const KEYS: [(&str, &str); 3] = [
     ("ONE", "PUVF4tJpzkQyZ2cBS0cD0Bk0y3Wr3LwRkbk4d5m4T2E="),
     ("TWO", "KrNjdHuQUyf3Chh3/ABrhgBFl3xB3djOryRj4dTvuYE="),
     ("THREE", "D5mtpP+yOVd1MTyi1GWg9fTV023ZeWOWRiup4sTcS54="),
 ];
 
-/// A command, and what the page says that it prints.
+/// A command and its output according to the page.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) command: String,
     pub(crate) prints: Option<String>,
 }
 
-/// The root of the repository, of which pages are named.
+/// The root of the repository. Names of pages are relative to it.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -46,7 +47,7 @@ pub(crate) fn pages() -> Vec<String> {
     pages
 }
 
-/// The blocks of a page, each with what its fence says.
+/// The blocks of a page, with their kinds.
 pub(crate) fn blocks(page: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut blocks = Vec::new();
@@ -71,7 +72,7 @@ pub(crate) fn blocks(page: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// What is run of a page, in its order.
+/// The commands of a page that are run, in order.
 pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for (kind, block) in blocks(page) {
@@ -84,7 +85,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The commands that need only be understood, each on one line.
+/// The commands that must only be understood, each on one line.
 pub(crate) fn understood(page: &str) -> Vec<String> {
     let of_kind = blocks(page).into_iter().filter(|(kind, _)| kind == "sh understood");
     of_kind
@@ -110,21 +111,22 @@ fn transcript(page: &str, block: &str) -> Vec<Step> {
             (None, Some(Step { prints: Some(prints), .. })) => {
                 prints.push_str(&format!("{line}\n"))
             }
-            (None, _) => panic!("{page}: a transcript begins with {line:?} and not with a command"),
+            (None, _) => panic!("{page}: a transcript begins with {line:?} instead of a command"),
         }
     }
     steps
 }
 
-/// Checks that the tested program knows a command, whose first word is the program's name, and each of its options.
+/// Checks that the program knows a command and all its options. The first word is the program's
+/// name.
 pub(crate) fn assert_understood(page: &str, command: &str) {
     let words = command.split(" #").next().unwrap();
-    // Before anything else would be run by it.
+    // Cut the line before other commands and redirections.
     let end = [" -- ", " > ", " | ", " && ", " &"].iter().filter_map(|end| words.find(end)).min();
     let arguments = words[..end.unwrap_or(words.len())].split_once(' ').unwrap_or_default().1;
     let output = Command::new("bash")
         .args(["-c", &format!("{} {arguments} --help", crate::PROGRAM)])
-        // What a page names that its reader has.
+        // Variables that a page expects its reader to have set.
         .envs(KEYS)
         .stdin(Stdio::null())
         .output()

@@ -1,4 +1,4 @@
-//! Every command that a page shows, as somebody would type it who reads the page.
+//! Runs every command that a page shows, as its reader would type it.
 
 mod blocks;
 mod session;
@@ -9,7 +9,7 @@ use std::fs;
 use self::blocks::{Step, assert_understood, blocks, pages, root, steps, understood};
 use crate::volume::needs::can_mount;
 
-/// Pages whose commands are run, by a test below for each.
+/// Pages whose commands are run, each by a test below.
 const RUN: [&str; 9] = [
     "README.md",
     "docs/backup.md",
@@ -36,7 +36,7 @@ fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
                 block.lines().find(|line| commands.iter().any(|command| line.starts_with(command)));
             assert!(
                 is_said || command.is_none(),
-                "{page}: {command:?} stands in a block of {kind:?}"
+                "{page}: {command:?} is in a block of kind {kind:?}"
             );
         }
     }
@@ -44,7 +44,8 @@ fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
     assert_eq!(with_commands, run);
 }
 
-/// Those that take too long here, or need what is not here: the program knows the command and each of its options, `make` its target.
+/// Checks commands that take too long or need other machines: the program knows the command and its
+/// options, or `make` its target.
 #[test]
 fn what_no_test_can_run_is_understood() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
@@ -103,7 +104,7 @@ fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
 }
 
-/// And another reader, in another language, finds in it what was written.
+/// A reader in another language finds in the volume what was written.
 #[test]
 fn a_volume_has_the_bytes_that_the_walk_shows() {
     let page = "docs/formats/walk.md";
@@ -112,7 +113,7 @@ fn a_volume_has_the_bytes_that_the_walk_shows() {
     assert!(reader.join("installed").exists(), "this test needs what `make test-tools` installs");
     let program = fs::read(root().join("docs/formats/walk.py")).unwrap();
     let mut steps = steps(page);
-    // As soon as there is a volume, and before its bytes are changed.
+    // Run the reader once the volume exists, and before its bytes are changed.
     let read = Step {
         command: format!("{} walk.py walk.obl walk.state/state-* key\n", python.display()),
         prints: Some(READ.into()),
@@ -121,7 +122,7 @@ fn a_volume_has_the_bytes_that_the_walk_shows() {
     session::run(page, &steps, &[("walk.py", &program)]);
 }
 
-/// What does not depend on random leaves.
+/// The output that does not depend on random leaves.
 const READ: &str = "superblock: sequence number 1 and the right HMAC
 anchor in place 0 of checkpoint … right
 anchor in place 1 of checkpoint … right
@@ -134,16 +135,16 @@ eviction 32, level 0, place 0: the tag is right; table …
 ";
 
 #[test]
-fn plans_say_what_the_page_says() {
+fn plans_print_what_the_page_shows() {
     run("docs/choosing.md", &[]);
 }
 
 #[test]
-fn a_page_that_watches_is_served_as_its_page_says() {
+fn a_watch_page_is_served_as_its_page_shows() {
     run("docs/watch.md", &[]);
 }
 
-/// Runs what a page shows, one after the other, in a folder that holds `files`.
+/// Runs the commands of a page in order, in a folder that holds `files`.
 fn run(page: &str, files: &[(&str, &[u8])]) {
     session::run(page, &steps(page), files);
 }

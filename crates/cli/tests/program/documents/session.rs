@@ -1,4 +1,5 @@
-//! Somebody who types what a page says, in an empty folder that is their home, too.
+//! A shell session that types the commands of a page, in an empty folder that is also the home
+//! directory.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,20 +10,20 @@ use tempfile::TempDir;
 use super::blocks::Step;
 use crate::common::terminal::Terminal;
 
-/// What is typed wherever a passphrase is asked for.
+/// The passphrase typed at every prompt.
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
-/// Longer than any page takes, on a busy machine too.
+/// Longer than any page takes, even on a busy machine.
 const SECONDS_MAX: &str = "300";
 
-/// Stands before what the shell says of a step, and is printed by nothing else.
+/// Marks the lines in which the shell reports a step. No program prints it.
 const MARK: char = '\u{1e}';
 
-/// Every line of a page that asks for a passphrase begins so.
+/// The beginnings of all prompts for a passphrase.
 const PROMPTS: [&str; 3] = ["Passphrase: ", "New passphrase: ", "The same again: "];
 
-/// Runs `steps` in one shell, and compares what they print with what the page says. A step that fails fails the test, unless the next one
-/// looks at its exit code. `files` are there from the beginning.
+/// Runs `steps` in one shell, and compares their output with the page. A failing step fails the
+/// test, unless the next step looks at its exit code. `files` exist from the beginning.
 pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
     let dir = TempDir::new().unwrap();
     for (name, contents) in files {
@@ -44,22 +45,18 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
         }
     }
     let next = steps.get(ended.len()).map_or("", |step| &step.command);
-    assert_eq!(
-        ended.len(),
-        steps.len(),
-        "{page}: this did not end well:\n{next}{rest}\n{terminal}"
-    );
+    assert_eq!(ended.len(), steps.len(), "{page}: this failed:\n{next}{rest}\n{terminal}");
     if steps.iter().all(|step| step.prints.is_some()) {
         let shown =
             steps.iter().flat_map(|step| step.prints.iter().flat_map(|prints| prints.lines()));
         let shown: Vec<&str> = shown.filter(|line| is_prompt(line)).map(str::trim).collect();
         let asked: Vec<&str> =
             terminal.lines().filter(|line| is_prompt(line)).map(str::trim).collect();
-        assert_eq!(shown, asked, "{page}: passphrases are asked for otherwise");
+        assert_eq!(shown, asked, "{page}: the passphrase prompts differ");
     }
 }
 
-/// A reader may have volumes already, whose client's directories are in the same home.
+/// A reader may already have volumes whose client's directories are in the same home directory.
 fn make_another_volume(home: &Path) {
     let folder = home.join(".other");
     fs::create_dir(&folder).unwrap();
@@ -71,13 +68,13 @@ fn make_another_volume(home: &Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// How a session went.
+/// The result of a session.
 struct Outcome {
-    /// What each step printed that came to its end, and its exit code.
+    /// The output and exit code of each completed step.
     ended: Vec<(String, i32)>,
-    /// What the one after them printed.
+    /// The output of the step after them.
     rest: String,
-    /// What stood on the terminal: questions, as everything else is printed to a file.
+    /// What the terminal showed: prompts. All other output goes to a file.
     terminal: String,
 }
 
@@ -115,7 +112,7 @@ fn type_in(dir: &Path, steps: &[Step]) -> Outcome {
     outcome
 }
 
-/// Where the program is that is tested comes first.
+/// A search path that begins with the folder of the tested program.
 fn path() -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_oblivio"));
     format!("{}:{}:/usr/sbin:/sbin", program.parent().unwrap().display(), env::var("PATH").unwrap())
@@ -125,7 +122,8 @@ fn is_prompt(line: &str) -> bool {
     PROMPTS.iter().any(|prompt| line.starts_with(prompt.trim_end()))
 }
 
-/// Whether lines are as the page says, in which `…` stands for anything: on a line of its own, for any lines.
+/// Whether lines match the page. There, `…` matches any text within a line, or any lines if it is
+/// alone.
 fn fits(expected: &[&str], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),

@@ -1,4 +1,4 @@
-//! Slots for each level: searched, saved, and used by a volume to its end.
+//! Slots for each level: searched, saved, and used by a volume.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::world::{MIB, VOLUME, World, bytes};
 
-/// A tree of ten levels, none of them on the client.
+/// A tree of ten levels, all in storage.
 const WISH: &str = "--size 4M --tree-top 0";
 
 const SEARCH: &str = "--alloc --alloc-accesses 2000";
 
-/// With what a search found in `slots.json`, and the plan of it.
+/// A world with the result of a search in `slots.json`, and its plan.
 fn searched() -> (World, Value) {
     let world = World::new();
     let plan = world.json(&format!("plan {WISH} {SEARCH} --alloc-output slots.json --json"));
@@ -19,7 +19,7 @@ fn searched() -> (World, Value) {
 }
 
 #[test]
-fn slots_are_searched_and_told_beside_the_plan_without() {
+fn searched_slots_are_shown_beside_the_plan_without_them() {
     let (world, plan) = searched();
     let without = world.json(&format!("plan {WISH} --json"));
     let alloc = &plan["alloc"];
@@ -39,7 +39,7 @@ fn slots_are_searched_and_told_beside_the_plan_without() {
     for part in ["slots by level    0", "with Z = 5 on every level", "path              50 slots"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
-    // The seed decides, to the last bit.
+    // The seed determines the result exactly.
     let file = || fs::read(world.path("slots.json")).unwrap();
     let first = file();
     world.good(&format!("plan {WISH} {SEARCH} --alloc-output slots.json"));
@@ -49,7 +49,7 @@ fn slots_are_searched_and_told_beside_the_plan_without() {
 }
 
 #[test]
-fn a_volume_lives_with_the_slots_that_were_found() {
+fn a_volume_works_with_searched_slots() {
     let (world, plan) = searched();
     let wish = format!("{WISH} --alloc-from slots.json");
     assert_eq!(world.json(&format!("plan {wish} --json")), plan);
@@ -73,7 +73,7 @@ fn a_volume_lives_with_the_slots_that_were_found() {
 }
 
 #[test]
-fn the_profile_that_comes_with_the_program_fits_volumes_as_they_are_made_by_default() {
+fn the_built_in_profile_fits_volumes_with_default_parameters() {
     let world = World::new();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/results/alloc-volume.json");
     for (tree_top, uniform, found) in [("", 30, 29), ("--tree-top 12M", 40, 33)] {
@@ -81,13 +81,13 @@ fn the_profile_that_comes_with_the_program_fits_volumes_as_they_are_made_by_defa
         assert_eq!(plan["alloc"]["path_slots_uniform"], uniform);
         assert_eq!(plan["alloc"]["path_slots"], found);
     }
-    // Slots nearer the leaves than a smaller volume has in storage come to nothing there.
+    // A smaller volume has no searched levels in storage, so its slots stay uniform.
     let small = world.json(&format!("plan --size 16M --alloc-from '{file}' --json"));
     assert_eq!(small["slots"], 5);
 }
 
 #[test]
-fn a_file_that_does_not_fit_is_refused_and_nothing_is_made() {
+fn an_unsuitable_slots_file_is_refused_and_nothing_is_made() {
     let (world, _) = searched();
     let good: Value = serde_json::from_slice(&fs::read(world.path("slots.json")).unwrap()).unwrap();
     let write = |name: &str, pointer: &str, value: Value| {

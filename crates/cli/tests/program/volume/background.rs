@@ -15,7 +15,7 @@ use super::world::{VOLUME, World, wait_until};
 use crate::common::terminal::Terminal;
 use crate::common::{bad, command, good};
 
-/// Whether a process is there. One that has ended and nobody waited for is not.
+/// Whether a process exists and is not a zombie.
 fn is_running(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let has_ended = status.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'));
@@ -30,7 +30,7 @@ fn logged_pid(log: &str) -> i32 {
 }
 
 #[test]
-fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
+fn a_mount_continues_in_the_background_until_it_is_unmounted() {
     if !can_mount() {
         return;
     }
@@ -38,7 +38,7 @@ fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
     fs::create_dir(world.path("mnt")).unwrap();
     let said = world.good(&format!("mount {VOLUME} mnt --background"));
     assert!(said.contains("mounted on") && said.contains("oblivio umount"), "{said}");
-    // It is mounted by then.
+    // The directory is mounted by now.
     fs::write(world.path("mnt/file"), "kept").unwrap();
     let log = || fs::read_to_string(world.state().join("background.log")).unwrap();
     let pid = logged_pid(&log());
@@ -52,7 +52,7 @@ fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
     assert!(log.lines().all(|line| line.starts_with("20")), "each line has a time: {log}");
     world.good(&format!("info {VOLUME} --require-clean"));
 
-    // Once more, with a log elsewhere, and ended by a signal.
+    // Again, with a log elsewhere, and ended by a signal.
     world.good(&format!("mount {VOLUME} mnt --background --log ./mount.log"));
     assert_eq!(fs::read_to_string(world.path("mnt/file")).unwrap(), "kept");
     let pid = logged_pid(&fs::read_to_string(world.path("mount.log")).unwrap());
@@ -62,7 +62,7 @@ fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
     world.good(&format!("check {VOLUME}"));
 }
 
-/// Whoever unmounts is told, and does not go on as if all was kept.
+/// `umount` reports the failure, so that its user does not assume that all data was kept.
 #[test]
 fn an_unmount_of_a_disk_that_failed_fails() {
     if !can_mount() {
@@ -80,12 +80,12 @@ fn an_unmount_of_a_disk_that_failed_fails() {
     store.replace(1 << 20, &vec![0; store.len() as usize - (2 << 20)]);
     fs::write(world.path("mnt/other"), &contents).unwrap();
     let _ = rustix::fs::syncfs(File::open(world.path("mnt")).unwrap());
-    world.bad("umount mnt", 1, "what served it has failed");
+    world.bad("umount mnt", 1, "but its server failed");
     world.bad(&format!("info {VOLUME} --require-clean"), 14, "");
 }
 
 #[test]
-fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
+fn an_error_before_mounting_is_reported_with_its_exit_code() {
     if !can_mount() {
         return;
     }
@@ -100,7 +100,7 @@ fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
         ("mount nowhere.obl mnt --background --key-file key", 3, "check the path"),
         ("mount disk.obl mnt --background --key-file key --state none", 11, "--state"),
         ("serve nbd disk.obl --background --log pipe --key-file key", 4, "choose another"),
-        ("serve nbd disk.obl --rescued --background --key-file key", 3, "(--log)"),
+        ("serve nbd disk.obl --rescued --background --key-file key", 3, "with --log"),
         ("mount disk.obl mnt --log x --key-file key", 2, "required arguments"),
         ("mount disk.obl mnt --raw --background --log no/x --key-file key", 4, "choose another"),
     ] {
@@ -113,7 +113,7 @@ fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
 }
 
 #[test]
-fn a_server_goes_on_in_the_background_until_it_is_killed() {
+fn a_server_continues_in_the_background_until_it_is_killed() {
     let world = World::with_data(4);
     let said = world.json(&format!("serve nbd {VOLUME} --background --json"));
     let pid = said["pid"].as_i64().unwrap() as i32;
@@ -132,7 +132,7 @@ fn a_server_goes_on_in_the_background_until_it_is_killed() {
     world.bad(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
 }
 
-/// The session that began it may end: the disk stays, and its log is its owner's alone.
+/// The session that started it may end: the disk stays, and only its owner can read the log.
 #[test]
 fn a_server_in_the_background_outlives_its_terminal() {
     let world = World::new();
@@ -150,7 +150,7 @@ fn a_server_in_the_background_outlives_its_terminal() {
     let log = fs::read_to_string(world.path("serve.log")).unwrap();
     assert_eq!(fs::metadata(world.path("serve.log")).unwrap().permissions().mode() & 0o777, 0o600);
     let pid = logged_pid(&log);
-    // Time enough for the signal that a terminal sends when it goes.
+    // Wait for the signal that a closing terminal sends.
     thread::sleep(Duration::from_millis(200));
     assert!(is_running(pid), "{log}");
     for file in ["cmdline", "environ"] {
@@ -161,9 +161,9 @@ fn a_server_in_the_background_outlives_its_terminal() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// If nobody can be told of the disk, it does not go on.
+/// If the report about the disk cannot be delivered, the disk is closed.
 #[test]
-fn a_disk_that_nobody_was_told_of_is_closed() {
+fn a_disk_is_closed_if_its_report_cannot_be_delivered() {
     let world = World::with_volume(4);
     let line = format!("serve nbd {VOLUME} --background --log ./serve.log");
     let full = File::options().write(true).open("/dev/full").unwrap();
@@ -174,7 +174,7 @@ fn a_disk_that_nobody_was_told_of_is_closed() {
     world.good(&format!("info {VOLUME} --require-clean"));
 }
 
-/// No secret is in the command line or in the environment of what goes on.
+/// The command line and the environment of the background process hold no secret.
 #[test]
 fn the_passphrase_is_not_handed_over() {
     let world = World::new();
@@ -194,13 +194,15 @@ fn the_passphrase_is_not_handed_over() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// Who starts it may hold files open without meaning to: a lock, or a pipe whose end somebody waits for.
+/// The parent may have left files open by mistake: a lock, or a pipe whose reader waits for its
+/// end.
 #[test]
-fn nothing_that_was_open_before_is_held_open() {
+fn inherited_files_are_closed() {
     let world = World::with_volume(4);
     fs::write(world.path("lock"), "").unwrap();
-    // The key comes through one of them, which is why they are not closed at once.
-    let script = "exec 7<lock 8<lock 9<key; exec \"$0\" serve nbd disk.obl --key-file /dev/fd/9 --background --json";
+    // The key comes from one of these files, so they are not closed at once.
+    let script = "exec 7<lock 8<lock 9<key; \
+                  exec \"$0\" serve nbd disk.obl --key-file /dev/fd/9 --background --json";
     let mut shell = Command::new("sh");
     shell.current_dir(world.path("")).args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio"));
     shell.envs(command(&world.path(""), "").get_envs().filter_map(|(name, it)| Some((name, it?))));
@@ -213,15 +215,15 @@ fn nothing_that_was_open_before_is_held_open() {
     let inherited = [world.path("lock"), world.path("key")];
     let is_inherited = |path: &Path| inherited.iter().any(|it| it == path);
     let held = || open().filter_map(|it| fs::read_link(it).ok()).any(|it| is_inherited(&it));
-    // It is told that it is ready a moment before it lets go of them.
+    // It reports that it is ready a moment before it closes these files.
     wait_until("what was inherited is closed", || !held());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// The page's address is printed, and stands in no file.
+/// The page's address is printed, and is in no file.
 #[test]
-fn the_page_of_a_disk_in_the_background_is_told_and_not_logged() {
+fn the_page_address_of_a_disk_in_the_background_is_printed_and_not_logged() {
     let world = World::with_volume(4);
     let said = world.good(&format!("serve nbd {VOLUME} --background --watch"));
     let page = said.lines().find_map(|line| line.strip_prefix("watch it at ")).unwrap();
@@ -235,9 +237,9 @@ fn the_page_of_a_disk_in_the_background_is_told_and_not_logged() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// If the one that was started is gone before the disk can be used, nobody would know of it.
+/// If the starting process has died before the disk can be used, the disk is closed.
 #[test]
-fn a_disk_whose_beginner_has_died_is_closed() {
+fn a_disk_whose_starting_process_has_died_is_closed() {
     let world = World::new();
     fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
     world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
@@ -257,6 +259,6 @@ fn a_disk_whose_beginner_has_died_is_closed() {
     fs::write(world.path("go"), "").unwrap();
     wait_until("the process has ended", || !is_running(pid));
     let complaints = fs::read_to_string(world.path("complaints")).unwrap();
-    assert!(complaints.contains("nobody waits for the disk"), "{complaints}");
+    assert!(complaints.contains("the process that started this one has ended"), "{complaints}");
     world.good("info disk.obl --passphrase-file words --require-clean");
 }

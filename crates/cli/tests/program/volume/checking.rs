@@ -1,10 +1,10 @@
-//! Checks of volumes that are large, or hardly used, or on a disk that others need.
+//! Checks of volumes that are large, or almost empty, or on a disk that others need.
 
 use std::time::Instant;
 
 use super::world::{VOLUME, World};
 
-/// There is nothing to read, and the client knows that there is not.
+/// The client knows that nothing was written, so nothing is read.
 #[test]
 fn a_new_volume_of_a_tib_is_checked_at_once() {
     let world = World::new();
@@ -13,7 +13,7 @@ fn a_new_volume_of_a_tib_is_checked_at_once() {
     assert_eq!((&report["buckets_written"], &report["blocks"]), (&0.into(), &0.into()));
     assert!(report["buckets"].as_u64().unwrap() > 1 << 26, "{report}");
 
-    // Of what is written then, no more is left out.
+    // Everything written afterwards is checked.
     let write = "qemu-io --format raw --cmd \"write -P 7 3G 1M\" \"$uri\"";
     world.good(&format!("serve nbd {VOLUME} --run '{write}'"));
     let report = world.json(&format!("check {VOLUME} --json"));
@@ -25,16 +25,16 @@ fn a_new_volume_of_a_tib_is_checked_at_once() {
 }
 
 #[test]
-fn a_check_can_be_told_to_read_slowly() {
+fn the_rate_of_a_check_can_be_limited() {
     let world = World::with_data(4);
-    #[expect(clippy::disallowed_methods, reason = "whether it takes its time is what is tested")]
+    #[expect(clippy::disallowed_methods, reason = "the test is about time")]
     let seconds = |options: &str| {
         let begin = Instant::now();
         let report = world.json(&format!("check {VOLUME} {options} --json"));
         assert_eq!(report["blocks"], 1024, "{report}");
         begin.elapsed().as_secs_f64()
     };
-    // Some 20 MiB in storage.
+    // About 20 MiB in storage.
     let slow = seconds("--rate-max 10M/s");
     assert!(slow > 1.0, "{slow}");
     for rate in ["10M", "0/s", "fast", "1X/s"] {

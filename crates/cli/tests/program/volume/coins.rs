@@ -1,5 +1,5 @@
-//! What a volume draws at random is drawn anew, by every process for every volume: with the leaves of
-//! one opening, nobody knows those of another.
+//! Random values are fresh for every process and volume: the leaves of one opening do not predict
+//! the leaves of another.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,17 +9,17 @@ use oblivio_core::view::{Observed, Operation, read_view};
 
 use super::world::{Bytes, VOLUME, World};
 
-/// Which tree of the store holds the blocks.
+/// The tree of the store that holds the blocks.
 const DATA_TREE: TreeId = TreeId(2);
 
-/// As many reads of paths are compared.
+/// Number of path reads that are compared.
 const READS: usize = 60;
 
 /// In a state file, the salt comes after magic, version, volume and generation.
 const SALT_AT: u64 = 8 + 4 + 16 + 8;
 const SALT_BYTES: u64 = 32;
 
-/// Both begin from the same bytes.
+/// Both openings begin from the same bytes.
 #[test]
 fn two_openings_of_one_volume_draw_other_leaves_and_salts() {
     let world = World::with_volume(1);
@@ -38,16 +38,16 @@ fn openings_of_two_volumes_draw_other_leaves_and_salts() {
     assert_drawn_apart(&drawn);
 }
 
-/// What one opening drew, as far as it shows.
+/// The visible random values of one opening.
 struct Drawn {
-    /// Where the paths of its first accesses end.
+    /// The ends of the paths of its first accesses.
     ends: Vec<u64>,
-    /// Of its state file.
+    /// The salt of its state file.
     salt: Vec<u8>,
 }
 
 impl Drawn {
-    /// Nobody asks for anything, so each access is to a leaf that was drawn for it.
+    /// Records an opening without requests, whose accesses are all to fresh random leaves.
     fn by_an_opening(world: &World, view: &str) -> Self {
         world.good(&format!(
             "serve nbd {VOLUME} --period 10 --burst 8 --cache 256K --record-view {view} \
@@ -74,7 +74,7 @@ impl Drawn {
 fn assert_drawn_apart([one, other]: &[Drawn; 2]) {
     assert_ne!(one.salt, other.salt);
     assert_eq!([one.ends.len(), other.ends.len()], [READS; 2]);
-    // Every sixth path is that of an eviction, and their order is public.
+    // Every sixth path belongs to an eviction; their order is public.
     let equal = one.ends.iter().zip(&other.ends).filter(|(one, other)| one == other).count();
     assert!(equal < READS / 3, "{equal} of {READS}: {:?}, {:?}", one.ends, other.ends);
 }

@@ -1,4 +1,4 @@
-//! `oblivio copy`: a volume in another place, whatever happens on the way.
+//! `oblivio copy`: moves a volume to another location, in spite of interruptions.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -14,10 +14,10 @@ use super::store_file::BUCKETS_AT;
 use super::world::{Bytes, MIB, World, bytes, end, end_by, hearing_signals, wait_until};
 use crate::common;
 
-/// How far the copy `copy.obl` has come.
+/// The progress file of the copy `copy.obl`.
 const PROGRESS: &str = "copy.obl.copying";
 
-/// Notes it all the time.
+/// Records the progress very often.
 const OFTEN: &str = "--keep-every 64K";
 
 fn same(world: &World, one: &str, other: &str) -> bool {
@@ -28,7 +28,7 @@ fn allocated(path: &Path) -> u64 {
     path.metadata().unwrap().blocks() * 512
 }
 
-/// Begins a copy that is killed before it is whole, once some of it is there for sure.
+/// Begins a copy, and kills it after it has surely copied some buckets, before it is complete.
 fn begin_and_kill(world: &World) {
     let command_line = format!("copy disk.obl copy.obl {OFTEN}");
     let mut child =
@@ -39,10 +39,10 @@ fn begin_and_kill(world: &World) {
         kept.get(BUCKETS).is_some_and(|buckets| buckets != [0; 8])
     });
     end(&mut child);
-    assert!(world.path(PROGRESS).exists(), "it was whole before it was killed");
+    assert!(world.path(PROGRESS).exists(), "the copy was complete before it was killed");
 }
 
-/// Kills a copy a while after it has come further, if it has not ended.
+/// Kills a copy a while after it has made progress, if it has not ended.
 fn kill_later(world: &World, command_line: &str, later: Duration) {
     let kept = || fs::read(world.path(PROGRESS)).ok();
     let before = kept();
@@ -56,7 +56,7 @@ fn kill_later(world: &World, command_line: &str, later: Duration) {
 #[test]
 fn a_volume_goes_from_a_file_to_a_stripe_and_back_and_stays_sparse() {
     let world = World::new();
-    // Most of it was never written.
+    // Most of the volume was never written.
     world.good("create disk.obl --key-file key --size 64M");
     fs::write(world.path("data"), bytes(2, MIB)).unwrap();
     world.good("serve nbd disk.obl --key-file key --run 'nbdcopy --flush data \"$uri\"'");
@@ -76,7 +76,7 @@ fn a_volume_goes_from_a_file_to_a_stripe_and_back_and_stays_sparse() {
 }
 
 #[test]
-fn the_copy_is_the_volume_and_the_old_place_is_refused_once_it_was_opened() {
+fn the_copy_is_the_volume_and_the_original_is_refused_once_the_copy_was_opened() {
     let world = World::with_data(4);
     world.good("copy disk.obl stripe:a.obl,b.obl --no-verify");
     let striped = "stripe:a.obl,b.obl --key-file key";
@@ -90,12 +90,12 @@ fn the_copy_is_the_volume_and_the_old_place_is_refused_once_it_was_opened() {
 }
 
 #[test]
-fn a_copy_that_is_killed_again_and_again_goes_on_and_is_whole() {
+fn a_copy_that_is_killed_repeatedly_is_resumed_until_it_is_complete() {
     let world = World::with_data(4);
     begin_and_kill(&world);
     let mut kills = 1;
     while world.path(PROGRESS).exists() && kills < 12 {
-        // Until it is whole it is no volume, and it is said what to do.
+        // An incomplete copy is not a volume, and the error says what to do.
         let info = common::oblivio(world.path(""), "info copy.obl --public");
         assert!(info.0 == 7 && info.2.contains("copy --resume"), "{info:?}");
         let later = Duration::from_micros(kills * 997 % 5000);
@@ -111,7 +111,7 @@ fn a_copy_that_is_killed_again_and_again_goes_on_and_is_whole() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_copy_that_can_be_resumed_and_says_so() {
+fn ctrl_c_leaves_a_copy_that_can_be_resumed_and_the_message_says_so() {
     let world = World::with_data(4);
     let command = common::command(&world.path(""), &format!("copy disk.obl copy.obl {OFTEN}"));
     let mut command = hearing_signals(&command);
@@ -120,14 +120,14 @@ fn ctrl_c_leaves_a_copy_that_can_be_resumed_and_says_so() {
     wait_until("it has begun", || world.path(PROGRESS).exists());
     let code = end_by(&mut child, &[Signal::INT]);
     let said = fs::read_to_string(complaints).unwrap();
-    assert!(code == Some(1) && said.contains("--resume goes on"), "{code:?}: {said}");
+    assert!(code == Some(1) && said.contains("--resume continues"), "{code:?}: {said}");
     world.bad("check copy.obl --key-file key", 7, "copy --resume");
     world.good("copy --resume disk.obl copy.obl");
     assert!(same(&world, "disk.obl", "copy.obl"));
 }
 
 #[test]
-fn a_volume_that_was_used_since_is_not_copied_on() {
+fn a_volume_that_was_used_meanwhile_cannot_be_resumed() {
     let world = World::with_data(4);
     begin_and_kill(&world);
     world.good("check disk.obl --key-file key");
@@ -150,8 +150,7 @@ fn what_changes_at_the_new_place_before_it_is_read_back_is_code_5() {
     world.good("copy --resume disk.obl copy.obl");
 }
 
-/// Changes a byte of the first bucket of `copy.obl` that was written. Returns how to take that
-/// back.
+/// Changes a byte of the first written bucket of `copy.obl`. Returns how to restore it.
 fn spoil(world: &World) -> impl FnOnce() + use<> {
     let copy = Bytes::of(&world.path("copy.obl"));
     let written = fs::read(world.path("copy.obl")).unwrap();
@@ -165,7 +164,7 @@ fn spoil(world: &World) -> impl FnOnce() + use<> {
 }
 
 #[test]
-fn a_whole_copy_that_is_resumed_is_compared_again_and_the_report_says_what_was_done() {
+fn a_complete_copy_that_is_resumed_is_compared_again_and_the_report_is_correct() {
     let world = World::with_data(4);
     let report = world.json("copy disk.obl copy.obl --no-verify --json");
     assert_eq!((&report["read_back"], &report["buckets_compared"]), (&false.into(), &0.into()));
@@ -190,24 +189,24 @@ fn a_whole_copy_that_is_resumed_is_compared_again_and_the_report_says_what_was_d
 }
 
 #[test]
-fn what_cannot_be_copied_is_refused_and_nothing_is_touched() {
+fn impossible_copies_are_refused_and_nothing_is_changed() {
     let world = World::with_data(4);
     symlink("disk.obl", world.path("link.obl")).unwrap();
     fs::hard_link(world.path("disk.obl"), world.path("hard.obl")).unwrap();
     fs::write(world.path("there.obl"), "something else").unwrap();
     let before = fs::read(world.path("disk.obl")).unwrap();
     for (command_line, code, advice) in [
-        ("copy disk.obl disk.obl", 3, "name another place"),
-        ("copy disk.obl ./disk.obl", 3, "name another place"),
-        ("copy link.obl disk.obl", 3, "name another place"),
-        ("copy --resume disk.obl hard.obl", 3, "name another place"),
-        ("copy disk.obl stripe:new.obl,link.obl", 3, "name another place"),
+        ("copy disk.obl disk.obl", 3, "choose another location"),
+        ("copy disk.obl ./disk.obl", 3, "choose another location"),
+        ("copy link.obl disk.obl", 3, "choose another location"),
+        ("copy --resume disk.obl hard.obl", 3, "choose another location"),
+        ("copy disk.obl stripe:new.obl,link.obl", 3, "choose another location"),
         ("copy disk.obl there.obl", 3, "there.obl exists"),
-        ("copy disk.obl nowhere/copy.obl", 4, "make the folder, or name another place"),
+        ("copy disk.obl nowhere/copy.obl", 4, "make the folder, or choose another file"),
         ("copy disk.obl copy.obl --progress link.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress ./copy.obl", 3, "is a part of a volume"),
-        ("copy disk.obl copy.obl --progress there.obl", 3, "a copy was begun there"),
-        ("copy --resume disk.obl copy.obl", 3, "begin without --resume"),
+        ("copy disk.obl copy.obl --progress there.obl", 3, "so a copy was begun"),
+        ("copy --resume disk.obl copy.obl", 3, "leave --resume out"),
         ("copy --resume disk.obl copy.obl --progress there.obl", 3, "begin the copy again"),
         ("copy there.obl copy.obl", 3, "check the path"),
         ("copy nowhere.obl copy.obl", 3, "check the path"),
@@ -228,25 +227,25 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_touched() {
 }
 
 #[test]
-fn a_copy_that_is_not_whole_is_copied_by_nobody_and_what_was_opened_is_not_written_over() {
+fn an_incomplete_copy_cannot_be_copied_and_an_opened_volume_is_not_overwritten() {
     let world = World::with_data(4);
     begin_and_kill(&world);
     world.bad("copy copy.obl third.obl", 7, "copy --resume");
-    world.bad("copy disk.obl copy.obl", 3, "Go on with --resume");
+    world.bad("copy disk.obl copy.obl", 3, "continue it with --resume");
     world.bad("copy --resume disk.obl stripe:copy.obl,b.obl --progress copy.obl.copying", 3, "");
     world.copy(PROGRESS, "kept");
     for _ in 0..2 {
-        // The second time it is whole.
+        // The second time, it is complete.
         world.good("copy --resume disk.obl copy.obl");
     }
     assert!(same(&world, "disk.obl", "copy.obl") && !world.path(PROGRESS).exists());
     world.good("check copy.obl --key-file key");
     world.bad("copy --resume disk.obl copy.obl --progress kept", 3, "has been opened");
-    world.bad("copy --resume disk.obl copy.obl", 3, "copy.obl holds this volume already");
+    world.bad("copy --resume disk.obl copy.obl", 3, "copy.obl already holds this volume");
     world.good("check copy.obl --key-file key");
 }
 
-/// What a copy leaves that is killed when its first file has no length yet.
+/// What a copy leaves if it is killed before its first file has its length.
 fn kill_while_the_place_is_made(world: &World, to: &str) {
     let (first, second) = (world.path("copy.obl"), world.path("b.obl"));
     loop {
@@ -258,20 +257,20 @@ fn kill_while_the_place_is_made(world: &World, to: &str) {
         if world.path(PROGRESS).exists() {
             break;
         }
-        // It was whole before it was killed.
+        // The copy was complete before it was killed.
         fs::remove_file(&first).unwrap();
     }
     File::create(first).unwrap();
 }
 
 #[test]
-fn a_copy_whose_place_was_being_made_goes_on() {
+fn a_copy_killed_while_its_file_was_being_made_can_be_resumed() {
     let world = World::with_data(4);
     let whole = world.store().len();
     for to in ["copy.obl", "stripe:copy.obl,b.obl"] {
         kill_while_the_place_is_made(&world, to);
         if to == "copy.obl" {
-            // Something else is there by now.
+            // Another file has taken the path meanwhile.
             for other in [&b"something else"[..], &vec![1; whole as usize]] {
                 fs::write(world.path("copy.obl"), other).unwrap();
                 world.bad("copy --resume disk.obl copy.obl", 3, "check the path");
@@ -289,7 +288,7 @@ fn a_copy_whose_place_was_being_made_goes_on() {
 }
 
 #[test]
-fn a_copy_fills_a_disk_and_goes_on_when_there_is_room() {
+fn a_copy_that_fills_a_disk_can_be_resumed_when_there_is_room() {
     let test = format!("{}::copies_until_there_is_no_room", module_path!());
     on_a_file_system(&format!("-t tmpfs -o size={}", 3 * MIB), &test);
 }
@@ -299,9 +298,9 @@ fn a_copy_fills_a_disk_and_goes_on_when_there_is_room() {
 fn copies_until_there_is_no_room() {
     let (world, folder) = (World::with_data(4), folder());
     let there = folder.display();
-    world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume goes on");
+    world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume continues");
     world.bad(&format!("copy --resume disk.obl {there}/copy.obl"), 10, "make room");
-    // Others say which place is full, too.
+    // Other commands also name the full place.
     fs::remove_file(folder.join("copy.obl")).unwrap();
     let rescue = format!("rescue disk.obl {there}/saved --key-file key");
     world.bad(&rescue, 10, &format!("{there}/saved"));
@@ -314,7 +313,7 @@ fn copies_until_there_is_no_room() {
     assert!(code == 10 && said.contains("Nothing is left of the new volume"), "{code}: {said}");
     assert!(!said.contains("again;") && !said.contains("rescue"), "{said}");
     fs::remove_file(folder.join(PROGRESS)).unwrap();
-    world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume goes on");
+    world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume continues");
     let mut mount = Command::new("mount");
     assert!(mount.args(["-o", "remount,size=100M"]).arg(&folder).status().unwrap().success());
     world.good(&format!("copy --resume disk.obl {there}/copy.obl"));

@@ -1,4 +1,4 @@
-//! What has a key in memory leaves no core dump.
+//! Processes that hold keys leave no core dumps.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -25,7 +25,8 @@ fn a_server_has_no_core_dumps_whatever_its_shell_allows() {
     assert_eq!(server.stop(), (0, String::new()));
 }
 
-/// The limit holds for files alone: where dumps go to a program, the process itself must not be dumped.
+/// The limit applies only to dumps to files. For dumps to a program, the process must not be
+/// dumpable.
 #[test]
 fn a_server_is_not_dumped_even_without_a_limit() {
     let world = World::with_volume(1);

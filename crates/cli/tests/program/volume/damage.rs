@@ -1,5 +1,5 @@
-//! Storage and client's directories that are damaged, old or of somebody else: each is told apart,
-//! and once the good bytes are back, nothing is lost.
+//! Damaged, old or foreign storage and client's directories: each has its own error, and once the
+//! good bytes are restored, nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -19,13 +19,13 @@ fn zeros(bytes: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
+fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     let world = World::with_data(4);
     let store = world.store();
     let end = back_at(&store);
     let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
     let check = || oblivio(world.path(""), &format!("check {VOLUME} --after-tampering"));
-    // Spread over all levels; some of them hit copies that nobody needs any more.
+    // Spread over all levels. Some hit copies that are no longer used.
     let places = (1..20).map(|n| BUCKETS_AT + (end - BUCKETS_AT) / 20 * n);
     let mut found = Vec::new();
     for place in places.filter(|place| store.read(*place, 1) != [0]).collect::<Vec<_>>() {
@@ -44,11 +44,11 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
             break;
         }
     }
-    assert_eq!(found.len(), 3, "of all places, only so many mattered");
+    assert_eq!(found.len(), 3, "three of the changed places must matter");
     assert_eq!(check().0, 0, "it is put right");
     world.assert_nothing_is_lost();
     let place = found.into_iter().find(|place| {
-        // What was read since may have moved what is there.
+        // Reads since then may have moved the blocks of this bucket.
         let good = flip(*place);
         let (code, ..) = check();
         store.replace(*place, &good);
@@ -56,7 +56,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     });
     assert_eq!(check().0, 0, "it is put right");
     let good = flip(place.unwrap());
-    // Whoever reads everything hears of it, too, and gets no wrong byte for it.
+    // A client that reads everything gets an error, too, and no wrong byte.
     let server = world.serve("");
     let copied = try_run("nbdcopy", &[server.uri(), world.path("back").to_str().unwrap()]);
     assert!(!copied.status.success());
@@ -68,7 +68,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     let (code, message) = server.stop();
     assert_eq!(code, 7, "{message}");
 
-    // What failed is not tried again, whatever is there now.
+    // A failed volume is not opened again, even if its storage is restored.
     world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
     world.bad(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
     let Rescue { lost, damage, .. } = Rescue::of(&world, 7);
@@ -79,9 +79,9 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
     world.assert_nothing_is_lost();
 }
 
-/// The store that the owner brings back would be older than a superblock that was made meanwhile.
+/// A superblock made meanwhile would be newer than the storage that the owner restores.
 #[test]
-fn tampering_that_was_found_is_said_by_info_and_stops_changes_of_keys() {
+fn found_tampering_is_reported_by_info_and_prevents_changes_of_keys() {
     let world = World::with_data(4);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     let found = || {
@@ -122,7 +122,7 @@ fn a_store_cut_short_is_code_7() {
         store.replace(whole - cut, &rest);
     }
     world.assert_nothing_is_lost();
-    // Of what is left nobody can say what it was.
+    // The rest does not show what it was.
     for left in [1, 0] {
         store.set_len(left);
         world.bad(&format!("check {VOLUME}"), 3, "check the path");
@@ -130,7 +130,7 @@ fn a_store_cut_short_is_code_7() {
 }
 
 #[test]
-fn damaged_headers_and_superblocks_are_mended_from_the_other_end() {
+fn damaged_headers_and_superblocks_are_repaired_from_the_other_end() {
     let world = World::with_data(4);
     let store = world.store();
     let back = back_at(&store);
@@ -174,7 +174,7 @@ fn a_volume_without_any_superblock_is_code_7() {
         }
         world.assert_nothing_is_lost();
     }
-    // A bit each: something is left of all of them.
+    // One flipped bit in each copy leaves most of each readable.
     for at in places {
         store.replace(at + 100, &[store.read(at + 100, 1)[0] ^ 1]);
     }
@@ -196,7 +196,7 @@ fn a_store_from_a_backup_is_code_8() {
     world.assert_nothing_is_lost();
 }
 
-/// Storage shows a superblock that still has the slot.
+/// Storage shows a superblock that still has the removed slot.
 #[test]
 fn a_superblock_from_before_a_key_was_removed_is_code_8() {
     let world = World::with_data(4);
@@ -256,7 +256,7 @@ fn a_clients_directory_that_is_missing_damaged_or_foreign_is_code_11() {
 
     fs::rename(&state, world.path("away")).unwrap();
     all_are_bad("name the one that the volume was last used with");
-    assert!(!state.exists(), "looking for it does not make it");
+    assert!(!state.exists(), "a failed opening must not create it");
     for line in &commands {
         world.bad(&format!("{line} --state key"), 11, "name the one");
     }
@@ -307,13 +307,12 @@ fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
     world.assert_nothing_is_lost();
 }
 
-/// Without its end, the log is that of an earlier time.
+/// Without its end, the log is the log of an earlier time.
 #[test]
 fn a_clients_directory_that_lost_its_end_is_code_12() {
     let world = World::with_data(4);
     let file = Bytes::of(&world.state_file());
-    // The end is put back with the filler behind it: what was appended may end in a byte like the
-    // filler's.
+    // The end is restored together with the filler: the records may end in the filler's byte.
     let (cut, whole) = (file.appended() - 10, file.len());
     let end = file.read(cut, whole - cut);
     file.set_len(cut);
@@ -340,7 +339,7 @@ fn formats_of_newer_programs_are_code_13() {
         store.replace(at, &1u32.to_le_bytes());
     }
 
-    // One copy is enough: a newer program was here.
+    // One copy is enough to show that a newer program was here.
     let at = superblocks(&store)[2];
     let good = store.read(at, SUPERBLOCK_BYTES);
     let mut changed = good.clone();
@@ -352,11 +351,11 @@ fn formats_of_newer_programs_are_code_13() {
         world.bad(line, 13, "upgrade");
     }
     world.bad("key list disk.obl", 13, "upgrade");
-    // Or somebody has forged it: whoever changes nothing gets at the data all the same.
+    // Or the copy is forged. Commands that change nothing still get at the data.
     world.bad(&format!("rescue {VOLUME} saved"), 7, "damage");
     let saved = fs::read(world.path("saved")).unwrap();
     assert!(saved == fs::read(world.path("data")).unwrap());
-    // If no copy is left that this program knows, it is a newer program's.
+    // If this program knows no copy that is left, the volume belongs to a newer program.
     let others = superblocks(&store).map(|at| (at, store.replace(at, &changed)));
     world.bad(&format!("rescue {VOLUME} none"), 13, "upgrade");
     others.iter().for_each(|(at, bytes)| drop(store.replace(*at, bytes)));

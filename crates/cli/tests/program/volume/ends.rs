@@ -1,4 +1,4 @@
-//! How a server and a mount end when a signal asks them to: nothing that was written is lost.
+//! Ends of servers and mounts by signals: nothing that was written is lost.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,19 +15,19 @@ use crate::common;
 
 const ENDING: [Signal; 5] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::XCPU];
 
-/// Closing takes 32 ticks of 50 milliseconds at least, however fast the machine is.
+/// Closing takes at least 32 ticks of 50 milliseconds, however fast the machine is.
 const CLOSES_SLOWLY: &str = "--period 50 --burst 8 --cache 2M";
 
 /// How long a process may take to notice a signal, on a busy machine.
 const NOTICING: Duration = Duration::from_millis(300);
 
 #[test]
-fn every_signal_that_asks_a_server_to_end_closes_the_volume() {
+fn every_ending_signal_closes_the_volume_of_a_server() {
     let world = World::with_volume(8);
     for (signal, seed) in ENDING.into_iter().zip(20..) {
         fs::write(world.path("data"), bytes(seed, 8 * MIB)).unwrap();
         let server = world.serve("");
-        // Without a flush: part of it is in the cache alone.
+        // Without a flush: a part of the data is only in the cache.
         super::tools::run("nbdcopy", &[world.path("data").to_str().unwrap(), server.uri()]);
         assert_eq!(server.end_by(&[signal]), (0, String::new()), "{signal:?}");
         world.good(&format!("info {VOLUME} --require-clean"));
@@ -51,7 +51,7 @@ fn more_signals_neither_hasten_the_end_of_a_server_nor_lose_anything() {
 #[test]
 fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
     let world = World::with_data(4);
-    // The shell that starts it ignores hangups, as `nohup` does.
+    // The shell that starts the server ignores hangups, like `nohup`.
     let server = Server::start_in_shell(&world, "trap '' HUP; exec").ready();
     server.signal(Signal::HUP);
     sleep(NOTICING);
@@ -60,7 +60,7 @@ fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
 }
 
 #[test]
-fn a_signal_before_the_volume_is_open_ends_at_once() {
+fn a_signal_before_the_volume_is_open_ends_the_process_at_once() {
     let world = World::with_volume(1);
     let command_line = "serve nbd disk.obl --passphrase-command 'exec sleep 60'";
     let command = common::command(&world.path(""), command_line);
@@ -71,7 +71,7 @@ fn a_signal_before_the_volume_is_open_ends_at_once() {
 }
 
 #[test]
-fn every_signal_that_asks_a_mount_to_end_keeps_what_was_written() {
+fn every_ending_signal_of_a_mount_keeps_what_was_written() {
     if !can_mount() {
         return;
     }
@@ -79,7 +79,7 @@ fn every_signal_that_asks_a_mount_to_end_keeps_what_was_written() {
     for (signal, seed) in ENDING.into_iter().zip(30..) {
         let data = bytes(seed, 4 * MIB);
         let mount = Mount::new(&world, "");
-        // Without a sync: part of it is in the page cache alone.
+        // Without a sync: a part of the data is only in the page cache.
         fs::write(mount.path("file"), &data).unwrap();
         assert_eq!(mount.end_by(&[signal]).0, Some(0), "{signal:?}");
         world.good(&format!("info {VOLUME} --require-clean"));
@@ -107,7 +107,7 @@ fn more_signals_neither_hasten_the_end_of_a_mount_nor_lose_anything() {
 }
 
 #[test]
-fn a_mount_in_use_stays_whatever_asks_it_to_end() {
+fn a_mount_in_use_stays_in_spite_of_signals() {
     if !can_mount() {
         return;
     }

@@ -1,6 +1,7 @@
-//! Each exit code, reached as users reach it; those of damage are in `damage`, 10 is in `full_disk`.
+//! Each exit code, reached as users reach it. Codes for damage are in `damage`, code 10 is in
+//! `full_disk`.
 //!
-//! 5 has no test here: it says that the engine gave back other bytes than it was given.
+//! Code 5 has no test here: it means that the engine returned other bytes than were written.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -40,7 +41,7 @@ fn a_command_line_not_understood_is_code_2() {
     ] {
         world.bad(command_line, 2, "--help");
     }
-    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "nothing was made but the key");
+    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "only the key may exist");
 }
 
 #[test]
@@ -57,7 +58,10 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         3,
         "leave --serve-hits out",
     );
-    world.good("create long.obl --size 4M --scheme range --range-policy fixed=1M --key-file key --state ./long");
+    world.good(
+        "create long.obl --size 4M --scheme range --range-policy fixed=1M --key-file key \
+         --state ./long",
+    );
     world.bad(
         "serve nbd long.obl --key-file key --state ./long --rate 4096/s --burst 4096 --run true",
         3,
@@ -75,11 +79,11 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("key list text", "check the path"),
         ("info disk.obl --key-file nowhere", "check the path"),
         ("info disk.obl --key-file .", "give a file"),
-        ("info disk.obl --key-file large", "it is no key"),
+        ("info disk.obl --key-file large", "so it is not a key file"),
         ("info disk.obl --key-file empty", "byte"),
         ("info disk.obl --passphrase-file empty", "byte"),
         ("info disk.obl --passphrase-command false", "run it in a shell to see why"),
-        ("info disk.obl", "name one with --key-file"),
+        ("info disk.obl", "use --key-file"),
         ("create disk.obl --size 16M --key-file key", "choose another name"),
         ("create new.obl --size 0 --key-file key", "byte"),
         ("create new.obl --size 16M --block 3 --key-file key", "byte"),
@@ -165,7 +169,7 @@ fn a_volume_in_use_is_code_9() {
     ] {
         world.bad(&command_line, 9, "close it there first");
     }
-    // Another file, and the same client's directory.
+    // A copy of the file, with the same client's directory.
     world.copy("disk.obl", "copy.obl");
     for command in ["check", "info --require-clean", "serve nbd", "key add --new-key-file key"] {
         world.bad(&format!("{command} copy.obl --key-file key"), 9, "Stop it first");
@@ -178,7 +182,10 @@ fn a_volume_in_use_is_code_9() {
         socket.display()
     );
     world.bad(&line, 9, "choose another socket file");
-    assert!(server.contents() == fs::read(world.path("data")).unwrap(), "it served all the time");
+    assert!(
+        server.contents() == fs::read(world.path("data")).unwrap(),
+        "the server must not be disturbed"
+    );
     assert_eq!(server.stop().0, 0);
     fs::remove_file(world.path("copy.obl")).unwrap();
     world.assert_nothing_is_lost();
@@ -192,12 +199,12 @@ fn a_volume_that_was_not_closed_is_code_14() {
     server.write(&world.path("data"));
     server.kill();
     for _ in 0..2 {
-        world.bad(&format!("info {VOLUME} --require-clean"), 14, "whatever opens it next");
+        world.bad(&format!("info {VOLUME} --require-clean"), 14, "the next opening recovers it");
     }
     let report = world.json(&format!("info {VOLUME} --json"));
     assert_eq!(report["needs_recovery"], true);
     assert!(world.good(&format!("info {VOLUME}")).contains("closed            no"));
-    // A server says how much it had to do again.
+    // A server reports how much it had to recover.
     let mut server = Server::start(&world, "").ready();
     assert!(server.repeated() > 0);
     server.kill();

@@ -1,4 +1,4 @@
-//! Programs of others on a volume: over a Unix socket, over TCP, and under TLS.
+//! Other programs on a volume: over a Unix socket, over TCP, and with TLS.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::tools::{run, try_run};
 use super::world::{MIB, Server, VOLUME, World, bytes};
 
-/// Ways to reach the server, as options.
+/// Options for the different ways to reach the server.
 const WAYS: [&str; 2] = ["", "--tcp 127.0.0.1:0"];
 
 /// Random data with holes, in the file `data`.
@@ -76,13 +76,13 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
         copy(data.to_str().unwrap(), server.uri());
         copy(server.uri(), back.to_str().unwrap());
         assert!(fs::read(back).unwrap() == image);
-        // What was flushed needs no clean end.
+        // What was flushed does not need a clean end.
         server.kill();
         world.assert_nothing_is_lost();
     }
 }
 
-/// A model beside the disk: the same operations on bytes.
+/// Compares the disk with a model: the same operations on bytes.
 #[test]
 fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
     let world = World::with_volume(8);
@@ -112,7 +112,7 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
             (7, 1 << 10, 300 << 10),
             (8, 511, 1027),
             (0, 9000, 70_001),
-            // All of these blocks are whole.
+            // All of these are whole blocks.
             (0, 100 << 10, 48 << 10),
             (9, 8_388_000, 216),
             (10, 5 << 20, 1 << 20),
@@ -123,7 +123,7 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
             model[at..at + length].fill(byte);
         }
         let mut contents = server.contents();
-        // A discard of a part of a block may do nothing.
+        // A discard of a part of a block may have no effect.
         let edge = (148 << 10)..(150 << 10);
         contents[edge.clone()].fill(1);
         model[edge].fill(1);
@@ -142,7 +142,7 @@ fn fio_verifies_what_it_wrote_between_trims() {
         let job = ["--name=job", "--ioengine=nbd", &uri, "--bs=4k", "--verify_state_save=0"];
         run("fio", &[&job[..], options].concat())
     };
-    // Each block is trimmed, and written after that.
+    // Each block is trimmed, and then written.
     fio(&[
         "--rw=randtrimwrite",
         "--iodepth=8",
@@ -155,13 +155,13 @@ fn fio_verifies_what_it_wrote_between_trims() {
     fio(&["--rw=randtrim", "--iodepth=32", "--offset=2M", "--size=4M"]);
     let contents = server.contents();
     let half = (2 * MIB) as usize;
-    assert!(contents[half..3 * half].iter().all(|byte| *byte == 0), "these were trimmed");
+    assert!(contents[half..3 * half].iter().all(|byte| *byte == 0), "these blocks were trimmed");
     let written = [&contents[..half], &contents[3 * half..4 * half]].concat();
     let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
-    assert!(!written.chunks(4096).any(is_empty), "these were not");
+    assert!(!written.chunks(4096).any(is_empty), "these blocks were not trimmed");
     assert_eq!(server.stop().0, 0);
     let report = world.json(&format!("check {VOLUME} --json"));
-    assert_eq!(report["blocks"], 1024, "what was trimmed is not kept");
+    assert_eq!(report["blocks"], 1024, "trimmed blocks are not kept");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn several_clients_verify_at_once() {
     world.good(&format!("check {VOLUME}"));
 }
 
-/// A certificate that vouches for itself, under the names that libnbd expects in a directory.
+/// A self-signed certificate, under the names that libnbd expects in a directory.
 fn make_certificates(directory: &Path) {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
@@ -206,7 +206,7 @@ fn make_certificates(directory: &Path) {
 }
 
 #[test]
-fn data_go_round_under_tls() {
+fn data_are_written_and_read_back_with_tls() {
     let world = World::with_volume(8);
     let (certificates, others) = (world.path("pki"), world.path("others"));
     make_certificates(&certificates);
@@ -225,10 +225,10 @@ fn data_go_round_under_tls() {
         run("nbdcopy", &["--flush", data.to_str().unwrap(), &uri(&certificates)]);
         run("nbdcopy", &[&uri(&certificates), back.to_str().unwrap()]);
         assert!(fs::read(&back).unwrap() == image);
-        // Where there is no host name, libnbd does not look at the certificate.
+        // Without a host name, libnbd does not check the certificate.
         if way.contains("--tcp") {
             let stranger = try_run("nbdinfo", &["--size", &uri(&others)]);
-            assert!(!stranger.status.success(), "a server nobody vouches for");
+            assert!(!stranger.status.success(), "a server without a trusted certificate");
         }
         let plain = try_run("nbdinfo", &["--size", &server.uri().replacen("nbds", "nbd", 1)]);
         assert!(!plain.status.success(), "TLS is required");
@@ -237,13 +237,13 @@ fn data_go_round_under_tls() {
     let server = world.serve(&format!("--tcp 127.0.0.1:0 {files} --tls-optional"));
     let size = run("nbdinfo", &["--size", &server.uri().replacen("nbds", "nbd", 1)]);
     assert_eq!(size.trim(), (8 * MIB).to_string());
-    // Clients have to show a certificate.
+    // Clients must present a certificate.
     let options = format!("--socket tls.sock {files} --tls-client-authorities pki/ca-cert.pem");
     drop(server);
     let server = world.serve(&options);
     let trusted = format!("&tls-certificates={}", certificates.display());
     let stranger = try_run("nbdinfo", &["--size", &(server.uri().to_owned() + &trusted)]);
-    assert!(!stranger.status.success(), "a client nobody vouches for");
+    assert!(!stranger.status.success(), "a client without a trusted certificate");
     assert_eq!(server.stop().0, 0);
     world.assert_nothing_is_lost();
 }

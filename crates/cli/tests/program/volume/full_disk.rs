@@ -1,5 +1,4 @@
-//! A disk that is full in the middle of everything: code 10, and all that was flushed is there once
-//! there is room.
+//! A disk that fills up: exit code 10, and everything flushed is there once there is room again.
 
 use std::fs;
 use std::io::Write;
@@ -40,7 +39,7 @@ fn there_is_no_room_for_filler() {
     on_a_small_file_system(512 << 10, "appends_without_filler");
 }
 
-/// `ulimit -f` comes as a signal, which would end the program.
+/// `ulimit -f` sends a signal, which would end the program.
 #[test]
 fn files_that_may_not_be_longer_are_a_full_disk() {
     let world = World::new();
@@ -64,7 +63,7 @@ fn files_that_may_not_be_longer_are_a_full_disk() {
     with_short_files(&format!("serve nbd {VOLUME} --rescued --scratch . --run true"));
     with_short_files("copy disk.obl copy.obl");
     assert!(!world.path("saved").exists() && !world.path("copy.obl").exists());
-    // In blocks of 512 bytes.
+    // The limit is in blocks of 512 bytes.
     let blocks = world.store().len() / 2 / 512;
     let server = Server::start_in_shell(&world, &format!("ulimit -f {blocks}; exec")).ready();
     let flushed = write_until_it_fails(&server, 64);
@@ -79,7 +78,7 @@ fn files_that_may_not_be_longer_are_a_full_disk() {
 }
 
 #[test]
-fn a_shortage_of_descriptors_says_how_to_have_more() {
+fn a_shortage_of_descriptors_has_an_error_with_advice() {
     let world = World::with_volume(1);
     for command in ["check", "serve nbd --run true", "key add --new-key-file key"] {
         let command = format!("{command} {VOLUME}");
@@ -107,10 +106,10 @@ fn unmounts_a_disk_whose_storage_is_full() {
     let mut disk = fs::File::options().write(true).open(world.path("mnt/disk")).unwrap();
     let piece = vec![7; 256 << 10];
     let fits = (0..64).all(|_| disk.write_all(&piece).and_then(|()| disk.sync_all()).is_ok());
-    assert!(!fits, "storage has room for all");
+    assert!(!fits, "storage must not have room for everything");
     drop(disk);
-    // That of `mount` in the foreground.
-    world.bad("umount mnt", 10, "what served it has failed");
+    // The exit code of `mount` in the foreground.
+    world.bad("umount mnt", 10, "but its server failed");
 }
 
 /// Makes room on the file system of `folder`.
@@ -134,7 +133,7 @@ fn write_until_it_fails(server: &Server, pieces: u64) -> u64 {
     flushed.count() as u64
 }
 
-/// Each piece that was flushed is there.
+/// Checks that every flushed piece is there.
 fn assert_flushed(server: &Server, flushed: u64) {
     let contents = server.contents();
     for (n, piece) in contents.chunks(256 << 10).take(flushed as usize).enumerate() {
@@ -142,20 +141,23 @@ fn assert_flushed(server: &Server, flushed: u64) {
     }
 }
 
-/// A volume of 16 MiB is written until `folder` is full; then there is room again.
+/// Writes to a volume of 16 MiB until `folder` is full, then makes room again.
 fn fill_and_recover(world: &World, folder: &Path) {
     let server = world.serve("");
     let flushed = write_until_it_fails(&server, 64);
     assert!((1..64).contains(&flushed), "{flushed} pieces fit");
-    // It answers nothing more, and says why when it ends.
+    // The server answers nothing more, and reports the cause when it ends.
     assert_eq!(write_until_it_fails(&server, 1), 0);
-    // It looks every 50 ms whether there is something to say.
+    // Every 50 ms the server looks for something to report.
     thread::sleep(Duration::from_millis(300));
     let (code, message) = server.stop();
     assert_eq!(code, 10, "{message}");
-    assert!(message.contains("the disk has failed"), "it says so at once: {message}");
-    assert_eq!(message.matches("make room").count(), 2, "and at the end: {message}");
-    // Without room nothing gets better, nor worse.
+    assert!(
+        message.contains("the disk has failed"),
+        "the failure must be reported at once: {message}"
+    );
+    assert_eq!(message.matches("make room").count(), 2, "at once and at the end: {message}");
+    // Without room, another attempt fails or succeeds, but breaks nothing.
     let (code, _, message) =
         crate::common::oblivio(world.path(""), &format!("serve nbd {VOLUME} --run true"));
     assert!(code == 10 || code == 0, "{code}: {message}");
@@ -202,7 +204,7 @@ fn creates_nothing() {
     good(&folder, &format!("check {VOLUME}"));
 }
 
-/// Filler that has no room takes nothing with it, and is not missed.
+/// Filler that does not fit changes no records, and is not necessary.
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn appends_without_filler() {

@@ -1,8 +1,8 @@
-//! A real server, killed at any moment under a foreign client that verifies: what was flushed is
-//! there, and every other block is old or new.
+//! A real server, killed at any moment under a client that verifies: everything flushed is there,
+//! and every other block is old or new.
 //!
-//! `OBLIVIO_KILL_ROUNDS` says how many rounds, `OBLIVIO_KILL_SEED` which; a seed is printed, so that
-//! a failure can be had again, as far as moments can.
+//! `OBLIVIO_KILL_ROUNDS` is the number of rounds and `OBLIVIO_KILL_SEED` the seed. The seed is
+//! printed, so that a failure can be reproduced as far as timing allows.
 
 mod remote;
 
@@ -26,30 +26,30 @@ const BLOCK_BYTES: usize = 4096;
 #[derive(Clone, Copy)]
 struct Killed {
     scheme: &'static str,
-    /// Each is written in one go.
+    /// The size of the regions, each of which is written by one job.
     region_bytes: u64,
     rounds: u64,
 }
 
 const RAW: Killed = Killed { scheme: "raw", region_bytes: 2 * MIB, rounds: 3 };
 
-/// A region is two ranges.
+/// A region consists of two ranges.
 const RANGE: Killed = Killed { scheme: "range", region_bytes: 2 * MIB, rounds: 2 };
 
-/// All of it is read at each access.
+/// Small, because every access reads all blocks.
 const SCAN: Killed = Killed { scheme: "scan", region_bytes: MIB / 8, rounds: 2 };
 
-/// What is in a region.
+/// The contents of a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Zeros,
-    /// All of it was written by fio under this seed, and flushed.
+    /// fio wrote the whole region with this seed, and flushed it.
     Verified(u64),
-    /// It was being written when the server was killed.
+    /// The region was being written when the server was killed.
     Interrupted,
 }
 
-/// What was done to how many bytes.
+/// Counts of all rounds.
 #[derive(Default)]
 struct Tally {
     kills: u64,
@@ -66,12 +66,12 @@ fn a_server_killed_at_any_moment_loses_nothing_that_was_flushed() {
 }
 
 #[test]
-fn neither_does_one_with_ranges() {
+fn a_killed_server_with_ranges_loses_nothing_that_was_flushed() {
     kill(RANGE);
 }
 
 #[test]
-fn neither_does_one_on_the_trivial_oram() {
+fn a_killed_server_with_the_trivial_oram_loses_nothing_that_was_flushed() {
     kill(SCAN);
 }
 
@@ -89,9 +89,9 @@ fn kill(disk: Killed) {
     }
     world.good(&format!("check {VOLUME}"));
     println!(
-        "{rounds} rounds: {} kills, {} of them in a recovery; {} accesses made again; {} MiB that \
-         were flushed verified, 0 bytes of them lost; {} blocks of interrupted writes are old, {} \
-         are new, 0 neither",
+        "{rounds} rounds: {} kills, {} of them in a recovery; {} accesses made again; {} MiB \
+         flushed and verified, 0 bytes lost; {} blocks of interrupted writes are old, {} are new, \
+         0 are neither",
         tally.kills,
         tally.kills_in_recovery,
         tally.accesses_repeated,
@@ -101,7 +101,7 @@ fn kill(disk: Killed) {
     );
 }
 
-/// How many, and which.
+/// The number of rounds and the seed.
 fn rounds_and_seed(rounds: u64) -> (u64, u64) {
     let number = |name, default| {
         env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))
@@ -138,7 +138,8 @@ fn random_job(name: &str, action: &str) -> Vec<String> {
 }
 
 impl Killed {
-    /// One round: a region is written and flushed, another is interrupted while all are read, and all is looked at.
+    /// One round: writes and flushes a region, interrupts the writing of another while all are
+    /// read, and verifies everything.
     fn play(
         &self,
         round: u64,
@@ -147,7 +148,7 @@ impl Killed {
         coins: &mut StdRng,
         tally: &mut Tally,
     ) {
-        // A small cache is written back all the time, a large one when it is flushed.
+        // A small cache is written back all the time, a large one on a flush.
         let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
         let whole = coins.random_range(0..REGIONS);
         let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
@@ -159,14 +160,14 @@ impl Killed {
         );
         contents[whole as usize] = Content::Verified(seed);
         if round.is_multiple_of(2) {
-            // What was flushed is the last that anyone wrote.
+            // The flush is the last request before the kill.
             server.kill();
             tally.kills += 1;
             server = world.serve(options);
         }
         let old = self.region(&server, interrupted, &world.path("region"));
 
-        // As much comes into the log as is written: the moment does not depend on the machine.
+        // The log grows with the data, so the moment does not depend on the machine.
         let file = world.state_file();
         let log = Bytes::of(&file);
         let log_bytes = || log.appended();
@@ -191,7 +192,7 @@ impl Killed {
             if coins.random() {
                 thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
             } else {
-                // Client and storage have not yet seen the same.
+                // Kill it when client and storage have just become equal.
                 wait_until("recovery ends", || world.state_file() != before);
             }
             server.kill();
@@ -224,9 +225,9 @@ impl Killed {
             (0..REGIONS).filter(|n| contents[*n as usize] == Content::Zeros).take(1)
         {
             let found = self.region(&server, region_of_zeros, &world.path("region"));
-            assert!(found.iter().all(|byte| *byte == 0), "round {round}: nobody wrote that");
+            assert!(found.iter().all(|byte| *byte == 0), "round {round}: unexpected contents");
         }
-        // A clean end every other time: the next round begins with a recovery, or without.
+        // End cleanly every other time, so that the next round begins without a recovery.
         if coins.random() {
             assert_eq!(server.stop(), (0, fs::read_to_string(world.path("complaints")).unwrap()));
             world.good(&format!("check {VOLUME}"));
@@ -237,14 +238,14 @@ impl Killed {
         println!("round {round}: {options}, {} blocks old, {} new", kinds[0], kinds[1]);
     }
 
-    /// Writes a region in random order; each block vouches for itself and its place.
+    /// Writes a region in random order. Each block verifies itself and its place.
     fn crc_job(&self, region: u64, seed: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend(["--verify=crc32c".into(), format!("--randseed={seed}")]);
         job
     }
 
-    /// Writes a region in random order, each block with the pattern and its place all over.
+    /// Writes a region in random order. Each block is filled with the pattern and its place.
     fn pattern_job(&self, region: u64, pattern: u64) -> Vec<String> {
         let mut job = self.job(region);
         job.extend([
@@ -267,7 +268,8 @@ impl Killed {
         job
     }
 
-    /// Reads all over the disk, as much as two regions: so many reads wait that they overlap.
+    /// Reads twice the bytes of a region, all over the disk, with many reads in flight, so that
+    /// they overlap.
     fn reading_job(&self) -> Vec<String> {
         let mut job = random_job("reads", "randread");
         job.extend([
@@ -284,7 +286,7 @@ impl Killed {
         block.chunks(unit.len()).all(|found| found == unit)
     }
 
-    /// What a region holds, read by qemu.
+    /// The contents of a region, read by qemu.
     fn region(&self, server: &Server, region: u64, copy: &Path) -> Vec<u8> {
         let source = serde_json::json!({
             "driver": "raw",

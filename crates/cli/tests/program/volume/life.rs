@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common;
 
-/// The fields of `report` that are there, and no others.
+/// Checks that `report` has exactly these fields.
 fn assert_fields(report: &Value, names: &[&str]) {
     let mut found: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
     let mut wanted = names.to_vec();
@@ -62,7 +62,7 @@ fn files_of_a_volume_are_their_owners_alone_whatever_the_umask_is() {
 }
 
 #[test]
-fn a_volume_is_planned_made_used_checked_and_described() {
+fn a_volume_is_planned_created_used_checked_and_described() {
     let world = World::new();
     let text = world.good("plan --size 16M");
     for part in ["16.0 MiB", "4096 of 4.0 KiB", "an access", "checkpoint", "2^-80"] {
@@ -87,7 +87,7 @@ fn a_volume_is_planned_made_used_checked_and_described() {
 }
 
 #[test]
-fn a_plan_and_a_creation_say_the_same_as_json() {
+fn a_plan_and_a_creation_report_the_same_json() {
     let world = World::new();
     let wish = "--size 16M --block 8K --slots 4 --evict-period 3 --stash 100 --tree-top 1M";
     let plan = world.json(&format!("plan {wish} --json"));
@@ -148,7 +148,7 @@ fn a_description_as_json_with_a_key_and_without() {
     for field in [&PLAN[..], &["id", "key_slots"]].concat() {
         assert_eq!(public[field], vouched[field], "{field}");
     }
-    assert!(world.good("info disk.obl --public").contains("nothing of this is vouched for"));
+    assert!(world.good("info disk.obl --public").contains("not authenticated"));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_check_counts() {
 }
 
 #[test]
-fn keys_come_and_go() {
+fn keys_are_added_listed_and_removed() {
     let world = World::with_data(8);
     fs::write(world.path("other"), bytes(3, 32)).unwrap();
     fs::write(world.path("words"), "correct horse\n").unwrap();
@@ -197,14 +197,14 @@ fn keys_come_and_go() {
     let said = world.json("key remove disk.obl --passphrase-file words 2 --json");
     assert_eq!(said["slot"], 2);
     world.bad("key remove disk.obl --key-file other 1", 3, "add another first");
-    // The freed slot is given again.
+    // The freed slot is used again.
     let said = world.json("key add disk.obl --key-file other --new-key-file key --json");
     assert_eq!(said["slot"], 0);
     world.assert_nothing_is_lost();
 }
 
 #[test]
-fn a_server_says_where_it_is_and_ends_when_asked() {
+fn a_server_reports_its_address_and_ends_on_a_signal() {
     let world = World::with_data(4);
     let server = world.serve("--export-name disk --read-only");
     assert!(server.uri().contains("nbd.sock") && server.uri().contains("disk"), "{}", server.uri());
@@ -215,12 +215,16 @@ fn a_server_says_where_it_is_and_ends_when_asked() {
 }
 
 #[test]
-fn a_volume_in_use_shows_what_its_superblock_says() {
+fn a_volume_in_use_shows_what_is_in_its_superblock() {
     let world = World::with_data(4);
     let server = world.serve("");
     let (code, shown, remarks) =
         crate::common::oblivio(world.path(""), &format!("info {VOLUME} --json"));
-    assert_eq!((code, remarks.contains("What its owner alone can tell")), (0, true), "{remarks}");
+    assert_eq!(
+        (code, remarks.contains("Facts that need the client's directory")),
+        (0, true),
+        "{remarks}"
+    );
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let public = world.json("info disk.obl --public --json");
     assert_eq!((&shown["disk_bytes"], &shown["slots"]), (&public["disk_bytes"], &public["slots"]));
@@ -228,7 +232,7 @@ fn a_volume_in_use_shows_what_its_superblock_says() {
     world.good("key list disk.obl");
     fs::write(world.path("wrong"), [9; 32]).unwrap();
     world.bad("info disk.obl --key-file wrong", 6, "the key file is wrong");
-    // Nobody is told that it is clean.
+    // Whether it is clean is not reported.
     world.bad(&format!("info {VOLUME} --require-clean"), 9, "close it there first");
     assert!(server.contents() == fs::read(world.path("data")).unwrap());
     assert_eq!(server.stop(), (0, String::new()));
@@ -243,7 +247,7 @@ fn the_exit_code_of_a_command_is_passed_on() {
 }
 
 #[test]
-fn the_options_of_a_run_change_nothing_that_is_kept() {
+fn options_of_a_run_change_nothing_that_is_stored() {
     let world = World::with_data(8);
     for options in ["--cache 64K --sync-moves flush", "--direct", "--cache 0 --record-view view"] {
         fs::write(world.path("data"), bytes(options.len() as u64, 8 * MIB)).unwrap();
@@ -251,7 +255,7 @@ fn the_options_of_a_run_change_nothing_that_is_kept() {
             world.path(""),
             &format!("serve nbd {VOLUME} {options} --run 'nbdcopy --flush data \"$uri\"'"),
         );
-        // Not every file system has direct requests; one that has not says so.
+        // A file system without direct I/O is reported.
         if options == "--direct" && code == 3 {
             assert!(error.contains("leave --direct out"), "{error}");
             world.fill();
@@ -278,11 +282,11 @@ fn manuals_and_completions_know_every_command() {
         for word in ["umount", "record", "require-clean"] {
             assert!(script.contains(word), "{shell}: no {word}");
         }
-        assert!(!script.contains("in-background"), "{shell}: nobody types that");
+        assert!(!script.contains("in-background"), "{shell}: this is not an option");
     }
 }
 
-/// A path that is not UTF-8 is a `file://` URL in JSON, and panics nowhere.
+/// A path that is not UTF-8 is a `file://` URL in JSON, and does not cause a panic.
 #[test]
 fn paths_that_are_not_utf_8_are_urls_in_json() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Where a volume is, as users write it: the rule is one, whichever command is asked.
+//! Locations as users write them: one rule for all commands.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn every_command_refuses_a_url_that_names_no_store_it_knows() {
             world.bad(&command_line, 2, "there is file://");
         }
     }
-    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "nothing was made but the key");
+    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "only the key may exist");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Volumes as users and the programs of others meet them: real processes, files, sockets and mounts.
+//! Tests with real processes, files, sockets and mounts, and with other programs.
 
 mod alloc;
 mod background;
@@ -32,7 +32,8 @@ mod store_file;
 mod striped;
 mod view;
 mod watch;
-// The testkit would switch on features of the program under test, so its file is included.
+// As a dependency, the testkit would enable features of the tested program, so its file is
+// included.
 #[path = "../../../../testkit/src/machine.rs"]
 #[allow(unreachable_pub, reason = "it is public in the testkit")]
 pub(crate) mod needs;

@@ -1,4 +1,4 @@
-//! A volume as a mounted file system, from mount to mount.
+//! A volume as a mounted file system, mounted again and again.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -28,7 +28,7 @@ impl Mount {
         mount
     }
 
-    /// One that may not come up.
+    /// Starts a mount that may fail.
     fn start(world: &World, options: &str) -> Self {
         let (directory, complaints) = (world.path("mnt"), world.path("complaints"));
         if !directory.is_dir() {
@@ -51,12 +51,12 @@ impl Mount {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Asks it to end, again and again. Returns its exit code, and what it complained about.
+    /// Sends signals until the mount ends. Returns its exit code and its messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (Option<i32>, String) {
         (end_by(&mut self.child, signals), self.complaints())
     }
 
-    /// Waits until it has ended. Returns its exit code, and what it complained about.
+    /// Waits for its end. Returns its exit code and its messages.
     pub(crate) fn ended(self) -> (Option<i32>, String) {
         self.end_by(&[])
     }
@@ -65,7 +65,7 @@ impl Mount {
         self.directory.join(name)
     }
 
-    /// Unmounts with `oblivio umount`, after which the volume is closed.
+    /// Unmounts with `oblivio umount`, which also closes the volume.
     pub(crate) fn unmount(mut self, world: &World) {
         world.good("umount mnt");
         assert_eq!(wait(&mut self.child), Some(0));
@@ -78,7 +78,7 @@ impl Drop for Mount {
         if self.child.try_wait().is_ok_and(|status| status.is_some()) {
             return;
         }
-        // It takes everything down itself, if it still can.
+        // A mount that still works unmounts by itself.
         let asked = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let ended = (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
@@ -137,7 +137,7 @@ fn files_survive_from_mount_to_mount() {
     world.good(&format!("info {VOLUME} --require-clean"));
     world.good(&format!("check {VOLUME}"));
 
-    // The file system is there already, so it is not made.
+    // The file system exists already, so it is not made again.
     let mount = Mount::new(&world, "--no-mkfs");
     assert_same(&source, &mount.directory);
     fs::remove_dir_all(mount.path("directory 4")).unwrap();
@@ -174,7 +174,7 @@ fn survive_a_kill(scheme: &str, disk_bytes: u64, file_bytes: u64) {
     mount.child.kill().unwrap();
     assert_eq!(wait(&mut mount.child), None);
     world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
-    // What the dead process left is taken down: by this command, unless somebody else mounted meanwhile.
+    // The remains of the dead process are unmounted by this command, unless another mount did that.
     let (code, _, message) = oblivio(world.path(""), "umount mnt");
     let is_gone = code == 3 && message.contains("no volume is mounted on mnt");
     assert!(code == 0 || is_gone, "{code}: {message}");
@@ -206,16 +206,17 @@ fn the_raw_disk_is_a_file() {
 }
 
 #[test]
-fn a_file_system_is_made_only_where_no_block_holds_anything() {
+fn a_file_system_is_made_only_if_no_block_holds_data() {
     if !can_mount() {
         return;
     }
     let world = World::with_volume(32);
     fs::create_dir(world.path("mnt")).unwrap();
-    // Far from both ends, where file systems have their marks.
+    // Far from both ends, where file systems keep their marks.
     let qemu_io = |command: &str| {
         world.good(&format!(
-            "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \"$uri\"'"
+            "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \
+             \"$uri\"'"
         ));
     };
     qemu_io("write -P 0x5a 12M 4M");
@@ -226,7 +227,7 @@ fn a_file_system_is_made_only_where_no_block_holds_anything() {
     }
     qemu_io("read -P 0x5a 12M 4M");
     qemu_io("read -P 0 0 12M");
-    // What was given back is not there any more.
+    // Discarded blocks hold nothing.
     qemu_io("discard 12M 4M");
     let mount = Mount::new(&world, "");
     fs::write(mount.path("file"), "content").unwrap();
@@ -234,9 +235,9 @@ fn a_file_system_is_made_only_where_no_block_holds_anything() {
     world.good(&format!("check {VOLUME}"));
 }
 
-/// Whoever has a key can put them on the disk.
+/// Anyone who has a key can put such files on the disk.
 #[test]
-fn programs_of_others_and_devices_on_the_disk_give_no_rights() {
+fn set_uid_programs_and_devices_on_the_disk_give_no_rights() {
     if !can_mount() {
         return;
     }
@@ -264,7 +265,7 @@ fn a_file_system_is_made_over_data_on_purpose() {
     Mount::new(&world, "--no-mkfs").unmount(&world);
 }
 
-/// At each moment of its start, from before it is written down to after it is mounted.
+/// At every moment of its start, from before its registration until after the mount.
 #[test]
 fn a_mount_that_is_still_starting_can_be_unmounted() {
     if !can_mount() {
@@ -282,7 +283,7 @@ fn a_mount_that_is_still_starting_can_be_unmounted() {
         let code = wait(&mut umount);
         let complaints = io::read_to_string(umount.stderr.take().unwrap()).unwrap();
         if code == Some(3) && complaints.contains("no volume is mounted on") {
-            // It came before the other was written down.
+            // `umount` came before the registration.
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
             wait(&mut child);
         } else {
@@ -294,7 +295,7 @@ fn a_mount_that_is_still_starting_can_be_unmounted() {
 }
 
 #[test]
-fn what_cannot_be_mounted_or_unmounted_is_said() {
+fn impossible_mounts_and_unmounts_are_reported() {
     if !can_mount() {
         return;
     }
@@ -303,7 +304,7 @@ fn what_cannot_be_mounted_or_unmounted_is_said() {
     world.bad("umount mnt", 3, "no volume is mounted on");
     world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");
     world.bad(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
-    // It holds data, and no file system.
+    // The disk holds data, but no file system.
     world.bad(&format!("mount {VOLUME} mnt"), 3, "it was not changed");
     world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it was not changed");
     let mount = Mount::new(&world, "--raw");
@@ -315,9 +316,9 @@ fn what_cannot_be_mounted_or_unmounted_is_said() {
     world.assert_nothing_is_lost();
 }
 
-/// One that ended while it was still unlocking its volume has mounted nothing, and lost nothing.
+/// A mount that ended while it was unlocking its volume has mounted nothing, and lost nothing.
 #[test]
-fn an_unmount_of_what_never_was_mounted_says_so() {
+fn unmounting_what_was_never_mounted_is_reported() {
     if !can_mount() {
         return;
     }
@@ -336,7 +337,7 @@ fn an_unmount_of_what_never_was_mounted_says_so() {
     assert!(said.contains("nothing is mounted on mnt"), "{said}");
     world.bad("umount mnt", 3, "no volume is mounted on");
 
-    // One that was killed with it mounted has left something.
+    // A killed mount leaves something to unmount.
     let said = umount_of_what_is_left(&world, || {
         let mut mount = Mount::new(&world, "--raw");
         mount.child.kill().unwrap();
@@ -345,8 +346,9 @@ fn an_unmount_of_what_never_was_mounted_says_so() {
     assert!(said.contains("had died"), "{said}");
 }
 
-/// What `umount mnt` says once `leave` has left a process's record behind. Whoever mounts anything at that
-/// moment, as other tests do, takes the record away first: then it is left once more.
+/// The output of `umount mnt` after `leave` has left the registration of a dead process. Another
+/// mount at that moment, such as one of another test, removes the registration first: then it is
+/// left again.
 fn umount_of_what_is_left(world: &World, leave: impl Fn()) -> String {
     const TIMES_MAX: u32 = 20;
     for _ in 0..TIMES_MAX {
@@ -357,5 +359,5 @@ fn umount_of_what_is_left(world: &World, leave: impl Fn()) -> String {
         }
         assert!(code == 3 && complaint.contains("no volume is mounted on"), "{code}: {complaint}");
     }
-    panic!("others have always been faster");
+    panic!("another mount was always faster");
 }

@@ -1,5 +1,4 @@
-//! Where a volume may be mounted, and from where: what would keep the mount from ever ending is
-//! refused.
+//! Places to mount a volume on: places that would keep the mount from ever ending are refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +40,8 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
         ("mount mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
         ("mount stripe:disk.obl,mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
         ("mount disk.obl mnt --key-file key --record-view mnt/view", "mnt/view"),
-        // The client's directory, which no option names, and those of all volumes.
+        // The client's directory of this volume, which no option names, and the directory of all of
+        // them.
         ("mount disk.obl state-home --key-file key --background", "state-home/oblivio/"),
         ("mount disk.obl . --key-file key", "disk.obl"),
         ("mount disk.obl /run --key-file key --state nowhere", "/run/oblivio"),
@@ -60,7 +60,7 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
     world.good(&format!("info {VOLUME} --require-clean"));
 }
 
-/// The kernel may mount in the bind mount as well.
+/// The mount may appear in the bind mount as well.
 #[test]
 fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
     if !can_mount() {
@@ -80,11 +80,11 @@ fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
     assert!(unbound.success() && !is_mounted(&directory));
 }
 
-/// A memory cgroup of version 1, until it is dropped.
+/// A memory cgroup (version 1), removed when dropped.
 struct MemoryGroup(PathBuf);
 
 impl MemoryGroup {
-    /// None, with the reason on standard output, if the system has none.
+    /// `None`, with the reason on standard output, if the system has no such cgroups.
     fn with_limit(name: &str, bytes: u64) -> Option<Self> {
         let directory =
             PathBuf::from(format!("/sys/fs/cgroup/memory/oblivio-test-{name}-{}", id()));
@@ -97,7 +97,7 @@ impl MemoryGroup {
         Some(Self(directory))
     }
 
-    /// Runs `line` of a shell in it, in which `$0` is the program.
+    /// Runs a line of shell in the cgroup. `$0` is the program.
     fn shell(&self, world: &World, line: &str) -> Command {
         let mut shell = Command::new("sh");
         let script = format!("echo $$ > {}/cgroup.procs && {line}", self.0.display());
@@ -117,7 +117,7 @@ impl Drop for MemoryGroup {
 
 const WITHOUT_CAPABILITY: &str = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
 
-/// The kernel would never wake the two.
+/// Otherwise the mount and its user could wait for each other forever.
 #[test]
 fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     if !can_mount() {
@@ -138,7 +138,7 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     }
     world.good(&format!("info {VOLUME} --require-clean"));
 
-    // A mount without a limit around it works, and says what it lacks.
+    // A mount without a limit works, and warns.
     let line = format!("mount {VOLUME} mnt --background");
     let program = env!("CARGO_BIN_EXE_oblivio");
     let mut outside = Command::new("setpriv");
@@ -154,7 +154,7 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     let log = fs::read_to_string(world.state().join("background.log")).unwrap();
     assert!(log.contains("Grant CAP_SYS_RESOURCE"), "{log}");
 
-    // Nothing is written back to a mount that is read-only, or that shows the raw disk.
+    // Nothing is written back to a read-only mount, or to one that shows the raw disk.
     for (options, name) in [("--read-only", "file"), ("--raw", "disk")] {
         let mounted = run(&format!("mount {VOLUME} mnt --background {options}")).output().unwrap();
         assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
@@ -163,7 +163,7 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     }
 }
 
-/// With the capability, a mount and a program that writes more than both may have share a cgroup.
+/// With the capability, a mount and a program that writes more than the limit may share a cgroup.
 #[test]
 fn a_mount_and_its_user_fit_into_one_memory_cgroup() {
     if !can_mount() {

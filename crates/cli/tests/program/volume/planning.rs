@@ -1,4 +1,4 @@
-//! What is said of a volume before it is made, and what making it says.
+//! What plans and creations report about a volume.
 
 use std::fs;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::{bad, oblivio};
 
-/// A disk has whole blocks. Who asked for something else is told.
+/// A disk has whole blocks. If another size was requested, the plan says so.
 #[test]
-fn a_size_that_is_rounded_is_said() {
+fn a_rounded_size_is_reported() {
     let world = World::new();
     for command_line in ["plan --size 5000", &format!("create {VOLUME} --size 5000")] {
         let text = world.good(command_line);
@@ -27,11 +27,11 @@ fn less_client_memory_makes_the_tree_top_smaller() {
         assert!(plan["client_bytes"].as_u64().unwrap() <= memory * MIB, "{memory} MiB: {plan}");
     }
     let plan = world.json("plan --size 1G --client-memory 3M --json");
-    assert!(plan["tree_top_levels"].as_u64().unwrap() >= 5, "as much as fits: {plan}");
+    assert!(plan["tree_top_levels"].as_u64().unwrap() >= 5, "as many levels as fit: {plan}");
 }
 
 #[test]
-fn client_memory_that_cannot_be_kept_is_refused_with_the_least_that_can() {
+fn too_little_client_memory_is_refused_with_the_minimum() {
     let world = World::new();
     for wish in ["--size 1G", "--size 16T", "--size 1G --block 1M", "--size 1G --tree-top-ways 4"] {
         let message = bad(world.path(""), &format!("plan {wish} --client-memory 100K"), 3);
@@ -44,9 +44,9 @@ fn client_memory_that_cannot_be_kept_is_refused_with_the_least_that_can() {
     }
 }
 
-/// The matrices of an eviction come before any position map.
+/// The matrices of an eviction need memory before any position map.
 #[test]
-fn what_client_memory_on_share_servers_is_for_is_said_with_the_least_that_there_can_be() {
+fn the_minimum_client_memory_on_share_servers_is_reported_with_its_purpose() {
     let world = World::new();
     for wish in ["--size 64M --block 4K --slots 74 --evict-period 16", "--size 40G", "--size 1M"] {
         let wish = format!("plan --servers 3 {wish}");
@@ -68,7 +68,7 @@ fn what_client_memory_on_share_servers_is_for_is_said_with_the_least_that_there_
 }
 
 #[test]
-fn the_clients_directory_takes_no_more_room_than_the_plan_says() {
+fn the_clients_directory_takes_no_more_room_than_planned() {
     let world = World::new();
     let plan = world.json("plan --size 16M --json");
     let [closed, in_use] = ["state_bytes_closed_max", "state_bytes_in_use_max"]
@@ -91,7 +91,7 @@ fn the_clients_directory_takes_no_more_room_than_the_plan_says() {
 }
 
 #[test]
-fn a_plan_says_what_a_passphrase_takes_to_open_and_that_the_cache_and_requests_come_on_top() {
+fn a_plan_reports_memory_for_opening_the_cache_and_requests() {
     let text = World::new().good("plan --size 1T");
     for part in
         ["memory in use", "for the cache", "for requests", "passphrase", "up to 1.0 GiB more"]
@@ -101,7 +101,7 @@ fn a_plan_says_what_a_passphrase_takes_to_open_and_that_the_cache_and_requests_c
 }
 
 #[test]
-fn making_a_volume_with_a_passphrase_says_how_much_memory_opening_it_takes() {
+fn creating_a_volume_with_a_passphrase_reports_the_memory_for_opening_it() {
     let world = World::new();
     fs::write(world.path("phrase"), "correct horse battery staple").unwrap();
     let made = world.good("create p.obl --size 1M --passphrase-file phrase --unlock-millis 1");
@@ -119,11 +119,11 @@ fn a_file_too_large_for_ext4_is_noted() {
 }
 
 #[test]
-fn a_file_system_with_less_room_than_the_volume_may_take_is_noted() {
+fn a_file_system_with_less_room_than_the_volume_may_need_is_reported() {
     let world = World::new();
     let (code, text, remarks) = oblivio(world.path(""), &format!("create {VOLUME} --size 2T"));
     assert_eq!(code, 0, "{remarks}");
-    assert!(remarks.contains("less than the volume may take"), "{remarks}{text}");
+    assert!(remarks.contains("less than the volume may need"), "{remarks}{text}");
     let (_, _, remarks) = oblivio(world.path(""), "create s.obl --key-file key --size 1M");
     assert_eq!(remarks, "");
 }
@@ -138,14 +138,14 @@ fn sizes_up_to_exabytes_have_a_unit() {
 }
 
 #[test]
-fn a_size_that_is_no_whole_number_of_blocks_is_said_as_it_was_made() {
+fn a_size_that_is_not_a_whole_number_of_blocks_is_reported_as_made() {
     let world = World::new();
     let text = world.good(&format!("create {VOLUME} --size 1000001"));
     assert!(text.contains("1003520 bytes"), "{text}");
 }
 
 #[test]
-fn a_block_that_no_volume_has_is_refused_in_the_owners_words() {
+fn an_impossible_block_size_is_refused_in_the_users_terms() {
     let world = World::new();
     for block in ["1", "15", "2M"] {
         let message = bad(world.path(""), &format!("plan --size 1G --block {block}"), 3);
@@ -155,7 +155,7 @@ fn a_block_that_no_volume_has_is_refused_in_the_owners_words() {
 }
 
 #[test]
-fn what_is_no_file_is_not_to_be_removed_for_a_volume() {
+fn removing_a_path_that_is_not_a_file_is_not_advised() {
     let world = World::new();
     for (path, what) in [("/dev/null", "a device"), (".", "a directory")] {
         let message = bad(world.path(""), &format!("create {path} --key-file key --size 1M"), 3);
@@ -166,7 +166,7 @@ fn what_is_no_file_is_not_to_be_removed_for_a_volume() {
 }
 
 #[test]
-fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
+fn a_scheme_is_chosen_by_name_and_accepts_only_its_own_options() {
     let world = World::new();
     let plan = world.json("plan --size 1M --scheme scan --json");
     assert_eq!((&plan["scheme"], plan.get("levels")), (&"scan".into(), None), "{plan}");
@@ -233,7 +233,7 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
 }
 
 #[test]
-fn a_plan_compares_schemes_on_a_medium_and_says_when_ranges_lose() {
+fn a_plan_compares_schemes_on_a_medium_and_shows_when_ranges_lose() {
     let world = World::new();
     let plan = world.json("plan --size 1G --scheme range --medium hdd --json");
     let reads = plan["on_medium"]["reads"].as_array().unwrap();
@@ -246,7 +246,7 @@ fn a_plan_compares_schemes_on_a_medium_and_says_when_ranges_lose() {
     assert!(factor(MIB) > 20.0 && factor(4096) < 1.0, "{plan}");
     assert!(of("raw", MIB, "seeks") / of("range", MIB, "seeks") > 40.0, "{plan}");
     let text = world.good("plan --size 1G --medium hdd");
-    assert!(text.contains("from 1.0 MiB on ranges win"), "{text}");
+    assert!(text.contains("ranges win from 1.0 MiB on"), "{text}");
     let far = world.json("plan --size 64M --medium link=100,10000 --json");
     assert_eq!(far["on_medium"]["medium"], "a link (100 ms, 10000 Mbit/s)");
     world.bad("plan --size 1G --medium tape", 2, "link=MILLISECONDS,MEGABITS");
@@ -255,7 +255,7 @@ fn a_plan_compares_schemes_on_a_medium_and_says_when_ranges_lose() {
 }
 
 #[test]
-fn a_plan_says_how_fast_a_volume_is_behind_a_link() {
+fn a_plan_estimates_the_speed_behind_a_link() {
     let world = World::new();
     let plan = world.json("plan --size 1G --link 80/40/20 --json");
     let on_link = &plan["on_link"];
@@ -266,7 +266,7 @@ fn a_plan_says_how_fast_a_volume_is_behind_a_link() {
         let is_it = |it: &&Value| it["scheme"] == scheme && it["block_bytes"] == block;
         volumes.find(is_it).unwrap()[what].as_f64().unwrap()
     };
-    // A byte takes a tenth of a microsecond down, and a read a round trip at least.
+    // A byte takes 0.1 µs down, and a read at least one round trip.
     let down = of("raw", 4096, "down_bytes_per_access");
     let up = of("raw", 4096, "up_bytes_per_access");
     let seconds = f64::max(down / 1e7, up / 5e6);

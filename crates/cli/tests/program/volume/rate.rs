@@ -1,10 +1,10 @@
-//! A fixed rate, as users meet it.
+//! Volumes at a fixed rate.
 
 use serde_json::Value;
 
 use super::world::{VOLUME, World};
 
-/// So often the machine may be busy with something else, one time after the other.
+/// Number of attempts, because the machine may be busy.
 const ATTEMPTS: usize = 6;
 
 #[test]
@@ -27,7 +27,8 @@ fn a_copy_without_early_write_backs_is_a_copy() {
     world.assert_nothing_is_lost();
 }
 
-/// What storage sees in a second is the same, up to the few ticks by which processes start and end later or sooner.
+/// What storage sees in a second is the same, up to a few ticks because processes start and end
+/// earlier or later.
 #[test]
 fn recordings_of_equal_time_are_alike() {
     let world = World::with_data(1);
@@ -54,7 +55,7 @@ fn recordings_of_equal_time_are_alike() {
             (!is_alike).then(|| format!("{operation} {field}: {idle}, {busy}"))
         })
     };
-    // A machine that is busy with something else leaves ticks out of either; a leak is there every time.
+    // A busy machine leaves out ticks in some attempts; a leak shows in all of them.
     let differences: Vec<_> = (0..ATTEMPTS).map_while(difference).collect();
     assert!(differences.len() < ATTEMPTS, "{differences:?}");
 }

@@ -1,4 +1,5 @@
-//! A volume on a bucket server in another process, which is killed, started again, and taken over by others.
+//! A volume on a bucket server in another process, which is killed, restarted, and taken over by
+//! other clients.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,10 +13,10 @@ use serde_json::Value;
 use super::world::{MIB, World, bytes, end, end_by};
 use crate::common;
 
-/// What the server says while it runs.
+/// The server's log.
 const LOG: &str = "server.log";
 
-/// A server of stores in the directory of a [`World`]. Killed when dropped.
+/// A bucket server in the directory of a [`World`]. Killed when dropped.
 pub(crate) struct StoreServer {
     child: Child,
     address: String,
@@ -24,7 +25,7 @@ pub(crate) struct StoreServer {
 }
 
 impl StoreServer {
-    /// With a client `alice` that has the key `client.key`, and may have as much as `quota` says.
+    /// A server with a client `alice`, which has the key `client.key` and the given quota.
     pub(crate) fn new(world: &World, quota: &str) -> Self {
         let line = world.good("key client client.key --name alice");
         fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
@@ -34,7 +35,8 @@ impl StoreServer {
 
     fn start(world: &World, listen: &str) -> Self {
         let command = format!(
-            "serve store stores --key server.key --allow allow --listen {listen} --metrics 127.0.0.1:0 --json"
+            "serve store stores --key server.key --allow allow --listen {listen} \
+             --metrics 127.0.0.1:0 --json"
         );
         let mut command = common::command(&world.path(""), &command);
         let log = fs::OpenOptions::new().create(true).append(true).open(world.path(LOG)).unwrap();
@@ -59,12 +61,12 @@ impl StoreServer {
         format!("oblivio+tls://{address}/{name}?{}&key=client.key", self.query)
     }
 
-    /// `URL` with what opens it.
+    /// The location and the options that open a volume.
     pub(crate) fn volume(&self, name: &str) -> String {
         self.volume_at(&self.address, name)
     }
 
-    /// The same, reached over another address.
+    /// The same, reached at another address.
     pub(crate) fn volume_at(&self, address: &str, name: &str) -> String {
         format!("{} --key-file key", self.url_at(address, name))
     }
@@ -73,7 +75,7 @@ impl StoreServer {
         &self.address
     }
 
-    /// Ends without a warning, and starts again at the same address.
+    /// Kills the server, and restarts it at the same address.
     pub(crate) fn killed_and_started(mut self, world: &World) -> Self {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -127,7 +129,7 @@ fn a_volume_on_a_server_is_a_volume() {
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
     let log = fs::read_to_string(world.path(LOG)).unwrap();
     assert!(log.contains("client=\"alice\"") && log.contains("a client leaves"), "{log}");
-    // Nothing that somebody else could not see is in what the server has: no name of a file, no key.
+    // The server's data and metrics hold nothing secret: no name of a file, no key.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
     world.assert_private("stores");
     world.good(&format!("key add {volume} --new-key-file allow"));
@@ -151,7 +153,7 @@ fn a_volume_is_striped_over_servers_and_a_file() {
         world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
         world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
         world.good(&format!("check {volume}"));
-        // What is refused takes the stripe from nobody.
+        // A refused command takes the stripe from no client.
         let program = env!("CARGO_BIN_EXE_oblivio");
         let refused = format!("! {program} check \"stripe:{first},{second}\" --key-file allow");
         let read = "nbdcopy \"$uri\" back && cmp data back";
@@ -160,7 +162,7 @@ fn a_volume_is_striped_over_servers_and_a_file() {
 }
 
 #[test]
-fn a_creation_that_is_interrupted_leaves_nothing_in_the_way() {
+fn an_interrupted_creation_leaves_no_obstacle() {
     let world = World::new();
     let server = StoreServer::new(&world, "");
     let mut interrupted = 0;
@@ -181,7 +183,7 @@ fn a_creation_that_is_interrupted_leaves_nothing_in_the_way() {
     assert!(interrupted > 2, "{interrupted} were interrupted");
 }
 
-/// Whatever the server had not made durable is sent to it again.
+/// Writes that the server had not made durable are sent again.
 #[test]
 fn a_server_that_is_killed_under_load_loses_nothing() {
     let world = World::new();
@@ -190,12 +192,13 @@ fn a_server_that_is_killed_under_load_loses_nothing() {
     world.good(&format!("create {volume} --size 48M"));
     fs::write(world.path("data"), bytes(4, 48 * MIB)).unwrap();
     let command = format!(
-        "serve nbd {volume} --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+        "serve nbd {volume} --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp \
+         data back'"
     );
     let mut copy = common::command(&world.path(""), &command).spawn().unwrap();
     for _ in 0..3 {
         thread::sleep(Duration::from_millis(300));
-        assert!(copy.try_wait().unwrap().is_none(), "it is under way");
+        assert!(copy.try_wait().unwrap().is_none(), "the copy must still run");
         server = server.killed_and_started(&world);
     }
     let status = copy.wait().unwrap();
@@ -221,7 +224,7 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
         let read = read.arg(&uri).arg(world.path("out")).stderr(Stdio::null());
         read.status().unwrap().success()
     };
-    // What is refused takes the volume from nobody.
+    // A refused command takes the volume from no client.
     let by_stranger = format!("check {} --key-file allow", server.url("disk"));
     world.bad(&format!("{by_stranger} --state one"), 6, "");
     world.bad(&format!("check {volume} --state none"), 11, "");
@@ -233,19 +236,20 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     world.good(&format!("create {} --size 4M --state other", server.volume("other")));
     world.bad(&format!("check {volume} --state other"), 11, "");
     assert!(can_read());
-    // A copy of the client, as if its machine had been cloned.
+    // A copy of the client's directory, as if its machine had been cloned.
     world.copy("one", "two");
     world.bad(&format!("serve nbd {volume} --state one --run true"), 9, "");
     let second = common::oblivio(world.path(""), &format!("check {volume} --state two"));
     assert!([0, 12].contains(&second.0), "{second:?}");
-    assert!(!can_read(), "whatever the first is asked now fails");
+    assert!(!can_read(), "every request to the first client must fail");
     let code = end_by(&mut first.0, &[Signal::TERM]);
     let mut said = String::new();
     std::io::Read::read_to_string(&mut first.0.stderr.take().unwrap(), &mut said).unwrap();
     assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
 }
 
-/// A copy of the time of the last checkpoint lacks what was written since: no checkpoint tells, and the places of evictions do.
+/// A copy from the time of the last checkpoint lacks later writes. No checkpoint shows that, but
+/// the places of evictions do.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     let world = World::new();
@@ -253,7 +257,7 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     let volume = server.volume("disk");
     world.good(&format!("create {volume} --size 4M --state client"));
     fs::write(world.path("data"), bytes(5, 4 * MIB)).unwrap();
-    // Nothing is left in storage of moves that may have been lost.
+    // No moves that may be lost are left in storage.
     let serve = format!("serve nbd {volume} --cache 0 --state client --run");
     world.good(&format!("{serve} 'nbdcopy --flush data \"$uri\"'"));
     let program = env!("CARGO_BIN_EXE_oblivio");
@@ -294,7 +298,7 @@ fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
+fn errors_of_the_server_have_a_message_and_a_code_and_change_nothing() {
     let world = World::new();
     let server = StoreServer::new(&world, "quota=100000000");
     let volume = server.volume("disk");
@@ -334,11 +338,11 @@ fn what_does_not_fit_has_a_message_and_a_code_and_touches_nothing() {
     fs::write(world.path("allow"), "").unwrap();
     world.bad("serve store s2 --key server.key --allow allow", 3, "oblivio key client");
     let volumes = fs::read_dir(world.path("stores/alice")).map_or(0, Iterator::count);
-    assert_eq!(volumes, 0, "nothing was made");
+    assert_eq!(volumes, 0, "no volume may exist");
 }
 
 #[test]
-fn a_volume_is_removed_by_its_owner_alone_and_when_nobody_uses_it() {
+fn a_volume_is_removed_only_by_its_owner_and_only_if_it_is_not_in_use() {
     let world = World::new();
     let server = StoreServer::new(&world, "");
     fs::write(world.path("text"), "something else").unwrap();

@@ -1,4 +1,4 @@
-//! What is left of a damaged volume is given back, and nobody takes for whole what is not.
+//! Rescues of damaged volumes. Lost data are always reported.
 
 use std::fs;
 use std::process::Command;
@@ -12,10 +12,10 @@ use super::store_file::{
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::oblivio;
 
-/// What a rescue said. Every block that it does not call lost or doubtful was right.
+/// The report of a rescue. Every block that is not reported as lost or doubtful was correct.
 pub(crate) struct Rescue {
     pub(crate) blocks: u64,
-    /// Bytes.
+    /// Bytes of the lost blocks.
     pub(crate) lost: u64,
     pub(crate) doubtful: u64,
     pub(crate) damage: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Rescue {
 }
 
 impl Rescue {
-    /// One of the volume of `world`, which ends with `code`.
+    /// Rescues the volume of `world`. The command must end with `code`.
     pub(crate) fn of(world: &World, code: i32) -> Self {
         Self::with(world, "", code)
     }
@@ -48,7 +48,7 @@ impl Rescue {
             }
             sum
         });
-        assert!(data == saved, "what is not lost is saved");
+        assert!(data == saved, "every block that is not lost must be saved");
         assert_eq!(number(&report, "blocks_lost") * 4096, lost);
         let told = report["damage"].as_array().unwrap().iter();
         Self {
@@ -65,13 +65,13 @@ impl Rescue {
 fn a_rescue_of_a_sound_volume_is_a_copy() {
     let world = World::with_data(16);
     let message = world.good(&format!("rescue {VOLUME} saved"));
-    world.bad(&format!("rescue {VOLUME} saved"), 4, "exists already");
+    world.bad(&format!("rescue {VOLUME} saved"), 4, "already exists");
     assert!(message.contains("4096 blocks are in saved"), "{message}");
     assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
     world.assert_nothing_is_lost();
 }
 
-/// What it saves is right for its time, and nobody takes it for the latest.
+/// The rescued data is correct for its time, but reported as old.
 #[test]
 fn a_rescue_with_an_old_directory_is_code_12() {
     let world = World::with_data(4);
@@ -80,16 +80,16 @@ fn a_rescue_with_an_old_directory_is_code_12() {
     world.fill();
     let command_line = format!("rescue {VOLUME} saved --state old");
     world.bad(&command_line, 12, "every block may be older than the latest");
-    // Nothing is left in the way of the next try.
+    // Nothing is left that hinders the next attempt.
     fs::remove_file(world.path("saved")).unwrap();
     world.bad(&format!("rescue {VOLUME} saved --state nowhere"), 11, "nowhere");
     world.good(&format!("rescue {VOLUME} saved"));
 }
 
-/// The heads of buckets lie behind all slots, those near the leaves last. A bucket without its head
-/// is lost, and a bucket on the client is not.
+/// The headers of buckets are stored behind all slots, the ones near the leaves last. A bucket
+/// without its header is lost, unless the client holds it.
 #[test]
-fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
+fn a_rescue_of_a_truncated_store_gives_back_all_blocks_but_the_missing_ones() {
     let world = World::with_data(16);
     let store = world.store();
     let (whole, back) = (store.len(), back_at(&store));
@@ -108,18 +108,19 @@ fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
     ] {
         store.set_len(left);
         let Rescue { blocks, lost, damage, .. } = Rescue::of(&world, 7);
-        assert!(blocks > 0, "{left} bytes: what the client holds is there");
+        assert!(blocks > 0, "{left} bytes: blocks of the client must be there");
         assert!(lost >= lost_before && (lost > 0) == loses, "{left} bytes: {lost} lost");
         assert!(damage[0].starts_with(&format!("{} of {whole} bytes", whole - left)));
         assert!(damage[1].starts_with("1 of 3 copies of the file's header"), "{damage:?}");
-        assert!(damage.len() < 10, "what is missing is not told bucket by bucket: {damage:?}");
+        assert!(damage.len() < 10, "missing buckets must not be listed one by one: {damage:?}");
         lost_before = lost;
     }
     for left in [FRONT_AT + SUPERBLOCK_BYTES - 1, FRONT_AT, HEADER_BYTES / 2, 20] {
         store.set_len(left);
         world.bad(&format!("rescue {VOLUME} none"), 7, "restore it from a backup");
     }
-    // What has neither a header nor its length is not rescued with the client's directory either.
+    // A file with neither its header nor its length is not rescued, even with the client's
+    // directory.
     let state = world.state();
     for contents in [&b""[..], b"something else"] {
         let (there, rescue) = (contents.len(), format!("rescue {VOLUME} none"));
@@ -176,7 +177,7 @@ fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_direc
     assert!(lost > 0 && blocks * block_bytes > 32 * MIB, "{blocks} blocks, {lost} bytes lost");
     assert_eq!(damage[0], "3 of 3 copies of the file's header are damaged");
     assert!(damage[1].starts_with("2 of 4 copies of the superblock"), "{}", damage[1]);
-    // And without any superblock in storage.
+    // Also without any superblock in storage.
     store.replace(back, &zeros[..PAIR_BYTES as usize]);
     let without = Rescue::with(&world, &options, 7);
     assert!(
@@ -186,10 +187,10 @@ fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_direc
     );
     assert_eq!((without.blocks, without.lost), (blocks, lost));
 
-    // Another file is not taken for the volume.
+    // Another file is not mistaken for the volume.
     world.bad(&format!("rescue data none --key-file key {options}"), 3, "check the path");
 
-    // The key that was removed opens nothing, also with the copy of before.
+    // The removed key opens nothing, even with an old copy of the superblock.
     let removed = format!("rescue disk.obl none --key-file other {options}");
     world.bad(&removed, 6, "the key file is wrong");
     world.copy("old/superblock-copy", state.join("superblock-copy"));
@@ -200,7 +201,7 @@ fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_direc
 }
 
 #[test]
-fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
+fn widespread_damage_is_listed_in_part_and_counted() {
     let world = World::with_data(16);
     let store = world.store();
     let end = back_at(&store);
@@ -222,7 +223,7 @@ fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
 }
 
 #[test]
-fn a_directory_in_use_is_not_rescued_from() {
+fn a_client_directory_in_use_cannot_be_used_for_a_rescue() {
     let world = World::with_data(4);
     let server = world.serve("");
     world.copy("disk.obl", "copy.obl");
@@ -232,7 +233,7 @@ fn a_directory_in_use_is_not_rescued_from() {
 }
 
 #[test]
-fn a_rescue_needs_to_write_neither_to_the_store_nor_to_the_directory() {
+fn a_rescue_writes_neither_to_the_store_nor_to_the_directory() {
     on_a_file_system(
         "-t tmpfs -o size=300M",
         concat!(module_path!(), "::rescues_from_a_read_only_file_system"),
@@ -256,7 +257,7 @@ fn rescues_from_a_read_only_file_system() {
     world.good(&rescue);
     assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
     fs::remove_file(world.path("saved")).unwrap();
-    // What writes says what does not, and that works.
+    // Commands that write advise commands that do not, and these work.
     let volume = format!("{place}/disk.obl --key-file key --state {place}/state");
     for command in [
         format!("check {volume}"),
@@ -271,7 +272,7 @@ fn rescues_from_a_read_only_file_system() {
     world.good(&format!("serve nbd {volume} --rescued --socket sock --run '{read}'"));
     world.good(&format!("info {volume} --require-clean"));
     world.good(&format!("key list {place}/disk.obl"));
-    // The client's directory alone, and places for what is new.
+    // Only the client's directory is on the read-only file system, and then only the targets.
     for command in ["check", "serve nbd --run true"] {
         let command = format!("{command} disk.obl --key-file key --state {place}/state");
         for advice in [&format!("{place}/state"), "Read-only file system", "cp -a", "`copy`"] {
@@ -288,7 +289,7 @@ fn rescues_from_a_read_only_file_system() {
         world.bad(&command, 1, "choose another");
         assert!(!world.path("new.obl").exists() && !world.path("new").exists());
     }
-    world.bad(&format!("copy disk.obl {place}/copy.obl"), 4, "or name another place");
+    world.bad(&format!("copy disk.obl {place}/copy.obl"), 4, "or choose another file");
     world.good(&format!("copy {place}/disk.obl copy.obl"));
 
     mount("remount,rw");

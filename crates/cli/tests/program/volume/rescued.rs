@@ -1,4 +1,5 @@
-//! What is left of a damaged volume is served to be read, and storage does not see what is.
+//! What is left of a damaged volume is served read-only, and storage does not see what clients
+//! read.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ fn damage(world: &World) {
     }
 }
 
-/// The files of a directory, and what is in them.
+/// The files of a directory and their contents.
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     let named = files.map(|file| {
@@ -29,7 +30,7 @@ fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn all_of_a_sound_volume_is_served_and_nothing_changed() {
+fn a_sound_volume_is_served_completely_and_nothing_is_changed() {
     let world = World::with_data(16);
     let before = (fs::read(world.path("disk.obl")).unwrap(), contents(&world.state()));
     let serve = format!("serve nbd {VOLUME} --rescued");
@@ -40,13 +41,13 @@ fn all_of_a_sound_volume_is_served_and_nothing_changed() {
 }
 
 #[test]
-fn what_is_lost_is_an_error_and_the_rest_is_what_a_rescue_gives_back() {
+fn reading_lost_blocks_fails_and_the_rest_is_as_a_rescue_saves_it() {
     let world = World::with_data(16);
     damage(&world);
     let rescue = oblivio(world.path(""), &format!("rescue {VOLUME} saved"));
     assert_eq!(rescue.0, 7, "{}", rescue.2);
     let server = Server::start(&world, "--rescued").ready();
-    // It takes zeros for what cannot be read, as a rescue does.
+    // With this option, the client reads zeros where blocks are lost, like a rescue.
     let copy = world.path("copy");
     let salvaged = ["convert", "--salvage", "-f", "raw", "-O", "raw", server.uri()];
     run("qemu-img", &[&salvaged[..], &[copy.to_str().unwrap()]].concat());
@@ -61,9 +62,9 @@ fn what_is_lost_is_an_error_and_the_rest_is_what_a_rescue_gives_back() {
     assert_eq!(code, 7, "{complaints}");
 }
 
-/// All of storage may take hours.
+/// Reading all of storage may take hours.
 #[test]
-fn what_keeps_it_from_serving_is_said_before_anything_is_read() {
+fn errors_of_serving_are_reported_before_storage_is_read() {
     let world = World::with_data(1);
     for (options, code) in [("--socket nowhere/nbd.sock", 3), ("--tcp 0.0.0.0:0", 3)] {
         let line = format!("serve nbd {VOLUME} --rescued {options} --run true");
@@ -73,9 +74,9 @@ fn what_keeps_it_from_serving_is_said_before_anything_is_read() {
     }
 }
 
-/// It has read all of it, and shows it nothing any more.
+/// Everything was read before, and storage is not accessed any more.
 #[test]
-fn storage_may_be_gone_while_it_is_read() {
+fn storage_may_be_deleted_while_the_rescued_disk_is_read() {
     let world = World::with_data(16);
     let server = Server::start(&world, "--rescued").ready();
     fs::remove_file(world.path("disk.obl")).unwrap();
@@ -85,7 +86,7 @@ fn storage_may_be_gone_while_it_is_read() {
 }
 
 #[test]
-fn it_ends_as_the_command_does_and_otherwise_as_a_rescue_would() {
+fn it_ends_with_the_code_of_the_command_or_of_a_rescue() {
     let world = World::with_data(16);
     let serve = |options: &str| {
         let line = format!("serve nbd {VOLUME} --rescued --run {options}");
@@ -105,17 +106,17 @@ fn it_ends_as_the_command_does_and_otherwise_as_a_rescue_would() {
 }
 
 #[test]
-fn options_of_a_volume_in_use_do_not_go_with_it() {
+fn options_of_a_volume_in_use_are_refused_for_a_rescued_one() {
     let world = World::with_volume(1);
     for option in ["--rate 100/s", "--cache 0", "--after-tampering", "--record-view view"] {
         world.bad(&format!("serve nbd {VOLUME} --rescued {option}"), 2, "cannot be used with");
     }
     world.bad(&format!("serve nbd {VOLUME} --scratch ."), 2, "--rescued");
-    world.bad(&format!("serve nbd {VOLUME} --rescued --scratch nowhere"), 4, "another place");
+    world.bad(&format!("serve nbd {VOLUME} --rescued --scratch nowhere"), 4, "another directory");
 }
 
 #[test]
-fn what_waits_to_be_served_has_no_name_and_needs_room() {
+fn the_scratch_file_has_no_name_and_needs_room() {
     on_a_file_system(
         "-t tmpfs -o size=30M",
         concat!(module_path!(), "::needs_room_for_what_waits"),

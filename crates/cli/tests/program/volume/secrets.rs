@@ -1,4 +1,4 @@
-//! Secrets stay where they are.
+//! Secrets are not shown or stored anywhere.
 
 use std::process::Command;
 use std::{fs, mem};
@@ -12,7 +12,7 @@ use crate::common::{command, good, oblivio};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
-/// A volume of its own for a passphrase: trying one takes as long as `--unlock-millis` says.
+/// A volume with a passphrase. `--unlock-millis` sets how long trying one takes.
 fn world() -> World {
     let world = World::new();
     fs::write(world.path("words"), format!("{PASSPHRASE}\n")).unwrap();
@@ -30,7 +30,7 @@ fn a_passphrase_is_never_shown() {
         "check disk.obl --passphrase-file words --json",
         "key add disk.obl --passphrase-file words --new-key-file key",
         "key list disk.obl --json",
-        // The server's command line and environment, and those of what it runs.
+        // The command line and environment of the server and of its command.
         "serve nbd disk.obl --passphrase-file words --run 'cd /proc; cat self/cmdline \
          self/environ $PPID/cmdline $PPID/environ'",
         "serve nbd disk.obl --passphrase-command 'cat words' --run 'cd /proc; cat self/cmdline \
@@ -40,7 +40,7 @@ fn a_passphrase_is_never_shown() {
         "check disk.obl --key-file words",
     ] {
         let (_, stdout, stderr) = oblivio(world.path(""), command_line);
-        assert!(!(stdout.clone() + &stderr).is_empty(), "{command_line} says something");
+        assert!(!(stdout.clone() + &stderr).is_empty(), "{command_line} must print something");
         for secret in [PASSPHRASE, "another secret"] {
             assert!(!stdout.contains(secret) && !stderr.contains(secret), "{command_line}");
         }
@@ -57,12 +57,12 @@ fn a_passphrase_is_never_shown() {
 fn there_is_no_option_that_takes_the_passphrase_itself() {
     let world = world();
     world.bad(&format!("info disk.obl --passphrase {PASSPHRASE}"), 2, "--passphrase");
-    // Without a terminal nobody can be asked.
+    // Without a terminal there is no prompt.
     let (code, _, message) = oblivio(world.path(""), "info disk.obl");
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
-/// What a terminal showed at which somebody typed these, one at each prompt; and the exit code.
+/// Types these words at a terminal, one at each prompt. Returns what was shown, and the exit code.
 fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
     let terminal = Terminal::new();
     let mut child = terminal.run(&command(&world.path(""), command_line)).spawn().unwrap();
@@ -70,7 +70,7 @@ fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
     let shown = terminal.type_secrets(|shown| {
         (shown.matches("Passphrase:").count() > typed).then(|| {
             typed += 1;
-            (*words.get(typed - 1).expect("it is asked for once too often")).to_owned()
+            (*words.get(typed - 1).expect("there is one prompt too many")).to_owned()
         })
     });
     assert_eq!(typed, words.len(), "{shown}");
@@ -78,7 +78,7 @@ fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_all() {
+fn a_wrong_passphrase_is_reported_and_asked_for_three_times_in_all() {
     let world = world();
     let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", PASSPHRASE]);
     assert!(code == 0 && shown.contains("16.0 MiB"), "{code}: {shown}");
@@ -88,7 +88,7 @@ fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_al
     assert!(code == 6 && shown.matches("the passphrase is wrong").count() == 3, "{code}: {shown}");
     let (code, shown) = typed(&world, "info disk.obl", &["\u{3}"]);
     assert!(code != 0 && !shown.contains("wrong"), "Ctrl-C: {code}: {shown}");
-    // What a file holds is the same the next time.
+    // A file would hold the same passphrase again, so it is read only once.
     fs::write(world.path("wrong"), "no\n").unwrap();
     world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
 }
@@ -121,7 +121,7 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
         ("key-file /dev/urandom", "is a character device"),
         ("key-file link", "is a character device"),
         ("key-file /dev/fd/7 7< gone", "is a deleted file"),
-        // By its type it is a regular file.
+        // Its type is a regular file.
         ("key-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
         ("passphrase-file <(cat words)", "is a pipe"),
         ("passphrase-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
@@ -144,7 +144,7 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
     }
     assert_eq!(world.good("key list disk.obl"), before);
 
-    // These supply it again, and a pipe opens what was made.
+    // These sources supply it again; a pipe can open what was made.
     for (source, pipe) in [
         ("key-file /dev/stdin < key", "key-file <(cat key)"),
         ("passphrase-command 'cat words'", "passphrase-file <(cat words)"),
@@ -160,7 +160,7 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
 }
 
 #[test]
-fn a_key_that_was_added_is_not_called_wrong_where_storage_was_set_back() {
+fn an_added_key_is_not_called_wrong_if_storage_was_rolled_back() {
     let world = World::with_volume(1);
     fs::write(world.path("other"), [9; 32]).unwrap();
     fs::write(world.path("wrong"), [8; 32]).unwrap();
@@ -191,9 +191,9 @@ fn a_key_that_was_added_is_not_called_wrong_where_storage_was_set_back() {
 }
 
 #[test]
-fn what_a_terminal_could_not_type_again_is_no_passphrase() {
+fn text_that_a_terminal_could_not_type_again_is_refused_as_a_passphrase() {
     let world = World::with_volume(1);
-    // What opens a volume has to be one line: a slot may have been made with any characters.
+    // To open a volume, one line is enough: a slot may have been made with any characters.
     for (text, what, is_line) in [
         (&b"hunter2\rextra"[..], "carriage return", false),
         (b"hunter2\nuser: me\n", "more than one line", false),
@@ -215,21 +215,21 @@ fn what_a_terminal_could_not_type_again_is_no_passphrase() {
         }
         assert!(!world.path("new.obl").exists() && !world.path("new").exists(), "{text:?}");
     }
-    // A line end of another system is none of the passphrase.
+    // A CRLF line end is not part of the passphrase.
     let world = self::world();
     fs::write(world.path("text"), format!("{PASSPHRASE}\r\n")).unwrap();
     good(world.path(""), "info disk.obl --passphrase-file text");
-    // A key that was pressed by mistake is a wrong passphrase, and may be typed again.
+    // An accidental key press makes a wrong passphrase, which may be typed again.
     let (code, shown) = typed(&world, "info disk.obl", &["\u{1b}[A", PASSPHRASE]);
     assert!(code == 0 && shown.contains("Try again"), "{code}: {shown}");
     let (code, shown) = typed(&world, "info disk.obl", &[""]);
     assert!(code == 3 && shown.contains("what was typed is empty"), "{code}: {shown}");
-    // The terminal would cut it, each time at the same place.
+    // The terminal would cut it at the same place each time.
     let (code, shown) = typed(&world, "info disk.obl", &[&"x".repeat(4095)]);
     assert!(code == 3 && shown.contains("a terminal cuts lines"), "{code}: {shown}");
 }
 
-/// It asks for a passphrase, hears all signals, and its number is in `pid`.
+/// A command that asks for a passphrase, reacts to all signals, and writes its process ID to `pid`.
 fn asking(world: &World) -> Command {
     let script = "echo $$ > pid; exec env --default-signal=HUP,INT,QUIT,TERM \"$0\" info disk.obl";
     let mut shell = Command::new("sh");
@@ -239,9 +239,9 @@ fn asking(world: &World) -> Command {
     shell
 }
 
-/// What asks it to end does so at a prompt, too, and the terminal shows again what is typed.
+/// Ending signals work at a prompt, too, and the terminal is restored.
 #[test]
-fn a_prompt_that_is_left_leaves_the_terminal_as_it_was() {
+fn a_signal_at_a_prompt_restores_the_terminal() {
     let world = world();
     for (key, signal) in [("\u{3}", Signal::INT), ("\u{1c}", Signal::QUIT)] {
         let (_, shown) = typed(&world, "info disk.obl", &[key]);
@@ -262,9 +262,9 @@ fn a_prompt_that_is_left_leaves_the_terminal_as_it_was() {
     }
 }
 
-/// After a prompt, too, until there is something to lose.
+/// Also after a prompt, until there is something to lose.
 #[test]
-fn an_unlocking_that_was_asked_for_can_be_interrupted() {
+fn unlocking_after_a_prompt_can_be_interrupted() {
     let world = World::new();
     fs::write(world.path("slow"), format!("{PASSPHRASE}\n")).unwrap();
     world.good("create slow.obl --size 4M --passphrase-file slow --unlock-millis 1500");
@@ -278,9 +278,9 @@ fn an_unlocking_that_was_asked_for_can_be_interrupted() {
     assert!(!session.wait().unwrap().success() && !shown.contains("4.00 MiB"), "{shown}");
 }
 
-/// What a slot asks for is read from storage, before anything vouches for it.
+/// The cost of a slot is read from storage before it is authenticated.
 #[test]
-fn an_opening_tries_and_spends_what_it_is_told() {
+fn an_opening_tries_the_named_slot_and_stays_within_its_memory_limit() {
     let world = world();
     fs::write(world.path("key"), [1; 32]).unwrap();
     world.good("key add disk.obl --passphrase-file words --new-key-file key");
@@ -294,13 +294,13 @@ fn an_opening_tries_and_spends_what_it_is_told() {
 }
 
 #[test]
-fn neither_storage_nor_the_clients_directory_shows_what_is_kept() {
+fn neither_storage_nor_the_clients_directory_shows_the_contents() {
     let world = World::with_volume(8);
     let line = b"a line that somebody wrote to this disk, and nobody else shall read\n";
     fs::write(world.path("data"), line.repeat((8 * MIB) as usize / line.len())).unwrap();
     let server = Server::start(&world, "--cache 1M").ready();
     server.write(&world.path("data"));
-    // The log of a server that was killed is as it was in use.
+    // A killed server leaves its log as it was in use.
     server.kill();
     for path in [world.path("disk.obl"), world.state_file()] {
         let contents = fs::read(&path).unwrap();

@@ -1,4 +1,5 @@
-//! A server and its surroundings: who gets in, what a command is told, where the socket is.
+//! A server and its surroundings: which clients it admits, the environment of its command, its
+//! socket.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,10 +12,10 @@ use rustix::process::Signal;
 use super::tools::run;
 use super::world::{Server, VOLUME, World, wait_until};
 
-/// One more than a server has seats.
+/// One more than the maximum number of clients.
 const TOO_MANY: usize = 65;
 
-/// A connection that has been greeted.
+/// A connection on which the server has sent its greeting.
 fn connect(server: &Server) -> UnixStream {
     let mut stream = UnixStream::connect(server.socket()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -34,7 +35,7 @@ fn client(server: &Server) -> UnixStream {
 }
 
 #[test]
-fn strangers_who_say_nothing_keep_nobody_out_and_the_owner_hears_of_them() {
+fn silent_clients_keep_no_client_out_and_are_reported() {
     let world = World::with_volume(1);
     let server = world.serve("");
     let strangers: Vec<_> = (0..TOO_MANY).map(|_| connect(&server)).collect();
@@ -42,28 +43,28 @@ fn strangers_who_say_nothing_keep_nobody_out_and_the_owner_hears_of_them() {
     drop(strangers);
     let (code, complaints) = server.stop();
     assert_eq!(code, 0, "{complaints}");
-    assert!(complaints.contains("somebody connects and says nothing"), "{complaints}");
+    assert!(complaints.contains("some client connects and then sends nothing"), "{complaints}");
 }
 
 #[test]
-fn the_owner_hears_of_clients_that_are_turned_away() {
+fn clients_that_are_turned_away_are_reported() {
     let world = World::with_volume(1);
     let server = world.serve("");
     let clients: Vec<_> = (1..TOO_MANY).map(|_| client(&server)).collect();
-    // Who has just chosen the export may not have a seat yet.
+    // A client that has just chosen the export may not count yet.
     wait_until("a client to be turned away", || {
         let mut stream = UnixStream::connect(server.socket()).unwrap();
         stream.read(&mut [0; 1]).unwrap() == 0
     });
     wait_until("a complaint", || {
-        server.complaints().contains("a client was turned away: 64 use the disk")
+        server.complaints().contains("a client was turned away: 64 clients already use the disk")
     });
     drop(clients);
     assert_eq!(server.stop().0, 0);
 }
 
 #[test]
-fn a_signal_ends_what_the_command_has_started_too() {
+fn a_signal_also_ends_the_processes_of_the_command() {
     let world = World::with_volume(1);
     let server = Server::start(&world, "--run 'sleep 1000 & echo $! > child; wait'");
     let child = || fs::read_to_string(world.path("child")).unwrap_or_default();
@@ -76,9 +77,9 @@ fn a_signal_ends_what_the_command_has_started_too() {
 }
 
 #[test]
-fn what_the_command_leaves_in_the_background_ends_with_it() {
+fn background_processes_of_the_command_end_with_it() {
     let world = World::with_volume(1);
-    // The second does not mind being asked.
+    // The second process ignores SIGTERM.
     let command = "exec >said 2>&1; sleep 1000 & echo $! > child; \
         (trap \"\" TERM; exec sleep 1000) & echo $! > deaf; exit 5";
     world.bad(&format!("serve nbd {VOLUME} --run '{command}'"), 5, "ended with exit code 5");
@@ -86,13 +87,13 @@ fn what_the_command_leaves_in_the_background_ends_with_it() {
         let number = fs::read_to_string(world.path(process)).unwrap();
         let number = number.trim();
         let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
-        // Whoever inherits what is dead may take its time to bury it.
+        // The process that inherits a zombie may take its time to reap it.
         assert!(status.is_empty() || status.contains("State:\tZ"), "{process}: {status}");
     }
     world.good(&format!("info {VOLUME} --require-clean"));
 }
 
-/// As shells say it.
+/// As in a shell.
 #[test]
 fn a_command_that_a_signal_ends_is_128_and_its_number() {
     let world = World::with_volume(1);
@@ -104,7 +105,7 @@ fn a_command_that_a_signal_ends_is_128_and_its_number() {
 }
 
 #[test]
-fn a_command_is_told_of_a_socket_only_if_there_is_one() {
+fn a_command_gets_the_socket_only_if_there_is_one() {
     let world = World::with_volume(1);
     let command = "--run 'test -S \"$unixsocket\" && nbdinfo \"$uri\"'";
     world.good(&format!("serve nbd {VOLUME} {command}"));
@@ -113,7 +114,7 @@ fn a_command_is_told_of_a_socket_only_if_there_is_one() {
 }
 
 #[test]
-fn where_the_directory_is_too_deep_for_a_socket_another_place_is_named() {
+fn a_path_too_long_for_a_socket_has_an_error_with_advice() {
     let world = World::new();
     let deep = "d".repeat(110);
     let volume = format!("{VOLUME} --state {deep}");
@@ -125,7 +126,7 @@ fn where_the_directory_is_too_deep_for_a_socket_another_place_is_named() {
     ));
 }
 
-/// Clients take powers of two alone.
+/// Clients support only powers of two.
 #[test]
 fn a_volume_of_any_block_size_can_be_used_by_qemu() {
     for block in [17, 1000, 3000] {
@@ -133,13 +134,14 @@ fn a_volume_of_any_block_size_can_be_used_by_qemu() {
         world.good(&format!("create {VOLUME} --size 1M --block {block}"));
         world.good(&format!(
             "serve nbd {VOLUME} --run 'qemu-img info \"$uri\" && \
-             qemu-io --format raw --cmd \"write -P 7 512 10K\" --cmd \"read -P 7 512 10K\" \"$uri\"'"
+             qemu-io --format raw --cmd \"write -P 7 512 10K\" --cmd \"read -P 7 512 10K\" \
+             \"$uri\"'"
         ));
     }
 }
 
 #[test]
-fn zeroing_whole_blocks_is_fast_and_others_is_not() {
+fn fast_zeroing_is_offered_for_whole_blocks_only() {
     let world = World::with_data(1);
     world.good(&format!(
         "serve nbd {VOLUME} --run 'qemu-io --format raw --cmd \"write -zn 4K 64K\" \

@@ -1,4 +1,4 @@
-//! Share servers on machines of their own: network namespaces on one bridge, which the test makes.
+//! Share servers on separate machines: network namespaces on one bridge, which the test makes.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use super::shares::{SMALL, ShareServers, inside};
 use super::world::{World, bytes, end};
 use crate::common;
 
-/// The client's machine has the bridge. It is gone with the process that holds it.
+/// The machine of the client, which has the bridge. It ends with the process that holds it.
 struct Machine(Child);
 
 impl Machine {
@@ -21,7 +21,7 @@ impl Machine {
         Self(child)
     }
 
-    /// What starts a program there.
+    /// The words that start a program on this machine.
     fn enter(&self) -> Vec<String> {
         ["nsenter", "--net", "--target", &self.0.id().to_string()].map(str::to_owned).to_vec()
     }
@@ -41,7 +41,7 @@ impl Drop for Machine {
     }
 }
 
-/// The machine of a client, and those of servers, which have one network.
+/// The machines of a client and of servers in one network.
 fn machines(servers: usize) -> (Machine, Vec<Machine>) {
     let client = Machine::new(&[]);
     client.does("ip link add name br0 type bridge");
@@ -61,7 +61,7 @@ fn machines(servers: usize) -> (Machine, Vec<Machine>) {
 }
 
 #[test]
-fn a_file_system_lies_on_servers_of_other_machines_and_one_of_them_dies() {
+fn a_file_system_on_servers_of_other_machines_survives_the_death_of_one() {
     if !can_mount() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Who opens a volume on share servers, and who is refused and takes it from nobody.
+//! Openings of volumes on share servers; a refused opening takes the volume from no client.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,8 @@ use super::shares::{PROGRAM, SMALL, ShareServers};
 use super::world::{MIB, PATIENCE, World, bytes, end};
 use crate::common;
 
-/// Copies that lack the last writes of an owner at work, or all since his opening, know less than the servers: these say so to whoever looks.
+/// Copies that lack the last writes of an active owner, or all writes since its opening, are older
+/// than the servers' records. The servers reveal that to anyone who looks.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     for map in ["", "--client-memory 236000"] {
@@ -25,22 +26,26 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
             let of_copy = servers.volume("disk").replace('\'', "\"");
             let opened = format!("{of_copy} --state {state}");
             format!(
-                "{PROGRAM} check {opened}; test $? = 12 && {PROGRAM} serve nbd {opened} --run true; test $? = 12"
+                "{PROGRAM} check {opened}; test $? = 12 && {PROGRAM} serve nbd {opened} --run \
+                 true; test $? = 12"
             )
         };
         let write = "nbdcopy --flush data \"$uri\"";
-        // The last one lacks a block, and no eviction came after it.
+        // The last copy lacks one block, without an eviction after it.
         let one_block = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
         let (older, lacks_many, lacks_one) =
             (refused("older"), refused("lacks-many"), refused("lacks-one"));
         world.good(&format!(
-            "serve nbd {volume} --cache 0 --state client --run '({older}) && cp -r client lacks-many && {write} && ({lacks_many}) && cp -r client lacks-one && {one_block} && ({lacks_one}) && {write} && nbdcopy \"$uri\" back && cmp --bytes=262144 data back'"
+            "serve nbd {volume} --cache 0 --state client --run '({older}) && \
+             cp -r client lacks-many && {write} && ({lacks_many}) && \
+             cp -r client lacks-one && {one_block} && ({lacks_one}) && \
+             {write} && nbdcopy \"$uri\" back && cmp --bytes=262144 data back'"
         ));
         world.good(&format!("check {volume} --state client"));
     }
 }
 
-/// All commands that open a volume, and how they end.
+/// All commands that open a volume, and their exit codes.
 fn all_end(world: &World, servers: &ShareServers, code: i32, said: &str) {
     let volume = servers.volume("disk");
     let url = servers.url_of(&[0, 1, 2], "disk");
@@ -58,16 +63,17 @@ fn all_end(world: &World, servers: &ShareServers, code: i32, said: &str) {
     }
 }
 
-/// Gone from the server's disk.
+/// The volume was deleted from the server's disk.
 fn lose(world: &World, servers: &mut ShareServers, server: usize) {
     servers.kill(server);
     fs::remove_dir_all(ShareServers::folder(world, server).join("alice")).unwrap();
     servers.start(world, server);
 }
 
-/// While somebody makes it, it is in use; and what is left when he is killed is removed and made again, whichever of the servers have it.
+/// During its creation a volume is in use. If the creating client is killed, the remains on any of
+/// the servers are removed, and the volume can be created again.
 #[test]
-fn a_volume_that_is_being_made_is_in_use_and_one_that_nobody_has_finished_is_removed() {
+fn an_unfinished_volume_is_in_use_until_its_client_dies_and_can_then_be_removed() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -98,9 +104,9 @@ fn a_volume_that_is_being_made_is_in_use_and_one_that_nobody_has_finished_is_rem
     world.good(&format!("check {volume} --state client"));
 }
 
-/// Of three servers one is left: no message names another that would have to be repaired first.
+/// If one of three servers is left, no message demands that another one is repaired first.
 #[test]
-fn of_a_volume_that_too_few_servers_have_it_is_said_that_it_cannot_be_read() {
+fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -115,7 +121,8 @@ fn of_a_volume_that_too_few_servers_have_it_is_said_that_it_cannot_be_read() {
     servers.start(&world, 1);
     world.good(&format!("shares repair {volume} --server 3"));
     world.good(&format!("check {volume} --state client"));
-    // One of the two that a repair needs is away: that is said, and not that the other has to be repaired first.
+    // One of the two servers that a repair needs is missing: the message says that, and not that it
+    // needs repair.
     servers.kill(2);
     let away = common::bad(
         world.path(""),
@@ -124,7 +131,7 @@ fn of_a_volume_that_too_few_servers_have_it_is_said_that_it_cannot_be_read() {
     );
     assert!(away.contains("server 3") && away.contains("bring back another"), "{away}");
     assert!(!away.contains("repair one of these"), "{away}");
-    // If it has lost its disk instead, it can be repaired.
+    // If that server has lost its disk instead, it can be repaired.
     servers.start(&world, 2);
     lose(&world, &mut servers, 2);
     let anyway = format!("shares repair {volume} --server 2 --anyway");

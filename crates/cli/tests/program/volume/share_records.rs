@@ -1,4 +1,4 @@
-//! Records on share servers that were away when they were written.
+//! Records on share servers that were unavailable when newer ones were written.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::shares::{PROGRAM, SMALL, ShareServers};
 use super::world::World;
 use crate::common;
 
-/// Five servers, of which one may lie, and a volume on them.
+/// Five servers, one of which may lie, and a volume on them.
 struct Five {
     world: World,
     servers: ShareServers,
@@ -35,7 +35,7 @@ impl Five {
         assert_eq!(code, 0, "{said}");
     }
 
-    /// The volume is used twice while servers 1 and 2 are away.
+    /// Uses the volume twice while servers 1 and 2 are unavailable.
     fn use_without_two(&mut self) {
         self.be_there(&[0, 1], false);
         self.assert_opens();
@@ -43,7 +43,7 @@ impl Five {
         self.be_there(&[0, 1], true);
     }
 
-    /// Servers 1 and 2 die in a session before a block is written, and come back.
+    /// Kills servers 1 and 2 during a session before a block is written, and restarts them.
     fn write_after_two_died(&mut self) {
         let volume = self.servers.volume("disk");
         let [one, two] = [0, 1].map(|server| self.servers.pid(server));
@@ -55,7 +55,7 @@ impl Five {
         self.be_there(&[0, 1], true);
     }
 
-    /// The server comes back with an empty folder.
+    /// Restarts the server with an empty folder.
     fn lose_disk(&mut self, server: usize) {
         self.be_there(&[server], false);
         fs::remove_dir_all(ShareServers::folder(&self.world, server)).unwrap();
@@ -89,8 +89,8 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     five.assert_opens();
     five.be_there(&[4], true);
     five.assert_opens();
-    // One server with the newest records does not outvote two. The message names those that may
-    // have them.
+    // One server with the newest records does not outvote two. The message names the servers that
+    // may have them.
     five.use_without_two();
     five.be_there(&[3, 4], false);
     let (code, said) = five.open();
@@ -100,7 +100,7 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     }
     five.be_there(&[3, 4], true);
     five.assert_opens();
-    // An opening writes to all servers that are there: servers 1 and 2 are up to date.
+    // An opening writes to all available servers: servers 1 and 2 are up to date.
     five.be_there(&[3, 4], false);
     five.assert_opens();
 }
@@ -119,7 +119,7 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.lose_disk(4);
     let repair = format!("shares repair {volume} --server 5");
     five.world.good(&repair);
-    // It got the newest: two servers have that, though server 4 is away.
+    // Server 5 got the newest records: two servers have them, although server 4 is missing.
     five.be_there(&[3], false);
     let by_other = volume.replace("--key-file key", "--key-file other");
     five.world.bad(&format!("check {by_other}"), 6, "the key file is wrong");
@@ -146,7 +146,7 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.assert_refused(&repair("--server 3 --anyway"), 15, &advice);
     assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
     five.be_there(&[3], true);
-    // Without the client's directory, nothing says that these records are old.
+    // Without the client's directory, nothing shows that these records are old.
     fs::rename(five.world.path("state-home"), five.world.path("elsewhere")).unwrap();
     let advice = ["client's directory", "server 5", "--without-missing"];
     five.assert_refused(&repair("--server 3"), 15, &advice);
@@ -156,8 +156,8 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     fs::rename(five.world.path("elsewhere"), five.world.path("state-home")).unwrap();
     five.assert_opens();
 
-    // An old directory and one that is in use say as little. A refusal does not take the volume
-    // from the client that uses it.
+    // An old directory shows as little as one in use. A refusal does not take the volume from the
+    // client that uses it.
     five.lose_disk(2);
     five.be_there(&[4], false);
     let refused = repair("--server 3").replace('\'', "\"");
@@ -203,7 +203,7 @@ fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is
 fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
-    // Records of servers 1 and 2 are older, and no block is.
+    // The records of servers 1 and 2 are older, but no block is.
     five.use_without_two();
     five.be_there(&[3, 4], false);
     let with_lost = |lost| ["server 4", "server 5", "that the missing servers hold", lost];

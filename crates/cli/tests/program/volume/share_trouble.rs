@@ -1,4 +1,4 @@
-//! What becomes of a volume on share servers when a file of one is all zeros, and when two make it at once.
+//! Volumes on share servers with a damaged file, and with two clients that create one at once.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ use super::shares::{SMALL, ShareServers};
 use super::world::{MIB, World, bytes};
 use crate::common;
 
-/// Whichever file it is: the message names the server and says what to do, that helps, and nothing wrong is read.
+/// For any file, the message names the server and what to do, that repairs it, and nothing wrong is
+/// read.
 #[test]
 fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     let world = World::new();
@@ -21,8 +22,8 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
     let check = format!("check {volume}");
     let repair = format!("shares repair {volume} --server 2");
-    // With zeros in front, a server is a new one. Otherwise its shares do not fit those of the
-    // others: the client's directory then lists it as wrong, so its repair needs no `--anyway`.
+    // A server with zeros in front counts as new. Otherwise its shares do not fit the others; the
+    // client's directory then lists it as wrong, so its repair needs no `--anyway`.
     for (file, code, is_listed) in
         [("root", 8, false), ("setup", 7, false), ("siblings", 7, true), ("leaves", 7, true)]
     {
@@ -38,7 +39,7 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
         }
         world.good(&repair);
         if is_listed {
-            // The directory keeps what was found until the owner says that it is over.
+            // The directory remembers the tampering until the owner confirms its end.
             world.bad(&check, 7, "--after-tampering");
             world.good(&format!("{check} --after-tampering"));
         } else {
@@ -48,9 +49,10 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     }
 }
 
-/// What is wrong is called damage, of that server alone, and a repair mends it; one that lies where a file has to be is for the operator.
+/// A wrong file is reported as damage of that server only, and a repair fixes it. A directory in
+/// place of a file must be fixed by the operator.
 #[test]
-fn what_is_wrong_with_a_file_of_a_server_is_damage() {
+fn a_wrong_file_of_a_server_is_reported_as_damage() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -69,7 +71,7 @@ fn what_is_wrong_with_a_file_of_a_server_is_damage() {
     };
     type Damage<'d> = &'d dyn Fn(&Path);
     let cases: [(&str, Damage<'_>, bool); 4] = [
-        // It says then that it is another server.
+        // The server then claims to be another one.
         ("shares/setup", &with_a_bit_flipped, true),
         ("session", &with_a_bit_flipped, false),
         ("shares/root", &a_directory, false),
@@ -91,7 +93,7 @@ fn what_is_wrong_with_a_file_of_a_server_is_damage() {
         } else {
             world.good(&repair);
         }
-        // What was noticed is kept in mind.
+        // The client's directory remembers what was found.
         world.good(&format!("{check} --after-tampering"));
     }
     servers.kill(1);
@@ -101,7 +103,7 @@ fn what_is_wrong_with_a_file_of_a_server_is_damage() {
     world.bad(&repair, 7, "is a directory");
 }
 
-/// A missing server is one damage, and not one for each who notices it.
+/// A missing server counts as one damage, not as one for each place where it shows.
 #[test]
 fn a_rescue_names_a_missing_server_once() {
     let world = World::new();
@@ -118,14 +120,15 @@ fn a_rescue_names_a_missing_server_once() {
     assert!(damage[0].as_str().unwrap().contains("server 2"), "{told}");
 }
 
-/// Who was set back to before the last eviction cannot be helped by one that is made as after it: it is the next to be repaired, and is named.
+/// A server that was rolled back to before the last eviction cannot follow a repaired one. The
+/// message names it as the next one to repair.
 #[test]
-fn a_repair_names_who_is_an_eviction_behind() {
+fn a_repair_names_the_server_that_is_an_eviction_behind() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 5, "&collude=1");
     let volume = servers.volume("disk");
     world.good(&format!("create {volume} --size 256K {SMALL}"));
-    // While one is missing, accesses end where an eviction would come.
+    // While one server is missing, accesses stop where an eviction is due.
     servers.kill(4);
     let writes: String =
         (0..20).map(|block| format!("--cmd \"write -q {}K 4K\" ", 4 * block)).collect();
@@ -154,7 +157,7 @@ fn a_repair_names_who_is_an_eviction_behind() {
     let (told, said) = repair(3, "");
     assert!(told.starts_with("server 3 ("), "{told}");
     for said in [&json_said, &said] {
-        assert!(said.contains("server 2 (") && said.contains("is an eviction behind"), "{said}");
+        assert!(said.contains("server 2 (") && said.contains("is one eviction behind"), "{said}");
         assert_eq!(said.matches("server ").count(), 1, "{said}");
     }
     let json: Value = serde_json::from_str(&repair(2, "--json").0).unwrap();
@@ -163,7 +166,7 @@ fn a_repair_names_who_is_an_eviction_behind() {
 }
 
 #[test]
-fn of_two_who_make_a_volume_at_once_one_does() {
+fn if_two_clients_create_a_volume_at_once_one_succeeds() {
     let world = World::new();
     let servers = ShareServers::new(&world, 3, "");
     for round in 0..8 {

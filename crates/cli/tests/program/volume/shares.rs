@@ -1,4 +1,5 @@
-//! A volume on share servers in processes of their own, one of which is killed, lies, loses its disk, or is not the one it should be.
+//! A volume on share servers in separate processes, one of which is killed, lies, loses its disk,
+//! or is the wrong one.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,20 +17,20 @@ use crate::common;
 
 pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
 
-/// Small buckets, so that there are many evictions.
+/// Small buckets, for many evictions.
 pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
 
 /// Share servers in the directory of a [`World`], which know each other.
 pub(super) struct ShareServers {
-    /// None of one that is dead.
+    /// The processes; `None` for a dead server.
     running: Vec<Option<Child>>,
-    /// What starts a program where the server is.
+    /// The words that start a program on the server's machine.
     there: Vec<Vec<String>>,
     addresses: Vec<String>,
     keys: Vec<String>,
-    /// What comes after the other parameters of the URL.
+    /// Further parameters of the URL.
     more: &'static str,
-    /// Those that are started record what passes them, in so many bytes at most; none if they do not.
+    /// Maximum bytes of recordings of servers that are started; without it, they do not record.
     record: Option<&'static str>,
 }
 
@@ -46,7 +47,7 @@ impl ShareServers {
         Self::at(world, addresses, vec![Vec::new(); servers], more, quota)
     }
 
-    /// Servers that listen at these addresses, and are started so.
+    /// Servers that listen at these addresses, each started with these words.
     pub(super) fn at(
         world: &World,
         addresses: Vec<String>,
@@ -82,7 +83,8 @@ impl ShareServers {
         });
         let record = record.unwrap_or_default();
         let command = format!(
-            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --beyond-loopback --json {record}"
+            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers \
+             --listen {address} --beyond-loopback --json {record}"
         );
         let log = world.path("servers.log");
         let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
@@ -100,7 +102,7 @@ impl ShareServers {
         self.running[server] = Some(child);
     }
 
-    /// The process of a server that runs.
+    /// The process of a running server.
     pub(super) fn pid(&self, server: usize) -> u32 {
         self.running[server].as_ref().unwrap().id()
     }
@@ -109,14 +111,14 @@ impl ShareServers {
         end(&mut self.running[server].take().unwrap());
     }
 
-    /// Ends as it does when its owner ends it.
+    /// Ends a server as its operator would.
     fn stop(&mut self, server: usize) {
         let mut child = self.running[server].take().unwrap();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
         assert!(child.wait().unwrap().success());
     }
 
-    /// All are started again, and record what passes them, in so many bytes at most.
+    /// Restarts all servers, which then record up to this number of bytes.
     fn record(&mut self, world: &World, bytes_max: &'static str) {
         self.record = Some(bytes_max);
         for server in 0..self.running.len() {
@@ -131,13 +133,13 @@ impl ShareServers {
         format!("shares://{addresses}/{name}?server={keys}&key=client.key{}", self.more)
     }
 
-    /// The bucket URL of one of them alone, which no volume has.
+    /// The bucket-server URL of one server alone, which is not the URL of a volume.
     fn bucket_url(&self, server: usize, name: &str) -> String {
         let (address, key) = (&self.addresses[server], &self.keys[server]);
         format!("oblivio+tls://{address}/{name}?server={key}&key=client.key")
     }
 
-    /// `URL` with what opens it.
+    /// The location and the options that open a volume.
     pub(super) fn volume(&self, name: &str) -> String {
         let all: Vec<_> = (0..self.addresses.len()).collect();
         format!("'{}' --key-file key", self.url_of(&all, name))
@@ -179,7 +181,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     (0..3).for_each(|server| world.assert_private(ShareServers::folder(&world, server)));
     let info = world.json(&format!("info {volume} --json"));
     assert_eq!(info["block_bytes"], 4096, "{info}");
-    // Each server is a tree of the view.
+    // Each server has a tree in the view.
     let view = world.good("view export view");
     for tree in ["100", "101", "102"] {
         assert!(view.lines().any(|line| line.split(',').any(|field| field == tree)), "{tree}");
@@ -195,7 +197,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     }
     assert!(fs::read_to_string(world.path("view.svg")).unwrap().contains("of tree 100"));
     world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
-    // One server alone holds records, which are no volume.
+    // One server alone holds records, but no volume.
     let alone = servers.bucket_url(0, "disk");
     for command in [
         format!("copy '{alone}' copy.obl"),
@@ -215,7 +217,8 @@ fn a_volume_on_share_servers_is_a_volume() {
         world.bad(&command, 3, said);
     }
     assert!(!world.path("copy.obl").exists() && !world.path("copy.obl.copying").exists());
-    // Whoever uses it keeps it, and is not fenced off by who finds that there is nothing to make anew.
+    // A client that uses the volume keeps it: a repair that finds nothing to do does not fence it
+    // off.
     let url = servers.url_of(&[0, 1, 2], "disk");
     let remove = format!("{PROGRAM} remove \"{url}\" --yes; test $? = 9");
     let repair = format!(
@@ -223,7 +226,8 @@ fn a_volume_on_share_servers_is_a_volume() {
     );
     let of_owner = servers.volume("disk").replace('\'', "\"");
     let rescue = format!(
-        "{PROGRAM} rescue {of_owner} image; test $? = 9 && {PROGRAM} rescue {of_owner} data; test $? = 4 && {PROGRAM} serve nbd {of_owner} --rescued --socket other; test $? = 9"
+        "{PROGRAM} rescue {of_owner} image; test $? = 9 && {PROGRAM} rescue {of_owner} data; \
+         test $? = 4 && {PROGRAM} serve nbd {of_owner} --rescued --socket other; test $? = 9"
     );
     let write = "nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back";
     world.good(&format!(
@@ -234,14 +238,14 @@ fn a_volume_on_share_servers_is_a_volume() {
         let left = fs::read_dir(ShareServers::folder(&world, server).join("alice")).unwrap();
         assert_eq!(left.count(), 0, "{server}");
     }
-    // Nobody was lost: all have said goodbye.
+    // All clients have closed their connections properly.
     let log = fs::read_to_string(world.path("servers.log")).unwrap();
     assert!(log.contains("a client leaves") && !log.contains("a client is lost"), "{log}");
 }
 
-/// What each server records itself, and what some of them see together.
+/// What each server records itself, and what several servers see together.
 #[test]
-fn views_of_servers_have_what_they_send_to_each_other() {
+fn views_of_servers_hold_the_messages_between_them() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 5, "");
     servers.record(&world, "1G");
@@ -269,7 +273,7 @@ fn views_of_servers_have_what_they_send_to_each_other() {
         assert_eq!((&told["shown"], &told["exchanges_recorded_of"]), (&of.into(), &of.into()));
         assert_eq!(told["are_more_than_may_collude"], too_many, "{told}");
         assert_eq!(trees(&shown), of.iter().map(|it| u64::from(*it) + 99).collect::<Vec<_>>());
-        // From each of them and to each.
+        // From each of these servers, and to each.
         let between = links(&shown);
         let ends = |it: &(u64, u64)| [it.0, it.1].iter().any(|end| of.contains(&(*end as u8)));
         let pairs = (1..=5).flat_map(|from| (1..=5).map(move |to| (from, to)));
@@ -286,10 +290,10 @@ fn views_of_servers_have_what_they_send_to_each_other() {
         }
         let text = world.good(&format!("view show {}", views(of)));
         assert_eq!(text.contains("MORE than may collude"), too_many, "{text}");
-        assert!(text.contains("what servers sent to each other\n"), "{text}");
+        assert!(text.contains("messages between servers\n"), "{text}");
         sent.extend(told["exchanges"].as_array().unwrap().clone());
     }
-    // Both ends have counted the same.
+    // Both ends have counted the same messages.
     let of = |from: u64, to: u64| {
         let mut all = sent.iter().filter(|it| it["from"] == from && it["to"] == to);
         (all.next().unwrap().clone(), all.next_back().unwrap().clone())
@@ -299,11 +303,11 @@ fn views_of_servers_have_what_they_send_to_each_other() {
         assert_eq!(one, other);
     }
     let [one, client] = [view(&1), "client.view".to_owned()];
-    world.bad(&format!("view show {one} --parties 2"), 3, "recorded there as well");
+    world.bad(&format!("view show {one} --parties 2"), 3, "add the view that was recorded there");
     world.bad(&format!("view show {one} --parties 6"), 3, "names some of 1 to 5");
-    world.bad(&format!("view show {one} {one}"), 3, "one of each server");
-    world.bad(&format!("view show {one} {client}"), 3, "one of each server");
-    // A client sees nothing of it, and what each server sees of the client.
+    world.bad(&format!("view show {one} {one}"), 3, "give one file of each server");
+    world.bad(&format!("view show {one} {client}"), 3, "give one file of each server");
+    // A client sees no messages between servers, but what each server sees of the client.
     let shown = world.json(&format!("view show {client} --parties 4,2 --json"));
     let told = &shown["servers"];
     assert_eq!(
@@ -312,7 +316,7 @@ fn views_of_servers_have_what_they_send_to_each_other() {
     );
     assert_eq!(trees(&shown), [101, 103]);
     let text = world.good(&format!("view show {client}"));
-    assert!(text.contains("to each other is not recorded"), "{text}");
+    assert!(text.contains("messages between servers were not recorded"), "{text}");
     let lines = world.good(&format!("view export {client} --parties 4"));
     let party = |line: &str| line.split(',').nth(10).unwrap().to_owned();
     assert!(lines.lines().skip(1).all(|line| ["", "4"].contains(&&party(line)[..])));
@@ -324,9 +328,9 @@ fn views_of_servers_have_what_they_send_to_each_other() {
     world.good("view show views-1/alice-disk-server1-1.view --svg one.svg");
 }
 
-/// A client that comes often does not fill a server's disk with what is recorded of it, and is served all the same.
+/// Recordings of a frequent client do not fill a server's disk, and the client is still served.
 #[test]
-fn recordings_end_where_there_is_no_room_for_more_and_their_servers_do_not() {
+fn recordings_stop_without_room_and_their_servers_do_not() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -342,28 +346,28 @@ fn recordings_end_where_there_is_no_room_for_more_and_their_servers_do_not() {
         servers.record(&world, "3M");
     }
     assert_eq!(recorded(), 2);
-    assert!(log().contains("allow more (--record-views-max)"), "{}", log());
+    assert!(log().contains("or raise --record-views-max"), "{}", log());
 }
 
 #[test]
-fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
+fn a_volume_on_some_servers_is_removed_and_no_server_may_be_left_out() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 5, "");
     let url = servers.url_of(&[0, 1, 2, 3, 4], "disk");
     world.good(&format!("create '{url}' --key-file key --size 256K {SMALL}"));
     let other = format!("'{url}&collude=1'");
     for command in [format!("check {other} --key-file key"), format!("info {other} --public")] {
-        world.bad(&command, 3, "2 of the servers of this volume may collude, and the URL says 1");
+        world.bad(&command, 3, "2 of the servers of this volume may collude, but the URL means 1");
     }
     let fewer = format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk"));
-    world.bad(&fewer, 3, "on 5 share servers, and 3 are named");
+    world.bad(&fewer, 3, "on 5 share servers, but 3 are named");
     servers.kill(1);
     let remove = format!("remove '{url}'");
     world.bad(&format!("{remove} --yes"), 15, "server 2");
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);
     world.bad(&format!("create '{url}' --key-file key --size 256K"), 3, "oblivio remove");
-    world.bad(&remove, 3, "Nothing of it is on server 2");
+    world.bad(&remove, 3, "Nothing of the volume is on server 2");
     let removed = world.json(&format!("{remove} --yes --json"));
     assert!(removed["absent"][0].as_str().unwrap().starts_with("server 2 "), "{removed}");
     assert!(removed["bytes_freed"].as_u64().unwrap() > 0, "{removed}");
@@ -391,7 +395,7 @@ fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
         let path = shares.join(name);
         let file = Bytes::of(&path);
         let sound = (file.len(), file.read(0, file.len().min(4096)));
-        // What it has open it does not look at again.
+        // An open volume's files are not read again.
         servers.kill(1);
         file.set_len(30);
         servers.start(&world, 1);
@@ -455,13 +459,13 @@ fn shares_of_another_version_are_refused_as_such() {
     world.good(&format!("check {volume}"));
 }
 
-/// An image is shared leaf by leaf, and the volume is one like any other then.
+/// An image is shared leaf by leaf, and then the volume is like any other.
 #[test]
 fn an_image_becomes_a_volume() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
-    // Its last block is not whole.
+    // The last block of the image is not whole.
     fs::write(world.path("data"), [bytes(4, MIB), vec![0; 8192], bytes(5, 1000)].concat()).unwrap();
     let made = world.json(&format!("create {volume} --from data {SMALL} --json"));
     assert_eq!(made["disk_bytes"], MIB + 3 * 4096, "{made}");
@@ -476,7 +480,7 @@ fn an_image_becomes_a_volume() {
     world.good(&format!("serve nbd {volume} --run '{read} && nbdcopy --flush back \"$uri\"'"));
     world.good(&format!("check {volume}"));
     world.good(&format!("serve nbd {volume} --run '{read}'"));
-    // Other stores get it block by block.
+    // Other stores receive it block by block.
     world.good("create disk.obl --from data --size 2M --key-file key");
     world.good(&format!("serve nbd disk.obl --key-file key --run '{read}'"));
     fs::write(world.path("empty"), "").unwrap();
@@ -485,10 +489,10 @@ fn an_image_becomes_a_volume() {
     for (said, code, message) in [
         ("--from data --size 1M", 3, "leave --size out"),
         ("--from nothing", 3, "nothing"),
-        ("--from empty", 3, "has no bytes"),
-        ("--from /dev/null", 3, "a disk is: name a file"),
-        ("--from .", 3, "a disk is: name a file"),
-        ("--from pipe", 3, "a disk is: name a file"),
+        ("--from empty", 3, "is empty"),
+        ("--from /dev/null", 3, "a disk has: name a file"),
+        ("--from .", 3, "a disk has: name a file"),
+        ("--from pipe", 3, "a disk has: name a file"),
         ("", 2, "--size"),
     ] {
         world.bad(&format!("create other.obl --key-file key {said}"), code, message);
@@ -496,16 +500,17 @@ fn an_image_becomes_a_volume() {
     assert!(!world.path("other.obl").exists());
 }
 
-/// While one of three is dead, who reads waits. When it comes back, it goes on.
+/// While one of three servers is dead, requests wait. When it comes back, they are answered.
 #[test]
-fn what_is_read_and_written_waits_for_a_server_that_is_killed() {
+fn reads_and_writes_wait_for_a_killed_server() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
     world.good(&format!("create {volume} --size 1M {SMALL}"));
     fs::write(world.path("data"), bytes(4, MIB)).unwrap();
     let line = format!(
-        "serve nbd {volume} --cache 0 --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
+        "serve nbd {volume} --cache 0 --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" \
+         back && cmp data back'"
     );
     let mut copying = common::command(&world.path(""), &line).spawn().unwrap();
     for server in [1, 2, 0] {
@@ -519,7 +524,7 @@ fn what_is_read_and_written_waits_for_a_server_that_is_killed() {
 }
 
 #[test]
-fn servers_that_are_not_those_of_the_volume_are_named() {
+fn servers_of_another_volume_or_in_another_order_are_named() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 4, "");
     let three =
@@ -528,7 +533,7 @@ fn servers_that_are_not_those_of_the_volume_are_named() {
     world.good(&format!("create {volume} --size 256K {SMALL}"));
     fs::write(world.path("data"), bytes(5, MIB / 4)).unwrap();
     world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    // Another order: each has another number than it is asked for.
+    // In another order, each server has another number than the client expects.
     let swapped = three(&[1, 0, 2], "disk");
     for command in [
         format!("serve nbd {swapped} --run true"),
@@ -543,14 +548,14 @@ fn servers_that_are_not_those_of_the_volume_are_named() {
     world.bad(&format!("info {}", three(&[0, 1], "disk")), 2, "shares://");
     world.bad(&format!("info {}", three(&[0, 1, 1], "disk")), 2, "");
     world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
-    // Too few are there.
+    // Too few servers are available.
     servers.kill(2);
     let volume = format!("'{}' --key-file key", servers.url_of(&[0, 1, 2], "disk"));
     world.bad(&format!("check {volume}"), 15, "server 3");
 }
 
 #[test]
-fn a_server_set_back_is_named_and_nothing_is_changed() {
+fn a_server_that_was_rolled_back_is_named_and_nothing_is_changed() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -579,9 +584,9 @@ fn a_server_set_back_is_named_and_nothing_is_changed() {
     world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
 }
 
-/// To different moments, so that no two servers have the same records, and together.
+/// Rolled back to different moments, so that no two servers have the same records, and together.
 #[test]
-fn servers_set_back_are_named_where_they_are_more_than_may_collude() {
+fn more_rolled_back_servers_than_may_collude_are_named() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -615,21 +620,21 @@ fn servers_set_back_are_named_where_they_are_more_than_may_collude() {
 }
 
 #[test]
-fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before() {
+fn a_server_that_has_lost_its_disk_is_rebuilt_and_the_volume_opens_as_before() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
     world.good(&format!("create {volume} --size 1M {SMALL}"));
     fs::write(world.path("data"), bytes(3, MIB)).unwrap();
     world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    world.bad(&format!("shares repair {volume} --server 2"), 3, "--anyway makes its shares anew");
+    world.bad(&format!("shares repair {volume} --server 2"), 3, "--anyway rebuilds its shares");
     world.bad(&format!("shares repair {volume} --server 4"), 3, "servers 1 to 3");
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);
     let lost = "it has no volume disk, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair URL` with --server 2)";
     world.bad(&format!("check {volume}"), 3, lost);
-    // The others give back everything, and it is said that one of them is gone.
+    // The other servers give back everything, and the report says that one is missing.
     let rescue = |image: &str| {
         world.bad(&format!("rescue {volume} {image}"), 7, "blocks that are lost: 0");
         assert!(fs::read(world.path(image)).unwrap() == fs::read(world.path("data")).unwrap());
@@ -646,9 +651,9 @@ fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before()
     world.good(&format!("check {volume}"));
 }
 
-/// A name that is mistyped is no server's loss, and nothing is to be made anew.
+/// A mistyped name does not mean that a server has lost its disk.
 #[test]
-fn a_name_that_no_server_has_is_said_to_be_wrong() {
+fn a_name_that_no_server_has_is_reported_as_wrong() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     world.good(&format!("create {} --size 256K {SMALL}", servers.volume("disk")));
@@ -664,7 +669,7 @@ fn a_name_that_no_server_has_is_said_to_be_wrong() {
 }
 
 #[test]
-fn a_damaged_share_is_noticed_when_it_is_read() {
+fn a_damaged_share_is_detected_when_it_is_read() {
     use std::os::unix::fs::FileExt;
     let world = World::new();
     let servers = ShareServers::new(&world, 3, "");
@@ -675,7 +680,7 @@ fn a_damaged_share_is_noticed_when_it_is_read() {
     world.good(&write);
     world.copy("client", "older");
     world.good(&write);
-    // An old directory is refused, and what it knows of is rescued.
+    // An old directory is refused, and a rescue uses what it knows.
     world.bad(&format!("check {volume} --state older"), 12, "");
     world.bad(&format!("rescue {volume} of-old --state older"), 12, "");
     assert!(fs::metadata(world.path("of-old")).is_ok());
@@ -686,14 +691,16 @@ fn a_damaged_share_is_noticed_when_it_is_read() {
     damaged.iter_mut().filter(|byte| **byte != 0).for_each(|byte| *byte ^= 1);
     leaves.write_all_at(&damaged, 0).unwrap();
     world.bad(&format!("check {volume} --state client"), 7, "share");
-    // The seals say which two of three are right: a rescue takes those, and a repair that names another one removes nothing.
+    // The seals show which two of three shares are right: a rescue takes them, and a repair of
+    // another server removes nothing.
     let repair = |server| format!("shares repair {volume} --server {server} --anyway");
     for wrong in [2, 3] {
         world.bad(&repair(wrong), 7, "Nothing was removed");
     }
     world.bad(&format!("rescue {volume} image --state client"), 7, "blocks that are lost: 0");
     assert!(fs::read(world.path("image")).unwrap() == fs::read(world.path("data")).unwrap());
-    // The check has named it: it deals in no eviction until it is repaired where the directory is.
+    // The check has recorded the server: it deals in no eviction until it is repaired with that
+    // directory.
     let info = format!("info {volume} --state client");
     assert!(world.good(&info).contains("server 1 has wrong shares"));
     assert_eq!(world.json(&format!("{info} --json"))["wrong_servers"], serde_json::json!([1]));
@@ -705,7 +712,7 @@ fn a_damaged_share_is_noticed_when_it_is_read() {
 }
 
 #[test]
-fn what_cannot_be_served_is_told_before_anything_is_made() {
+fn impossible_volumes_are_refused_before_anything_is_made() {
     let world = World::new();
     let servers = ShareServers::with_quota(&world, 3, "", "quota=8388608");
     let volume = servers.volume("disk");
@@ -737,7 +744,7 @@ fn what_cannot_be_served_is_told_before_anything_is_made() {
     world.bad("key server server-1.key --address nowhere", 2, "one.example:2412");
     world.bad("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
     world.bad("plan --size 1T --scheme s3oram --client-memory 1M", 3, "--client-memory");
-    // Of five servers of which one may collude, two may be missing, and would lack marks.
+    // If one of five servers may collude, two may be missing, and would lack marks.
     world.bad("plan --size 1T --servers 5 --colluding 1", 3, "has to be on the client");
     let plan = world.good("plan --size 1T --servers 3");
     assert!(plan.contains("in smaller trees on the servers"), "{plan}");

@@ -1,4 +1,4 @@
-//! Where things are in the file of a volume: see `docs/format.md`.
+//! Positions in the file of a volume: see `docs/format.md`.
 
 use super::world::Bytes;
 
@@ -8,13 +8,13 @@ pub(crate) const SUPERBLOCK_BYTES: u64 = 16 << 10;
 pub(crate) const PAIR_BYTES: u64 = 2 * SUPERBLOCK_BYTES;
 pub(crate) const BUCKETS_AT: u64 = FRONT_AT + PAIR_BYTES + (4 << 10);
 
-/// Where the back pair of superblocks is: behind the slots of all buckets, before their heads.
+/// Position of the back pair of superblocks: behind the slots of all buckets, before their headers.
 pub(crate) fn back_at(store: &Bytes) -> u64 {
     let pages = (BUCKETS_AT..store.len()).step_by(4 << 10);
     pages.into_iter().find(|page| store.read(*page, 8) == b"oblivio\0").unwrap()
 }
 
-/// Where the four superblocks are, all of which are whole.
+/// Positions of the four superblocks, all of which are intact.
 pub(crate) fn superblocks(store: &Bytes) -> [u64; 4] {
     let back = back_at(store);
     [FRONT_AT, FRONT_AT + SUPERBLOCK_BYTES, back, back + SUPERBLOCK_BYTES]

@@ -1,4 +1,4 @@
-//! A volume over several files: every command takes it as one, and takes all of it.
+//! A volume over several files: every command handles it as one volume.
 
 use std::fs::{self, OpenOptions};
 
@@ -69,7 +69,7 @@ fn members_that_are_not_those_of_the_volume_are_code_3_and_it_says_what_would_do
 }
 
 #[test]
-fn a_creation_says_how_many_members_are_possible_and_leaves_nothing() {
+fn a_creation_reports_the_possible_number_of_members_and_leaves_nothing() {
     let world = World::new();
     let many = (1..=16).map(|name| name.to_string()).collect::<Vec<_>>().join(",");
     world.bad(
@@ -83,7 +83,7 @@ fn a_creation_says_how_many_members_are_possible_and_leaves_nothing() {
     assert!(!world.path("a.obl").exists() && !world.path("1").exists());
 }
 
-/// Its name says so. If that is forged, the seal does.
+/// The member's name reveals it; if the name is forged, the seal does.
 #[test]
 fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
     let world = striped_world("");
@@ -105,7 +105,7 @@ fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
 }
 
 #[test]
-fn what_is_left_of_a_volume_with_a_member_that_was_cut_off_is_rescued() {
+fn a_volume_with_a_truncated_member_can_be_rescued() {
     let world = striped_world("");
     let file = OpenOptions::new().write(true).open(world.path("b.obl")).unwrap();
     let whole = file.metadata().unwrap().len();

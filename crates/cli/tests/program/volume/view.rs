@@ -1,4 +1,4 @@
-//! Views as they are recorded, shown, drawn and exported.
+//! Recording, showing, drawing and exporting views.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ use super::world::{MIB, VOLUME, World};
 use crate::common::command;
 use crate::common::terminal::Terminal;
 
-/// Records a copy of the disk, as `disk.view`.
+/// Records a copy of the disk as `disk.view`.
 fn record(world: &World, volume: &str) {
     let copy = "nbdcopy \"$uri\" back && cmp data back";
     world.good(&format!("view record {volume} --output disk.view --run '{copy}'"));
 }
 
-/// What is shown of a tree.
+/// The figures of a tree.
 fn tree(shown: &Value, id: u64) -> &Value {
     shown["trees"].as_array().unwrap().iter().find(|tree| tree["tree"] == id).unwrap()
 }
@@ -39,7 +39,8 @@ fn a_view_shows_totals_levels_leaves_and_rates() {
     }
     assert!(shown["read"]["bytes"].as_u64().unwrap() > 8 * MIB);
 
-    // Each access reads one bucket of each level, and each eviction writes one. Before them, the opening looks at one leaf's.
+    // Each access reads one bucket of each level, and each eviction writes one. The opening before
+    // them may read one leaf.
     let data = tree(&shown, 2);
     let levels = data["levels"].as_array().unwrap();
     assert!(levels.len() >= 3, "{data}");
@@ -55,7 +56,7 @@ fn a_view_shows_totals_levels_leaves_and_rates() {
     assert_eq!(
         accesses + leaves["evictions"].as_u64().unwrap(),
         count(deepest, "read"),
-        "what is read is read by an access or an eviction"
+        "every read belongs to an access or an eviction"
     );
     let counted: f64 = numbers(&leaves["bins"]).iter().sum();
     let unknown = leaves["accesses_to_unknown_leaves"].as_u64().unwrap();
@@ -70,11 +71,11 @@ fn a_view_shows_totals_levels_leaves_and_rates() {
     assert!(rates["seconds"].as_f64().unwrap() > 0.001, "{rates}");
 
     let text = world.good("view show disk.view");
-    for part in ["storage saw", "trips a second", "tree 2", "chi-square", "p = ", "uniform", "█"]
+    for part in ["storage saw", "trips per second", "tree 2", "chi-square", "p = ", "uniform", "█"]
     {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
-    assert!(text.contains("tree 4: as tree 2"), "heads are where slots are: {text}");
+    assert!(text.contains("tree 4: as tree 2"), "headers are in the same places as slots: {text}");
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn a_view_is_drawn_and_exported() {
     }
     world.good("view show disk.view --svg heads.svg --tree 4 --json");
     assert!(fs::read_to_string(world.path("heads.svg")).unwrap().contains("of tree 4"));
-    let named = "there is no tree 77 in the view: name another with --tree, of 0, 1, 2";
+    let named = "there is no tree 77 in the view: choose another with --tree, of 0, 1, 2";
     world.bad("view show disk.view --svg none.svg --tree 77", 3, named);
     world.bad("view show disk.view --svg nowhere/disk.svg", 4, "choose another place");
 
@@ -124,7 +125,7 @@ fn a_view_is_drawn_and_exported() {
     let times = lines.lines().skip(1).map(|line| line.split(',').nth(9).unwrap().parse().unwrap());
     let times: Vec<u64> = times.collect();
     assert!(times.is_sorted() && times[0] < times[times.len() - 1], "{times:?}");
-    // What comes through a pipe can be shown as well.
+    // A view can also be read from a pipe.
     let piped = std::process::Command::new("/bin/sh")
         .args(["-c", "cat disk.view | \"$0\" view show /dev/stdin --json"])
         .arg(env!("CARGO_BIN_EXE_oblivio"))
@@ -136,7 +137,7 @@ fn a_view_is_drawn_and_exported() {
 }
 
 #[test]
-fn views_of_older_versions_do_not_say_what_nobody_recorded() {
+fn views_of_older_versions_lack_what_was_not_recorded() {
     let world = World::new();
     for (start, capabilities) in
         [(&b"OBLVIEW\x01"[..], Value::Null), (b"OBLVIEW\x02\x01", serde_json::json!(["parts"]))]
@@ -146,31 +147,32 @@ fn views_of_older_versions_do_not_say_what_nobody_recorded() {
         assert_eq!(shown["capabilities"], capabilities);
         assert_eq!((&shown["flush"]["trips"], &shown["rates"]), (&1.into(), &Value::Null));
         let text = world.good("view show old.view");
-        assert!(text.contains("when trips came is not recorded"), "{text}");
+        assert!(text.contains("times of trips were not recorded"), "{text}");
         assert_eq!(text.contains("whole buckets: not recorded"), capabilities.is_null(), "{text}");
     }
 }
 
 #[test]
-fn a_view_file_that_is_not_whole_is_refused_and_nothing_is_written() {
+fn an_incomplete_view_file_is_refused_and_nothing_is_written() {
     let world = World::with_data(1);
     record(&world, VOLUME);
     let whole = fs::read(world.path("disk.view")).unwrap();
     fs::write(world.path("kept.csv"), "kept").unwrap();
     for len in [0, 5, 8, whole.len() / 2, whole.len() - 1] {
         fs::write(world.path("cut.view"), &whole[..len]).unwrap();
-        world.bad("view show cut.view", 3, "not a whole view file");
+        world.bad("view show cut.view", 3, "not a complete view file");
         world.bad("view show cut.view --svg cut.svg", 3, "record the view again");
-        world.bad("view export cut.view --csv kept.csv", 3, "not a whole view file");
+        world.bad("view export cut.view --csv kept.csv", 3, "not a complete view file");
     }
     assert_eq!(fs::read_to_string(world.path("kept.csv")).unwrap(), "kept");
     assert!(!world.path("cut.svg").exists());
     world.bad("view show .", 3, "it is a directory");
 }
 
-/// An output takes the place of nothing but another of its kind: least of all of the volume, its key or the client's directory.
+/// An output may only replace a file of its kind: never the volume, its key or the client's
+/// directory.
 #[test]
-fn no_output_replaces_what_is_of_another_kind() {
+fn an_output_replaces_no_file_of_another_kind() {
     let world = World::with_data(1);
     let state = world.state().join("superblock");
     std::os::unix::fs::symlink("disk.obl", world.path("link")).unwrap();
@@ -186,7 +188,8 @@ fn no_output_replaces_what_is_of_another_kind() {
             format!("view export disk.view --csv {target}"),
             format!("serve nbd {VOLUME} --background --log {target}"),
             format!(
-                "plan --size 64M --alloc --alloc-level 6 --alloc-accesses 2000 --alloc-output {target}"
+                "plan --size 64M --alloc --alloc-level 6 --alloc-accesses 2000 \
+                 --alloc-output {target}"
             ),
         ] {
             world.bad(&output, 4, "choose another name");
@@ -196,7 +199,7 @@ fn no_output_replaces_what_is_of_another_kind() {
     assert!(held() == before && fs::read(world.path("disk.view")).unwrap() == view);
     assert!(fs::read(&state).unwrap() == state_before);
     world.assert_nothing_is_lost();
-    // One of its kind is replaced.
+    // A file of its kind is replaced.
     for _ in 0..2 {
         world.good("view show disk.view --svg disk.svg");
         world.good("view export disk.view --csv disk.csv");
@@ -204,14 +207,15 @@ fn no_output_replaces_what_is_of_another_kind() {
     record(&world, VOLUME);
 }
 
-/// Every access of the trivial ORAM reads all there is: there are no leaves to be uniform.
+/// Every access of the trivial ORAM reads the whole table, so there are no leaves.
 #[test]
-fn a_table_that_is_read_as_a_whole_has_no_leaves() {
+fn a_table_that_is_scanned_has_no_leaves() {
     let world = World::new();
     fs::write(world.path("data"), super::world::bytes(2, MIB)).unwrap();
     world.good(&format!("create {VOLUME} --size 1M --scheme scan"));
     world.good(&format!(
-        "view record {VOLUME} --output scan.view --run 'nbdcopy data \"$uri\" && nbdcopy \"$uri\" back'"
+        "view record {VOLUME} --output scan.view --run 'nbdcopy data \"$uri\" && nbdcopy \
+             \"$uri\" back'"
     ));
     let shown = world.json("view show scan.view --json");
     for tree in shown["trees"].as_array().unwrap() {
@@ -220,24 +224,24 @@ fn a_table_that_is_read_as_a_whole_has_no_leaves() {
 }
 
 #[test]
-fn a_view_without_leaves_is_drawn_of_the_tree_that_is_named() {
+fn a_view_without_leaves_is_drawn_only_for_a_named_tree() {
     let world = World::new();
-    // An anchor is read, and nothing else.
+    // Only an anchor is read.
     let view = b"OBLVIEW\x03\x01\x01\x00\x01\x01\x00\x40\x80\x01";
     fs::write(world.path("disk.view"), view).unwrap();
-    let advice = "none is drawn unless it is named: name one with --tree, of 1\n";
+    let advice = "choose a tree to draw with --tree, of 1\n";
     world.bad("view show disk.view --svg disk.svg", 3, advice);
     world.good("view show disk.view --svg disk.svg --tree 1");
-    // Of a view in which nothing happened.
+    // A view without events.
     fs::write(world.path("empty.view"), b"OBLVIEW\x03\x01\x80\x00").unwrap();
     world.bad("view show empty.view --svg disk.svg", 3, "there is nothing to draw");
 }
 
 #[test]
-fn what_is_no_view_is_refused_before_all_of_it_is_read() {
+fn an_input_that_is_not_a_view_is_refused_before_all_of_it_is_read() {
     let world = World::new();
-    world.bad("view show /dev/zero", 3, "/dev/zero is not a whole view file");
-    // Something that never ends, and begins as a view does.
+    world.bad("view show /dev/zero", 3, "/dev/zero is not a complete view file");
+    // An endless input that begins like a view.
     let endless = "{ printf 'OBLVIEW\\003\\001'; yes; } | \"$0\" view show /dev/stdin";
     let shown = std::process::Command::new("/bin/sh")
         .args(["-c", endless])
@@ -246,10 +250,10 @@ fn what_is_no_view_is_refused_before_all_of_it_is_read() {
         .unwrap();
     let said = String::from_utf8_lossy(&shown.stderr);
     assert_eq!(shown.status.code(), Some(3), "{said}");
-    assert!(said.contains("is not a whole view file: view file, byte 9"), "{said}");
+    assert!(said.contains("is not a complete view file: view file, byte 9"), "{said}");
 }
 
-/// What cannot be written leaves nothing that looks as if it had been.
+/// An output that cannot be written leaves nothing that looks complete.
 #[test]
 fn an_output_that_finds_no_room_leaves_nothing() {
     on_a_file_system("-t tmpfs -o size=300k", &format!("{}::writes_no_halves", module_path!()));
@@ -257,7 +261,7 @@ fn an_output_that_finds_no_room_leaves_nothing() {
 
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
-fn writes_no_halves() {
+fn writes_no_partial_files() {
     let (world, folder) = (World::with_data(4), folder());
     record(&world, VOLUME);
     std::os::unix::fs::symlink(&folder, world.path("full")).unwrap();
@@ -272,7 +276,7 @@ fn writes_no_halves() {
         advice,
     );
     assert_eq!(names(), 0, "a recording");
-    // One that was there stays.
+    // An existing file stays.
     fs::write(folder.join("disk.csv"), "order,of before").unwrap();
     world.bad("view export disk.view --csv full/disk.csv", 10, advice);
     assert_eq!(fs::read_to_string(folder.join("disk.csv")).unwrap(), "order,of before");
@@ -281,7 +285,7 @@ fn writes_no_halves() {
 }
 
 #[test]
-fn at_a_terminal_a_recording_says_how_far_it_is() {
+fn a_recording_at_a_terminal_shows_its_progress() {
     let world = World::with_data(1);
     let terminal = Terminal::new();
     let line =
@@ -289,6 +293,6 @@ fn at_a_terminal_a_recording_says_how_far_it_is() {
     let mut session = terminal.run(&command(&world.path(""), &line)).spawn().unwrap();
     let shown = terminal.type_secrets(|_| None);
     assert!(session.wait().unwrap().success(), "{shown}");
-    assert!(shown.contains("trips to storage are recorded"), "{shown}");
+    assert!(shown.contains("trips to storage recorded"), "{shown}");
     assert!(shown.contains("oblivio view show disk.view"), "{shown}");
 }

@@ -1,4 +1,4 @@
-//! A page that watches a volume, as users meet it.
+//! The page that watches a volume, from a user's point of view.
 
 use std::fs;
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use super::tools::run;
 use super::world::{VOLUME, World};
 use crate::common::oblivio;
 
-/// Bytes that are written at once, somewhere.
+/// Number of bytes that are written at once.
 const BYTES: u64 = 3 * 4096;
 const OFFSET: u64 = 737_280;
 
-/// Writes some blocks at one place.
+/// Writes some blocks at the offset.
 fn write(uri: &str) {
     let command = format!("write -P 7 {OFFSET} {BYTES}");
     run("qemu-io", &["--format", "raw", "-c", &command, "-c", "flush", uri]);
@@ -36,7 +36,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     reader.until(|name, said| name == "frame" && levels(said).iter().any(is_read));
     assert!(!reader.heard.contains("owner") && !reader.heard.contains(&OFFSET.to_string()));
 
-    // The page ends with the volume, and readers are told.
+    // The page ends with the volume, and its readers receive that event.
     let (code, complaints) = server.stop();
     assert_eq!((code, complaints.as_str()), (0, ""));
     let mut names = Vec::new();
@@ -44,7 +44,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
         names.push(name);
     }
     assert_eq!(names.last().unwrap(), "end");
-    assert!(TcpStream::connect(address.socket).is_err(), "somebody listens there");
+    assert!(TcpStream::connect(address.socket).is_err(), "the port must be closed");
     // The token is in no file.
     for file in fs::read_dir(world.state()).unwrap() {
         let held = fs::read(file.unwrap().path()).unwrap_or_default();
@@ -53,7 +53,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
 }
 
 #[test]
-fn an_owner_who_wants_it_sees_both_sides() {
+fn with_secrets_the_page_shows_both_sides() {
     let world = World::with_volume(1);
     let server = world.serve("--cache 0 --watch --watch-secrets");
     let mut reader = Reader::connect(&Address::enter(server.page()));
@@ -79,7 +79,7 @@ fn a_page_that_others_could_reach_is_refused_before_the_volume_is_opened() {
 }
 
 #[test]
-fn what_a_command_prints_stays_its_own() {
+fn the_output_of_a_command_is_not_mixed_with_other_text() {
     let world = World::with_volume(1);
     let command_line = format!("serve nbd {VOLUME} --watch --run 'echo done'");
     let (code, stdout, stderr) = oblivio(world.path(""), &command_line);

@@ -1,4 +1,4 @@
-//! A directory with a volume in it, and a server that is stopped whatever happens.
+//! A directory with a volume in it, and a server that is stopped when dropped.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -24,13 +24,13 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// Long enough for a busy machine, short enough for a hanging test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two signals of one kind that come together are one.
+/// Signals of one kind that come too close together are merged.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
 
-/// Opens the volume of a [`World`].
+/// The arguments that open the volume of a [`World`].
 pub(crate) const VOLUME: &str = "disk.obl --key-file key";
 
-/// A directory of its own, with a key.
+/// A temporary directory with a key.
 pub(crate) struct World(TempDir);
 
 impl World {
@@ -40,14 +40,14 @@ impl World {
         Self(dir)
     }
 
-    /// With a volume `disk.obl`.
+    /// A world with a volume `disk.obl`.
     pub(crate) fn with_volume(mib: u64) -> Self {
         let world = Self::new();
         world.good(&format!("create {VOLUME} --size {mib}M"));
         world
     }
 
-    /// With a volume that holds random data, which is in the file `data`.
+    /// A world with a volume that holds random data, which is also in the file `data`.
     pub(crate) fn with_data(mib: u64) -> Self {
         let world = Self::with_volume(mib);
         fs::write(world.path("data"), bytes(2, mib * MIB)).unwrap();
@@ -60,7 +60,7 @@ impl World {
         self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy --flush data \"$uri\"'"));
     }
 
-    /// The volume opens, is whole, and holds what `data` does.
+    /// Checks that the volume opens, is intact, and holds the contents of `data`.
     pub(crate) fn assert_nothing_is_lost(&self) {
         self.good(&format!("check {VOLUME}"));
         self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy \"$uri\" back && cmp data back'"));
@@ -78,10 +78,10 @@ impl World {
         serde_json::from_str(&self.good(command_line)).unwrap()
     }
 
-    /// What is said when `command_line` ends with `code`: there must be `advice` in it.
+    /// Checks that `command_line` ends with `code`, and that its message contains `advice`.
     pub(crate) fn bad(&self, command_line: &str, code: i32, advice: &str) {
         let message = common::bad(&self.0, command_line, code);
-        assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
+        assert!(message.contains(advice), "{command_line}: {message:?} lacks {advice:?}");
     }
 
     /// Checks that other users may neither read the file nor enter the directory `path`, nor
@@ -105,7 +105,7 @@ impl World {
         state
     }
 
-    /// The client's directory's latest file.
+    /// The latest state file in the client's directory.
     pub(crate) fn state_file(&self) -> PathBuf {
         let files = fs::read_dir(self.state()).unwrap().map(|entry| entry.unwrap().path());
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -113,7 +113,7 @@ impl World {
         states.max_by_key(|path| name(path)["state-".len()..].parse::<u64>().unwrap_or(0)).unwrap()
     }
 
-    /// Copies a file or a directory, sparse as it is.
+    /// Copies a file or a directory, and keeps it sparse.
     pub(crate) fn copy(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
         let (from, to) = (self.path(from), self.path(to));
         if to.is_dir() {
@@ -132,21 +132,22 @@ impl World {
         Bytes::of(&self.path("disk.obl"))
     }
 
-    /// Serves the volume until it is told to stop.
+    /// Serves the volume until the server is stopped.
     pub(crate) fn serve(&self, options: &str) -> Server {
         Server::start(self, options).ready()
     }
 }
 
-/// So many bytes, the same for the same seed.
+/// Pseudorandom bytes, the same for the same seed.
 pub(crate) fn bytes(seed: u64, bytes: u64) -> Vec<u8> {
     let mut data = vec![0; bytes as usize];
-    // Of a crate that is optimised in tests: drawing the same here would take a fifth of their time.
+    // `Coins` is in a crate that is optimised in tests: drawing here would take a fifth of their
+    // time.
     Coins::from(StdRng::seed_from_u64(seed)).fill_bytes(&mut data);
     data
 }
 
-/// A file whose bytes are looked at and changed in place.
+/// A file whose bytes are read and changed in place.
 pub(crate) struct Bytes(File);
 
 impl Bytes {
@@ -158,7 +159,7 @@ impl Bytes {
         self.0.metadata().unwrap().len()
     }
 
-    /// Where the filler of a state file begins, behind what was appended.
+    /// Where the filler of a state file begins, after the records.
     pub(crate) fn appended(&self) -> u64 {
         let len = self.len();
         let from = len.saturating_sub(2 * FILLER_BYTES);
@@ -176,7 +177,7 @@ impl Bytes {
         self.0.write_all_at(bytes, at).unwrap();
     }
 
-    /// Returns what was there.
+    /// Returns the previous bytes.
     pub(crate) fn replace(&self, at: u64, bytes: &[u8]) -> Vec<u8> {
         let old = self.read(at, bytes.len() as u64);
         self.0.write_all_at(bytes, at).unwrap();
@@ -199,13 +200,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the process, and does not wait for anything.
+    /// Starts the process, and does not wait until it is ready.
     pub(crate) fn start(world: &World, options: &str) -> Self {
         let command_line = format!("serve nbd {VOLUME} --json {options}");
         Self::spawn(world, hearing_signals(&common::command(world.0.path(), &command_line)))
     }
 
-    /// Starts it by a shell that does something first, and becomes it then.
+    /// Starts the process in a shell, which does `first` and then becomes the process.
     pub(crate) fn start_in_shell(world: &World, first: &str) -> Self {
         let server = common::command(world.0.path(), &format!("serve nbd {VOLUME} --json"));
         let mut shell = Command::new("/bin/sh");
@@ -235,7 +236,7 @@ impl Server {
             .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.complaints).unwrap()));
         self.uri = said["uri"].as_str().unwrap().to_owned();
         self.page = said["watch"].as_str().map(str::to_owned);
-        // A rescue repeats none.
+        // A rescue has no recovery, and reports none.
         self.repeated = said["accesses_repeated"].as_u64().unwrap_or_default();
         self
     }
@@ -244,12 +245,12 @@ impl Server {
         &self.uri
     }
 
-    /// Where the page is that watches it.
+    /// The URL of the page that watches the disk.
     pub(crate) fn page(&self) -> &str {
         self.page.as_deref().unwrap()
     }
 
-    /// Where it listens, unless it was told otherwise.
+    /// The socket file, unless another one was requested.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
@@ -259,7 +260,7 @@ impl Server {
         self.repeated
     }
 
-    /// What it has complained about so far.
+    /// The messages so far.
     pub(crate) fn complaints(&self) -> String {
         fs::read_to_string(&self.complaints).unwrap()
     }
@@ -268,7 +269,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Waits until it has died.
+    /// Waits until the process has died.
     pub(crate) fn died(mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
@@ -277,19 +278,19 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Asks the process to end. Returns its exit code, and what it complained about.
+    /// Stops the process with SIGTERM. Returns its exit code and its messages.
     pub(crate) fn stop(self) -> (i32, String) {
         self.end_by(&[Signal::TERM])
     }
 
-    /// Asks the process to end, again and again. Returns its exit code, and what it complained about.
+    /// Sends signals until the process ends. Returns its exit code and its messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
         let code = end_by(&mut self.child, signals);
         let complaints = self.complaints();
         (code.unwrap_or_else(|| panic!("a signal ended it: {complaints}")), complaints)
     }
 
-    /// Ends the process without asking.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         assert_eq!(wait(&mut self.child), None, "it was killed");
@@ -300,7 +301,7 @@ impl Server {
         run("nbdcopy", &["--flush", file.to_str().unwrap(), self.uri()]);
     }
 
-    /// All that the disk holds.
+    /// The contents of the disk.
     pub(crate) fn contents(&self) -> Vec<u8> {
         let folder = TempDir::new().unwrap();
         let copy = folder.path().join("copy");
@@ -327,13 +328,13 @@ pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
         if nth > 0 {
             thread::sleep(BETWEEN_SIGNALS);
         }
-        // By the second, it may have ended.
+        // The process may have ended before the second signal.
         let _ = kill_process(Pid::from_child(child), *signal);
     }
     wait(child)
 }
 
-/// Looks again and again whether it `is_so`.
+/// Polls until `is_so` returns true.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     const LOOK: Duration = Duration::from_micros(200);
     let mut looks = 0;
@@ -344,8 +345,8 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The same, even if whoever runs the tests ignores signals: `nohup` ignores hangups, and a shell lets what it
-/// starts in the background ignore Ctrl-C; those started from there would, too.
+/// The same command with default signal handling. The tests may run with ignored signals: `nohup`
+/// ignores hangups, and a shell makes background processes ignore Ctrl-C.
 pub(crate) fn hearing_signals(command: &Command) -> Command {
     let mut env = Command::new("env");
     env.arg("--default-signal=HUP,INT,QUIT,TERM")
@@ -359,7 +360,7 @@ pub(crate) fn hearing_signals(command: &Command) -> Command {
     env
 }
 
-/// The exit code, unless a signal ended it. Does not wait for ever.
+/// Waits for the exit code, with a time limit. `None` if a signal ended the process.
 pub(crate) fn wait(child: &mut Child) -> Option<i32> {
     const LOOK: Duration = Duration::from_millis(5);
     for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
@@ -368,5 +369,5 @@ pub(crate) fn wait(child: &mut Child) -> Option<i32> {
         }
         thread::sleep(LOOK);
     }
-    panic!("it did not end");
+    panic!("the process did not end");
 }

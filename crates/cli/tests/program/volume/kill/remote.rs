@@ -1,5 +1,6 @@
-//! A volume on a real server that is killed, behind a real line that is cut, under fio, which verifies: whoever uses the disk
-//! notices neither. Then the client is killed as well, while it writes elsewhere on the disk, and what was flushed is there.
+//! A volume on a real server that is killed, behind a real connection that is cut, under fio, which
+//! verifies: a user of the disk notices neither. Then the client is killed as well, while it writes
+//! elsewhere on the disk, and everything flushed is there.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -18,20 +19,21 @@ use crate::volume::remote::StoreServer;
 use crate::volume::tools::start;
 use crate::volume::world::{World, end, wait};
 
-/// Bytes of the disk. A server that was killed is sent again what it had not made durable: so little that it comes through before
-/// the server is killed again.
+/// Bytes of the disk. Writes that were not durable are sent to a restarted server again; they must
+/// be few enough to arrive before the server is killed again.
 const SIZE: &str = "4M";
 
-/// Of these, so many at its beginning are verified; what is behind them is being written when the client is killed.
+/// Bytes at the beginning of the disk that are verified. The rest is being written when the client
+/// is killed.
 const VERIFIED: &str = "3M";
 
-/// Each connection is cut after so many bytes: enough to win something, and few enough that it happens.
+/// Bytes after which each connection is cut: enough for progress, and few enough for cuts.
 const CUT_AFTER: [usize; 3] = [4 << 20, 12 << 20, 40 << 20];
 
 const ROUNDS: u64 = 1;
 
 #[test]
-fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
+fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
     let (rounds, seed) = super::rounds_and_seed(ROUNDS);
     let mut coins = StdRng::seed_from_u64(seed);
     let world = World::new();
@@ -46,8 +48,9 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         let randseed: u32 = coins.random();
         let fio = |rest: &str| {
             format!(
-                "fio --thread --name=disk --ioengine=nbd --uri=\"$uri\" --rw=randwrite --bs=4k --iodepth=16 --size={VERIFIED} \
-                 --verify=crc32c --verify_fatal=1 --verify_state_save=0 --randseed={randseed} {rest}"
+                "fio --thread --name=disk --ioengine=nbd --uri=\"$uri\" --rw=randwrite --bs=4k \
+                 --iodepth=16 --size={VERIFIED} --verify=crc32c --verify_fatal=1 \
+                 --verify_state_save=0 --randseed={randseed} {rest}"
             )
         };
         let command = format!(
@@ -65,7 +68,8 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         }
         assert!(writer.0.wait().unwrap().success(), "round {round}: {cut_after}, cache {cache}");
 
-        // What was flushed is there after both have died, and what was not does no harm.
+        // Everything flushed is there after both have died, and writes that were not flushed do no
+        // harm.
         let socket = world.path("nbd.sock");
         let command = format!("serve nbd {volume} --cache {cache} --socket nbd.sock --json");
         let mut client = common::command(&world.path(""), &command);
@@ -79,7 +83,7 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
         let load: Vec<_> = load.into_iter().chain(more).collect();
         let mut writer = Guard(start("fio", &load));
         thread::sleep(Duration::from_millis(coins.random_range(200..900)));
-        assert!(writer.0.try_wait().unwrap().is_none(), "it is under way");
+        assert!(writer.0.try_wait().unwrap().is_none(), "the writer must still run");
         end(&mut client.0);
         wait(&mut writer.0);
         server = server.killed_and_started(&world);
@@ -92,13 +96,13 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
 
 /// Relays between clients and the server at `to`, until the process ends. Cuts each connection that
 /// has carried `bytes_max` bytes, in both directions together. Returns where it listens.
-#[expect(clippy::disallowed_methods, reason = "it serves until the test process ends")]
+#[expect(clippy::disallowed_methods, reason = "the relay runs until the test process ends")]
 fn cutting_relay(to: String, bytes_max: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
         for client in listener.incoming() {
-            // A server that was killed refuses: the client finds its connection closed.
+            // If a killed server refuses, the client finds its connection closed.
             let (client, Ok(server)) = (client.unwrap(), TcpStream::connect(&to)) else { continue };
             let carried = Arc::new(AtomicUsize::new(0));
             for (from, to) in [(&client, &server), (&server, &client)] {
@@ -116,7 +120,7 @@ fn carry((mut from, mut to): (TcpStream, TcpStream), carried: &AtomicUsize, byte
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         let room = bytes_max.saturating_sub(carried.fetch_add(read, Ordering::Relaxed));
-        // The cut falls on any byte, also within a message.
+        // The cut may be at any byte, also within a message.
         if to.write_all(&buffer[..read.min(room)]).is_err() || room < read {
             break;
         }
