@@ -114,7 +114,7 @@ fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
     world.copy("shares-2", "disk-of-2");
     lose(&world, &mut servers, 1);
     lose(&world, &mut servers, 2);
-    let said = "2 of 3 servers say that they have no volume disk, and 2 have to have it: what it held cannot be read any more";
+    let said = "2 of 3 servers report no volume disk, and 2 must have it: its data is lost";
     all_end(&world, &servers, 7, said);
     servers.kill(1);
     world.copy("disk-of-2", "shares-2");

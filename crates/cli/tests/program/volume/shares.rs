@@ -573,10 +573,10 @@ fn a_server_that_was_rolled_back_is_named_and_nothing_is_changed() {
     world.copy("older", "shares-2");
     servers.start(&world, 1);
     world.bad(&format!("check {volume}"), 8, "server 2");
-    world.bad(&format!("serve nbd {volume} --run true"), 8, "is set back behind the others");
+    world.bad(&format!("serve nbd {volume} --run true"), 8, "was rolled back behind the others");
     let (code, said, _) = common::oblivio(world.path(""), &format!("rescue {volume} image"));
     assert_eq!(code, 7, "{said}");
-    assert!(said.contains("server 2") && said.contains("set back"), "{said}");
+    assert!(said.contains("server 2") && said.contains("rolled back"), "{said}");
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     world.copy("latest", "shares-2");
@@ -632,7 +632,8 @@ fn a_server_that_has_lost_its_disk_is_rebuilt_and_the_volume_opens_as_before() {
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);
-    let lost = "it has no volume disk, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair URL` with --server 2)";
+    let lost = "it has no volume disk, but others do: if it has lost its disk, rebuild its shares \
+                (`oblivio shares repair URL` with --server 2)";
     world.bad(&format!("check {volume}"), 3, lost);
     // The other servers give back everything, and the report says that one is missing.
     let rescue = |image: &str| {
@@ -745,7 +746,7 @@ fn impossible_volumes_are_refused_before_anything_is_made() {
     world.bad("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
     world.bad("plan --size 1T --scheme s3oram --client-memory 1M", 3, "--client-memory");
     // If one of five servers may collude, two may be missing, and would lack marks.
-    world.bad("plan --size 1T --servers 5 --colluding 1", 3, "has to be on the client");
+    world.bad("plan --size 1T --servers 5 --colluding 1", 3, "must be on the client");
     let plan = world.good("plan --size 1T --servers 3");
     assert!(plan.contains("in smaller trees on the servers"), "{plan}");
     world.bad("plan --size 1G --scheme s3oram --block 5G", 3, "16 to 1048576 bytes");
