@@ -338,7 +338,7 @@ impl Machines {
 /// Whether a server timed out waiting for another. No link is slow here, so this is a defect.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);
-    answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has dealt nothing")))
+    answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt its shares")))
 }
 
 /// Connects one run of the client to the servers.

@@ -288,7 +288,7 @@ fn check_place(
         return Err(impossible(format!("the volume has {count} share servers: name all of them")));
     }
     if server >= count {
-        return Err(impossible(format!("the servers are numbered from 1 to {count}")));
+        return Err(impossible(format!("the volume has only servers 1 to {count}")));
     }
     Ok(())
 }

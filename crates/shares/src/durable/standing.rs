@@ -89,9 +89,9 @@ pub(super) fn agree(
 }
 
 /// The error if no server is the one it is named as.
-const ANOTHER_ORDER: &str = "these are the share servers of another volume, or in another order than when \
-                             this volume was created: name the servers and their keys in that \
-                             order";
+const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in another \
+                             order than when this volume was created: name the servers and \
+                             their keys in that order";
 
 /// The error if one server is not the one it is named as, but others are.
 const IS_ALONE: &str = "The other servers are in the right order, so the setup file of this one is \

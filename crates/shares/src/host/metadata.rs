@@ -50,7 +50,7 @@ impl Files {
         let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
             // Either the client broke the protocol, or this server was restarted since the select.
             return Err(evict::of_another(
-                "this server has lost the query since it was restarted: select the block again"
+                "this server has no query for this write: select the block again"
                     .into(),
             ));
         };

@@ -330,8 +330,8 @@ pub(super) fn check_has_volume<'e>(
             return Ok(());
         }
         let message = format!(
-            "{absent} of {servers} servers have no volume {volume}, and {needed} must have it: its data is \
-             lost, unless the folders of these servers are restored"
+            "{absent} of {servers} servers report no volume {volume}, and {needed} must have it: its data \
+             is lost, unless the folders of these servers are restored"
         );
         return Err(OpenError::new(OpenErrorKind::Damaged, message));
     }
@@ -346,7 +346,7 @@ pub(super) fn check_has_volume<'e>(
 }
 
 fn nowhere(volume: &str) -> OpenError {
-    let message = format!("no server has a volume {volume}: check the name");
+    let message = format!("there is no volume {volume} on any of the servers: check the name");
     OpenError::new(OpenErrorKind::Missing, message)
 }
 

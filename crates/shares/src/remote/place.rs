@@ -95,8 +95,8 @@ impl SharesPlace {
         let colluding = colluding.filter(|colluding| (1..=colluding_max).contains(colluding));
         let colluding = colluding.ok_or_else(|| {
             format!(
-                "collude= must be 1 to {colluding_max} for {count} servers: with more, the other servers could \
-                 not compute"
+                "collude= must be 1 to {colluding_max} of {count} servers: shares can only be multiplied if \
+                 fewer than half of the servers may collude"
             )
         })?;
         let servers = addresses.into_iter().zip(keys);

@@ -31,7 +31,7 @@ impl SharedStore {
         check(&servers, colluding)?;
         let called: Vec<_> = names(&servers).collect();
         let Some(lost) = servers.get(repaired) else {
-            let message = format!("the servers are numbered from 1 to {}", servers.len());
+            let message = format!("the volume has only servers 1 to {}", servers.len());
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         };
         // If a client writes on that server, opening for reading is refused.

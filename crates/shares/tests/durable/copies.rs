@@ -1,8 +1,8 @@
-//! Copies of a running client: what servers see in all of them together.
+//! The joint view of the servers on copies of a running client.
 //!
-//! A seed must stand for one thing, whatever servers answer to each copy, whatever each copy
-//! accesses, and whenever it makes a checkpoint. A server that has the seed from one copy and a
-//! computed share of something else from another would recover that, alone.
+//! A seed must be used for one secret only, whatever servers answer to each copy, whatever each
+//! copy accesses, and whenever it makes a checkpoint. A server that had the seed from one copy, and
+//! a computed share of another secret from another copy, could recover both secrets alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use rand::rngs::StdRng;
 use crate::owner::{KINDS, MARK_PAGES_BYTES, Owner};
 use crate::parties;
 
-/// What a client shares, as servers can tell: the kind of request, the tree, the point, the attempt
-/// and the place among the matrices.
+/// The identity of a sharing, as servers see it: the kind of request, the tree, the point, the
+/// attempt, and the index among the matrices.
 type Name = (&'static str, u8, Point, u64, usize);
 
-/// A secret that a client has shared, and the share of each server that got one.
+/// The shares of one secret, for each server that got one.
 #[derive(Debug)]
 struct Shared {
     name: Name,
@@ -27,7 +27,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Whether both can be shares of one secret on one polynomial.
+    /// Whether both can be the same sharing: one secret on one polynomial.
     fn is_same(&self, other: &Self) -> bool {
         let both = self.shares.iter().zip(&other.shares);
         both.into_iter().all(|(one, other)| one.is_none() || other.is_none() || one == other)
@@ -52,7 +52,7 @@ fn parts(request: &Request, tree: u8) -> Vec<(Name, Share<u8>)> {
     }
 }
 
-/// All that servers have been sent. What was sent again is there once if it was the same.
+/// All sharings sent to the servers. An identical repetition counts once.
 fn shared(owner: &Owner) -> Vec<Shared> {
     let world = owner.servers.world();
     let (mut all, mut named) = (Vec::<Shared>::new(), HashMap::<Name, Vec<usize>>::new());
@@ -74,7 +74,7 @@ fn shared(owner: &Owner) -> Vec<Shared> {
     all
 }
 
-/// How one copy goes on.
+/// What one copy does next.
 type Way = fn(&mut Owner);
 
 /// Some accesses that are planned together, with evictions among them.
@@ -85,7 +85,7 @@ fn plan(owner: &mut Owner, first: u64) {
 fn access(owner: &mut Owner, want: &dyn Fn(u64) -> Want) {
     let wanted: Vec<_> = (0..8).map(|i| (want(i), None)).collect();
     if owner.access(&wanted).is_err() {
-        // It comes back, as often as it takes.
+        // Reopen as often as necessary.
         owner.servers.connect();
         owner.servers.world().refuses.fill(None);
         owner.reopen().unwrap();
@@ -98,7 +98,7 @@ fn fail(owner: &mut Owner, passing: usize, failing: usize, server: usize) {
     (world.failing_evictions, world.failing_server) = (failing, server);
 }
 
-/// What servers can do to one copy alone.
+/// Behaviour of servers towards one copy only.
 const ANSWERS: &[Way] = &[
     |_| (),
     |owner| fail(owner, 0, 1, 0),
@@ -109,17 +109,17 @@ const ANSWERS: &[Way] = &[
     |owner| fail(owner, 1, 1, 2),
     |owner| fail(owner, 1, 2, 0),
     |owner| fail(owner, 2, 4, 1),
-    // It gives up, and comes back with the servers where they are.
+    // The client gives up and reopens, with the servers unchanged.
     |owner| fail(owner, 0, 5, 1),
     |owner| owner.servers.world().attempts[0] = Some(1 << 20),
     |owner| {
         owner.servers.world().attempts[0] = Some(3);
         fail(owner, 0, 2, 1);
     },
-    // Links end in the middle of an access, and servers have done it or not.
+    // Links are lost during an access, and servers have finished it or not.
     |owner| stop(owner, 2, true),
     |owner| stop(owner, 2, false),
-    // At the last write before an eviction.
+    // The same at the last write before an eviction.
     |owner| stop(owner, 4, true),
     |owner| stop(owner, 4, false),
     |owner| stop(owner, 9, true),
@@ -127,7 +127,7 @@ const ANSWERS: &[Way] = &[
     |owner| {
         let refusal = oblivio_shares::message::Refusal {
             kind: oblivio_core::StoreErrorKind::Failed,
-            why: "not now".into(),
+            why: "busy".into(),
         };
         owner.servers.world().refuses[2] = Some(refusal);
     },
@@ -139,7 +139,7 @@ fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
     world.stop = Some((world.asked + trips, vec![is_done; servers]));
 }
 
-/// What a copy does by itself.
+/// Different requests of a copy.
 const REQUESTS: &[Way] = &[
     |owner| plan(owner, 2),
     |owner| owner.forget(4),
@@ -156,7 +156,7 @@ const REQUESTS: &[Way] = &[
     |owner| owner.access(&[(Want::Nothing, None)]).unwrap(),
 ];
 
-/// Copies of a client that holds six blocks, and reads them.
+/// Checks copies of a client that holds six blocks, and reads them.
 fn check(make: impl Fn() -> Owner, ways: &[Way]) {
     let with_blocks = || {
         let mut owner = make();
@@ -166,7 +166,7 @@ fn check(make: impl Fn() -> Owner, ways: &[Way]) {
     check_accesses(with_blocks, &|i| Want::Block(i % 6), ways);
 }
 
-/// Runs copies of one client, each in its way, and compares all that they share.
+/// Runs copies of one client, each in its own way, and compares all their sharings.
 fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[Way]) {
     let mut of_seeds: HashMap<[u8; 32], (usize, Shared)> = HashMap::new();
     let (mut again, mut attempts) = (0, Vec::new());
@@ -196,7 +196,7 @@ fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[
             }
         }
     }
-    // They are copies, and have gone on in different ways.
+    // They are copies, and have done different things.
     assert!(again > 10 * ways.len(), "{again}");
     attempts.dedup();
     assert!(attempts.len() > 2, "{attempts:?}");
@@ -207,7 +207,7 @@ fn all_ways(more: &[Way]) -> Vec<Way> {
 }
 
 #[test]
-fn no_seed_stands_for_two_things_in_copies_of_a_client() {
+fn no_seed_is_used_for_two_secrets_in_copies_of_a_client() {
     for of_kind in KINDS {
         check(|| of_kind(parties(3, 1), 7), &all_ways(&[]));
     }
@@ -215,14 +215,14 @@ fn no_seed_stands_for_two_things_in_copies_of_a_client() {
 
 /// The matrices of all evictions are equal. A seed for one of them must not go to two servers.
 #[test]
-fn nor_does_one_where_nothing_is_moved() {
+fn no_seed_is_used_for_two_secrets_if_nothing_is_moved() {
     for of_kind in KINDS {
         check_accesses(|| of_kind(parties(3, 1), 7), &|_| Want::Nothing, ANSWERS);
     }
 }
 
 #[test]
-fn nor_does_one_where_servers_are_missing_and_lie() {
+fn no_seed_is_used_for_two_secrets_if_servers_are_missing_or_lie() {
     let of_five: &[Way] = &[
         |owner| missing(owner, 4),
         |owner| missing(owner, 1),
@@ -236,15 +236,16 @@ fn nor_does_one_where_servers_are_missing_and_lie() {
     check(|| Owner::new(parties(5, 2), 9), &all_ways(&[]));
 }
 
-/// It is away for some accesses, and lacks what was written meanwhile.
+/// Makes a server miss some accesses and their writes.
 fn missing(owner: &mut Owner, server: usize) {
     owner.servers.world().missing[server] = true;
     owner.servers.world().come_back = true;
 }
 
-/// Slots that were taken count again in one of the worlds: so servers tell the copies other things.
+/// Taken slots count again in one of the worlds, so servers return different metadata to the
+/// copies.
 #[test]
-fn nor_does_one_where_slots_say_other_things() {
+fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
     let of_marks: &[Way] = &[|owner| {
         let disks = owner.servers.world().disks.clone();
         disks.iter().for_each(|disk| {
@@ -255,12 +256,12 @@ fn nor_does_one_where_slots_say_other_things() {
     check(|| Owner::in_trees(parties(3, 1), 7), &[ANSWERS, of_marks].concat());
 }
 
-/// The seeds of the matrices that come after a client has done something.
+/// The seeds of the matrices sent after a client has done something.
 fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: Way) -> HashSet<[u8; 32]> {
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
     way(&mut owner);
-    // Nothing is moved but what was written before.
+    // Only blocks written before are moved.
     access(&mut owner, &|_| Want::Nothing);
     let is_later = |it: &Shared| it.name.0 == "matrix" && it.name.2.evictions > 0;
     let later = shared(&owner).into_iter().filter(is_later);
@@ -275,14 +276,15 @@ fn begin_era(owner: &mut Owner, seed: u64) {
     owner.array.begin_era(EraStart::Checkpoint, &mut StdRng::seed_from_u64(seed));
 }
 
-/// Copies that move the same do not show it, unless they have done the same. A checkpoint draws new
-/// coins, and copies that were apart stay apart though their systems give them the same ones.
+/// Copies that move the same blocks do not show it, unless they have done the same. A checkpoint
+/// draws new coins, and copies that differ stay apart even if their systems return the same
+/// randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
     let ways: &[Way] = &[
         |_| (),
         |owner| owner.coins = StdRng::seed_from_u64(40),
-        // These blocks are nowhere.
+        // These blocks have no position.
         |owner| owner.forget(50),
         |owner| owner.forget(51),
         |owner| begin_era(owner, 1),

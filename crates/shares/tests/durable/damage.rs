@@ -1,5 +1,5 @@
-//! Damage on the disk of one server stays there: an eviction does not spread it, whether servers go
-//! back, start again or do not deal.
+//! Damage on the disk of one server stays there: an eviction does not spread it, even if servers
+//! roll back, restart or do not deal.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::WrongServers;
@@ -12,7 +12,7 @@ use crate::repair::made_anew;
 /// Bytes before the first slot in the file of the root.
 const HEAD_BYTES: usize = 8192;
 
-/// Blocks that hold something.
+/// The number of blocks with contents.
 const WRITTEN: u64 = 20;
 
 /// Five servers, of which one may collude.
@@ -29,12 +29,12 @@ fn read_until(owner: &mut Owner, written: usize) {
     }
 }
 
-/// Flips a bit of the root of a server: at `byte` of the slots that hold it at this point.
-/// Negative bytes count from the end of `slot`.
+/// Flips a bit of a server's root, at `byte` of `slot`. Negative bytes count from the end of the
+/// slot.
 fn flips_a_bit(owner: &Owner, server: usize, at: Point, (slot, byte): (usize, isize)) {
     let disk = owner.servers.world().disks[server].clone();
     let accesses = usize::from(PRESET.accesses);
-    // Each slot has one checksum behind all slots.
+    // Each slot has one checksum, after all slots.
     let slot_bytes = (disk.content("root").len() - HEAD_BYTES) / (2 * accesses) - 4;
     let first_slot = at.evictions as usize % 2 * accesses;
     let from = if byte < 0 { slot + 1 } else { slot };
@@ -42,7 +42,7 @@ fn flips_a_bit(owner: &Owner, server: usize, at: Point, (slot, byte): (usize, is
     disk.flips_a_bit_at("root", (from + byte) as usize);
 }
 
-/// Nothing is lost, and a repair of the damaged server makes all right.
+/// Checks that nothing is lost, and that a repair of the damaged server fixes everything.
 fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
     (0..WRITTEN).for_each(|i| owner.read(i).unwrap());
     owner.checkpoint().unwrap();
@@ -52,13 +52,13 @@ fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// An access fills the root, and its eviction fails on server 2 while others are through.
+/// Fills the root with an access whose eviction fails on server 2 while the others finish it.
 fn fails_to_evict(owner: &mut Owner) -> Point {
     read_until(owner, 3);
     {
         let mut world = owner.servers.world();
         (world.failing_evictions, world.failing_server) = (1, 1);
-        // A select, a write, how far they are, links, the eviction: the client is gone.
+        // Stop the client after a select, a write, the servers' points, links, and the eviction.
         let at = world.asked + 5;
         world.stop = Some((at, vec![true; 5]));
     }
@@ -71,7 +71,7 @@ fn fails_to_evict(owner: &mut Owner) -> Point {
     points[1]
 }
 
-/// Server 1 starts again at any time of the opening that repeats the eviction.
+/// Server 1 restarts at any time during the opening that repeats the eviction.
 #[test]
 fn a_restart_after_going_back_does_not_take_damage_for_right() {
     for trips in 2..7 {
@@ -85,14 +85,14 @@ fn a_restart_after_going_back_does_not_take_damage_for_right() {
     }
 }
 
-/// A bad page lies over the last two slots of a full root: the last block counts as torn.
+/// A bad page covers the last two slots of a full root. The last block counts as torn.
 #[test]
 fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     for starts in 0..3 {
         let mut owner = owner();
         read_until(&mut owner, 3);
         let at = owner.servers.world().asked + 3;
-        // A select, a write, and the client is gone.
+        // Stop the client after a select and a write.
         owner.servers.world().stop = Some((at, vec![false; 5]));
         owner.read(2).unwrap_err();
         owner.servers.connect();
@@ -106,7 +106,7 @@ fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     }
 }
 
-/// Server 5 does not deal, and server 2 does until it is found damaged.
+/// Server 5 does not deal. Server 2 does, until it is found damaged.
 #[test]
 fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
     for damaged in [4, 1] {
@@ -121,7 +121,7 @@ fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
     }
 }
 
-/// A server that was made anew refuses to go back, and its shares are right.
+/// A rebuilt server refuses to roll back, although its shares are right.
 #[test]
 fn a_repaired_server_that_cannot_go_back_is_not_listed() {
     let mut owner = owner();

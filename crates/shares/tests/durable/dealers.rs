@@ -1,5 +1,5 @@
-//! Servers that have answered wrong deal in no eviction, before and after an opening, until they
-//! are repaired.
+//! Servers that have answered wrong do not deal in evictions, before and after an opening, until
+//! they are repaired.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::Want;
@@ -10,7 +10,7 @@ use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 use crate::parties;
 use crate::repair::made_anew;
 
-/// The dealers of all evictions that were begun, in order.
+/// The dealers of all evictions that began, in order.
 fn dealers(owner: &Owner) -> Vec<Vec<u8>> {
     let seen = owner.servers.world().seen[0].clone();
     let dealers = seen.into_iter().filter_map(|request| match request {
@@ -24,7 +24,7 @@ fn last_dealers(owner: &Owner) -> Vec<u8> {
     dealers(owner).pop().unwrap()
 }
 
-/// As many accesses as lead to an eviction.
+/// Makes enough accesses for an eviction.
 fn evict(owner: &mut Owner) {
     let before = dealers(owner).len();
     (0..u64::from(PRESET.accesses)).for_each(|i| owner.read(i).unwrap());
@@ -52,8 +52,8 @@ fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
     owner.read_all();
 }
 
-/// The access that finds it is over on the servers, and the eviction after it is begun again by the
-/// next opening, which asks for no block before.
+/// The servers have finished the access that finds the wrong answer. The next opening repeats the
+/// eviction after it, and requests no block before.
 #[test]
 fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     let mut owner = Owner::new(parties(5, 1), 2);
@@ -63,7 +63,7 @@ fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     }
     let mut world = owner.servers.world();
     world.lying_of_blocks[1] = true;
-    // A select, a write, and then the client is gone.
+    // The client stops after a select and a write.
     let at = world.asked + 3;
     world.stop = Some((at, vec![false; 5]));
     drop(world);
@@ -94,7 +94,7 @@ fn wrong_shares_of_one_server_of_five_lose_nothing() {
     }
 }
 
-/// A check tells which server of three is wrong, where no access does.
+/// A check names a wrong server of three; accesses cannot.
 #[test]
 fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
     for of_kind in KINDS {

@@ -1,4 +1,4 @@
-//! An array that holds something from its beginning.
+//! Arrays with initial contents.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET, key};
 use crate::servers::Servers;
 use crate::{parties, repair, step};
 
-/// Of each block what it holds, if it holds something.
+/// The initial byte of each block; `None` for an empty block.
 struct Data(fn(u64) -> Option<u8>);
 
 impl Contents for Data {
@@ -54,7 +54,8 @@ fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been
     }
 }
 
-/// It is the state to which the client could go back: accesses are counted from there on, also before anything is kept of it.
+/// A loaded array is the client's first durable state: accesses count from there, even before it is
+/// saved.
 #[test]
 fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     let room = |array: &dyn Durable| array.headroom().unwrap().accesses;
@@ -70,7 +71,7 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     assert_eq!(room(&*array), expected);
 }
 
-/// What each server was asked since it was set up.
+/// The requests to each server since its setup.
 fn seen(data: Data) -> Vec<Vec<Request>> {
     let owner = Owner::loaded(parties(3, 1), 2, data);
     let world = owner.servers.world();
@@ -79,7 +80,7 @@ fn seen(data: Data) -> Vec<Vec<Request>> {
     world.seen.iter().map(|seen| seen.iter().filter(is_part).cloned().collect()).collect()
 }
 
-/// All slots of all leaves, whatever is in them.
+/// The messages cover all slots of all leaves, whatever they hold.
 #[test]
 fn what_an_array_holds_from_its_beginning_does_not_show() {
     let shapes = |data| {
@@ -108,7 +109,7 @@ fn what_an_array_holds_from_its_beginning_does_not_show() {
     verdicts.conclude();
 }
 
-/// Whoever could tell the seeds of the others would have all of the image.
+/// A server that knew the seeds of the others could recover the whole image.
 #[test]
 fn no_seed_is_drawn_twice_for_what_is_loaded() {
     let mut seeds = HashSet::new();
@@ -123,7 +124,7 @@ fn no_seed_is_drawn_twice_for_what_is_loaded() {
     assert!(seeds.len() >= 20 * 16);
 }
 
-/// Which leaf a block went to shows when it is accessed for the first time: it was drawn for it alone.
+/// The first access to a block shows its leaf, which must be random.
 #[test]
 fn blocks_go_to_leaves_that_are_drawn() {
     let (mut single, mut pairs) = (vec![0; 16], vec![0; 16]);
@@ -145,6 +146,6 @@ fn blocks_go_to_leaves_that_are_drawn() {
     }
     let mut verdicts = Verdicts::new(1e-6);
     verdicts.add("leaves", uniformity(&single));
-    verdicts.add("one after the other", uniformity(&pairs));
+    verdicts.add("consecutive pairs", uniformity(&pairs));
     verdicts.conclude();
 }

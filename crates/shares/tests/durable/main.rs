@@ -1,4 +1,5 @@
-//! S³ORAM as a scheme of volumes: nothing that was acknowledged is lost wherever the client or a server stops, and whoever lies or is set back is named.
+//! S³ORAM as a scheme of volumes: no acknowledged write is lost wherever the client or a server
+//! stops, and servers that lie or are rolled back are named.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -35,7 +36,7 @@ fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
 }
 
-/// A window of accesses, and now and then something else.
+/// Makes a window of accesses, or sometimes another operation.
 fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Error> {
     match choices.random_range(0..20) {
         0 => owner.forget(choices.random_range(0..BLOCKS)),
@@ -46,7 +47,7 @@ fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Err
                 .map(|_| {
                     let want = match choices.random_range(0..6) {
                         0 => Want::Nothing,
-                        // Some blocks again and again.
+                        // Repeat some blocks often.
                         1 => Want::Block(choices.random_range(0..3)),
                         _ => Want::Block(choices.random_range(0..BLOCKS)),
                     };
@@ -83,12 +84,12 @@ fn windows_are_planned_before_those_before_them_are_over() {
     for i in 0..20 {
         owner.write(i, i as u8).unwrap();
     }
-    // The same blocks in each, one twice in a row, and some that were never written.
+    // The same blocks in each window, one twice in a row, and some that were never written.
     let windows: Vec<_> = (0..5).map(|i| vec![3, 3, 10 + i, 50, 18]).collect();
     owner.read_ahead(&windows).unwrap();
     owner.reopen().unwrap();
     owner.read_all();
-    // A block that is forgotten in between is looked for where it would have been.
+    // A block that is forgotten meanwhile is still looked for at its old path.
     let plan = |owner: &mut Owner, planned: &[&_]| {
         owner.array.plan(&[Want::Block(5)], planned, &mut owner.coins).unwrap()
     };
@@ -102,7 +103,7 @@ fn windows_are_planned_before_those_before_them_are_over() {
     assert_eq!(read(&mut owner, &first), [5; BLOCK_BYTES]);
     owner.array.forget(5..6).unwrap();
     assert_eq!(read(&mut owner, &second), [0; BLOCK_BYTES]);
-    // A plan from another state is none.
+    // A plan of another state is invalid.
     let (stale, other) = (plan(&mut owner, &[]), plan(&mut owner, &[]));
     read(&mut owner, &other);
     let mut found = [1; BLOCK_BYTES];
@@ -127,7 +128,7 @@ fn nothing_is_lost_wherever_the_client_stops() {
                 }
             }
             owner.servers.connect();
-            // It may stop again while it comes back.
+            // It may stop again during the reopening.
             if choices.random_range(0..3) == 0 {
                 let at = owner.servers.world().asked + choices.random_range(1..20);
                 let does = (0..servers).map(|_| choices.random()).collect();
@@ -181,7 +182,7 @@ fn evictions_are_begun_again_until_all_are_through() {
 }
 
 #[test]
-fn links_are_waited_for_and_what_does_not_come_back_is_not() {
+fn retries_wait_for_links_only() {
     let mut owner = Owner::new(parties(3, 1), 6);
     let attempts = |owner: &Owner| {
         let seen = owner.servers.world().seen[0].clone();
@@ -190,9 +191,9 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     for (failure, failing, waits, tried) in [
         (StoreErrorKind::Unreachable, 9, 20, Ok(10)),
         (StoreErrorKind::Unreachable, 30, 20, Err(21)),
-        // What it has waited for silent servers counts.
+        // The time spent waiting for silent servers counts.
         (StoreErrorKind::Unreachable, 30, 0, Err(2)),
-        // One that was away for a moment may cost an attempt, and no eviction.
+        // A server that was away for a moment may cost an attempt, but not the eviction.
         (StoreErrorKind::Unreachable, 1, 0, Ok(2)),
         (StoreErrorKind::Refused, 30, 20, Err(5)),
         (StoreErrorKind::Full, 30, 20, Err(1)),
@@ -217,8 +218,8 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     }
 }
 
-/// A store repeats a request whose link was lost. Servers that have begun the attempt refuse it,
-/// and the link is why.
+/// A store repeats a request after a lost link. Servers that began the attempt refuse it, and
+/// report the lost link as the reason.
 #[test]
 fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     for of_kind in KINDS {
@@ -236,7 +237,7 @@ fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     }
 }
 
-/// Matrices are long: whoever misses a link is not to wait for what does not come.
+/// Matrices are long: a server without a link should not wait for shares that never come.
 #[test]
 fn servers_meet_before_the_first_eviction_of_each_opening() {
     let mut owner = Owner::new(parties(3, 1), 6);
@@ -264,12 +265,12 @@ fn an_old_directory_is_refused() {
     owner.write(1, 2).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
     assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
-    // Whoever does not look is refused all the same, and nothing is changed.
+    // A client that skips the probe is also refused, and nothing changes.
     let (mut array, _) = owner.restored();
     array.begin_era(oblivio_core::durable::EraStart::Opening, &mut owner.coins);
     let plan = array.plan(&[Want::Nothing], &[], &mut owner.coins).unwrap();
     let error = array.carry_out(&plan, &mut [oblivio_core::Op::Write(&[])]).unwrap_err();
-    assert!(error.to_string().contains("further than the client's directory"), "{error}");
+    assert!(error.to_string().contains("ahead of the client's directory"), "{error}");
     owner.log = new;
     owner.reopen().unwrap();
     owner.read_all();
@@ -294,12 +295,13 @@ fn states_and_sections_are_as_long_as_is_said() {
 }
 
 #[test]
-fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
+fn a_salvage_works_without_one_server_and_from_an_older_state() {
     let mut owner = Owner::new(parties(3, 1), 8);
     for i in 0..50 {
         owner.write(i, i as u8).unwrap();
     }
-    // Older versions of these are still in buckets: some of before the state, and some of the state itself.
+    // Older versions of these are still in buckets, some from before the state and some from the
+    // state itself.
     for i in 20..30 {
         owner.write(i, 0x70 + i as u8).unwrap();
     }
@@ -325,8 +327,9 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// An owner with 48 blocks, whose access to block 7, with the eviction after it, has stopped after so many trips when one of three servers had done what it was asked, and what the blocks held before. None, if it has not so
-/// many.
+/// An owner with 48 blocks, and the contents of the blocks before its last access. That access, to
+/// block 7, and its eviction stopped after `trips` trips, when one of three servers had handled the
+/// request. `None` if there are not so many trips.
 fn stopped_in_an_access(
     of_kind: fn(Parties, u64) -> Owner,
     trips: usize,
@@ -342,9 +345,10 @@ fn stopped_in_an_access(
     Some((owner, before))
 }
 
-/// The client and one server are gone in the middle of an access, or of the eviction after it, which of the two others one has carried out.
+/// The client and one server are lost during an access or its eviction. One of the two other
+/// servers has finished it.
 #[test]
-fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction_apart() {
+fn a_salvage_works_on_two_servers_one_step_apart() {
     for of_kind in KINDS {
         let (mut a_write_apart, mut an_eviction_apart, mut trip) = (0, 0, 1);
         while let Some((mut owner, before)) = stopped_in_an_access(of_kind, trip) {
@@ -366,11 +370,11 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction
                 (0..48).all(|address| array.recoverability(&salvage, address) == Recoverability::Found),
                 "trip {trip}, {points:?}: {damage:?}"
             );
-            // What was under way is there or not.
+            // The write in progress may or may not be there.
             let last = found.insert(7, before[&7].clone()).unwrap();
             assert!([&before[&7], &owner.expected[&7]].contains(&&last));
             assert_eq!(found, before);
-            // No server was changed, and all of them go on when the third is back.
+            // No server was changed, and they continue when the third is back.
             let mut world = owner.servers.world();
             assert!((0..trees).all(|tree| world.points_in(tree) == points[usize::from(tree)]));
             world.missing[2] = false;
@@ -383,19 +387,19 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction
     }
 }
 
-/// It is not for the one that reads what is left to pass it over: who reads it is told which server holds something old.
+/// A salvage does not silently skip a server: it names the server that holds old data.
 #[test]
-fn what_is_left_is_found_without_a_server_that_is_set_back_and_it_is_named() {
+fn a_salvage_ignores_and_names_a_rolled_back_server() {
     let mut owner = Owner::new(parties(3, 1), 8);
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
     owner.checkpoint().unwrap();
     owner.write(1, 1).unwrap();
     for (claim, expected) in [
-        (Point { evictions: 3, written: 1 }, Some("server 2: it is set back")),
-        (Point { evictions: 12, written: 1 }, Some("server 2: it is set back")),
-        (Point { evictions: 13, written: 1 }, Some("server 2: it says that it is further")),
-        (Point { evictions: 12, written: 77 }, Some("server 2: it says that it is where")),
-        // As a crash may leave it.
+        (Point { evictions: 3, written: 1 }, Some("server 2: it was rolled back")),
+        (Point { evictions: 12, written: 1 }, Some("server 2: it was rolled back")),
+        (Point { evictions: 13, written: 1 }, Some("server 2: it claims to be ahead")),
+        (Point { evictions: 12, written: 77 }, Some("server 2: it claims an impossible point")),
+        // A crash may leave this.
         (Point { evictions: 12, written: 2 }, None),
     ] {
         owner.servers.world().claims[1] = Some(claim);

@@ -1,4 +1,5 @@
-//! An array whose position map is in smaller trees on the same servers: what is true of one whose client keeps the map is true of it.
+//! An array with its position map in trees on the servers. It must behave like an array with the
+//! map on the client.
 
 use oblivio_core::durable::{DurableConfig, Recoverability, Save, Want};
 use oblivio_core::scheme::{Op, RollbackProbe};
@@ -42,7 +43,7 @@ fn what_is_read_is_what_was_written() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Trees of any shape. The slow reference is the owner's list of blocks.
+    /// Trees of any shape, compared with the owner's list of blocks.
     #[test]
     fn any_accesses_find_what_a_list_of_blocks_would_hold(
         blocks in 2u64..300,
@@ -58,7 +59,7 @@ proptest! {
         prop_assume!(params.is_ok());
         let mut owner = Owner::of(params.unwrap(), seed, None);
         for (address, fill) in accesses {
-            // Half of them are for few blocks, so that these come again soon.
+            // Half of the accesses are for few blocks, so that these repeat soon.
             let address = if address % 2 == 0 { address % 3 } else { address } % blocks;
             match fill {
                 Some(fill) => owner.write(address, fill).unwrap(),
@@ -83,7 +84,7 @@ fn plans_are_for_one_state() {
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
 }
 
-/// Which may be in the middle of any tree, and of the eviction of any.
+/// The client may stop in any tree, and in the eviction of any tree.
 #[test]
 fn nothing_is_lost_wherever_the_client_stops() {
     let mut owner = owner(3);
@@ -103,7 +104,7 @@ fn nothing_is_lost_wherever_the_client_stops() {
             }
         }
         owner.servers.connect();
-        // It may stop again while it comes back.
+        // It may stop again during the reopening.
         if choices.random_range(0..3) == 0 {
             stop(&mut owner, &mut choices, 40);
             stops += usize::from(owner.reopen().is_err());
@@ -139,7 +140,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// It has forgotten what it was asked, and is asked it again: nobody notices.
+/// The server has lost the query, and gets it again. The owner does not notice.
 #[test]
 fn a_server_may_be_started_again_between_any_two_messages() {
     let mut owner = owner(5);
@@ -152,13 +153,12 @@ fn a_server_may_be_started_again_between_any_two_messages() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// It forgets what was selected as often as it is started again, and the access is made all the
-/// same, as long as it is worth trying.
+/// The server loses the query at each restart. The access still succeeds within the retry limit.
 #[test]
 fn a_server_may_be_started_again_and_again_during_an_access() {
     let mut owner = owner(5);
     owner.write(1, 1).unwrap();
-    // Before the write, and before each repetition of it: a select and a write.
+    // Before the write, and before each repetition, which is a select and a write.
     let before_writes = |owner: &Owner, count: usize| {
         let asked = owner.servers.world().asked;
         (0..count).map(|i| (asked + 3 + 2 * i, 1)).collect()
@@ -167,7 +167,7 @@ fn a_server_may_be_started_again_and_again_during_an_access() {
     owner.servers.world().starts_again = before_writes(&owner, 4);
     owner.write(1, 2).unwrap();
     assert!(owner.servers.world().starts_again.is_empty());
-    // If it does not end, the links are why.
+    // If the restarts do not end, the error reports lost links.
     owner.servers.world().starts_again = before_writes(&owner, 6);
     let error = owner.write(1, 3).unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable), "{error}");
@@ -176,10 +176,10 @@ fn a_server_may_be_started_again_and_again_during_an_access() {
     owner.read_all();
 }
 
-/// A write needs all servers: one whose disk is full is not waited for because another has to be
-/// asked again.
+/// A write needs all servers. If one server's disk is full, the client does not wait for another
+/// that must be asked again.
 #[test]
-fn a_final_failure_of_one_server_is_told_while_another_is_started_again() {
+fn a_final_failure_is_reported_while_another_server_restarts() {
     let mut owner = owner(5);
     owner.write(1, 1).unwrap();
     {
@@ -187,7 +187,7 @@ fn a_final_failure_of_one_server_is_told_while_another_is_started_again() {
         world.waits_for_links = 3;
         let asked = world.asked;
         world.starts_again = (0..6).map(|i| (asked + 3 + 2 * i, 1)).collect();
-        let why = "no room".into();
+        let why = "disk full".into();
         world.refuses_writes[2] = Some(Refusal { kind: StoreErrorKind::Full, why });
     }
     let error = owner.write(1, 2).unwrap_err();
@@ -233,7 +233,8 @@ fn states_and_sections_are_as_long_as_is_said() {
     }
 }
 
-/// An access writes the last tree of the map first, and no other server hears of the others if the client stops there.
+/// An access writes the last map tree first. If the client stops there, the servers know of the
+/// access in that tree only.
 #[test]
 fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     let mut owner = owner(6);
@@ -252,7 +253,8 @@ fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     owner.read_all();
 }
 
-/// It lacks the last write of one tree, of which it has said that it is durable: the access is made again, though all have the data.
+/// The server lacks the last write of one tree, which it had acknowledged as durable. The access is
+/// repeated, although all servers have the data.
 #[test]
 fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     let mut lied = [0; 3];
@@ -278,13 +280,13 @@ fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
     }
-    // Also while trees before it are evicted already.
+    // This also happens after the previous trees were evicted.
     assert!(lied[0] > 2 && lied[1] > lied[0] + 3 && lied[2] > lied[1] + 3, "{lied:?}");
 }
 
-/// What they say of slots is no block's, or not whose it was, and a block is another.
+/// A liar may change the metadata or the block.
 #[test]
-fn whoever_lies_is_noticed_whatever_the_access_is_for() {
+fn a_liar_is_detected_whatever_the_access_is_for() {
     let liars: [(_, &[usize]); 4] =
         [((3, 1), &[1]), ((5, 2), &[1]), ((5, 2), &[1, 3]), ((5, 2), &[0, 4])];
     for ((servers, colluding), liars) in liars {
@@ -299,16 +301,17 @@ fn whoever_lies_is_noticed_whatever_the_access_is_for() {
                 drop(world);
                 let error = owner.access(&[(wanted, None)]).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-                // Already what slots say is asked of all.
+                // The metadata is requested from all servers first.
                 assert_eq!(owner.servers.world().asked, before + 1 + usize::from(of_blocks));
             }
         }
     }
 }
 
-/// Wherever the client has stopped: in the middle of an access the trees of the map are a write ahead of the data, and it is done again.
+/// Wherever the client stops. During an access the map trees are one write ahead of the data, and
+/// the access is repeated.
 #[test]
-fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
+fn an_empty_server_is_rebuilt_during_an_access() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
         let mut owner = Owner::in_trees(parties(servers, colluding), 21);
         let mut choices = StdRng::seed_from_u64(22);
@@ -321,12 +324,13 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
             owner.servers.connect();
             let lost = choices.random_range(0..usize::from(servers));
             let volume = &mut owner.servers.clone();
-            // Its shares may be wrong, so that it says where it was. If it alone has what is being written, another is to be made anew before it.
+            // The server may only have wrong shares, and still report its point. If it alone has
+            // the write in progress, another server must be repaired first.
             let is_wrong: bool = choices.random();
             if !is_wrong || check_others(volume, &params, &key(), lost, &mut |_| ()).is_err() {
                 lose(&owner, lost);
             }
-            // Of five, those that are an eviction behind are to be made anew next.
+            // With five servers, repair those that are an eviction behind next.
             let mut next = vec![lost];
             while let Some(server) = next.pop() {
                 let checked = check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
@@ -343,7 +347,8 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
     }
 }
 
-/// The blocks all open, and what was taken is wrong: a server that is sound would be made anew of one that is damaged.
+/// All blocks are valid, but the marks are wrong: a sound server would be rebuilt from a damaged
+/// one.
 #[test]
 fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
     let mut owner = owner(25);
@@ -358,7 +363,7 @@ fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
     assert!(error.to_string().contains("Nothing was removed"), "{error}");
 }
 
-/// A check names a server whose shares are wrong: the seals of blocks tell.
+/// The seals of blocks let a check name a server with wrong shares.
 #[test]
 fn a_check_finds_wrong_shares_of_one_server() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
@@ -373,11 +378,12 @@ fn a_check_finds_wrong_shares_of_one_server() {
 }
 
 #[test]
-fn a_check_finds_servers_that_are_set_back_alike() {
+fn a_check_detects_an_equal_rollback_of_all_servers() {
     let mut owner = owner(8);
     (0..9).for_each(|i| owner.write(i, 1).unwrap());
     owner.array.check(&mut |_| ()).unwrap();
-    // All of them hold an older block of the map again, as it was sealed: all of the file but the record.
+    // Roll back the same map block on all servers, with its valid seal: the whole file except the
+    // record.
     let disks = owner.servers.world().disks.clone();
     let before: Vec<_> = disks.iter().map(|disk| disk.content("root.1")).collect();
     owner.write(1, 2).unwrap();
@@ -389,7 +395,7 @@ fn a_check_finds_servers_that_are_set_back_alike() {
 }
 
 #[test]
-fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
+fn a_salvage_works_without_one_server_and_from_an_older_state() {
     let mut owner = owner(8);
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
     (20..30).for_each(|i| owner.write(i, 0x70 + i as u8).unwrap());
@@ -411,9 +417,10 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// The map tells which blocks are not the latest; and where it is older itself, that nobody knows.
+/// The map tells which blocks are outdated. Where the map itself is older, no block is called the
+/// latest.
 #[test]
-fn what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest() {
+fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
     for later in [1, 5, 30] {
         let mut owner = owner(31);
         (0..BLOCKS).for_each(|i| owner.write(i, 1).unwrap());
@@ -443,15 +450,15 @@ fn what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest
         let sure = (0..BLOCKS)
             .filter(|it| array.recoverability(&salvage, *it) == Recoverability::Found)
             .count();
-        // One block of the last tree tells of sixteen of the data.
+        // One block of the last tree maps sixteen blocks of the data.
         assert!(later > 5 || sure >= 12, "{sure}");
     }
 }
 
-/// In all trees, with the marks of what was taken.
+/// Rebuilds all trees, including the marks of taken blocks.
 #[test]
-fn the_shares_of_a_server_are_made_anew() {
-    // Also where evictions have not come to all leaves.
+fn the_shares_of_a_server_are_rebuilt() {
+    // Also if some leaves were never evicted to.
     for writes in [41, 40, 43, 3, 6, 17] {
         let mut owner = owner(12);
         (0..writes).for_each(|i| owner.write(i % BLOCKS, i as u8).unwrap());
@@ -466,7 +473,7 @@ fn the_shares_of_a_server_are_made_anew() {
         let repaired = repair(servers, &params, &key(), (1, &checked), &mut |_| ()).unwrap();
         assert_eq!(repaired.wrong, [0; 0]);
         assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
-        // Also after its program was started again.
+        // Also after a restart of the server.
         owner.servers.world().restart(1);
         owner.reopen().unwrap();
         owner.read_all();
@@ -475,10 +482,10 @@ fn the_shares_of_a_server_are_made_anew() {
 }
 
 #[test]
-fn it_is_made_where_all_servers_are_needed_alone() {
+fn map_trees_require_all_servers() {
     let shape = MapShape { block_bytes: 28, client_entries_max: 5 };
     let error = crate::owner::params(parties(5, 1)).with_map_in_trees(shape).unwrap_err();
-    assert!(error.to_string().contains("has to be on the client"), "{error}");
+    assert!(error.to_string().contains("must be on the client"), "{error}");
     let owner = Owner::in_trees(parties(5, 2), 1);
     assert_eq!(heights(&owner.params.facts()), Some(vec![4, 2, 1]));
 }

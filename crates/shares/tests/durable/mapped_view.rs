@@ -1,4 +1,4 @@
-//! What servers see of an array whose position map is in smaller trees on them.
+//! The view of the servers of an array with its position map in trees.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,8 @@ fn owner(seed: u64) -> Owner {
     Owner::in_trees(parties(3, 1), seed)
 }
 
-/// All trees, the last of the map first, and of each the same three things; and each is evicted after as many accesses.
+/// Each access makes the same three requests in each tree, from the last map tree to the data, and
+/// all trees have the same eviction period.
 #[test]
 fn servers_are_asked_the_same_whatever_the_owner_does() {
     let seen = |workload: Workload<'_>| {
@@ -52,7 +53,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
     }
 }
 
-/// What the owner does, time and again.
+/// An action of the owner, repeated.
 type Workload<'w> = &'w dyn Fn(&mut Owner, u64);
 
 fn what(request: &Request) -> &'static str {
@@ -65,13 +66,13 @@ fn what(request: &Request) -> &'static str {
     }
 }
 
-/// Leaves of the trees: of the data, of its map, and of that.
+/// The numbers of leaves of the data's tree, its map, and the map of that.
 const LEAVES: [u64; 3] = [16, 4, 2];
 
-/// What an owner does again and again.
+/// An action that the owner repeats.
 type Action = fn(&mut Owner, u64);
 
-/// The same, with names.
+/// Workloads, with names.
 const WORKLOADS: [(&str, Action); 6] = [
     ("one block is read", |owner, _| owner.read(3).unwrap()),
     ("one block is written", |owner, i| owner.write(3, i as u8).unwrap()),
@@ -92,7 +93,7 @@ fn after(workload: Action, accesses: u64, parties: Parties, seed: u64) -> Owner 
     owner
 }
 
-/// What a server was asked of a tree.
+/// The requests to a server for one tree.
 fn seen_of(owner: &Owner, server: usize, tree: usize) -> Vec<Request> {
     let world = owner.servers.world();
     let requests = world.seen[server].iter().zip(&world.seen_in[server]);
@@ -109,8 +110,8 @@ fn paths(owner: &Owner) -> [Vec<u64>; 3] {
     [0, 1, 2].map(|tree| seen_of(owner, 0, tree).into_iter().filter_map(leaf).collect())
 }
 
-/// A dummy access, and an access to a block that is nowhere, draw their path like any other. Paths
-/// in different trees are independent.
+/// A dummy access, and an access to a block without a position, draw their path like any other.
+/// Paths in different trees are independent.
 #[test]
 fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -121,8 +122,8 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
             let name = format!("tree {tree}, {name}");
             let counts = histogram(paths.clone(), leaves, leaves);
             verdicts.add(format!("paths, {name}"), uniformity(&counts));
-            verdicts.add(format!("one after the other, {name}"), serial_correlation(paths));
-            // Where two that follow each other go on the upper levels, and where on the lower.
+            verdicts.add(format!("consecutive, {name}"), serial_correlation(paths));
+            // Compare the upper levels of two consecutive paths, and the lower levels.
             let few = leaves.min(4);
             for part in [|leaf, few, _| leaf % few, |leaf: u64, few, leaves| leaf / (leaves / few)]
             {
@@ -132,7 +133,8 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
             }
         }
         for (one, other) in [(0, 1), (0, 2), (1, 2)] {
-            // Those of one access, and of one and the next, at both ends of a leaf.
+            // Compare the paths of one access in two trees, and of one access and the next, at both
+            // ends of the path.
             let upper = |leaf: u64, tree: usize| leaf / (LEAVES[tree] / 2);
             for later in [0, 1] {
                 let both = || paths[one].iter().zip(&paths[other][later..]);
@@ -164,7 +166,8 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     for seed in 0..24 {
         let owner = after(|owner, i| owner.read(i).unwrap(), BLOCKS, parties(3, 1), 100 + seed);
         for (tree, paths) in paths(&owner).iter().enumerate() {
-            // Four blocks of a tree share a block of the next, and only the first finds it nowhere.
+            // Four blocks of a tree share a map block, and only the first access finds it without a
+            // position.
             let firsts = paths.iter().step_by(1 << (2 * tree)).copied();
             first[tree].extend(
                 firsts.clone().zip(0..).map(|(leaf, block): (u64, u64)| (block % 2, leaf % 2)),
@@ -217,7 +220,7 @@ fn an_access_shows_one_path_of_each_tree() {
     }
 }
 
-/// What a message has shares of.
+/// What a message shares.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Queries,
@@ -252,7 +255,7 @@ fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Ve
     shares.into_iter().map(|it| it.into_elements::<Gf256>(elements).unwrap()).collect()
 }
 
-/// How often each byte comes; or, of few bytes, each half of one.
+/// The frequencies of bytes, or of half bytes if there are few.
 fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     let elements: Vec<_> = elements.into_iter().map(u64::from).collect();
     if elements.len() > 8000 {
@@ -261,9 +264,9 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     histogram(elements.iter().flat_map(|it| [it >> 4, it & 15]), 16, 16)
 }
 
-/// What each server gets is uniform. So is the difference of two messages of a kind in a row: one
-/// polynomial for both would show the difference of their secrets. What a slot says of its block is
-/// shared as the block is, so each of its elements is uniform alone.
+/// The shares of each server are uniform, and so is the difference of two consecutive messages of a
+/// kind: one polynomial for both would reveal the difference of their secrets. Metadata is shared
+/// like the block, so each of its elements is uniform alone.
 #[test]
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -291,7 +294,7 @@ fn the_shares_of_one_server_are_uniform() {
 /// Three bytes of a label, one of a leaf, and the mark.
 const METADATA_BYTES: usize = 5;
 
-/// Of *t* servers together: each pair of their shares comes as often as any other.
+/// For *t* servers together: each pair of their shares is equally frequent.
 #[test]
 fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -312,7 +315,7 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     verdicts.conclude();
 }
 
-/// The tests above find what they look for.
+/// The tests above detect what they look for.
 #[test]
 fn what_is_not_uniform_is_found() {
     let alarms = |p: f64| {
@@ -328,7 +331,7 @@ fn what_is_not_uniform_is_found() {
     assert!(alarms(uniformity(&counts(with_zeros))));
 }
 
-/// What servers recover together that are more than may collude: which block is which, but not where on the disk it is.
+/// More than *t* colluding servers recover which block is which, but not its address on the disk.
 #[test]
 fn servers_that_recover_what_slots_say_read_no_addresses() {
     let mut owner = owner(21);
@@ -358,7 +361,7 @@ fn servers_that_recover_what_slots_say_read_no_addresses() {
         });
         let labels: Vec<_> = labels.collect();
         assert_eq!(labels.len(), accessed.len());
-        // Of each tree, four blocks are told of by one of the next.
+        // Four blocks of each tree share a map block.
         let addresses = accessed.iter().map(|address| address >> (2 * tree));
         let mut of_address = HashMap::new();
         for (address, label) in addresses.zip(&labels) {
@@ -370,9 +373,10 @@ fn servers_that_recover_what_slots_say_read_no_addresses() {
     }
 }
 
-/// All that an access sends is sent again as it was, to the last byte, if the access was under way when the client stopped: else a mark would be made of two queries.
+/// An interrupted access is repeated byte for byte. Otherwise a mark would be made from two
+/// queries.
 #[test]
-fn what_is_done_again_is_sent_again_as_it_was() {
+fn a_repeated_access_sends_the_same_messages() {
     let mut owner = owner(15);
     let mut choices = StdRng::seed_from_u64(16);
     let mut again = 0;
@@ -416,7 +420,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         array.begin_era(EraStart::Opening, &mut coins);
         array.check_storage().unwrap();
         let plan = array.plan(&[Want::Block(1)], &[], &mut coins).unwrap();
-        // It is cut off by the first query: the next copy finds servers as this one did.
+        // Stop it at the first query, so that the next copy finds the servers unchanged.
         let at = owner.servers.world().asked + 2;
         owner.servers.world().stop = Some((at, vec![true; 3]));
         array.carry_out(&plan, &mut [Op::Write(&[7; BLOCK_BYTES])]).unwrap_err();
@@ -432,7 +436,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
     assert_ne!(one.query, other.query);
 }
 
-/// What is shown for a block that is nowhere yet is not where it goes.
+/// The path shown for a block without a position is not its new path.
 #[test]
 fn the_first_path_of_a_block_says_nothing_of_its_second() {
     let mut owner = owner(24);
@@ -447,15 +451,17 @@ fn the_first_path_of_a_block_says_nothing_of_its_second() {
         })
     };
     let again = (0..BLOCKS).filter(|block| path(&mut owner, *block) == path(&mut owner, *block));
-    // One in 16, by chance.
+    // One in 16 is equal by chance.
     let again = again.count() as u64;
     assert!(again < BLOCKS / 4, "{again} of {BLOCKS}");
 }
 
-/// The shares of all matrices, of each server in their order, for the evictions that come after one access, if this changes something before it.
+/// The shares of all matrices for each server, in the evictions after one access, if `changes` ran
+/// before it.
 fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     let mut owner = owner(32);
-    // After the next access, all trees are evicted. Block 1 lies in the root twice, and one of them is taken.
+    // After the next access, all trees are evicted. Block 1 is in the root twice, and one copy is
+    // taken.
     (0..9).for_each(|i| owner.write(i, 1).unwrap());
     (0..2).for_each(|_| owner.write(1, 2).unwrap());
     let before = owner.servers.world().seen[0].len();
@@ -472,7 +478,7 @@ fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     shares.collect()
 }
 
-/// From which seeds.
+/// The seeds of these shares.
 fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     let seeds = shares.iter().flatten().filter_map(|share| match share {
         Share::Drawn(seed) => Some(*seed),
@@ -481,14 +487,15 @@ fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     seeds.collect()
 }
 
-/// What an eviction moves follows from what servers say. Two copies of a client to which they say different things have different matrices: from one seed, shares would show by how much.
+/// The moves of an eviction follow from the servers' metadata. Two copies of a client that get
+/// different metadata have different matrices: shares from one seed would reveal their difference.
 #[test]
 fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_same() {
     let usual = evictions(|_| ());
-    assert_eq!(usual, evictions(|_| ()), "the same is shared alike");
-    // One of each matrix: trees have leaves on levels 4, 2 and 1.
+    assert_eq!(usual, evictions(|_| ()), "equal matrices have equal shares");
+    // One seed for each matrix: the trees have leaves on levels 4, 2 and 1.
     assert_eq!(seeds(&usual).len(), 5 + 3 + 2);
-    // What was taken is there again.
+    // Taken blocks count again.
     let all_count = evictions(|owner| {
         let disks = owner.servers.world().disks.clone();
         disks.iter().for_each(|disk| {
@@ -501,7 +508,7 @@ fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_sam
     assert!(seeds(&usual).is_disjoint(&seeds(&all_count)));
 }
 
-/// Whether two copies move the same is nobody's business either.
+/// Servers must not learn whether two copies move the same blocks.
 #[test]
 fn copies_with_other_plans_share_the_same_matrices_differently() {
     let of = |seed| evictions(move |owner| owner.coins = StdRng::seed_from_u64(seed));

@@ -1,4 +1,4 @@
-//! Accesses go on without servers that are missing, and those catch up when they are back.
+//! Accesses continue without missing servers, which catch up when they are back.
 
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
@@ -12,7 +12,7 @@ use crate::{parties, step};
 
 const PERIOD: u64 = PRESET.accesses as u64;
 
-/// Five servers of which two may be missing, after so many accesses.
+/// Five servers, of which two may be missing, after `accesses` accesses.
 fn five(accesses: u64, seed: u64) -> Owner {
     let mut owner = Owner::new(parties(5, 1), seed);
     for i in 0..accesses {
@@ -21,7 +21,7 @@ fn five(accesses: u64, seed: u64) -> Owner {
     owner
 }
 
-/// These servers are missing, or back again, having lost what was not durable.
+/// Makes servers missing, or brings them back without their unsynced data.
 fn set_missing(owner: &Owner, servers: &[usize], is_missing: bool) {
     let mut world = owner.servers.world();
     for server in servers {
@@ -66,11 +66,11 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     let error = owner.write(0, 7).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Store);
     let error = error.to_string();
-    for said in ["server 3, server 4: it does not answer", "wait", "shares repair"] {
+    for said in ["server 3, server 4: it does not answer", "need all servers", "shares repair"] {
         assert!(error.contains(said), "{error}");
     }
     assert!(owner.servers.world().waited > 0);
-    // It can be opened without them, until the eviction is due.
+    // The volume can be opened without them until the eviction is due.
     assert!(owner.reopen().is_err());
     set_missing(&owner, &[2], false);
     let error = owner.reopen().unwrap_err().to_string();
@@ -81,9 +81,9 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// Nothing has to be opened again.
+/// The volume need not be reopened.
 #[test]
-fn what_waits_for_an_eviction_goes_on_when_servers_come_back() {
+fn an_eviction_continues_when_servers_come_back() {
     let mut owner = five(2 * PERIOD, 1);
     owner.servers.world().come_back = true;
     for round in 0..3 {
@@ -106,8 +106,8 @@ fn a_volume_is_opened_while_servers_are_missing() {
     owner.read(5).unwrap();
     set_missing(&owner, &[0], false);
     set_missing(&owner, &[1], true);
-    // Who lags has caught up before the last of those that have all went.
-    assert!(owner.reopen().is_err(), "two have all that was written");
+    // A lagging server caught up before the last server with all writes failed.
+    assert!(owner.reopen().is_err(), "only two servers have all writes");
     set_missing(&owner, &[1], false);
     owner.reopen().unwrap();
     set_missing(&owner, &[3], false);
@@ -143,7 +143,7 @@ fn servers_come_and_go_and_so_does_the_client() {
             if !is_dying {
                 let points = points(&owner);
                 behind += usize::from(points.iter().any(|it| *it != points[0]));
-                // They are still missing.
+                // Some servers are still missing.
                 is_broken = owner.reopen().is_err();
             }
             set_missing(&owner, &missing, false);
@@ -166,7 +166,7 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.write(2, 7).unwrap();
     owner.servers.world().lying[0] = true;
     set_missing(&owner, &[4], false);
-    // Four are there: one that lies is corrected.
+    // Four servers answer: the liar is corrected.
     owner.read(1).unwrap();
     owner.servers.world().lying[0] = false;
     let error = owner.array.check(&mut |_| ()).unwrap_err().to_string();
@@ -174,7 +174,7 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.reopen().unwrap();
     owner.array.check(&mut |_| ()).unwrap();
     owner.read_all();
-    // Three are there: it is not known which of them lies, and nothing goes to the others.
+    // Three servers answer: the liar cannot be named, and nothing goes to the other servers.
     let mut owner = five(2 * PERIOD, 1);
     let before = points(&owner);
     set_missing(&owner, &[3, 4], true);
@@ -190,11 +190,11 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.read_all();
 }
 
-/// A disk that forgets what it was to keep: the server is a block behind, and does not know it.
+/// The disk loses an acknowledged write: the server is a block behind, and does not know it.
 #[test]
 fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
     for forgotten in 0..PERIOD {
-        // With three servers the access is made again, and with five the server catches up.
+        // With three servers the access is repeated; with five the server catches up.
         for servers in [3, 5] {
             let mut owner = Owner::new(parties(servers, 1), forgotten);
             (0..2 * PERIOD).for_each(|i| owner.write(i, i as u8).unwrap());
@@ -217,9 +217,9 @@ fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
 fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
     let point = |evictions, written| Point { evictions, written };
     for (claim, expected) in [
-        (point(0, 3), "server 2: it is set back"),
-        (point(2, 77), "server 2: it says that it is where no server can be"),
-        (point(9, 0), "server 2: it says that it is further"),
+        (point(0, 3), "server 2: it was rolled back"),
+        (point(2, 77), "server 2: it claims an impossible point"),
+        (point(9, 0), "server 2: it claims to be ahead"),
     ] {
         let mut owner = five(2 * PERIOD, 2);
         owner.write(1, 1).unwrap();
@@ -227,7 +227,7 @@ fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
         owner.reopen().unwrap();
         let asked = owner.servers.world().seen[1].len();
         owner.read(1).unwrap();
-        assert_eq!(owner.servers.world().seen[1].len(), asked, "it is asked nothing");
+        assert_eq!(owner.servers.world().seen[1].len(), asked, "the server gets no request");
         let error = (0..PERIOD).find_map(|_| owner.write(2, 2).err()).unwrap().to_string();
         assert!(error.contains(expected) && error.contains("shares repair"), "{error}");
         owner.servers.world().claims[1] = None;
@@ -238,7 +238,7 @@ fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
 }
 
 #[test]
-fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_says_so() {
+fn an_old_directory_is_refused_despite_missing_servers() {
     let mut owner = five(2 * PERIOD, 2);
     set_missing(&owner, &[3, 4], true);
     let old = owner.log.clone();
@@ -246,13 +246,14 @@ fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_
     owner.write(1, 3).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
     assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
-    // Of those that know of it, one is there: it is not believed, and nothing is done.
+    // Only one of the servers that are ahead answers: it is not believed, and nothing is done.
     set_missing(&owner, &[3, 4], false);
     set_missing(&owner, &[0, 1], true);
     let error = owner.probe_rollback().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Store);
     let error = error.to_string();
-    let expected = "server 3 says that it is further than the client's directory knows, and server 1, server 2 does not answer";
+    let expected =
+        "ahead of the client's directory: server 3. Not answering: server 1, server 2. Either";
     assert!(error.contains(expected), "{error}");
     set_missing(&owner, &[0, 1], false);
     assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
@@ -271,7 +272,7 @@ fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
     owner.read_all();
 }
 
-/// What is asked of a server that catches up follows from counters alone.
+/// Requests to a server that catches up depend only on counters.
 #[test]
 fn what_is_asked_while_servers_are_missing_does_not_depend_on_what_the_owner_does() {
     let seen = |want: fn(u64) -> Want| {

@@ -1,4 +1,4 @@
-//! Whoever has an array, writes its plans down before they are carried out, and comes back after a crash.
+//! The owner of an array. It logs plans before they are carried out, and recovers after a crash.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -23,10 +23,10 @@ use crate::servers::Servers;
 pub(crate) const BLOCKS: u64 = 60;
 pub(crate) const BLOCK_BYTES: usize = 32;
 
-/// So short that paths are evicted all the time, and long enough that no bucket overflows.
+/// Short enough for frequent evictions, and long enough that no bucket overflows.
 pub(crate) const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
-/// What a directory holds.
+/// A record in the client's directory.
 #[derive(Clone)]
 pub(crate) enum Record {
     State(Vec<Vec<u8>>),
@@ -35,7 +35,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Hands over what the directory keeps of it.
+    /// Passes the encoded record to `out`.
     pub(crate) fn bytes(&self, out: &mut dyn FnMut(&[u8])) {
         match self {
             Self::State(sections) => sections.iter().for_each(|section| out(section)),
@@ -45,7 +45,7 @@ impl Record {
     }
 }
 
-/// The list of a directory.
+/// The list of wrong servers in a client's directory.
 #[derive(Clone, Default)]
 pub(crate) struct WrongList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);
 
@@ -55,7 +55,7 @@ impl WrongServers for WrongList {
     }
 
     fn add(&mut self, server: usize, _: &str) -> Result<(), Error> {
-        assert!(self.0.lock().unwrap().insert(server), "the owner is told once");
+        assert!(self.0.lock().unwrap().insert(server), "a server is added once");
         Ok(())
     }
 }
@@ -73,7 +73,8 @@ pub(crate) struct Owner {
 /// Both kinds of arrays: with the position map on the client, and in trees.
 pub(crate) const KINDS: [fn(Parties, u64) -> Owner; 2] = [Owner::new, Owner::in_trees];
 
-/// At the end of the root's file are two pages of marks of each of 31 buckets, the root's first: 24 bytes before the marks, and 4 behind. In [`Owner::in_trees`].
+/// The mark pages at the end of the root's file: two for each of 31 buckets, the root's first. A
+/// page has 24 bytes before its marks, and 4 after them. Valid for [`Owner::in_trees`].
 pub(crate) const MARK_PAGES_BYTES: usize = 31 * 2 * (24 + PRESET.slots as usize + 4);
 
 pub(crate) fn params(parties: Parties) -> S3OramParams {
@@ -89,14 +90,14 @@ impl Owner {
         Self::of(params(parties), seed, None)
     }
 
-    /// Of an array whose position map is in two trees beside that of the data.
+    /// Creates an array with its position map in two trees.
     pub(crate) fn in_trees(parties: Parties, seed: u64) -> Self {
         // Four entries in a block.
         let shape = MapShape { block_bytes: 28, client_entries_max: 5 };
         Self::of(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
     }
 
-    /// Of an array that holds something from its beginning. Whoever makes it says what is expected.
+    /// Creates an array with initial contents. The caller adds them to `expected`.
     pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
         Self::of(params(parties), seed, Some(&mut contents))
     }
@@ -139,7 +140,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Makes accesses, each of which writes if there is something to write. What is read is compared.
+    /// Makes accesses, each of which writes if it has data. Compares the blocks read.
     pub(crate) fn access(&mut self, wanted: &[(Want, Option<Vec<u8>>)]) -> Result<(), Error> {
         if self.array.headroom()?.accesses < wanted.len() as u64 {
             self.checkpoint()?;
@@ -171,7 +172,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Plans windows of reads, each after those before it, and then makes them.
+    /// Plans several windows of reads, and then makes them.
     pub(crate) fn read_ahead(&mut self, windows: &[Vec<u64>]) -> Result<(), Error> {
         let mut plans = Vec::new();
         for window in windows {
@@ -216,7 +217,7 @@ impl Owner {
         }
     }
 
-    /// The client in the state of its last checkpoint, and what has come since.
+    /// Restores the client's last checkpoint, and returns the records since.
     pub(crate) fn restored(&self) -> (Box<dyn Durable>, Vec<Record>) {
         let latest = self.log.iter().rposition(|it| matches!(it, Record::State(_))).unwrap();
         let mut restore = self.params.restore().unwrap();
@@ -240,7 +241,7 @@ impl Owner {
         (array, self.log[latest + 1..].to_vec())
     }
 
-    /// What servers show a client that comes back.
+    /// Probes the servers for a rollback, as a restarted client.
     pub(crate) fn probe_rollback(&self) -> Result<RollbackProbe, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
@@ -250,7 +251,7 @@ impl Owner {
         array.probe_rollback(accesses.sum(), 0)
     }
 
-    /// Comes back, as a volume does: looks, does again what the log holds, and keeps the state.
+    /// Recovers as a volume does: probes, replays the log, and saves the state.
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {

@@ -1,5 +1,5 @@
-//! What servers see of each other, alone and as many together as may collude, recorded at their wires: one shape whatever the owner does, and shares that
-//! are fresh and say nothing.
+//! The view of servers on each other, alone and *t* together, recorded at their links: one shape
+//! whatever the owner does, and fresh shares that reveal nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,19 +30,19 @@ const WORKLOADS: [Workload; 5] = [
     ("writes of one block", |i| (Want::Block(7), Some(vec![i as u8; BLOCK_BYTES]))),
     ("reads of all", |i| (Want::Block(i % BLOCKS), None)),
     ("writes of all", |i| (Want::Block(i % BLOCKS), Some(vec![0; BLOCK_BYTES]))),
-    ("nothing, now and then", |i| {
+    ("dummies, sometimes", |i| {
         (if i % 3 == 0 { Want::Block(1) } else { Want::Nothing }, Some(vec![3; BLOCK_BYTES]))
     }),
 ];
 
-/// Where the position map is.
+/// The place of the position map.
 #[derive(Clone, Copy, Debug)]
 enum Map {
     OnTheClient,
     InTrees,
 }
 
-/// What passed each server.
+/// The messages of each server.
 struct Seen {
     parties: Parties,
     wires: Vec<Arc<Mutex<Wire>>>,
@@ -67,11 +67,12 @@ impl Seen {
     }
 }
 
-/// The operation, the tree of the view, the level, what of the bucket, and bytes.
+/// The operation, the tree of the view, the level, the part of the bucket, and bytes.
 type Call = (Operation, u16, u8, Part, u64);
 
-/// All that a server sees but what is drawn: of its client's requests the leaves, of what is dealt the shares. Messages of others come in any order, and may
-/// come before it knows for what.
+/// Everything that a server sees except random values: the leaves in requests, and the shares
+/// between servers. Messages of other servers arrive in any order, possibly before the server knows
+/// their tree.
 fn shape(wire: &Wire) -> (Vec<Call>, Vec<Exchange>) {
     let call = |event: &Event| {
         let piece = event.piece.unwrap();
@@ -99,7 +100,7 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
         let first = shapes(WORKLOADS[0]);
         for (number, (calls, messages)) in (1..).zip(&first) {
             assert!(calls.len() as u64 > 2 * ACCESSES && messages.len() > 100);
-            // To each and from each of the others.
+            // To and from each other server.
             let of: HashSet<_> = messages.iter().map(Exchange::from_to).collect();
             assert_eq!(of.len(), 2 * (first.len() - 1), "server {number}");
         }
@@ -109,7 +110,8 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// What a server has sent is what the other one got, and each knows of which tree; what slots say of themselves is asked for as headers of a path.
+/// A sent message equals the received one, and both servers know its tree. Requests for metadata
+/// appear as headers of a path.
 #[test]
 fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
     for map in [Map::OnTheClient, Map::InTrees] {
@@ -186,17 +188,17 @@ fn what_passes_a_server_is_kept_in_a_file() {
     }
 }
 
-/// What one dealer has shared of one bucket, in one round.
+/// The shares of one dealer for one bucket in one round.
 struct Dealing {
     dealer: u8,
-    /// As the others got it, by their number.
+    /// The received shares, by server number.
     shares: BTreeMap<u8, Vec<u8>>,
 }
 
-/// The attempt, the part, the round, and which of its buckets.
+/// The attempt, the part, the round, and the bucket in the round.
 type Place = (u64, u32, u8, usize);
 
-/// All rounds, of all trees.
+/// All rounds of all trees.
 fn rounds(seen: &Seen) -> BTreeMap<Place, Vec<Dealing>> {
     let mut rounds: BTreeMap<Place, Vec<Dealing>> = BTreeMap::new();
     for number in seen.parties.numbers() {
@@ -235,7 +237,8 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     histogram(elements.into_iter().map(u64::from), 256, 256)
 }
 
-/// What each server gets of each dealer is uniform, and so is the difference of any two messages that follow each other.
+/// The shares from each dealer to each server are uniform, and so is the difference of two
+/// consecutive messages.
 #[test]
 fn what_others_deal_to_a_server_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -270,7 +273,7 @@ fn no_seed_is_dealt_twice() {
         ((5, 2), Map::InTrees),
         ((7, 3), Map::OnTheClient),
     ]) {
-        // The servers of all of these begin with the same coins.
+        // All these servers begin with the same coins.
         let mut seeds = HashSet::new();
         let seen = Seen::of(sizes, map, WORKLOADS[0], seed);
         for number in seen.parties.numbers() {
@@ -286,7 +289,7 @@ fn no_seed_is_dealt_twice() {
     }
 }
 
-/// Every *t* of the servers.
+/// All sets of *t* servers.
 fn coalitions(parties: Parties) -> Vec<Vec<u8>> {
     let all =
         (0..1u8 << parties.servers()).filter(|it| it.count_ones() == parties.colluding() as u32);
@@ -294,7 +297,7 @@ fn coalitions(parties: Parties) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What two of five get of a dealer that is neither: each pair of elements comes as often as any other.
+/// The shares that two of five servers get from a third: each pair of elements is equally frequent.
 #[test]
 fn what_is_dealt_to_a_coalition_is_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -314,8 +317,9 @@ fn what_is_dealt_to_a_coalition_is_uniform_together() {
     verdicts.conclude();
 }
 
-/// What a dealer has made of its products, as a coalition takes it: it knows that of its own, and of others takes the polynomial to be of the lowest degree that
-/// goes through its shares. If it were, that would be the product.
+/// A coalition's guess of a dealer's product. It knows its own products, and interpolates the
+/// lowest-degree polynomial through its shares of others. If the sharing had that degree, the guess
+/// would be the product.
 fn guessed(parties: Parties, coalition: &[u8], dealing: &Dealing) -> Vec<u8> {
     let all = || dealing.shares.keys().copied();
     let known: Vec<u8> = if coalition.contains(&dealing.dealer) {
@@ -327,7 +331,7 @@ fn guessed(parties: Parties, coalition: &[u8], dealing: &Dealing) -> Vec<u8> {
     recover::<Gf256>(&known, &shares).unwrap()
 }
 
-/// With one coefficient that is zero, or known, it would be what is in the blocks.
+/// If a coefficient were zero or known, the guess would be the contents of the blocks.
 #[test]
 fn what_a_coalition_guesses_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -351,7 +355,8 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// What *t* servers have made when a round is over are shares that say nothing together. One more of them, and they say everything: most slots hold nothing.
+/// After a round, the shares of *t* servers are uniform together. One server more reveals
+/// everything: most slots are empty.
 #[test]
 fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -360,7 +365,7 @@ fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all()
     let made = |server: u8, dealings: &[Dealing]| -> Vec<u8> {
         let own = |dealing: &Dealing| match dealing.shares.get(&server) {
             Some(share) => share.clone(),
-            // It keeps one as well, which lies on the same polynomial.
+            // The dealer keeps a share as well, on the same polynomial.
             None => {
                 let known: Vec<_> = dealing.shares.iter().take(3).collect();
                 let (numbers, shares): (Vec<u8>, Vec<&[u8]>) =

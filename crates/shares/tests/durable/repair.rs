@@ -1,4 +1,4 @@
-//! A server that has lost its shares gets them back from the others.
+//! Repairs of servers that have lost their shares.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
 use oblivio_testkit::ShareDisk;
 
-/// The server has another disk, with nothing on it.
+/// Gives the server an empty disk.
 pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
     world.disks[server] = ShareDisk::default();
@@ -37,7 +37,7 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
     )
 }
 
-/// The server has lost nothing until the others are checked.
+/// Repairs a server, which keeps its shares until the others are checked.
 pub(crate) fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
@@ -51,9 +51,9 @@ fn need(owner: &Owner, server: usize) -> Need {
     needs_repair(&mut owner.servers.clone(), &owner.params, server).unwrap()
 }
 
-/// A server without file descriptors may have all its shares.
+/// A server without file descriptors may still have all its shares.
 #[test]
-fn a_server_that_cannot_open_its_files_is_not_made_anew() {
+fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
     use StoreErrorKind::{Failed, Full, Refused};
     let owner = Owner::new(parties(3, 1), 1);
     let needs = || needs_repair(&mut owner.servers.clone(), &owner.params, 1);
@@ -68,9 +68,9 @@ fn a_server_that_cannot_open_its_files_is_not_made_anew() {
     assert_eq!(needs().unwrap(), Need::Nothing);
 }
 
-/// Servers 1 and 2 have the last writes too, and do not answer. Servers 4 and 5 were away.
+/// Other servers have the last writes, too, but do not answer.
 #[test]
-fn a_server_that_is_further_than_those_that_answer_is_no_rollback_while_others_do_not() {
+fn a_server_ahead_of_the_others_is_no_rollback_while_some_are_silent() {
     let owner = Owner::new(parties(5, 1), 1);
     let needs = || needs_repair(&mut owner.servers.clone(), &owner.params, 2);
     owner.servers.world().claims[2] = Some(Point { evictions: 40, written: 0 });
@@ -82,7 +82,7 @@ fn a_server_that_is_further_than_those_that_answer_is_no_rollback_while_others_d
 }
 
 #[test]
-fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
+fn an_empty_server_is_rebuilt_wherever_the_others_are() {
     for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
         let mut owner = Owner::new(parties(servers, colluding), 1);
         let mut choices = StdRng::seed_from_u64(2);
@@ -105,9 +105,10 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
     }
 }
 
-/// What comes from one more than may collude is noticed to be wrong by its seal alone: also where it was right when all of it was looked at.
+/// The shares of *t* + 1 servers can only be checked by the seal of their block, even if they were
+/// right in the check before.
 #[test]
-fn a_server_that_lies_once_all_is_looked_at_is_noticed() {
+fn a_server_that_lies_after_the_check_is_detected() {
     for of_kind in KINDS {
         let mut owner = of_kind(parties(3, 1), 2);
         (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
@@ -117,8 +118,8 @@ fn a_server_that_lies_once_all_is_looked_at_is_noticed() {
         let mut servers = owner.servers.clone();
         let made = repair(&mut servers, &owner.params, &key(), (2, &before), &mut |_| ());
         let said = made.unwrap_err().to_string();
-        assert!(said.contains("is not whole: do it once more"), "{said}");
-        // It does not pass for one that has its shares again.
+        assert!(said.contains("is incomplete: repeat the repair"), "{said}");
+        // The server does not count as repaired.
         assert_eq!(need(&owner, 2), Need::Shares);
         owner.servers.world().lying[0] = false;
         lose(&owner, 2);
@@ -129,9 +130,10 @@ fn a_server_that_lies_once_all_is_looked_at_is_noticed() {
     }
 }
 
-/// One of five that says that it is an eviction behind takes none of the others back, where the client has gone on.
+/// One of five servers claims to be an eviction behind. The client has continued, so no other
+/// server rolls back.
 #[test]
-fn a_liar_takes_nobody_back() {
+fn a_liar_makes_no_server_roll_back() {
     let mut owner = Owner::loaded(parties(5, 1), 1, NothingToLoad);
     lose(&owner, 0);
     let before = owner.servers.world().points();
@@ -141,7 +143,7 @@ fn a_liar_takes_nobody_back() {
     let expected = Repaired { wrong: Vec::new(), behind: vec![4] };
     assert_eq!(made_anew(&owner, 0).unwrap(), expected);
     assert_eq!(owner.servers.world().points()[1..4], before[1..4]);
-    // It says so again when it was made anew, and keeps nobody from being made anew either.
+    // It repeats the lie after its repair, and does not prevent the repair of another server.
     assert_eq!(made_anew(&owner, 4).unwrap(), Repaired::default());
     assert_eq!(made_anew(&owner, 1).unwrap(), expected);
     owner.servers.world().claims = vec![None; 5];
@@ -149,9 +151,10 @@ fn a_liar_takes_nobody_back() {
     owner.read_all();
 }
 
-/// Trees are an access or an eviction apart: where a server was is kept of each of them. What it was told when it still had its shares is true when it has none.
+/// Trees may be an access or an eviction apart, so the check keeps the server's point in each tree.
+/// The repair relies on it after the shares are removed.
 #[test]
-fn what_a_check_lets_pass_is_repaired_wherever_an_access_stops() {
+fn a_repair_succeeds_after_a_check_wherever_an_access_stops() {
     let mut repairs = 0;
     for does in [[true, false, false], [false, true, true]] {
         for trip in 1.. {
@@ -200,11 +203,11 @@ fn a_repair_that_was_interrupted_is_begun_again_from_nothing() {
         owner.servers.connect();
         owner.servers.world().restart(1);
     }
-    // What is there of it is not taken for a server, and not gone on with once it was used.
+    // An incomplete repair does not count as a server, and a repair never continues on a used one.
     lose(&owner, 1);
     repaired(&owner, 1).unwrap();
     owner.reopen().unwrap();
-    assert!(repaired(&owner, 1).is_err(), "it is used");
+    assert!(repaired(&owner, 1).is_err(), "the server is in use");
     owner.read_all();
     owner.array.check(&mut |_| ()).unwrap();
 }
@@ -216,7 +219,7 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     owner.servers.world().lying[3] = true;
     lose(&owner, 0);
     assert_eq!(repaired(&owner, 0).unwrap(), Repaired { wrong: vec![3], behind: Vec::new() });
-    // Of three others, nobody knows which is wrong.
+    // With three other servers, the wrong one cannot be named.
     owner.servers.world().missing[1] = true;
     lose(&owner, 0);
     assert_eq!(repaired(&owner, 0).unwrap_err().kind(), ErrorKind::Corrupt);
@@ -229,33 +232,33 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     (0..BLOCKS).for_each(|i| owner.read(i).unwrap());
 }
 
-/// Whoever names the wrong server has to learn it while that server still has its shares.
+/// A mistake in the number of the server must be found while that server still has its shares.
 #[test]
 fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     let mut owner = Owner::new(parties(3, 1), 1);
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
     (0..3).for_each(|server| drop(checked(&owner, server).unwrap()));
-    // Of three, the seals alone tell which is wrong.
+    // With three servers, only the seals detect a wrong one.
     owner.servers.world().lying[1] = true;
     let kinds = [0, 1, 2].map(|server| checked(&owner, server).err().map(|error| error.kind()));
     assert_eq!(kinds, [Some(ErrorKind::Corrupt), None, Some(ErrorKind::Corrupt)]);
     owner.servers.world().lying[1] = false;
-    // One that is set back is no source for another.
+    // A server that was rolled back is no source for another.
     let behind = Point { evictions: 2, written: 1 };
     owner.servers.world().claims = vec![None, Some(behind), None];
     checked(&owner, 1).unwrap();
     assert!(checked(&owner, 0).is_err() && checked(&owner, 2).is_err());
-    // One that is further than all others is not lost.
+    // A server ahead of all others is not lost.
     owner.servers.world().claims = vec![Some(behind), Some(behind), None];
     let error = needs_repair(&mut owner.servers.clone(), &owner.params, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
     owner.servers.world().claims = vec![None; 3];
     owner.servers.world().hosts.swap(0, 1);
-    // Both of the others are something else than what they are named as.
+    // Both other servers are not the ones that they are named as.
     let error = checked(&owner, 2).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
-    assert!(error.to_string().contains("in another order"), "{error}");
-    // One that is where it is named says that it is the other one alone.
+    assert!(error.to_string().contains("in another order than"), "{error}");
+    // The correctly named server shows that only the other one is wrong.
     let error = checked(&owner, 0).unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged), "{error}");
     assert!(error.to_string().contains("server 2: "), "{error}");
@@ -276,9 +279,10 @@ fn with_too_few_others_nothing_is_made() {
     owner.read_all();
 }
 
-/// A server that was set back by one write looks as after a crash. If another is made anew of it, nobody has that write any more.
+/// A server that was rolled back by one write looks like one after a crash. If the only server with
+/// that write is repaired from it, the write is lost.
 #[test]
-fn no_server_is_made_anew_of_one_that_lacks_what_it_has_itself() {
+fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
     for (servers, colluding, is_evicted) in
         [(3, 1, false), (3, 1, true), (5, 2, false), (5, 2, true), (5, 1, false)]
     {
@@ -291,7 +295,7 @@ fn no_server_is_made_anew_of_one_that_lacks_what_it_has_itself() {
             false => Point { written: at.written - 1, ..at },
         };
         assert_eq!((at.written == 0, need(&owner, 0)), (is_evicted, Need::Nothing));
-        // So many that of the others as many as may collude have it.
+        // Only *t* other servers have the last write.
         let set_back = usize::from(servers - 1 - colluding);
         for server in 0..set_back {
             owner.servers.world().claims[server] = Some(before);
@@ -299,22 +303,24 @@ fn no_server_is_made_anew_of_one_that_lacks_what_it_has_itself() {
         let has_it = set_back;
         let error = checked(&owner, has_it).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
-        assert!(error.to_string().contains("server 1 lacks what was written last"), "{error}");
+        assert!(error.to_string().contains("server 1 lacks the last writes"), "{error}");
         assert_eq!(need(&owner, 0), Need::LastWrites);
-        // One that is set back is made anew of them, if they are enough; an eviction would be taken back for another.
+        // A rolled-back server is repaired from them if they are enough. An eviction would be
+        // rolled back for a second one.
         let are_enough = usize::from(colluding) < usize::from(servers) - set_back;
         if are_enough && (set_back == 1 || !is_evicted) {
             checked(&owner, 0).unwrap();
         }
-        // What has lost its disk has nothing that would be lost. (An eviction that is said not to be there is.)
+        // An empty server has no write to lose. (An eviction that servers deny would be lost.)
         lose(&owner, has_it);
         assert!(is_evicted || checked(&owner, has_it).is_ok());
     }
 }
 
-/// Two of five of which one may collude are set back alike: each can be made anew before the other is.
+/// Two of five servers, of which one may collude, were rolled back equally. Each can be repaired
+/// before the other.
 #[test]
-fn of_two_servers_that_are_set_back_each_can_be_made_anew_first() {
+fn either_of_two_rolled_back_servers_can_be_repaired_first() {
     for is_evicted in [false, true] {
         let mut owner = Owner::new(parties(5, 1), 1);
         let writes = if is_evicted { 20 } else { 22 };
@@ -333,7 +339,8 @@ fn of_two_servers_that_are_set_back_each_can_be_made_anew_first() {
             }
         }
         if !is_evicted {
-            // One that has what was written last, and whose shares are wrong, is made of the two others that have it.
+            // A server with the last write and wrong shares is rebuilt from the two others that
+            // have the write.
             assert_eq!(made_anew(&owner, 2).unwrap(), Repaired::default());
             assert_eq!(need(&owner, 2), Need::Nothing);
         }
@@ -348,7 +355,7 @@ fn of_two_servers_that_are_set_back_each_can_be_made_anew_first() {
     }
 }
 
-/// One that lies makes none of the others seem to lack anything, as long as all answer.
+/// A liar does not make other servers seem to lack a write, as long as all answer.
 #[test]
 fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     let mut owner = Owner::new(parties(3, 1), 1);
@@ -357,7 +364,7 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     let [before, after] = [at.written - 1, at.written + 1].map(|written| Point { written, ..at });
     owner.servers.world().claims[1] = Some(after);
     assert_eq!(need(&owner, 0), Need::Nothing);
-    // One that does not answer may be there as well.
+    // A silent server may be at the same point.
     owner.servers.world().missing[2] = true;
     assert_eq!(need(&owner, 0), Need::LastWrites);
     owner.servers.world().missing[2] = false;
@@ -365,8 +372,8 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     assert_eq!([0, 1].map(|server| need(&owner, server)), [Need::Nothing, Need::LastWrites]);
 }
 
-/// A label is a share like all others, and is not sealed. With the key it follows from the block,
-/// or from there being none.
+/// A label is shared like the rest of a slot, but not sealed. With the key it follows from the
+/// block, or from its absence.
 #[test]
 fn a_wrong_label_is_not_made_part_of_a_new_server() {
     let mut owner = Owner::in_trees(parties(3, 1), 5);
@@ -375,7 +382,7 @@ fn a_wrong_label_is_not_made_part_of_a_new_server() {
     }
     owner.checkpoint().unwrap();
     let (mut of_blocks, mut of_dummies) = (0, 0);
-    // Leaves have two places each, and each other bucket but the root one.
+    // Each leaf has two places, and each other bucket except the root has one.
     for (file, buckets) in [("leaves", 2 * 16), ("siblings", 14)] {
         let contents = |owner: &Owner| -> Vec<Vec<u8>> {
             owner.servers.world().disks.iter().map(|disk| disk.content(file)).collect()
@@ -387,7 +394,7 @@ fn a_wrong_label_is_not_made_part_of_a_new_server() {
             recover::<Gf256>(&[1, second as u8 + 1], &shares).unwrap()
         };
         let slots = (0..all[0].len() / bytes).map(|slot| slot * bytes..(slot + 1) * bytes);
-        // Places that do not count hold shares of different attempts.
+        // Stale places hold shares of different attempts.
         let whole = slots.filter(|at| held(at, 1) == held(at, 2));
         let (blocks, dummies): (Vec<_>, Vec<_>) = whole
             .filter(|at| held(at, 1).iter().any(|byte| *byte != 0))

@@ -1,4 +1,4 @@
-//! Whatever has become of as many servers as may collude, repairs lead back to a volume that opens and has all that it had.
+//! Whatever happens to *t* servers, repairs restore a volume that opens with all its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::repair::made_anew;
 use crate::servers::Servers;
 use oblivio_testkit::ShareDisk;
 
-/// What servers hold, and which of them were made anew.
+/// The disks of the servers, and which servers were repaired.
 #[derive(Clone)]
 struct Held {
     disks: Vec<ShareDisk>,
@@ -23,7 +23,7 @@ impl Held {
         opened(owner, &self.disks)
     }
 
-    /// Whether the volume opens, and all that it had can be read. What is read is compared.
+    /// Whether the volume opens and has all its data.
     fn opens(&self, owner: &Owner) -> bool {
         let mut opened = self.open(owner);
         opened.reopen().is_ok()
@@ -39,7 +39,7 @@ impl Held {
         Some(Self { disks: disks_of(&opened), points: points_of(&opened), made_anew })
     }
 
-    /// How it differs from others in what repairs do.
+    /// Identifies states in which repairs behave alike.
     fn key(&self) -> Key {
         let mut key: Vec<_> =
             self.points.iter().copied().zip(self.made_anew.iter().copied()).collect();
@@ -48,7 +48,7 @@ impl Held {
     }
 }
 
-/// Servers that hold this, and the owner as the directory has it.
+/// Servers with these disks, and the owner with the state of its directory.
 pub(crate) fn opened(owner: &Owner, disks: &[ShareDisk]) -> Owner {
     let mut opened = Owner::new(parties(3, 1), 5);
     opened.params = owner.params.clone();
@@ -79,7 +79,7 @@ fn points_of(owner: &Owner) -> Vec<Option<Point>> {
     (0..servers).map(point).collect()
 }
 
-/// Whether some servers, named one after the other, lead to a volume that opens.
+/// Whether repairing some servers, in some order, leads to a volume that opens.
 fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool {
     let (mut seen, mut next) = (HashSet::new(), VecDeque::from([(held, 0)]));
     while let Some((held, repairs)) = next.pop_front() {
@@ -98,7 +98,7 @@ fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool 
     false
 }
 
-/// The point a write or an eviction before.
+/// The point one write or one eviction before.
 pub(crate) fn before(at: Point) -> Point {
     match at.written {
         0 => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
@@ -106,10 +106,11 @@ pub(crate) fn before(at: Point) -> Point {
     }
 }
 
-/// How many servers are not as a crash leaves them, or as they are when they were missing, at least. `known` is what the directory knows to be over.
+/// The minimum number of faulty servers: those whose point is explained neither by a crash nor by
+/// an absence. `known` is the point that the directory knows to be finished.
 fn faults(points: &[Option<Point>], known: Point, colluding: usize) -> usize {
     let Some(furthest) = points.iter().flatten().max().copied() else { return points.len() };
-    // What came before the last step is over.
+    // Everything before the last step is finished.
     let over = if furthest > known { known.max(before(furthest)) } else { known };
     // Evictions need all servers.
     let evicted =
@@ -119,7 +120,7 @@ fn faults(points: &[Option<Point>], known: Point, colluding: usize) -> usize {
     not_evicted.max((2 * colluding + 1).saturating_sub(have_it))
 }
 
-/// All ways to choose one of so many for each server, but for their order.
+/// All ways to choose one of `kinds` for each server, ignoring the order.
 pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     if servers == 0 {
         return vec![Vec::new()];
@@ -131,13 +132,14 @@ pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     choices(kinds, servers - 1).into_iter().flat_map(longer).collect()
 }
 
-/// A step, as servers have it: what each holds, and where it is.
+/// The state of the servers after a step: their disks, and their point.
 pub(crate) struct Step {
     pub(crate) disks: Vec<ShareDisk>,
     pub(crate) points: Vec<Option<Point>>,
 }
 
-/// Servers as they were before each of the last writes and evictions, as they are then, and as they are when they have lost all. So many writes come before those.
+/// The states of the servers before each of the last writes and evictions, the current state, and
+/// empty disks.
 pub(crate) fn steps(
     owner: &mut Owner,
     writes: impl IntoIterator<Item = (u64, u8)>,
@@ -177,7 +179,7 @@ pub(crate) fn steps(
 #[test]
 fn repairs_lead_back_to_the_volume() {
     for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
-        // The last access is followed by an eviction, or by none.
+        // The last access has an eviction after it, or none.
         for writes in [22, 20] {
             for is_closed in [false, true] {
                 let mut owner = Owner::new(parties(servers, colluding), 1);

@@ -1,4 +1,5 @@
-//! However many servers are set back or gone: each block that enough of them have is rescued as it was written last, and no older one is called the latest.
+//! However many servers are rolled back or lost, each block that enough servers have is rescued in
+//! its latest version, and no older version is called the latest.
 
 use std::collections::HashMap;
 
@@ -10,20 +11,21 @@ use crate::repairs::{Step, before, choices, opened, steps};
 use crate::{parties, stopped_in_an_access};
 use oblivio_testkit::ShareDisk;
 
-/// So many blocks are written again and again.
+/// The number of blocks that are written in turn.
 const WRITTEN: u64 = 7;
 
-/// How many writes there were at a point.
+/// The number of writes before a point.
 fn writes_at(at: Point) -> u64 {
     at.evictions * u64::from(PRESET.accesses) + at.written as u64
 }
 
-/// How many writes and evictions.
+/// The number of writes and evictions before a point.
 fn steps_to(at: Point) -> u64 {
     writes_at(at) + at.evictions
 }
 
-/// Whether a server that is there has what was held at a point: where slots are marked, only there and a step further.
+/// Whether a server at `there` has the data of point `at`. With marks, only at that point and one
+/// step ahead.
 fn has(at: Point, there: Point, is_marked: bool) -> bool {
     if at == there || at == before(there) {
         return true;
@@ -32,7 +34,7 @@ fn has(at: Point, there: Point, is_marked: bool) -> bool {
     !is_marked && (in_one(there) || there.written == 0 && in_one(before(there)))
 }
 
-/// The last point that so many servers have.
+/// The last point that `enough` servers have.
 fn last_of(points: &[Option<Point>], enough: usize, is_marked: bool) -> Option<Point> {
     let there = || points.iter().flatten().copied();
     let is_enough =
@@ -56,12 +58,13 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     Rescued { found, fates, damage }
 }
 
-/// `known` is what the client's directory knows to be over.
+/// `known` is the point that the client's directory knows to be finished.
 fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize, Point, bool)) {
     let servers = chosen.len();
     let disks: Vec<_> = (0..servers).map(|server| chosen[server].disks[server].copy()).collect();
     let points: Vec<_> = (0..servers).map(|server| chosen[server].points[server]).collect();
-    // Whoever has gone back from an eviction has no marks any more of the write before it. Others lack that write only if they were set back by a single step.
+    // A server that rolled back an eviction no longer has the marks before its last write. Other
+    // servers lack that write only if they were rolled back by a single step.
     let is_full = |at: Point| at.written == usize::from(PRESET.accesses);
     let lacks_marks = |at: Point| is_full(at) && points.contains(&Some(before(at)));
     if is_marked && points.iter().flatten().any(|at| lacks_marks(*at)) {
@@ -70,18 +73,18 @@ fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize,
     let Rescued { found, fates, damage } = rescue(owner, &disks);
     let what = format!("{servers} {colluding} {points:?}, known {known:?}: {damage}");
     let last = last_of(&points, colluding + 1, is_marked);
-    assert_eq!(last.is_none(), damage.contains("nothing is read from them"), "{what}");
+    assert_eq!(last.is_none(), damage.contains("nothing can be read from them"), "{what}");
     let (had, all) = (last.map_or(0, writes_at), writes_at(known));
     for address in 0..WRITTEN {
-        // The last write of the block that the directory knows of.
+        // The last write of the block, according to the directory.
         let write = (0..all).rfind(|write| write % WRITTEN == address).unwrap();
         let is_last = found.get(&address) == Some(&vec![write as u8 + 1; BLOCK_BYTES]);
         let fate = fates[address as usize];
         if write < had {
-            // What came after it counts for more.
+            // A later write is better.
             let is_newer = found.get(&address).is_some_and(|found| found[0] > write as u8 + 1);
             assert!(is_last || is_newer, "{address}: {what}");
-            // A block of the map may be lost with its other blocks.
+            // A map block may be lost because of its other entries.
             let is_sure =
                 fate == Recoverability::Found || is_marked && fate == Recoverability::Doubtful;
             assert!(is_sure, "{address} {fate:?}: {what}");
@@ -98,7 +101,7 @@ fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize,
         };
         let (here, at) = (steps_to(there), last.map_or(steps_to(there), steps_to));
         let is_astray = there < known || here + 1 < at || at + 1 < here;
-        // Of more servers, some may have been missing.
+        // With more servers, some may have been missing.
         let is_told = servers == 2 * colluding + 1 || there.evictions < known.evictions;
         assert!(is_named == is_astray || !is_told, "{number}: {what}");
     }
@@ -114,7 +117,8 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
         (5, 2, of_known, false, 2),
         (5, 2, in_trees, true, 2),
     ] {
-        // So many of the last writes are kept. The last one is followed by an eviction, or by none; and the directory knows all of them, or those before them.
+        // Keep the states before the last writes. The last write has an eviction after it or none,
+        // and the directory knows all writes or only earlier ones.
         for (writes, is_closed) in [(20, true), (22, true), (22, false)] {
             let mut owner = of_kind(parties(servers, colluding), 1);
             let write = |i: u64| (i % WRITTEN, i as u8 + 1);
@@ -136,9 +140,10 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
     }
 }
 
-/// A crash leaves honest servers a write or an eviction apart. A liar that says that it is where the further one is makes two of three for that, and its shares give back nothing there.
+/// A crash leaves honest servers one step apart. A liar that claims the later point makes two of
+/// three for it, and its shares recover nothing there.
 #[test]
-fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
+fn a_liar_at_the_point_of_one_of_two_servers_hides_nothing() {
     for of_kind in KINDS {
         let stopped = (1..).map_while(|trip| Some((trip, stopped_in_an_access(of_kind, trip)?)));
         for (trip, (owner, before)) in stopped {
@@ -147,7 +152,7 @@ fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
             let mut found = HashMap::new();
             let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
             let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
-            // What was under way may have come to either.
+            // The write in progress may be on either server.
             for address in (0..48).filter(|address| *address != 7) {
                 assert_eq!(
                     array.recoverability(&salvage, address),
@@ -160,7 +165,8 @@ fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
     }
 }
 
-/// The slot with the newest copy is damaged, and the client's directory knows of neither: the map on the servers tells of the newest at the last point, and of the one before at the point before.
+/// The slot with the latest copy is damaged, and the client's directory knows of neither copy. The
+/// map names the latest write at the last point, and the one before at the point before.
 #[test]
 fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
     for (spoilt, missing) in [(vec![0, 1], None), (vec![0], Some(2))] {
@@ -170,7 +176,7 @@ fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
         owner.checkpoint().unwrap();
         let at = |owner: &Owner| match owner.servers.world().answer_in(0, 0, &Request::Epoch) {
             Answer::Epoch(epoch) => epoch.at,
-            other => panic!("no epoch: {other:?}"),
+            other => panic!("unexpected answer: {other:?}"),
         };
         owner.write(7, 0xaa).unwrap();
         let before = at(&owner);

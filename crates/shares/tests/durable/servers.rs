@@ -1,4 +1,4 @@
-//! Servers whose files are in memory, which stop where they are told to, and lie.
+//! Test servers with files in memory. They can stop at any request, and lie.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -16,70 +16,71 @@ use rand::{Rng, SeedableRng};
 use crate::wire::Wire;
 use oblivio_testkit::ShareDisk;
 
-/// All servers, and what they are told to do besides.
+/// All servers, and their faults.
 pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     pub(crate) disks: Vec<ShareDisk>,
     coins: StdRng,
-    /// How often they were asked.
+    /// The number of requests so far, all servers counted once.
     pub(crate) asked: usize,
-    /// At which time the client is cut off, and which servers still do what they are asked then.
+    /// The request at which the client is cut off, and which servers still handle that request.
     pub(crate) stop: Option<(usize, Vec<bool>)>,
     is_cut_off: bool,
     /// Servers that cannot be reached.
     pub(crate) missing: Vec<bool>,
     /// Servers whose shares are wrong from now on.
     pub(crate) lying: Vec<bool>,
-    /// The same, of what is selected alone.
+    /// Servers that lie about selected blocks only.
     pub(crate) lying_of_blocks: Vec<bool>,
-    /// Servers that say that they are there.
+    /// False points that servers claim.
     pub(crate) claims: Vec<Option<Point>>,
-    /// Servers that keep another share of a block than the one that they are sent.
+    /// Servers that store a wrong share of a written block.
     pub(crate) takes_wrong: Vec<bool>,
-    /// A server that says that it is where another one is, of which it is told, and has nothing of that.
+    /// A server that claims the point of another server, without its data: the liar and the other
+    /// server.
     pub(crate) mirrors: Option<(usize, usize)>,
-    /// The slot of the root of the data that is damaged, and on which servers.
+    /// A damaged slot of the data's root, and the servers on which it is damaged.
     pub(crate) spoilt: Option<(usize, Vec<usize>)>,
-    /// Servers that say that they have seen so many attempts.
+    /// False attempt numbers that servers claim.
     pub(crate) attempts: Vec<Option<u64>>,
-    /// Servers that say of the next block that they have kept it, and have not.
+    /// Servers that acknowledge the next write without storing it.
     pub(crate) forgets: Vec<bool>,
-    /// What a server says instead of anything else.
+    /// Servers that refuse every request.
     pub(crate) refuses: Vec<Option<Refusal>>,
-    /// What a server answers to each write.
+    /// Servers that refuse every write.
     pub(crate) refuses_writes: Vec<Option<Refusal>>,
     /// Attempts to evict a path that succeed before any fails.
     pub(crate) passing_evictions: usize,
-    /// Attempts that fail on one server after those, before one succeeds.
+    /// Attempts after those that fail on one server, before one succeeds.
     pub(crate) failing_evictions: usize,
     /// The server on which they fail.
     pub(crate) failing_server: usize,
-    /// Why.
+    /// The reason for the failure.
     pub(crate) failure: StoreErrorKind,
-    /// Attempts in which servers lose all links. Their client asks the same again, as a store does
-    /// that has lost its link.
+    /// Attempts in which servers lose all links. The client repeats the request, as a store does
+    /// after it has lost its link.
     pub(crate) cut_evictions: usize,
-    /// So often it is worth waiting for links.
+    /// How many waits for links are within the retry limit.
     pub(crate) waits_for_links: u32,
-    /// How often something began that is tried again.
+    /// How many retried operations began.
     pub(crate) tried: usize,
-    /// How often it was waited for servers that are missing.
+    /// How often the client waited for missing servers.
     pub(crate) waited: usize,
-    /// Servers that are missing are back when they are waited for.
+    /// Whether missing servers come back when the client waits for them.
     pub(crate) come_back: bool,
-    /// What each server was asked, in order.
+    /// The requests to each server, in order.
     pub(crate) seen: Vec<Vec<Request>>,
-    /// For which of the trees.
+    /// The trees of these requests.
     pub(crate) seen_in: Vec<Vec<u8>>,
-    /// Servers whose programs are started again at these times, before they are asked.
+    /// Servers that restart before a request: the number of the request, and the server.
     pub(crate) starts_again: Vec<(usize, usize)>,
-    /// What the client has asked, and how long it would have waited for the answer.
+    /// The client's requests, and how long it would have waited for the answers.
     pub(crate) patience: Vec<(Request, Patience)>,
     /// A checksum over all messages of the client, each with its server.
     pub(crate) sent: crc32fast::Hasher,
 }
 
-/// Delivers at once, to machines that are alive.
+/// Delivers messages at once, to servers that are alive.
 struct Others {
     from: u8,
     is_cut_off: bool,
@@ -101,7 +102,7 @@ impl Peers for Others {
     }
 }
 
-/// A store that is these servers. Copies are connections to the same.
+/// A store over these servers. Clones are connections to the same servers.
 #[derive(Clone)]
 pub(crate) struct Servers(Arc<Mutex<World>>);
 
@@ -149,7 +150,7 @@ impl Servers {
         self.0.lock().unwrap()
     }
 
-    /// The client is there again.
+    /// Reconnects the client.
     pub(crate) fn connect(&self) {
         let mut world = self.world();
         (world.stop, world.is_cut_off) = (None, false);
@@ -261,7 +262,7 @@ impl World {
                 if self.lying[i]
                     || self.lying_of_blocks[i] && matches!(request, Request::Select { .. }) =>
             {
-                // Behind what a slot says of its block.
+                // After the metadata.
                 share[8] ^= 1;
             }
             Answer::Epoch(epoch) => {
@@ -273,7 +274,8 @@ impl World {
         answer
     }
 
-    /// All servers are asked at the same time. Those that are not reached are as if they had stopped just before it was durable.
+    /// Sends the requests to all servers at the same time. A server that cannot be reached acts as
+    /// if it had stopped just before the request was durable.
     fn evict(
         &mut self,
         requests: Vec<Option<(u8, Request)>>,
@@ -285,7 +287,7 @@ impl World {
         }
         if self.cut_evictions > 0 {
             self.cut_evictions -= 1;
-            // Each has begun the attempt when its links are lost.
+            // Each server has begun the attempt when its links are lost.
             for (i, (tree, request)) in requests.iter().enumerate() {
                 let others = Others { is_cut_off: true, ..self.others_of(i) };
                 let message = request.encode_in(*tree);
@@ -302,7 +304,7 @@ impl World {
                         let answer = host.answer(&message, others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if answer != Answer::Done {
-                            // Its links end.
+                            // End its links.
                             let mailboxes = others.mailboxes.iter();
                             mailboxes.for_each(|mailbox| mailbox.is_lost(others.from));
                         }
@@ -326,13 +328,13 @@ impl World {
         answers
     }
 
-    /// Servers that have died come back.
+    /// Restarts a server that has lost its power.
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = opened(&self.disks[i], &mut self.coins);
     }
 
-    /// From now on, all that passes each server is kept, as long as it is not started again.
+    /// Records the messages of each server from now on, until it restarts.
     pub(crate) fn watch(&mut self) -> Vec<Arc<Mutex<Wire>>> {
         let watch = |host: &mut Host| {
             let wire = Arc::new(Mutex::new(Wire::of(host)));
@@ -342,12 +344,12 @@ impl World {
         self.hosts.iter_mut().map(watch).collect()
     }
 
-    /// How far each is.
+    /// The points of all servers, in the data's tree.
     pub(crate) fn points(&mut self) -> Vec<Point> {
         self.points_in(0)
     }
 
-    /// The same of one of the trees.
+    /// The points of all servers, in one tree.
     pub(crate) fn points_in(&mut self, tree: u8) -> Vec<Point> {
         let at = |answer| match answer {
             Answer::Epoch(epoch) => epoch.at,

@@ -1,4 +1,4 @@
-//! Servers that lie, are missing or are set back.
+//! Servers that lie, are missing or were rolled back.
 
 use oblivio_core::durable::Want;
 use oblivio_core::{ErrorKind, StoreErrorKind};
@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use crate::owner::{BLOCK_BYTES, KINDS, Owner};
 use crate::parties;
 
-/// An array of which one server lies, and what comes of an access.
+/// The result of an access while one server lies.
 fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorKind, String) {
     let mut owner = Owner::new(parties(3, 1), 1);
     for i in 0..11 {
@@ -21,7 +21,7 @@ fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorK
     owner.forget(3);
     owner.servers.world().lying[liar] = true;
     let error = owner.access(&[(want, data)]).unwrap_err();
-    // The path is drawn, and with it the evictions that are named.
+    // The path is random, and so are the evictions named in the message.
     let said = error.to_string();
     let (before, named) = said.split_once("last written by eviction ").unwrap();
     let after = named.trim_start_matches(|it: char| it.is_ascii_digit() || ", ".contains(it));
@@ -29,7 +29,7 @@ fn access_with_a_liar(want: Want, data: Option<Vec<u8>>, liar: usize) -> (ErrorK
 }
 
 #[test]
-fn of_three_servers_one_that_lies_makes_all_accesses_fail_alike() {
+fn a_liar_among_three_servers_fails_all_accesses_alike() {
     for liar in 0..3 {
         let data = || Some(vec![1; BLOCK_BYTES]);
         let first = access_with_a_liar(Want::Block(2), None, liar);
@@ -37,7 +37,7 @@ fn of_three_servers_one_that_lies_makes_all_accesses_fail_alike() {
         assert!(first.1.contains("lies"), "{}", first.1);
         for (want, data) in [
             (Want::Block(2), data()),
-            // Never written, forgotten, and no block.
+            // A block never written, a forgotten one, and a dummy.
             (Want::Block(40), None),
             (Want::Block(40), data()),
             (Want::Block(3), None),
@@ -49,7 +49,7 @@ fn of_three_servers_one_that_lies_makes_all_accesses_fail_alike() {
 }
 
 #[test]
-fn of_five_servers_one_that_lies_is_named_and_corrected() {
+fn a_liar_among_five_servers_is_named_and_corrected() {
     let mut owner = Owner::new(parties(5, 1), 2);
     for i in 0..20 {
         owner.write(i, i as u8).unwrap();
@@ -60,15 +60,15 @@ fn of_five_servers_one_that_lies_is_named_and_corrected() {
     assert!(error.contains("server 4 (60 times)"), "{error}");
 }
 
-/// A server that is missing does not answer: what counts is how many do.
+/// A missing server does not answer. Only the number of answers counts.
 #[test]
-fn of_five_servers_of_which_one_is_missing_nobody_can_tell_which_lies() {
+fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
     for (missing, told) in [(&[][..], false), (&[0], true), (&[0, 1], true)] {
         let mut owner = Owner::new(parties(5, 1), 2);
         for i in 0..20 {
             owner.write(i, i as u8).unwrap();
         }
-        // One liar is corrected as long as all are there, and two contradict each other.
+        // One liar is corrected as long as all servers answer; two contradict each other.
         let liars = if missing.is_empty() { 2..4 } else { 3..4 };
         let mut world = owner.servers.world();
         missing.iter().for_each(|server| world.missing[*server] = true);
@@ -77,18 +77,18 @@ fn of_five_servers_of_which_one_is_missing_nobody_can_tell_which_lies() {
         let error = owner.access(&[(Want::Block(2), None)]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         let said = error.to_string();
-        assert_eq!(said.contains("Of so few answers, nobody can tell which"), told, "{said}");
+        assert_eq!(said.contains("There are too few answers to tell which server"), told, "{said}");
     }
 }
 
 #[test]
-fn a_server_that_is_set_back_is_named_and_so_is_one_that_runs_ahead() {
+fn servers_that_are_rolled_back_or_ahead_are_named() {
     let point = |evictions, written| Point { evictions, written };
     let claims = [
-        (point(0, 3), "server 2: it is set back"),
-        (point(9, 0), "server 2: it says that it is further"),
-        (point(u64::MAX, 0), "server 2: it answers something else"),
-        (point(2, 77), "server 2: it says that it is where no server can be"),
+        (point(0, 3), "server 2: it was rolled back"),
+        (point(9, 0), "server 2: it claims to be ahead"),
+        (point(u64::MAX, 0), "server 2: the server's answer does not match"),
+        (point(2, 77), "server 2: it claims an impossible point"),
     ];
     for (of_kind, (claim, expected)) in KINDS.iter().flat_map(|kind| claims.map(|it| (kind, it))) {
         let mut owner = of_kind(parties(3, 1), 3);
@@ -119,7 +119,7 @@ fn one_server_that_says_it_is_behind_by_a_step_changes_nothing() {
 }
 
 #[test]
-fn servers_that_were_all_set_back_are_refused() {
+fn a_rollback_of_all_servers_is_refused() {
     let mut owner = Owner::new(parties(3, 1), 5);
     for i in 0..11 {
         owner.write(i, 5).unwrap();
@@ -129,14 +129,15 @@ fn servers_that_were_all_set_back_are_refused() {
     owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
-    assert!(error.to_string().contains("Bring back their folders"), "{error}");
-    let named = "server 1, server 2, server 3: it is set back behind the client's directory";
+    assert!(error.to_string().contains("Restore the folders of the servers"), "{error}");
+    let named = "server 1, server 2, server 3: it was rolled back behind the client's directory";
     assert!(error.to_string().contains(named), "{error}");
 }
 
-/// Before anything else is done with the volume: once it has shown an access, a server knows that its older state was taken.
+/// The check comes before any other operation: an access would show a server that its older state
+/// was accepted.
 #[test]
-fn servers_are_looked_at_before_the_first_access() {
+fn servers_are_checked_before_the_first_access() {
     let point = |evictions, written| Point { evictions, written };
     let claims = [
         (vec![Some(point(0, 1)), None, None], ErrorKind::StoreRolledBack),
@@ -159,15 +160,15 @@ fn servers_are_looked_at_before_the_first_access() {
     }
 }
 
-/// Numbers of attempts only grow. One that a server makes up is not to use them up for all.
+/// Attempt numbers only grow. A number that one server makes up must not use them up for all.
 #[test]
-fn a_number_of_attempts_that_a_server_makes_up_is_not_gone_on_from() {
+fn a_made_up_attempt_number_is_not_believed() {
     for made_up in [1 << 62, u64::MAX] {
         let mut owner = Owner::new(parties(3, 1), 5);
         (0..11).for_each(|i| owner.write(i, 5).unwrap());
         owner.servers.world().attempts[1] = Some(made_up);
         let error = owner.write(1, 1).unwrap_err().to_string();
-        assert!(error.contains("server 2: it says that it"), "{error}");
+        assert!(error.contains("server 2: it claims"), "{error}");
         owner.servers.world().attempts[1] = None;
         let attempts = owner.servers.world().seen.concat().into_iter().filter_map(|it| match it {
             Request::Evict { evict, .. } => Some(evict.attempt),
@@ -179,12 +180,13 @@ fn a_number_of_attempts_that_a_server_makes_up_is_not_gone_on_from() {
     }
 }
 
-/// What is done at once is not waited for as an eviction is: a server could hold each access for as long.
+/// Ordinary requests have a shorter time limit than evictions: otherwise a server could delay each
+/// access that long.
 #[test]
 fn only_what_may_take_long_is_waited_for_long() {
     let mut owner = Owner::new(parties(5, 1), 5);
     for i in 0..11 {
-        // One that was missing catches up.
+        // A server that was missing catches up.
         owner.servers.world().missing[4] = i == 4 || i == 5;
         owner.write(i, 5).unwrap();
     }
@@ -202,13 +204,13 @@ fn only_what_may_take_long_is_waited_for_long() {
     ] {
         all_are(&accesses, which, Patience::Short);
     }
-    // Whether it is back is asked before each access.
+    // Before each access the client asks whether the server is back.
     assert!(accesses.contains(&(Request::Epoch, Patience::Short)));
     all_are(&accesses, |it| matches!(it, Request::Evict { .. }), Patience::Long);
     all_are(&accesses, |it| matches!(it, Request::Meet), Patience::Long);
-    // A server may be in an eviction whose client was lost.
+    // A server may still be evicting for a lost client.
     all_are(&opening, |it| *it == Request::Epoch, Patience::Long);
-    // With the map in trees, what slots say is asked as well.
+    // With map trees, metadata is requested as well.
     let mut owner = Owner::in_trees(parties(3, 1), 5);
     (0..3).for_each(|i| owner.write(i, 5).unwrap());
     let accesses = std::mem::take(&mut owner.servers.world().patience);
@@ -234,7 +236,7 @@ fn a_share_that_is_damaged_is_found() {
     }
     let error = owner.array.check(&mut |_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    // Of three servers, the seals of blocks tell.
+    // With three servers, the seals of blocks name the wrong one.
     assert!(error.to_string().contains("a share of server 2 does not fit"), "{error}");
 }
 
@@ -251,12 +253,14 @@ fn a_server_that_is_missing_is_named() {
     owner.read_all();
 }
 
-/// An array whose servers all show, for a block that was written twice, what they were sent first, but for what slots say of it. All but one may be there.
+/// An array whose servers all return the first version of a block that was written twice, but the
+/// metadata of the second. At most one server is missing.
 fn with_an_older_block(owner: Owner, missing: Option<usize>) -> Owner {
     with_the_block_before(owner, [5, 5], missing)
 }
 
-/// Servers whose slot says that it holds the last of these blocks, and holds the one that was written before it.
+/// Servers with a slot that has the metadata of the second written block and the contents of the
+/// first.
 fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
     for (address, byte) in written.into_iter().zip(1..) {
@@ -275,7 +279,7 @@ fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<us
                 _ => (),
             }
         }
-        // One that is missing is asked once at most.
+        // A missing server gets at most one request.
         let ([(_, first), (at, second)], setup) = (<[_; 2]>::try_from(writes).ok()?, setup?);
         let said = setup.metadata_bytes;
         let block = [&slot(second, setup)[..said], &slot(first, setup)[said..]].concat();
@@ -307,13 +311,13 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     let mut each = |address, _: &[u8]| found.push(address);
     of_three().array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
     assert!(found.is_empty(), "{found:?}");
-    // Nor does a server get it that was missing.
+    // A server that was missing does not get it either.
     let of_five = Owner::new(parties(5, 1), 9);
     let error = with_an_older_block(of_five, Some(4)).read(6).unwrap_err();
-    assert!(error.to_string().contains("a server lacks is not what was written"), "{error}");
+    assert!(error.to_string().contains("a server that is catching up is not what was written"), "{error}");
 }
 
-/// A slot says whose it is, and its block says it too, under the seal.
+/// The metadata names the block of a slot, and so does the seal of the block.
 #[test]
 fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     let of_three = || with_the_block_before(Owner::in_trees(parties(3, 1), 9), [5, 6], None);
@@ -323,7 +327,8 @@ fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     assert!(error.contains("a block is not what was written"), "{error}");
 }
 
-/// Of versions a server alone can tell: an error is of the damage that another one has.
+/// Only the server itself reports an unknown version, so damage of another server decides the kind
+/// of an error.
 #[test]
 fn a_server_that_says_another_version_does_not_decide_what_kind_an_error_is() {
     use StoreErrorKind::{Damaged, UnknownVersion};
@@ -349,9 +354,9 @@ fn what_a_server_says_steers_no_terminal() {
     assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }
 
-/// They are not where the others should be, though they are more.
+/// Rolled-back servers do not define the point of the others, even if they are the majority.
 #[test]
-fn of_servers_that_are_set_back_none_else_is_named_though_they_are_more_than_may_collude() {
+fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
     let before = |evictions, written| Some(Point { evictions, written });
     for of_kind in KINDS {
         let mut owner = of_kind(parties(3, 1), 6);

@@ -1,4 +1,4 @@
-//! What servers see: the same, whatever the owner does.
+//! Servers see the same, whatever the owner does.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use rand::{RngExt, SeedableRng};
 use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 use crate::{parties, step};
 
-/// So many that chance can be told from what is not.
+/// Enough accesses for statistical tests.
 const ACCESSES: u64 = 2_000;
 
-/// So many that everything has been there that goes by counts.
+/// Enough accesses for every event that counters determine.
 const FEW: u64 = 400;
 
 type Workload = fn(u64) -> (Want, Option<Vec<u8>>);
@@ -32,7 +32,7 @@ const WORKLOADS: [(&str, Workload); 5] = [
     ("nothing", |_| (Want::Nothing, Some(Vec::new()))),
 ];
 
-/// What server 1 is asked.
+/// The requests to server 1.
 fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
     let mut owner = Owner::new(parties(3, 1), seed);
     for i in 0..accesses {
@@ -41,7 +41,7 @@ fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
     owner.servers.world().seen[0].clone()
 }
 
-/// All that is neither a leaf nor a share.
+/// The parts of a request other than leaves and shares.
 fn shape(request: &Request) -> (usize, Option<Point>) {
     let at = match request {
         Request::Select { at, .. } | Request::Write { at, .. } => Some(*at),
@@ -83,15 +83,15 @@ fn leaves_are_uniform_whatever_the_owner_does() {
             }
         }
         verdicts.add(format!("{name}: leaves"), uniformity(&single));
-        verdicts.add(format!("{name}: one after the other"), uniformity(&pairs));
+        verdicts.add(format!("{name}: consecutive pairs"), uniformity(&pairs));
     }
     verdicts.conclude();
 }
 
-/// After a crash, servers see again what they have seen, and else what was drawn for another access.
+/// After a crash, servers see the interrupted access again, and otherwise only new paths.
 #[test]
 fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
-    // An access with the map in trees is asked in three times as many messages, and more.
+    // An access with map trees takes three times as many messages, and more.
     for (of_kind, messages, crashes) in [(KINDS[0], 12, 300), (KINDS[1], 40, 150)] {
         let mut owner = of_kind(parties(3, 1), 3);
         let mut choices = StdRng::seed_from_u64(4);
@@ -114,25 +114,26 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
         for (request, tree) in world.seen[0].iter().zip(&world.seen_in[0]) {
             let (at, leaf) = match request {
                 Request::Select { at, select } => (*at, select.leaf),
-                // What slots say is asked of two paths before an eviction, which counters say.
+                // Before an eviction, the metadata of two paths is requested, which counters
+                // determine.
                 Request::Metadata { at, leaf } if at.written < PRESET.accesses.into() => {
                     (*at, *leaf)
                 }
                 _ => continue,
             };
             let latest = &mut latest[usize::from(*tree)];
-            assert!(at >= *latest, "an access is made again that others came after");
+            assert!(at >= *latest, "an access is repeated after later ones");
             *latest = at;
             let kind = std::mem::discriminant(request);
             let before = shown.insert((kind, *tree, at), leaf);
-            assert!(before.is_none_or(|before| before == leaf), "another path is shown");
+            assert!(before.is_none_or(|before| before == leaf), "the repeated access shows another path");
             again += usize::from(before.is_some());
         }
         assert!(again > 20, "{again}");
     }
 }
 
-/// The seeds that a server is sent for what the client shares, and how often each came.
+/// The seeds that a server gets from the client, and how often it gets each.
 fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
     let mut seeds = HashMap::new();
     let mut note = |share: &Share<u8>| {
@@ -151,7 +152,7 @@ fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
     seeds
 }
 
-/// No seed comes twice: not in one past of a client, and not with two clients.
+/// No seed is used twice, neither by one client nor by two.
 #[test]
 fn no_seed_is_drawn_twice() {
     let mut all: HashMap<[u8; 32], usize> = HashMap::new();
@@ -170,7 +171,7 @@ fn no_seed_is_drawn_twice() {
     assert!(all.values().all(|times| *times == 1));
 }
 
-/// What all servers are sent, share by share. They are asked the same, one after the other.
+/// All shares sent to the servers, which get the same requests in the same order.
 fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     let of_server = |requests: &Vec<Request>| -> Vec<Share<u8>> {
         let shares = requests.iter().flat_map(|request| match request {
@@ -185,7 +186,8 @@ fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     (0..seen[0].len()).map(|i| seen.iter().map(|shares| shares[i].clone()).collect()).collect()
 }
 
-/// Shares from one seed are shares of one thing. Else they show by how much two things differ.
+/// Shares from one seed must be shares of one secret. Otherwise they reveal the difference of two
+/// secrets.
 #[test]
 fn copies_of_a_client_that_go_on_differently_share_differently() {
     let copy = |seed| {
@@ -198,7 +200,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         |_| Want::Block(3),
         |_| Want::Block(4),
         |_| Want::Nothing,
-        // Of these nothing else is different but what they have in the root.
+        // These copies differ only in the blocks in the root.
         |owner| {
             owner.forget(4);
             Want::Block(3)
@@ -209,7 +211,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
         },
     ];
     let mut all: HashMap<[u8; 32], Vec<Share<u8>>> = HashMap::new();
-    // By chance, what is forgotten would go where no matrix says so.
+    // A forgotten block could by chance belong where no matrix moves it.
     for (seed, way) in (0..8).flat_map(|seed| ways.map(|way| (seed, way))) {
         let mut owner = copy(seed);
         let want = way(&mut owner);
@@ -219,16 +221,16 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
             for share in &shares {
                 if let Share::Drawn(seed) = share {
                     let before = all.entry(*seed).or_insert_with(|| shares.clone());
-                    assert!(*before == shares, "one seed for two things");
+                    assert!(*before == shares, "one seed for two secrets");
                 }
             }
         }
     }
 }
 
-/// Checksums over what servers are sent, and over the plans and states that a directory holds,
-/// with servers that fail and clients that come back. They are those of the first version that has
-/// this test: a view or a format that changes changes them. So does a new generator in `rand`.
+/// Checksums of all messages to servers, and of the plans and states in the client's directory,
+/// with failing servers and restarting clients. The values are from the first version with this
+/// test: a changed view or format changes them. So does a new generator in `rand`.
 #[test]
 fn a_fixed_seed_gives_the_messages_plans_and_states_that_it_always_gave() {
     let checksums = |of_kind: fn(Parties, u64) -> Owner, servers: u8, colluding: u8| {

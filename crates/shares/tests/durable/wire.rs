@@ -1,17 +1,17 @@
-//! What passes a server, kept.
+//! Records the messages of a server.
 
 use oblivio_core::view::{Event, EventSink, Exchange, ExchangeSink, ViewServers};
 use oblivio_shares::host::Host;
 use oblivio_shares::message::{Dealt, Setup};
 use oblivio_shares::view::servers_seen_by;
 
-/// Of one server.
+/// The recording of one server.
 pub(crate) struct Wire {
     pub(crate) servers: ViewServers,
     pub(crate) trees: Vec<Setup>,
-    /// What its client asked.
+    /// The requests of its client.
     pub(crate) calls: Vec<Event>,
-    /// What it and others dealt.
+    /// Messages between servers.
     pub(crate) messages: Vec<(Exchange, Dealt<u8>)>,
 }
 

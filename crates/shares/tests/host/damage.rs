@@ -1,4 +1,4 @@
-//! What a disk has spoilt is not dealt.
+//! A server does not deal data that its disk has damaged.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_shares::message::{Answer, Request};
@@ -9,15 +9,15 @@ use crate::world::World;
 
 const PRESET: Preset = Preset { slots: 128, accesses: 4 };
 
-/// They go through an eviction in three pieces.
+/// Blocks of this size are evicted in three pieces.
 const BLOCK_BYTES: usize = 9_000;
 
 /// Where the record of progress and its copy end in the file of the root.
 const HEAD_BYTES: usize = 8192;
 
-/// A bit turns over in any piece of a slot that is dealt, or in a checksum.
+/// A bit flips in any piece of a dealt slot, or in a checksum.
 #[test]
-fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
+fn a_server_reports_a_damaged_share_and_does_not_deal_it() {
     let tree = Tree::new(1, PRESET).unwrap();
     let mut world = World::new(Parties::new(3, 1).unwrap(), tree, 4, BLOCK_BYTES);
     while world.client.evictions() < 2 || !world.client.must_evict() {
@@ -28,7 +28,7 @@ fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
     let slots = usize::from(PRESET.slots);
     let root = HEAD_BYTES + number as usize % 2 * usize::from(PRESET.accesses) * BLOCK_BYTES;
     let leaf = tree.evicted(number).0 as usize;
-    // Both places of the leaf: which of them counts does not matter here.
+    // Both places of the leaf, because it does not matter here which of them is current.
     let in_leaf = |at: usize| [2 * leaf, 2 * leaf + 1].map(|it| it * slots * BLOCK_BYTES + at);
     let sums = 2 * tree.leaves() as usize * slots * BLOCK_BYTES;
     for (name, at) in [
@@ -43,11 +43,11 @@ fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
         let disk = world.disks[0].clone();
         let flip = || at.iter().for_each(|at| disk.flips_a_bit_at(name, *at));
         flip();
-        // It reads all that it multiplies before it needs what others deal: there is one level.
+        // With one level, the server reads all its data before it needs messages of others.
         let request = world.attempt(&evictions).swap_remove(0);
         match world.ask(0, &request) {
             Answer::Refused(it) if it.kind == StoreErrorKind::Damaged => {
-                assert!(it.why.contains("does not have its checksum"), "{}", it.why);
+                assert!(it.why.contains("does not match its checksum"), "{}", it.why);
             }
             other => panic!("{name} {at:?}: {other:?}"),
         }
@@ -58,7 +58,7 @@ fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
     (0..4).for_each(|block| drop(world.access(block, None)));
 }
 
-/// It would deal zeros in the place of the block that it lacks.
+/// The server would deal zeros instead of the block that it lacks.
 #[test]
 fn a_server_that_lacks_a_block_does_not_deal() {
     let tree = Tree::new(1, PRESET).unwrap();
@@ -68,18 +68,18 @@ fn a_server_that_lacks_a_block_does_not_deal() {
     }
     let evictions = world.client.evict(&mut world.coins).unwrap();
     let half = (evictions[0].number % 2) as usize * usize::from(PRESET.accesses);
-    // It starts again after its client has asked where it is.
+    // It restarts after the client has asked for its point.
     world.disks[0].clone().flips_a_bit_at("root", HEAD_BYTES + (half + 3) * 700);
     world.restart(0);
     assert_eq!(world.epochs()[0].at.written, 3);
     let request = world.attempt(&evictions).swap_remove(0);
     match world.ask(0, &request) {
-        Answer::Refused(it) => assert!(it.why.contains("write 3, and not"), "{}", it.why),
+        Answer::Refused(it) => assert!(it.why.contains("write 3, not"), "{}", it.why),
         other => panic!("{other:?}"),
     }
 }
 
-/// Server 5 copies its root in an eviction, and deals in a later one what it has copied.
+/// Server 5 copies its root in an eviction, and deals the copy in a later one.
 #[test]
 fn damage_that_is_copied_is_found_when_it_is_dealt() {
     let preset = Preset { slots: 24, accesses: 4 };
@@ -101,7 +101,7 @@ fn damage_that_is_copied_is_found_when_it_is_dealt() {
     });
     let answers = world.ask_all(requests.collect());
     match &answers[4] {
-        Answer::Refused(it) => assert!(it.why.contains("does not have its checksum"), "{}", it.why),
+        Answer::Refused(it) => assert!(it.why.contains("does not match its checksum"), "{}", it.why),
         other => panic!("{other:?}"),
     }
 }

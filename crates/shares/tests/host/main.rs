@@ -1,6 +1,6 @@
-//! Servers that keep their shares in files: what they answer, and what is left of it when one of them dies.
+//! Servers with their shares in files: their answers, and their state after a crash.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test fails at an error")]
 
 mod damage;
 mod metadata;
@@ -45,13 +45,14 @@ fn blocks_of_many_parts_go_through_evictions_part_by_part() {
     }
 }
 
-/// Each write and each sync of one server, in accesses and evictions, is the last that it does before its power fails.
+/// Each write and each sync of one server, during accesses and evictions, is the last before its
+/// power fails.
 #[test]
 fn nothing_is_lost_wherever_a_server_dies() {
     for (servers, colluding) in [(3, 1), (5, 1)] {
         let mut points = 0;
         let mut dead_in_evictions = 0;
-        // One that deals, and one that need not.
+        // A dealer, and a server that need not deal.
         for victim in [0, usize::from(servers) - 1] {
             let mut world = world(servers, colluding, 2);
             for _ in 0..20 {
@@ -67,7 +68,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
                     dead_in_evictions += u32::from(evicts && has_died);
                 }
                 points += 1;
-                // Also if another loses its power when all is done.
+                // Also if another server loses its power after everything is done.
                 world.restart(usize::from(servers) - 1 - victim);
                 for _ in 0..2 {
                     world.access_any();
@@ -78,7 +79,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
     }
 }
 
-/// What servers deal is drawn anew, also by one that has been started again.
+/// Dealt shares are always fresh, even after a restart.
 #[test]
 fn no_server_deals_from_a_seed_twice() {
     let mut world = world(3, 1, 2);
@@ -96,9 +97,9 @@ fn no_server_deals_from_a_seed_twice() {
     assert!(seeds.values().all(|times| *times == 1));
 }
 
-/// A server that only takes what others deal gets the client's message later than those that deal.
+/// A server that does not deal gets the client's request later than the dealers.
 #[test]
-fn who_does_not_deal_may_be_slower_than_those_that_do() {
+fn a_server_that_does_not_deal_may_be_slower() {
     let tree = Tree::new(2, Preset { slots: 128, accesses: 1 }).unwrap();
     let mut world = World::new(Parties::new(4, 1).unwrap(), tree, 4, 132_000);
     world.late = Some((3, Duration::from_secs(1)));
@@ -107,9 +108,10 @@ fn who_does_not_deal_may_be_slower_than_those_that_do() {
     assert_eq!(world.epochs()[3].at.evictions, 1);
 }
 
-/// What the others have dealt to a server is lost if it is started again before it takes part. They do not deal it once more.
+/// Messages to a server are lost if it restarts before it takes part. The others do not send them
+/// again.
 #[test]
-fn nobody_waits_for_what_was_dealt_before_a_server_was_started_again() {
+fn no_wait_for_shares_dealt_before_a_restart() {
     let one_part = |height| world(3, 1, height);
     let many_parts = || {
         let tree = Tree::new(1, Preset { slots: 32, accesses: 4 }).unwrap();
@@ -128,9 +130,9 @@ fn nobody_waits_for_what_was_dealt_before_a_server_was_started_again() {
     }
 }
 
-/// A server that deals something else than shares of the buckets that are made is named, and nothing has changed.
+/// A server that deals invalid shares is named, and nothing changes.
 #[test]
-fn what_is_dealt_for_no_bucket_of_the_eviction_is_not_taken() {
+fn shares_for_no_bucket_of_the_eviction_are_refused() {
     let of_other_rounds: Tampers = |dealt| dealt.level += 100;
     let too_few: Tampers = |dealt| drop(dealt.shares.pop());
     let too_many: Tampers = |dealt| {
@@ -141,10 +143,10 @@ fn what_is_dealt_for_no_bucket_of_the_eviction_is_not_taken() {
         dealt.shares.iter_mut().for_each(|share| *share = Share::Computed(vec![1; 12 * 700 - 1]));
     };
     let said_of = [
-        (of_other_rounds, "from server 2 has ended"),
-        (too_few, "server 2 has dealt something else"),
-        (too_many, "server 2 has dealt something else"),
-        (too_short, "server 2 has dealt something else"),
+        (of_other_rounds, "from server 2 was lost"),
+        (too_few, "server 2 has dealt invalid shares"),
+        (too_many, "server 2 has dealt invalid shares"),
+        (too_short, "server 2 has dealt invalid shares"),
     ];
     let mut world = world(3, 1, 2);
     for (tampers, said) in said_of {
@@ -162,7 +164,8 @@ fn what_is_dealt_for_no_bucket_of_the_eviction_is_not_taken() {
     }
 }
 
-/// What is dealt in one attempt is nothing in another: none is begun twice, whatever a server has lost.
+/// Shares of one attempt are invalid in another. No attempt begins twice, whatever a server has
+/// lost.
 #[test]
 fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     let mut world = world(3, 1, 2);
@@ -182,22 +185,22 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
         assert!(kind == expected && why.contains(said), "{kind:?}: {why}");
     };
     use StoreErrorKind::{Refused, Unreachable};
-    // The others are not there.
+    // The other servers are missing.
     world.disks[1].dies_after(0);
     let attempt = before.attempt + 3;
-    is_refused(ask(&mut world, attempt), Unreachable, "server 2 cannot be reached");
+    is_refused(ask(&mut world, attempt), Unreachable, "cannot reach server 2");
     world.restart(0);
     assert_eq!(world.epochs()[0].attempt, attempt);
-    // A client asks the same again if its link was lost, and nothing older.
+    // A client repeats the latest attempt after its link was lost, and no older one.
     is_refused(ask(&mut world, attempt), Unreachable, "the link to the client was lost");
     for older in [attempt - 1, before.attempt] {
         is_refused(ask(&mut world, older), Refused, "later attempt");
     }
-    is_refused(ask(&mut world, attempt + 1), Unreachable, "server 2 cannot be reached");
+    is_refused(ask(&mut world, attempt + 1), Unreachable, "cannot reach server 2");
     assert_eq!(world.epochs()[0].at, before.at);
 }
 
-/// A sibling gets all of its source, and nothing of what it held before.
+/// A sibling gets the contents of its source, and keeps no old contents.
 #[test]
 fn siblings_hold_nothing_behind_what_their_source_held() {
     let mut world = world(3, 1, 2);
@@ -232,18 +235,18 @@ fn what_is_asked_twice_is_done_once() {
         assert_eq!(world.ask(0, &write), Answer::Done);
         assert_eq!(world.epochs()[0].at.written, at.written + 1);
     }
-    // What is behind the point is taken for zeros.
+    // Slots after the point count as zeros.
     let slot = Slots { bucket: BucketId::ROOT, first: at.written, count: 1 };
     let after = Point { written: at.written + 1, ..at };
     assert_eq!(world.fetch(0, at, slot), vec![0; 700]);
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
-/// So another server that is not through with an eviction can be read together with one that is.
+/// A server that has not finished an eviction can thus be read together with one that has.
 #[test]
 fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     let mut world = world(3, 1, 2);
-    // Also siblings and leaves hold something.
+    // Siblings and leaves are in use, too.
     for _ in 0..6 {
         while !world.client.must_evict() {
             world.access_any();
@@ -273,7 +276,7 @@ fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     }
 }
 
-/// Nobody puts it once more. And what was put was never anywhere before.
+/// The client does not put shares again, and a rebuilt server has no earlier state.
 #[test]
 fn what_was_put_is_durable_when_it_is_answered() {
     let mut world = world(3, 1, 2);
@@ -347,7 +350,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     }
 }
 
-/// A server that has lost everything is made anew from others.
+/// A server that has lost everything is rebuilt from the others.
 #[test]
 fn a_server_is_rebuilt_from_the_shares_of_others() {
     for (servers, colluding) in ALL_PARTIES {
@@ -363,7 +366,7 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
     }
 }
 
-/// The first server has a disk with nothing on it, on which what it has to hold is put from the shares of others. Answers where they are.
+/// Rebuilds the first server on an empty disk from the shares of others. Returns their point.
 fn put_anew(world: &mut World, colluding: u8) -> Point {
     let at = world.epochs()[1].at;
     let first = world.setup(0);
@@ -395,9 +398,9 @@ fn put_anew(world: &mut World, colluding: u8) -> Point {
     at
 }
 
-/// A server says that it has what was put on it when all of that is durable, wherever its power fails.
+/// A server acknowledges shares only once they are durable, wherever its power fails.
 #[test]
-fn a_server_that_is_rebuilt_has_all_or_says_that_it_is_not() {
+fn a_rebuilt_server_is_complete_or_reports_that_it_is_not() {
     let mut world = world(3, 1, 2);
     for _ in 0..20 {
         world.access_any();
@@ -411,7 +414,7 @@ fn a_server_that_is_rebuilt_has_all_or_says_that_it_is_not() {
         is_rebuilt = world.epochs()[0].at == at;
         assert!(is_rebuilt || has_died, "{steps}");
         if is_rebuilt {
-            // All of them read what was written.
+            // All servers together return what was written.
             (0..world.model.len()).for_each(|address| drop(world.access(address, None)));
         }
         if !has_died {
@@ -422,12 +425,12 @@ fn a_server_that_is_rebuilt_has_all_or_says_that_it_is_not() {
 }
 
 #[test]
-fn a_damaged_record_is_no_server_and_says_so() {
+fn a_damaged_record_or_setup_is_refused() {
     let mut world = world(3, 1, 2);
     world.access_any();
     let disk = world.disks[0].clone();
     disk.flips_a_bit("setup", &mut world.coins);
     let opened = oblivio_shares::host::Host::open(Box::new(world.disks[0].clone()), || Ok([1; 32]));
-    // Whatever bit it was, it is not taken for this server.
+    // Whichever bit it was, it does not read as this server.
     assert!(opened.is_err() || opened.is_ok_and(|host| *host.setup().unwrap() != world.setup(0)));
 }

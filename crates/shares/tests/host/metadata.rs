@@ -1,6 +1,6 @@
-//! Trees whose slots say whose they are: servers over files, against those in memory.
+//! Compares servers with files with servers in memory, on trees with metadata.
 //!
-//! Servers do not read what slots say. So one client with all positions drives each tree, with
+//! Servers do not interpret metadata. So one client with all positions drives each tree, with
 //! blocks as long as slots.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use oblivio_testkit::ShareDisk;
 
-/// Delivers at once.
+/// Delivers messages at once.
 struct Others {
     from: u8,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -29,7 +29,7 @@ struct Others {
 impl Peers for Others {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let mailbox = &self.mailboxes[usize::from(to) - 1];
-        mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
+        mailbox.take(self.from, dealt).map_err(|_| io::Error::other("unwanted message"))
     }
 
     fn give_up(&self) {
@@ -37,13 +37,13 @@ impl Peers for Others {
     }
 }
 
-/// One of the trees: its client, and its servers in memory.
+/// One tree: its client, and its servers in memory.
 struct InMemory {
     client: Client<Gf256>,
     servers: Vec<Server<Gf256>>,
 }
 
-/// Servers of both kinds, which are asked the same.
+/// Servers of both kinds, which get the same requests.
 struct Both {
     parties: Parties,
     in_memory: Vec<InMemory>,
@@ -51,7 +51,7 @@ struct Both {
     disks: Vec<ShareDisk>,
     coins: StdRng,
     attempts: u64,
-    /// How often slots of both have said the same.
+    /// How many metadata answers were compared.
     compared: usize,
 }
 
@@ -107,7 +107,7 @@ impl Both {
         }
     }
 
-    /// Asks all servers over files at the same time.
+    /// Sends requests to all servers with files at the same time.
     fn ask_all(&mut self, tree: usize, requests: Vec<Request>) -> Vec<Vec<u8>> {
         let mailboxes: Vec<_> = self.hosts.iter().map(Host::mailbox).collect();
         let answers: Vec<_> = thread::scope(|scope| {
@@ -135,7 +135,7 @@ impl Both {
         recover::<Gf256>(&numbers, &shares).unwrap()
     }
 
-    /// Now and then, a server over files loses its power, after all servers have done something.
+    /// Sometimes makes a server with files lose its power, between two steps.
     fn may_lose_power(&mut self) {
         if self.coins.random_range(0..10) == 0 {
             let i = self.coins.random_range(0..self.hosts.len());
@@ -144,7 +144,7 @@ impl Both {
         }
     }
 
-    /// Compares what the slots of a path say.
+    /// Compares the metadata of a path.
     fn compare_metadata(&mut self, tree: usize, leaf: Leaf) {
         let at = self.at(tree);
         let asked = vec![Request::Metadata { at, leaf }; self.hosts.len()];
@@ -155,7 +155,8 @@ impl Both {
         self.compared += 1;
     }
 
-    /// Reads a block of each tree, and writes it or another: the last tree first, as clients do.
+    /// Reads a block of each tree, and writes it back or replaces it: the last tree first, as
+    /// clients do.
     fn access(&mut self, addresses: [usize; 3], new: Option<u8>) {
         for tree in (0..3).rev() {
             let at = self.at(tree);
@@ -216,7 +217,7 @@ fn open(disk: &ShareDisk, coins: &mut StdRng) -> Host {
     Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
 }
 
-/// The block of each tree on the way to one of the data.
+/// The block of each tree on the way to a block of the data.
 fn on_the_way(address: usize) -> [usize; 3] {
     let mut addresses = [address; 3];
     for tree in 1..3 {
@@ -227,23 +228,23 @@ fn on_the_way(address: usize) -> [usize; 3] {
 }
 
 #[test]
-fn slots_on_files_say_what_those_in_memory_say() {
+fn metadata_in_files_agrees_with_metadata_in_memory() {
     let mut both = Both::new(Parties::new(3, 1).unwrap());
     let mut choices = StdRng::seed_from_u64(2);
     for i in 0..150 {
         let new = choices.random_bool(0.5).then_some(i as u8);
         both.access(on_the_way(choices.random_range(0..40)), new);
     }
-    // Three trees, two questions each; and two of each tree before an eviction.
+    // Three trees with two comparisons each, and two for each tree before an eviction.
     assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
 }
 
-/// Servers in whose trees all leaves hold something, and how far they are.
+/// Servers whose leaves are all in use, and their point.
 fn used() -> (Both, Point) {
     used_until(|at| at.written > 0)
 }
 
-/// The same, when they have come to such a point.
+/// Like [`used`], at a point that satisfies `is_it`.
 fn used_until(is_it: fn(Point) -> bool) -> (Both, Point) {
     let mut both = Both::new(Parties::new(3, 1).unwrap());
     for i in 0.. {
@@ -253,7 +254,7 @@ fn used_until(is_it: fn(Point) -> bool) -> (Both, Point) {
             return (both, at);
         }
     }
-    unreachable!("every few accesses a path is evicted")
+    unreachable!("evictions are frequent")
 }
 
 fn data() -> Level {
@@ -261,13 +262,14 @@ fn data() -> Level {
 }
 
 impl Both {
-    /// What slots of all paths of the data say, on the first server.
+    /// The metadata of all paths of the data, on the first server.
     fn said(&mut self, at: Point) -> Vec<Answer> {
         let leaves = (0..data().tree.leaves()).map(Leaf);
         leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
     }
 
-    /// Selects on a path with shares that are all the same, and writes a block of them. Answers whether the first server has done both.
+    /// Selects on a path with equal shares, and writes a block of equal shares. Returns whether the
+    /// first server has done both.
     fn writes(&mut self, at: Point, leaf: u64, query: u8) -> bool {
         let Level { tree, .. } = data();
         let select =
@@ -284,9 +286,10 @@ impl Both {
     }
 }
 
-/// A write that is done again, of a client whose directory was set back, may be another one: what the first has marked does not count.
+/// After a rollback of its directory, a client may make a different write at the same point: marks
+/// of the first write do not count.
 #[test]
-fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
+fn a_different_write_at_the_same_point_removes_earlier_marks() {
     let (mut both, at) = used();
     let before = both.said(at);
     assert!(both.writes(at, 1, 7));
@@ -294,19 +297,19 @@ fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
     let after = Point { written: at.written + 1, ..at };
     let one = both.said(after);
     assert_ne!(one, before);
-    // What was before is still told.
+    // The state before is still available.
     assert_eq!(both.said(at), before);
     assert!(both.writes(at, 0, 0));
     assert_eq!(both.said(after), before);
     assert!(both.writes(at, 1, 7));
     assert_eq!(both.said(after), one);
-    // It is there after a loss of power, too.
+    // It survives a loss of power.
     both.loses_power();
     assert_eq!(both.said(after), one);
 }
 
 /// A client breaks the protocol: it selects at one point, and writes at another. The write would
-/// mark what was selected for an older point.
+/// mark the block selected for the older point.
 #[test]
 fn a_write_marks_nothing_that_was_selected_at_another_point() {
     let (mut both, at) = used();
@@ -319,13 +322,14 @@ fn a_write_marks_nothing_that_was_selected_at_another_point() {
     assert!(matches!(selected, Answer::Share(_)), "{selected:?}");
     let block = Share::Computed(vec![7; data().slot_elements()]);
     match both.ask(0, 0, &Request::Write { at, block }) {
-        Answer::Refused(it) => assert!(it.why.contains("select it again"), "{}", it.why),
+        Answer::Refused(it) => assert!(it.why.contains("select the block again"), "{}", it.why),
         other => panic!("{other:?}"),
     }
     assert_eq!((both.at(0), both.said(at)), (at, said));
 }
 
-/// Whatever was durable of the one and of the other when the server lost its power: also if both were to one path, and if nothing tells any more where the first has marked.
+/// Whatever part of either write was durable when the server lost its power, even if both went to
+/// the same path, or if no page names the path of the first write.
 #[test]
 fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     let writes = [(0, 7), (1, 9), (1, 3), (data().tree.leaves() - 1, 5)];
@@ -344,7 +348,7 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
             let (leaf, query) = writes[choices.random_range(0..writes.len())];
             died += usize::from(!both.writes(at, leaf, query));
             both.loses_power();
-            // One of them is there, or none.
+            // One of the writes is there, or none.
             if both.at(0) == after {
                 was_there += 1;
                 assert!(alone.contains(&both.said(after)));
@@ -359,9 +363,10 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
-/// What was marked before an eviction is told until a write has taken its place, though that write was lost: then nothing is told that may be wrong, and the server does not go back.
+/// Marks before an eviction are available until a write has overwritten them, even if that write
+/// was lost. Then the server refuses to return them, and refuses to roll back.
 #[test]
-fn marks_from_before_an_eviction_are_whole_or_not_told() {
+fn marks_before_an_eviction_are_complete_or_refused() {
     let tree = data().tree;
     let slots = |bucket| {
         let count = if bucket == BucketId::ROOT { tree.accesses() } else { tree.slots() };
@@ -381,7 +386,7 @@ fn marks_from_before_an_eviction_are_whole_or_not_told() {
         let expected = all(&mut both);
         assert!(expected.iter().all(|it| matches!(it, Answer::Share(_))));
         both.disks[0].dies_after(1 + seed % 5);
-        // Also to paths that the eviction has written but for the root.
+        // Also to paths of which the eviction wrote only the root.
         both.writes(at, seed / 5 % tree.leaves(), 7);
         both.loses_power();
         if both.at(0) != at {
@@ -400,7 +405,7 @@ fn marks_from_before_an_eviction_are_whole_or_not_told() {
     assert!(told > 5 && refused > 5, "{told} {refused}");
 }
 
-/// They are later than a new server is, which removes what is later than it if it has been at work.
+/// The marks are later than the point of a new server. Only a server in use removes later marks.
 #[test]
 fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
     let (mut both, at) = used();
@@ -452,12 +457,12 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
         (
             0,
             Request::Write { at, block: block() },
-            "does not know any more which block was selected",
+            "has no query for this write",
         ),
         (0, path(level.tree.leaves()), "no such path"),
         (0, Request::Metadata { at: Point { evictions: 1, written: 0 }, leaf: Leaf(0) }, "is at"),
-        (3, path(0), "no server of such a tree"),
-        (4, Request::Setup(setup), "one after the other"),
+        (3, path(0), "not set up for this tree"),
+        (4, Request::Setup(setup), "set up in order"),
         (0, Request::Put { at: Point { written: 1, ..at }, slots, share: block() }, "length"),
     ] {
         let before = both.at(0);
@@ -468,9 +473,10 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     }
 }
 
-/// Of the point before its last write a server may never have had the marks, if it was made anew, or an eviction that did not count has taken their place. It refuses them then.
+/// A server may lack the marks before its last write: if it was rebuilt, or if a rolled-back
+/// eviction has overwritten them. It then refuses to return them.
 #[test]
-fn of_marks_before_its_last_write_a_server_says_nothing_that_it_does_not_know() {
+fn a_server_refuses_old_marks_that_it_does_not_know() {
     let tree = data().tree;
     let slots = |bucket, at: Point| {
         let count = if bucket == BucketId::ROOT { at.written } else { tree.slots() };
@@ -495,7 +501,7 @@ fn of_marks_before_its_last_write_a_server_says_nothing_that_it_does_not_know() 
     for (slots, share) in held.zip(then.clone()) {
         let Answer::Share(share) = share else { panic!("{slots:?}") };
         let share = Share::Computed(share);
-        // What is known to be zeros is not put.
+        // Slots known to be zeros are not put.
         both.ask(0, 0, &Request::Put { at, slots, share });
     }
     assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
@@ -503,6 +509,6 @@ fn of_marks_before_its_last_write_a_server_says_nothing_that_it_does_not_know() 
     let now_before = all(&mut both, before);
     let compared = now_before.iter().zip(&then_before);
     let wrong = compared.filter(|(now, then)| now != then && !is_refused(now)).count();
-    assert_eq!(wrong, 0, "it has marks that it never had");
+    assert_eq!(wrong, 0, "the server returned marks that it cannot know");
     assert!(now_before.iter().any(is_refused));
 }

@@ -1,4 +1,5 @@
-//! What a server answers is durable, also where its disk fails, or its program dies and the machine does not.
+//! Whatever a server acknowledges is durable, even if its disk fails, or its process dies and the
+//! machine does not.
 
 use oblivio_core::BucketId;
 use oblivio_shares::host::Host;
@@ -12,7 +13,7 @@ use oblivio_testkit::ShareDisk;
 
 const AT: Point = Point { evictions: 0, written: 1 };
 
-/// Servers, the first of which is new and has a disk that can fail.
+/// Servers, of which the first is new and has a disk that can fail.
 fn world() -> (World, ShareDisk) {
     let mut world = crate::world(3, 1, 2);
     let disk = ShareDisk::default();
@@ -26,7 +27,7 @@ fn is_refused(answer: &Answer) -> bool {
     matches!(answer, Answer::Refused(refusal) if refusal.why.contains("its disk"))
 }
 
-/// The system may say of the next sync that all is well, and has lost what it could not write.
+/// The system may report success for the next sync although it has dropped data.
 #[test]
 fn after_a_sync_that_has_failed_nothing_is_answered() {
     let block = || Share::Computed(vec![7; 700]);
@@ -52,10 +53,11 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
     }
 }
 
-/// Also where a sync has failed: its files are opened again when nobody has had the volume open for a while, and no sync writes what was not written then.
+/// Even after a failed sync: the files are reopened when the volume has not been open for a while,
+/// and a sync does not write dropped data again.
 #[test]
-fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
-    // What is left of what is not durable is chance.
+fn data_of_a_dead_process_is_durable_before_it_is_reported() {
+    // It is random which undurable data survives.
     for chance in 0..8 {
         let (mut world, disk) = world();
         world.coins = StdRng::seed_from_u64(chance);
@@ -64,7 +66,7 @@ fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
         let write = Request::Write { at: Point::default(), block };
         assert_ne!(world.ask(0, &write), Answer::Done);
         disk.fail_syncs_of(None);
-        // Only the program is started again.
+        // Only the process restarts.
         world.hosts[0] = Host::open(Box::new(disk), || Ok([2; 32])).unwrap();
         let told = world.epochs()[0].at;
         assert_eq!(told, AT);

@@ -1,4 +1,4 @@
-//! A client and its servers, whose files are in memory.
+//! A client and its servers, with files in memory.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -28,34 +28,35 @@ pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     pub(crate) disks: Vec<ShareDisk>,
     pub(crate) coins: StdRng,
-    /// What every block holds.
+    /// The expected contents of every block.
     pub(crate) model: Vec<Vec<u8>>,
     attempts: u64,
-    /// What was answered in attempts that have failed.
+    /// The answers in failed attempts.
     pub(crate) failed: Vec<Answer>,
-    /// A server that gets what is asked of all so much later.
+    /// A server that gets requests to all servers later than the others.
     pub(crate) late: Option<(usize, Duration)>,
-    /// A server that is started again in the next eviction, before it is asked. What it has been dealt is lost.
+    /// A server that restarts in the next eviction, before it gets the request. Messages to it are
+    /// lost.
     pub(crate) started_again: Option<usize>,
-    /// A server, and what it makes of all that it deals in the next eviction.
+    /// A server, and how it changes its messages in the next eviction.
     pub(crate) tampers: Option<(u8, Tampers)>,
-    /// What servers have dealt to others: seeds, and how often each came.
+    /// The seeds that servers have dealt, and how often each.
     pub(crate) dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
 }
 
-/// Changes what is dealt.
+/// Changes a message between servers.
 pub(crate) type Tampers = fn(&mut Dealt<u8>);
 
-/// Of a server that is started again.
+/// A restart of a server.
 #[derive(Default)]
 struct Start {
-    /// Its number; 0 once it is there.
+    /// The number of the server; 0 once it has restarted.
     of: AtomicU8,
-    /// It was dealt something before.
+    /// Whether it got a message before.
     has_lost: AtomicBool,
 }
 
-/// Delivers at once, to machines that are alive.
+/// Delivers messages at once, to servers that are alive.
 struct Others {
     from: u8,
     start: Arc<Start>,
@@ -83,7 +84,7 @@ impl Peers for Others {
             return Ok(());
         }
         self.tampers.iter().for_each(|tamper| tamper(&mut dealt));
-        mailbox.take(self.from, &dealt.encode()).map_err(|_| io::Error::other("it is not wanted"))
+        mailbox.take(self.from, &dealt.encode()).map_err(|_| io::Error::other("unwanted message"))
     }
 
     fn give_up(&self) {
@@ -133,7 +134,7 @@ impl World {
         Host::open(Box::new(self.disks[i].clone()), move || Ok(seed)).unwrap()
     }
 
-    /// A server comes back after it has lost its power.
+    /// Restarts a server that has lost its power.
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = self.opened(i);
@@ -153,7 +154,7 @@ impl World {
         Answer::decode(&answer).unwrap()
     }
 
-    /// Asks all at once.
+    /// Sends requests to all servers at once.
     pub(crate) fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let of = AtomicU8::new(self.started_again.take().map_or(0, |i| i as u8 + 1));
         let start = Arc::new(Start { of, ..Start::default() });
@@ -178,7 +179,7 @@ impl World {
                         let answer = host.answer(&request.encode(), others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if matches!(answer, Answer::Refused(_)) {
-                            // Its links end.
+                            // End its links.
                             others
                                 .mailboxes
                                 .iter()
@@ -200,7 +201,7 @@ impl World {
         (0..self.hosts.len()).map(|i| epoch(self.ask(i, &Request::Epoch))).collect()
     }
 
-    /// Reads a block, and writes it or another.
+    /// Reads a block, and writes it back or replaces it.
     pub(crate) fn access(&mut self, address: usize, new: Option<Vec<u8>>) -> Vec<u8> {
         if self.client.must_evict() {
             self.evict();
@@ -238,7 +239,7 @@ impl World {
         self.access(address, new);
     }
 
-    /// Asks all for the same until all have done it. Who has died comes back.
+    /// Repeats requests until all servers have handled them. Dead servers restart.
     fn until_done(&mut self, requests: Vec<Request>) {
         loop {
             let answers = self.ask_all(requests.clone());
@@ -255,7 +256,7 @@ impl World {
         dead.into_iter().for_each(|i| self.restart(i));
     }
 
-    /// What servers are asked for another attempt at an eviction that the client has drawn.
+    /// The requests for another attempt at a planned eviction.
     pub(crate) fn attempt(&mut self, evictions: &[Evict<u8>]) -> Vec<Request> {
         self.attempts += 1;
         let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
@@ -277,7 +278,7 @@ impl World {
                 return;
             }
             let waited =
-                |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains(" for 30 s"));
+                |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt its shares"));
             assert!(!answers.iter().any(waited), "{answers:?}");
             if !mem::take(&mut is_expected) {
                 self.restart_the_dead(&answers);

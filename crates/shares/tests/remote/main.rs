@@ -1,8 +1,8 @@
-//! Servers at the end of links: against servers in this process, which do their worst.
+//! Tests the client against misbehaving servers in this process.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
-// The servers with which the store of one server is tested.
+// The test servers of the store for a single server.
 #[allow(dead_code, reason = "the store's own tests use all of it")]
 #[path = "../../../store/tests/remote/bench.rs"]
 mod bench;

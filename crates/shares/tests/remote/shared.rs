@@ -312,7 +312,7 @@ fn a_server_that_works_says_so() {
 /// A server that works forever does not block the client for longer than honest servers take: a
 /// short time for ordinary requests, and a long one for slow requests.
 #[test]
-fn a_server_that_says_for_ever_that_it_works_is_gone() {
+fn a_server_that_works_forever_times_out() {
     let servers = servers::<3>();
     let options = options()
         .with_works_within(Duration::from_millis(100))
@@ -343,7 +343,7 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
 /// While other servers answer, a missing server is called rarely. It is called often while a caller
 /// waits for it.
 #[test]
-fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_waited_for() {
+fn a_missing_server_is_called_rarely_unless_a_caller_waits_for_it() {
     let servers = servers::<5>();
     let mut store = create(&servers, 1);
     servers[3].world().is_unreachable = true;
@@ -414,7 +414,7 @@ fn two_of_five_may_be_missing_and_come_back() {
 }
 
 #[test]
-fn three_of_three_are_needed_and_nobody_is_missing() {
+fn three_of_three_servers_are_needed() {
     let servers = servers::<3>();
     write(&mut create(&servers, 1), 1).unwrap();
     servers[2].world().is_unreachable = true;
@@ -463,7 +463,7 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
 
 /// Only the server itself reports an unknown version. Among other refusals, the first is named.
 #[test]
-fn of_servers_that_refuse_the_first_counts_whose_reason_can_be_seen() {
+fn the_first_refusal_with_a_verifiable_reason_counts() {
     use FailureKind::{Damaged, Refused, UnknownVersion};
     let servers = servers::<5>();
     write(&mut create(&servers, 2), 1).unwrap();
@@ -524,7 +524,7 @@ fn what_is_left_on_enough_servers_is_opened() {
 
 /// The time limits of reconnecting to several servers run in parallel.
 #[test]
-fn servers_that_are_gone_are_waited_for_together() {
+fn lost_servers_are_waited_for_together() {
     let retry_for = Duration::from_millis(600);
     let acts: [fn(&mut SharedStore); 3] = [
         |store| assert_eq!(write(store, 1), Err(StoreErrorKind::Unreachable)),
@@ -551,7 +551,7 @@ fn servers_that_are_gone_are_waited_for_together() {
 }
 
 #[test]
-fn links_between_servers_are_waited_for_as_long_as_servers_are() {
+fn the_wait_for_links_has_the_same_limit_as_for_servers() {
     let servers = servers::<3>();
     let options = options().with_retry_for(Duration::from_millis(200));
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
@@ -565,7 +565,7 @@ fn links_between_servers_are_waited_for_as_long_as_servers_are() {
 }
 
 #[test]
-fn whoever_opens_the_volume_fences_off_whoever_had_it() {
+fn opening_a_volume_fences_off_its_previous_client() {
     let servers = servers::<3>();
     let mut old = create(&servers, 1);
     write(&mut old, 1).unwrap();
@@ -580,7 +580,7 @@ fn whoever_opens_the_volume_fences_off_whoever_had_it() {
 }
 
 #[test]
-fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
+fn a_failed_creation_leaves_nothing_on_any_server() {
     let servers = servers::<3>();
     drop(oblivio_store::RemoteStore::create(servers[1].dial(), &shapes(), quick()).unwrap());
     let error = SharedStore::create(reached(&servers), &shapes(), 1, quick()).err().unwrap();

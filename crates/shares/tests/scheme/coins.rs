@@ -1,4 +1,5 @@
-//! All that is drawn comes from the coins, each of them once: paths and seeds are what the coins said, bit for bit.
+//! All randomness comes from the coins, and each draw is used once: paths and seeds equal the
+//! draws, bit for bit.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use crate::world::{Kind, World};
 
-/// Notes what it gave.
+/// Records its output.
 struct Noted {
     coins: StdRng,
     numbers: Vec<u64>,
@@ -48,7 +49,7 @@ fn noted(seed: u64) -> Noted {
     Noted { coins: StdRng::seed_from_u64(seed), numbers: Vec::new(), seeds: Vec::new() }
 }
 
-/// The seeds of one sharing are those that were drawn for it, and there are t of them.
+/// Checks that the seeds of one sharing are exactly the drawn ones, and that there are t of them.
 fn are_drawn<'s>(
     parties: Parties,
     noted: &mut Noted,
@@ -74,7 +75,7 @@ fn paths_and_seeds_are_what_was_drawn() {
         let mut client = Client::<Gf256>::new(parties, tree, 20, 8).unwrap();
         let (mut coins, mut choices) = (noted(1), StdRng::seed_from_u64(2));
         let mut paths = HashMap::new();
-        // Of nothing, too.
+        // Also for an eviction that moves nothing.
         let evict = client.evict(&mut coins).unwrap();
         are_drawn(parties, &mut coins, evict.iter().flat_map(|it| &it.matrices));
         let mut servers: Vec<_> =
@@ -101,14 +102,14 @@ fn paths_and_seeds_are_what_was_drawn() {
             coins.numbers.clear();
             let (selected, select) = client.select(address, &mut coins).unwrap();
             are_drawn(parties, &mut coins, select.iter().map(|it| &it.query));
-            let [drawn] = coins.numbers[..] else { panic!("one number for a path") };
+            let [drawn] = coins.numbers[..] else { panic!("expected one drawn number for the path") };
             let expected = paths.get(&address).copied().unwrap_or(drawn & 7);
             assert!(select.iter().all(|it| it.leaf.0 == expected), "access {n}");
             coins.numbers.clear();
             let block: [u8; 8] = if n % 2 == 0 { [0; 8] } else { choices.random() };
             let write = client.write(&selected, &block, &mut coins).unwrap();
             are_drawn(parties, &mut coins, write.iter().map(|it| &it.block));
-            let [drawn] = coins.numbers[..] else { panic!("one number for a path") };
+            let [drawn] = coins.numbers[..] else { panic!("expected one drawn number for the path") };
             paths.insert(address, drawn & 7);
             let evictions = usize::from(client.must_evict()) + usize::from(n % 50 == 0);
             for _ in 0..evictions {
@@ -125,7 +126,8 @@ fn paths_and_seeds_are_what_was_drawn() {
     }
 }
 
-/// Each place of each kind of share lies on a polynomial of degree t: one of lower degree comes once in 256.
+/// Each element of each kind of share lies on a polynomial of degree t. A lower degree has a
+/// probability of 1/256.
 #[test]
 fn every_place_is_on_a_polynomial_of_degree_t() {
     for (servers, colluding) in [(3, 1), (5, 1), (5, 2), (7, 3)] {
@@ -159,7 +161,7 @@ fn every_place_is_on_a_polynomial_of_degree_t() {
             }
         }
         let most = lower.iter().max_by_key(|(_, count)| **count).unwrap();
-        // At most 7·100·4 messages of a kind: 11 are expected of 2800.
+        // There are at most 7·100·4 messages of a kind: 11 of 2800 are expected.
         assert!(*most.1 < 45, "{parties:?}: kind and place {most:?}");
     }
 }

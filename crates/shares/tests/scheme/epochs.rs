@@ -1,4 +1,4 @@
-//! Evictions count on all servers or on none, whoever stops where.
+//! Evictions count on all servers or on none, wherever they stop.
 
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Dealt, Evict};
@@ -13,7 +13,7 @@ use crate::world::World;
 const HEIGHT: u8 = 3;
 const BLOCKS: usize = 32;
 
-/// Where an eviction stops: after so many messages, of those to all servers together.
+/// Runs an eviction that stops after `messages` messages to all servers together.
 fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usize) -> bool {
     let mut left = messages;
     let mut may_go_on = || {
@@ -47,7 +47,8 @@ fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usiz
     true
 }
 
-/// What the client does after any stop: if all are through they agree, and else all go back and do it again.
+/// Recovers from stops as the client does: if all servers have finished, they agree; otherwise all
+/// roll back, and it repeats the eviction.
 fn evict_in_spite_of(world: &mut World<Gf256>, mut stops: Vec<usize>) {
     let before = world.servers[0].epoch();
     let mut evictions = world.client.evict(&mut world.coins).unwrap();
@@ -57,7 +58,7 @@ fn evict_in_spite_of(world: &mut World<Gf256>, mut stops: Vec<usize>) {
         let epochs: Vec<_> = world.servers.iter().map(|server| server.epoch()).collect();
         let number = world.client.evictions();
         if epochs.iter().all(|epoch| epoch.evictions == number) {
-            // Some hear of it once, and some twice.
+            // Send it once to some servers, and twice to others.
             for (i, server) in world.servers.iter_mut().enumerate() {
                 (0..1 + i % 2).for_each(|_| server.agree(number).unwrap());
                 assert_eq!(server.epoch().stage, Stage::Settled);
@@ -84,7 +85,7 @@ fn nothing_is_lost_wherever_an_eviction_stops() {
         let mut expected = [[0; 3]; BLOCKS];
         let messages = usize::from(servers)
             + usize::from(HEIGHT) * (usize::from(servers) + parties.for_product());
-        // Each place, and then some twice.
+        // Each place, and some of them twice.
         for round in 0..3 * messages {
             for _ in 0..4 {
                 let address = choices.random_range(0..BLOCKS);
@@ -103,9 +104,9 @@ fn nothing_is_lost_wherever_an_eviction_stops() {
     }
 }
 
-/// What one server has dealt in an attempt that was given up is not taken in the next: it lies on another polynomial.
+/// Shares dealt in a given-up attempt are refused in the next: they lie on another polynomial.
 #[test]
-fn what_was_dealt_in_an_attempt_before_is_refused() {
+fn shares_of_an_earlier_attempt_are_refused() {
     let parties = Parties::new(3, 1).unwrap();
     let tree = Tree::new(HEIGHT, Preset { slots: 24, accesses: 8 }).unwrap();
     let mut world = World::<Gf256>::new(parties, tree, BLOCKS, 3, 3);
@@ -120,7 +121,7 @@ fn what_was_dealt_in_an_attempt_before_is_refused() {
     let before = begin(&mut world, &evictions);
     world.servers.iter_mut().for_each(|server| server.go_back());
     let again = world.servers[0].begin_eviction(evictions[0].clone());
-    assert!(again.is_err(), "an attempt is made once");
+    assert!(again.is_err(), "an attempt cannot be repeated");
     let attempt = world.client.next_attempt();
     evictions.iter_mut().for_each(|evict| evict.attempt = attempt);
     let after = begin(&mut world, &evictions);

@@ -1,4 +1,5 @@
-//! The whole scheme, with all servers in one process: what is read is what was written, and what few servers see says nothing.
+//! The whole scheme, with all servers in one process: reads return what was written, and the view
+//! of *t* servers reveals nothing.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -16,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 
 use world::World;
 
-/// Large enough that no bucket overflows in any of these tests, and small enough that they are over soon.
+/// Large enough that no bucket overflows in these tests, and small enough for a short running time.
 const PRESET: Preset = Preset { slots: 24, accesses: 8 };
 
 fn reads_what_was_written<F: Field>(parties: Parties, height: u8, accesses: usize) {
@@ -84,7 +85,7 @@ fn what_was_put_into_a_tree_is_there() {
     }
 }
 
-/// Any 2t + 1 servers answer, and any 2t + 1 deal.
+/// Any 2t + 1 servers may answer, and any 2t + 1 may deal.
 #[test]
 fn any_servers_do_if_they_are_enough() {
     let tree = Tree::new(2, PRESET).unwrap();

@@ -1,4 +1,4 @@
-//! What is out of order is refused, and then nothing has changed.
+//! Requests out of order are refused, and change nothing.
 
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::answers::NoBlock;
@@ -63,7 +63,7 @@ fn servers_refuse_what_is_out_of_order() {
     }
     server.write(write(0, BLOCK)).unwrap();
     server.write(write(1, BLOCK)).unwrap();
-    assert!(server.write(write(2, BLOCK)).is_err(), "the root is to be evicted");
+    assert!(server.write(write(2, BLOCK)).is_err(), "the root must be evicted first");
     let before = server.select(select(0, PATH)).unwrap();
     assert!(server.deal(&mut coins()).is_err() && server.reduce(&[1, 2, 3], vec![]).is_err());
     for (number, matrices, elements) in
@@ -95,7 +95,7 @@ fn servers_refuse_what_is_out_of_order() {
         assert!(server.reduce(dealers, dealt).is_err(), "{dealers:?}");
     }
     assert_eq!(server.reduce(&[1, 2, 3], vec![right(); 3]), Ok(false));
-    // What has been dealt for one round is nothing in the next.
+    // Shares of one round are invalid in the next.
     assert!(server.reduce(&[1, 2, 3], vec![right(); 3]).is_err());
     assert!(server.agree(1).is_err());
     assert_eq!(server.reduce(&[3, 1, 2], vec![dealt(2, 2, BUCKET); 3]), Ok(true));
@@ -133,14 +133,14 @@ fn data_is_put_into_new_trees_alone() {
         client.load(4, &mut StdRng::seed_from_u64(seed), |_, _| Ok(true), |_, _| Ok(()))
     };
     assert_eq!(load(&mut client, 1), Err(ClientError::IsUsed));
-    // Two blocks go to one leaf of one slot, half of the time.
+    // Two blocks go to the same leaf, which has one slot, half of the time.
     let narrow = Tree::new(1, Preset { slots: 1, accesses: 1 }).unwrap();
     let mut client = Client::<Gf256>::new(parties(), narrow, 2, BLOCK).unwrap();
     let outcomes: Vec<_> = (0..20).map(|seed| load(&mut client, seed)).collect();
     let is_overflow =
         |outcome: &&Result<(), ClientError>| matches!(outcome, Err(ClientError::Overflow(_)));
     let overflows = outcomes.iter().take_while(is_overflow).count();
-    // It goes on to be new until it is filled, and is used then.
+    // The tree stays new until it is loaded.
     assert!((1..10).contains(&overflows) && outcomes[overflows].is_ok());
     assert!(outcomes[overflows + 1..].iter().all(|it| *it == Err(ClientError::IsUsed)));
 }
@@ -171,7 +171,7 @@ fn a_client_refuses_what_is_out_of_order() {
     assert_eq!(client.select(0, &mut coins).unwrap_err(), ClientError::MustEvict);
 }
 
-/// The path of a block is shown once: it is not asked for again before the block has got another.
+/// The path of a block is shown once: the block is not selected again before it has a new path.
 #[test]
 fn a_block_is_written_back_before_anything_else_is_done() {
     let mut coins = coins();
@@ -187,7 +187,7 @@ fn a_block_is_written_back_before_anything_else_is_done() {
     assert_eq!(refused, Err(ClientError::IsSelected));
     assert!(client.write(&first, &[0; BLOCK], &mut coins).is_ok());
     let refused = client.write(&first, &[0; BLOCK], &mut coins);
-    assert_eq!(refused, Err(ClientError::IsSelected), "it is there already");
+    assert_eq!(refused, Err(ClientError::IsSelected), "the block was already written back");
     assert!(client.select(1, &mut coins).is_ok());
 }
 
@@ -211,7 +211,7 @@ fn an_eviction_that_overflows_changes_nothing() {
     panic!("buckets of one slot never overflow");
 }
 
-/// A share of nothing is one.
+/// An empty share is valid.
 #[test]
 fn blocks_without_bytes_are_blocks() {
     let mut coins = coins();
@@ -227,7 +227,7 @@ fn blocks_without_bytes_are_blocks() {
 }
 
 #[test]
-fn servers_whose_slots_say_what_they_hold_refuse_what_is_out_of_order() {
+fn servers_with_metadata_refuse_requests_out_of_order() {
     let (parties, tree) = (parties(), tree());
     for (number, slot, metadata) in [(0, 9, 2), (4, 9, 2), (1, 2, 2), (1, 0, 0)] {
         assert!(Server::<Gf256>::with_metadata(number, parties, tree, slot, metadata).is_err());
@@ -239,15 +239,15 @@ fn servers_whose_slots_say_what_they_hold_refuse_what_is_out_of_order() {
     server.select(select(2, PATH)).unwrap();
     assert!(server.write(write(0, 8)).is_err());
     server.write(write(0, 9)).unwrap();
-    assert!(server.write(write(1, 9)).is_err(), "what was selected is written back once");
-    // A query that is no query takes nothing.
+    assert!(server.write(write(1, 9)).is_err(), "a selected block is written back once");
+    // An invalid query takes no block.
     assert!(server.select(select(2, PATH - 1)).is_err());
     assert!(server.write(write(1, 9)).is_err());
     server.select(select(2, PATH)).unwrap();
     server.write(write(1, 9)).unwrap();
-    // The mark of the first block: one that was written, and one that was added.
+    // The mark of the first block is the written share plus the query's share.
     assert_eq!(server.metadata(Leaf(0)).unwrap()[..4], [1, 0, 1, 1]);
     let evict = Evict { number: 0, attempt: 1, matrices: vec![share(MATRIX); 3] };
     server.begin_eviction(evict).unwrap();
-    assert!(server.metadata(Leaf(0)).is_err(), "in the middle of an eviction");
+    assert!(server.metadata(Leaf(0)).is_err(), "an eviction is in progress");
 }

@@ -1,4 +1,5 @@
-//! What servers see, alone and *t* of them together: how much is accessed, paths that are drawn, and shares that say nothing.
+//! The view of servers, alone and *t* together: the number of accesses, random paths, and shares
+//! that reveal nothing.
 
 use std::collections::HashSet;
 
@@ -24,7 +25,7 @@ const BLOCKS: usize = 20;
 const BLOCK_BYTES: usize = 48;
 const ACCESSES: usize = 300;
 
-/// What an owner does: a name, and of each access the block and whether it is written.
+/// A workload: a name, and the block of each access and whether it is written.
 type Workload = (&'static str, fn(usize) -> (usize, bool));
 
 /// Data has a pattern that shares must not show.
@@ -42,7 +43,7 @@ fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
 }
 
-/// What each server got.
+/// The messages to each server.
 fn seen(parties: Parties, workload: Workload, accesses: usize, seed: u64) -> Vec<Vec<Seen<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties, tree, BLOCKS, BLOCK_BYTES, seed).watched();
@@ -53,7 +54,7 @@ fn seen(parties: Parties, workload: Workload, accesses: usize, seed: u64) -> Vec
     world.seen.unwrap()
 }
 
-/// All of it but what is drawn: the path of an access, and elements.
+/// Everything except random values: without the path of an access, and elements.
 fn shape(seen: &Seen<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
@@ -85,7 +86,7 @@ fn what_servers_get_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// What servers get when data is put into a tree, and of each leaf as much as of any other.
+/// The messages when data is loaded, with the same number for each leaf.
 fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<Seen<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES, 11).watched();
@@ -127,7 +128,7 @@ fn no_seed_comes_twice() {
     }
 }
 
-/// The elements of all shares of some kind, as a server expands them. Those of each message stand for themselves.
+/// The elements of all shares of some kind, as a server expands them, for each message separately.
 fn elements(seen: &[Seen<u8>], kind: Kind) -> Vec<Vec<u8>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let of_kind = seen.iter().filter(|seen| seen.shares().0 == kind);
@@ -140,8 +141,8 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     histogram(elements.into_iter().map(u64::from), 256, 256)
 }
 
-/// What each server gets is uniform, and so is the difference of any two messages of a kind that follow each other: one polynomial for
-/// both would show by how much their secrets differ.
+/// The shares of each server are uniform, and so is the difference of two consecutive messages of a
+/// kind: one polynomial for both would reveal the difference of their secrets.
 #[test]
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -161,7 +162,7 @@ fn the_shares_of_one_server_are_uniform() {
     verdicts.conclude();
 }
 
-/// What a server makes of all that was dealt to it in a round is a share again, which says nothing of the blocks.
+/// The result of a round on a server is a share again, which reveals nothing about the blocks.
 #[test]
 fn what_comes_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -186,7 +187,7 @@ fn what_comes_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// Of *t* servers together: each pair of their shares comes as often as any other.
+/// For *t* servers together: each pair of their shares is equally frequent.
 #[test]
 fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -226,12 +227,12 @@ fn paths_are_drawn_whatever_the_owner_does() {
             format!("paths, {}", workload.0),
             uniformity(&histogram(paths.clone(), leaves, leaves)),
         );
-        verdicts.add(format!("one after the other, {}", workload.0), serial_correlation(&paths));
+        verdicts.add(format!("consecutive, {}", workload.0), serial_correlation(&paths));
         let pairs = paths.as_chunks::<2>().0.iter().map(|[a, b]| (*a, *b));
         verdicts.add(format!("pairs, {}", workload.0), uniformity_of_pairs(pairs, leaves, leaves));
         all.push((workload.0, paths));
     }
-    // Where a block that was never written is looked for tells nothing either.
+    // The path shown for a block that was never written reveals nothing either.
     for two in all.windows(2) {
         let [one, other] = [0, 1].map(|i| histogram(two[i].1.clone(), leaves, leaves));
         verdicts.add(format!("{} and {}", two[0].0, two[1].0), homogeneity(&one, &other));
@@ -257,7 +258,8 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     verdicts.conclude();
 }
 
-/// The evicted path follows from the number of evictions alone: counting, the lowest bit first at the root.
+/// The evicted path follows only from the number of evictions: counting, with the lowest bit at the
+/// root.
 #[test]
 fn evictions_are_counted() {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
@@ -273,7 +275,8 @@ fn evictions_are_counted() {
     }
 }
 
-/// The tests above find what they look for: elements that are not uniform, two messages with one polynomial, and blocks in the clear.
+/// The tests above detect what they look for: elements that are not uniform, two messages with one
+/// polynomial, and blocks in the clear.
 #[test]
 fn what_is_not_uniform_is_found() {
     let mut coins = StdRng::seed_from_u64(10);
@@ -285,7 +288,7 @@ fn what_is_not_uniform_is_found() {
         !verdicts.alarms().is_empty()
     };
     assert!(!alarms(uniformity(&counts(mask.iter().copied()))));
-    // One element in ten is as it was.
+    // One element in ten is unchanged.
     let with_zeros = mask.iter().map(|it| if coins.random_ratio(1, 10) { 0 } else { *it });
     assert!(alarms(uniformity(&counts(with_zeros))));
     let again = mask.iter().map(|it| it ^ 0x55);

@@ -1,4 +1,4 @@
-//! A client and its servers, who hand each other what they send. What servers get is noted.
+//! A client and its servers, which exchange messages directly. Messages to servers can be recorded.
 
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::Field;
@@ -9,32 +9,32 @@ use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Slots that are loaded at once: all of a leaf, in two parts or one.
+/// Slots that are loaded at once: a leaf takes one or two messages.
 pub(crate) const LOADED_AT_ONCE: usize = 8;
 
 pub(crate) struct World<F: Field> {
     pub(crate) client: Client<F>,
     pub(crate) servers: Vec<Server<F>>,
     pub(crate) coins: StdRng,
-    /// Whose answers are used, and who deals: 2t + 1 each.
+    /// The servers whose answers are used, and the dealers: 2t + 1 each.
     pub(crate) answering: Vec<u8>,
     pub(crate) dealing: Vec<u8>,
-    /// What each server got, if that is noted.
+    /// The messages to each server, if they are recorded.
     pub(crate) seen: Option<Vec<Vec<Seen<F::Element>>>>,
 }
 
-/// What a server got.
+/// A message to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<E> {
     Load(Slots, Share<E>),
     Select(Select<E>),
     Write(RootWrite<E>),
     Evict(Evict<E>),
-    /// From the dealer of this number.
+    /// A message from this dealer.
     Dealt(u8, Dealt<E>),
 }
 
-/// What a message has shares of.
+/// What a message shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Leaves,
@@ -55,7 +55,7 @@ impl<E: Copy> Seen<E> {
         }
     }
 
-    /// What they are, as the server expands them.
+    /// The shares, as the server expands them.
     pub(crate) fn expanded<F: Field<Element = E>>(
         &self,
         tree: Tree,
@@ -94,7 +94,7 @@ impl<F: Field> World<F> {
         }
     }
 
-    /// Puts data into it.
+    /// Loads data.
     pub(crate) fn load(&mut self, mut block: impl FnMut(usize, &mut [F::Element])) {
         let Self { client, servers, coins, seen, .. } = self;
         let block = |address, data: &mut [F::Element]| {
@@ -114,13 +114,13 @@ impl<F: Field> World<F> {
         client.load(LOADED_AT_ONCE, coins, block, send).unwrap();
     }
 
-    /// Notes from now on what servers get.
+    /// Records messages to servers from now on.
     pub(crate) fn watched(mut self) -> Self {
         self.seen = Some(vec![Vec::new(); self.servers.len()]);
         self
     }
 
-    /// Reads a block, and writes it if there is something to write.
+    /// Reads a block, and writes it if there is new data.
     pub(crate) fn access(
         &mut self,
         address: usize,
