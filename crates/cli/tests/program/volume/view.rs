@@ -256,7 +256,10 @@ fn an_input_that_is_not_a_view_is_refused_before_all_of_it_is_read() {
 /// An output that cannot be written leaves nothing that looks complete.
 #[test]
 fn an_output_that_finds_no_room_leaves_nothing() {
-    on_a_file_system("-t tmpfs -o size=300k", &format!("{}::writes_no_partial_files", module_path!()));
+    on_a_file_system(
+        "-t tmpfs -o size=300k",
+        &format!("{}::writes_no_partial_files", module_path!()),
+    );
 }
 
 #[test]
