@@ -1,7 +1,7 @@
-//! One access of each scheme, over a few block sizes, for a quick look while working on the code.
-//! The figures that count, beside peers and floors, are those of `make bench-engine`.
+//! One access of each scheme at several block sizes, for quick checks during development. The
+//! authoritative measurements come from `make bench-engine`.
 
-#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has no result")]
 
 use divan::Bencher;
 use oblivio_core::{Key, MemoryStore, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig};

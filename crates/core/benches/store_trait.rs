@@ -1,9 +1,9 @@
-//! What the form of the store trait costs: `docs/adr/0001-store-trait.md`.
+//! The cost of different forms of the store trait: `docs/adr/0001-store-trait.md`.
 //!
 //! Each benchmark reads one random path of a tree like RAW ORAM's at 2^20 blocks of 64 bytes, and
-//! adds up the first eight bytes of every bucket. They differ in how the bytes are handed over.
+//! adds up the first eight bytes of every bucket. The benchmarks differ in how they pass the bytes.
 
-#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has no result")]
 
 use divan::{Bencher, black_box};
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
@@ -21,7 +21,7 @@ fn store() -> MemoryStore {
     let config = RawConfig::new(1 << 20, 64).unwrap();
     let mut store =
         MemoryStore::new(&[config.tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-    // Untouched pages would all be the same one.
+    // Untouched pages would all map to the same zero page.
     store.contents_mut().chunks_mut(4096).for_each(|page| page[0] = 1);
     store
 }
@@ -55,14 +55,14 @@ fn bytes(store: &MemoryStore, span: Span) -> &[u8] {
     &store.contents()[span.start..span.start + span.bytes]
 }
 
-/// The trait as it is: one call, frames that borrow the medium.
+/// The actual trait: one call, and frames that borrow from the medium.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn borrowed_frames(bencher: Bencher) {
     let mut store = store();
     bencher.with_inputs(paths()).bench_local_refs(|pieces| add_up(store.read(pieces).unwrap()));
 }
 
-/// The same behind `dyn BucketStore`.
+/// The actual trait behind `dyn BucketStore`.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn borrowed_frames_of_a_trait_object(bencher: Bencher) {
     let mut store = store();
@@ -70,7 +70,7 @@ fn borrowed_frames_of_a_trait_object(bencher: Bencher) {
     bencher.with_inputs(paths()).bench_local_refs(|pieces| add_up(store.read(pieces).unwrap()));
 }
 
-/// A callback for each piece, through a pointer: the form the design started from.
+/// A callback for each piece, through a pointer: the original design.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn callback_for_each_piece(bencher: Bencher) {
     fn read(store: &MemoryStore, pieces: &[Piece], each: &mut dyn FnMut(usize, &[u8])) {
@@ -86,7 +86,7 @@ fn callback_for_each_piece(bencher: Bencher) {
     });
 }
 
-/// Every piece copied into a buffer of the caller's.
+/// Every piece copied into a buffer of the caller.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn owned_frames(bencher: Bencher) {
     let store = store();

@@ -32,14 +32,14 @@ pub trait Image {
     /// Writes all state that later behaviour depends on.
     ///
     /// # Errors
-    /// Those of `to`, and an error if an earlier failure left this object unusable.
+    /// The errors of `to`, and an error if an earlier failure left this object unusable.
     fn write_image(&self, to: &mut dyn Write) -> Result<()>;
 
     /// Reads a state [written](Self::write_image) by an object with the same parameters and coins.
     /// This object must be newly made.
     ///
     /// # Errors
-    /// Those of `from`, including [`UnexpectedEof`](ErrorKind::UnexpectedEof), and
+    /// The errors of `from`, including [`UnexpectedEof`](ErrorKind::UnexpectedEof), and
     /// [`InvalidData`](ErrorKind::InvalidData) if no such object can have written the bytes. After
     /// an error this object must not be used.
     fn read_image(&mut self, from: &mut dyn Read) -> Result<()>;
@@ -61,7 +61,7 @@ const COUNTS: u64 = 1 << 56;
 /// Writes a number.
 ///
 /// # Errors
-/// Those of `to`.
+/// The errors of `to`.
 pub fn write_number(to: &mut dyn Write, number: u64) -> Result<()> {
     to.write_all(&number.to_le_bytes())
 }
@@ -69,7 +69,7 @@ pub fn write_number(to: &mut dyn Write, number: u64) -> Result<()> {
 /// Reads a number.
 ///
 /// # Errors
-/// Those of `from`.
+/// The errors of `from`.
 pub fn read_number(from: &mut dyn Read) -> Result<u64> {
     let mut bytes = [0; size_of::<u64>()];
     from.read_exact(&mut bytes)?;
@@ -79,7 +79,7 @@ pub fn read_number(from: &mut dyn Read) -> Result<u64> {
 /// Reads a number below `end`. `what` describes a larger number in the error.
 ///
 /// # Errors
-/// Those of `from`, and [`InvalidData`](ErrorKind::InvalidData).
+/// The errors of `from`, and [`InvalidData`](ErrorKind::InvalidData).
 pub fn read_below(from: &mut dyn Read, end: u64, what: &str) -> Result<u64> {
     match read_number(from)? {
         number if number < end => Ok(number),
@@ -90,7 +90,8 @@ pub fn read_below(from: &mut dyn Read, end: u64, what: &str) -> Result<u64> {
 /// Reads a count of events.
 ///
 /// # Errors
-/// Those of `from`, and [`InvalidData`](ErrorKind::InvalidData) if the count is impossibly large.
+/// The errors of `from`, and [`InvalidData`](ErrorKind::InvalidData) if the count is impossibly
+/// large.
 pub fn read_count(from: &mut dyn Read) -> Result<u64> {
     read_below(from, COUNTS, "an impossibly large count")
 }

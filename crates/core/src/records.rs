@@ -64,7 +64,7 @@ pub trait RecordStore {
     /// return older ones.
     ///
     /// # Errors
-    /// Those of [`BucketStore::read_candidates`].
+    /// The errors of [`BucketStore::read_candidates`].
     fn read_records(
         &mut self,
         places: &[RecordPlace],
@@ -75,13 +75,13 @@ pub trait RecordStore {
     ///
     /// # Errors
     /// [`StoreErrorKind::Refused`] if the record is too large or a tree has no pair of records of
-    /// this length; and those of [`BucketStore::write`].
+    /// this length; and the errors of [`BucketStore::write`].
     fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError>;
 
     /// Makes everything in storage durable.
     ///
     /// # Errors
-    /// Those of [`BucketStore::flush`].
+    /// The errors of [`BucketStore::flush`].
     fn flush_records(&mut self) -> Result<(), StoreError>;
 }
 

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn its_contents_equal_those_of_a_vec() {
+    fn its_contents_equal_a_vec() {
         let (mut wiped, mut plain) = (WipedBytes::default(), Vec::new());
         for length in [0, 1, 7, 8, 9, 1000, 3] {
             let bytes = vec![length as u8; length];

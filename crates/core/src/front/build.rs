@@ -62,7 +62,7 @@ impl SchemeConfig {
     /// An empty ORAM of the scheme, on a store whose buckets were never written.
     ///
     /// # Errors
-    /// Those of [`PathScheme::new`] and of [`RawScheme::new`].
+    /// The errors of [`PathScheme::new`] and of [`RawScheme::new`].
     pub fn scheme(
         &self,
         sealer: Sealer,
@@ -92,7 +92,7 @@ pub trait Ground {
     /// An empty ORAM of the scheme, possibly wrapped.
     ///
     /// # Errors
-    /// Those of [`SchemeConfig::scheme`], and those of the environment.
+    /// The errors of [`SchemeConfig::scheme`] and of the environment.
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error>;
 
     /// The coins of the front end, unpredictable to storage.

@@ -7,7 +7,7 @@ use super::rho::RhoTally;
 /// which storage sees, and numbers derived from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The front end; with ρ, that of the main tree.
+    /// The front end; with ρ, the front end of the main tree.
     pub front: FrontTally,
     /// AES blocks computed, over all trees. Public: depends only on the number of accesses.
     pub aes_blocks: u64,

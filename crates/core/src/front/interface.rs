@@ -148,7 +148,7 @@ pub trait Front: Oram {
     /// describes.
     ///
     /// # Errors
-    /// Those of [`Oram::access`], except that it never fails because of a full stash.
+    /// The errors of [`Oram::access`], except that it never fails because of a full stash.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
 
     /// Makes the first of the position-map accesses that a request for `address` needs. Returns
@@ -156,7 +156,7 @@ pub trait Front: Oram {
     /// access like any other (IR-ORAM, section IV-D: the stages of an early write-back).
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error>;
 
     /// Whether this ORAM supports taking blocks out.
@@ -169,7 +169,7 @@ pub trait Front: Oram {
     /// existed. Storage sees an access like any other.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
 
     /// Takes a block out, into `block`, if the client finds it by its address, as in
@@ -179,7 +179,7 @@ pub trait Front: Oram {
     /// reveals what [`HitPolicy::Serve`](crate::HitPolicy::Serve) describes.
     ///
     /// # Errors
-    /// Those of [`Oram::access`], except that it never fails because of a full stash.
+    /// The errors of [`Oram::access`], except that it never fails because of a full stash.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
 
     /// Puts back a block that [was taken](Self::take) and not yet put back; any other block would
@@ -187,7 +187,7 @@ pub trait Front: Oram {
     /// access to data. It counts as an access towards the stash bound.
     ///
     /// # Errors
-    /// Those of [`Oram::access`].
+    /// The errors of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
     /// Returns the blocks in the cache, if there is one in front, to the ORAM, so that it can be
@@ -203,7 +203,7 @@ pub trait Front: Oram {
     /// including the blocks of a position map in the tree.
     ///
     /// # Errors
-    /// Those of [`Scheme::populate`](crate::scheme::Scheme::populate), and
+    /// The errors of [`Scheme::populate`](crate::scheme::Scheme::populate), and
     /// [`InvalidConfig`](ErrorKind::InvalidConfig) with PMMAC, where an access must have sealed
     /// everything in storage.
     fn populate(&mut self) -> Result<(), Error>;
@@ -217,7 +217,7 @@ pub trait Front: Oram {
     /// Counters since it was made. Secret.
     fn counters(&self) -> Counters;
 
-    /// The stash; with ρ, that of the main tree. Secret.
+    /// The stash; with ρ, the stash of the main tree. Secret.
     fn stash(&self) -> StashView<'_>;
 
     /// Blocks in the stash; with ρ, in both stashes. Secret.

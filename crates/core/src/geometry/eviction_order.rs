@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_eviction_of_a_bucket_is_the_one_that_was_counted_last() {
+    fn the_last_eviction_of_a_bucket_is_the_last_one_counted() {
         const LEAF_LEVEL: u8 = 5;
         let mut last = vec![None; (1 << (LEAF_LEVEL + 1)) - 1];
         for g in 0..200 {

@@ -1,6 +1,6 @@
 //! Path ORAM: a tree, a stash and a position map.
 //!
-//! After Tiny ORAM, section II-A; the scheme is that of Stefanov et al., CCS'13.
+//! After Tiny ORAM, section II-A; the scheme is from Stefanov et al., CCS'13.
 //!
 //! # The tree
 //! Storage holds a binary tree of buckets with `Z = 4` slots each. Every block is mapped to a

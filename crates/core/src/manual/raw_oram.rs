@@ -9,7 +9,7 @@
 //!   search ended. But decrypt only the headers, find the block, and decrypt that one. Take it out
 //!   of the tree by writing ⊥ in its header, and write all headers of the path back, encrypted
 //!   again.
-//! - **Eviction-only (EO).** After every `A` AO accesses, read a path, decrypt all of it into the
+//! - **Eviction-only (EO).** After every `A` AO accesses, read a path, decrypt everything into the
 //!   stash, put back as many blocks as possible, encrypt, and write: step 5 of Path ORAM, without a
 //!   block of interest.
 //!
@@ -56,7 +56,7 @@
 //!
 //! # Why storage still learns nothing
 //! AO accesses read uniformly random paths, and each leaf is used once, as in Path ORAM. All
-//! headers are written under fresh counters, which hides the one that changed. EO accesses come at
+//! headers are written under fresh counters, which hides the changed one. EO accesses come at
 //! fixed times and follow a public order.
 //!
 //! # Try it

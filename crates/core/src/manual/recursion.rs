@@ -16,7 +16,7 @@
 //! - **One tree.** Data and position map of all levels lie in one tree, and storage cannot tell
 //!   them apart. Otherwise it would see from which level a request starts.
 //! - **A PLB.** The client caches a few position-map blocks. A request starts at the lowest block
-//!   of its chain that is in the cache. A victim of the PLB goes back to the stash, without a path
+//!   of its chain that is in the cache. A victim of the PLB returns to the stash, without a path
 //!   access.
 //! - **Counters.** A position-map block holds counters instead of leaves. A block's leaf is a
 //!   pseudorandom function of its address and its counter. So an entry takes 14 bits instead of 32.

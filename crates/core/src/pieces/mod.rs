@@ -1,4 +1,4 @@
-//! Pieces: what a trip to storage requests, and what it returns. All of it is public.
+//! Pieces: what a trip to storage requests, and what it returns. Everything here is public.
 
 mod frames;
 mod shape;

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_counts_only_where_the_map_says_so() {
+    fn a_copy_counts_only_if_the_map_confirms_it() {
         for leaf_level in [0, 10, 30, 31, 40] {
             let last = Leaf((1 << leaf_level) - 1);
             let mut map = LivePosMap::new(9, leaf_level).unwrap();

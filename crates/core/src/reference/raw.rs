@@ -24,7 +24,7 @@ impl<R: CryptoRng> ReferenceRaw<R> {
     }
 
     /// Limits each set to `ways` blocks in the levels `0..levels`. The number of sets is the
-    /// smallest that covers the slots of those levels: a set-associative tree top (IR-ORAM, section
+    /// smallest that covers the slots of these levels: a set-associative tree top (IR-ORAM, section
     /// IV-C).
     #[must_use]
     pub fn with_sets(mut self, levels: u8, ways: u16) -> Self {

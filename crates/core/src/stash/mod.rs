@@ -57,7 +57,7 @@ pub(crate) struct Stash {
 }
 
 impl Stash {
-    /// A stash that holds at most `room` blocks, including those of a path in transit.
+    /// A stash that holds at most `room` blocks, including a path in transit.
     pub(crate) fn new(room: usize, zero: Place) -> Self {
         // One extra entry for the dummy that `insert_if` may leave past the end.
         Self {

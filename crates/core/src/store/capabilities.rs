@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 /// What a store can do in addition to reading and writing whole buckets.
 ///
 /// A scheme that needs more is refused when it is made on such a store. No layer emulates a missing
-/// capability: storage would see other trips than those of the scheme.
+/// capability: storage would see trips that the scheme did not make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(u32);
 

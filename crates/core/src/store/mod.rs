@@ -67,7 +67,7 @@ pub trait BucketStore {
     /// their values is the newest, so the caller must authenticate all of them.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     fn read_candidates(
         &mut self,
         pieces: &[Piece],

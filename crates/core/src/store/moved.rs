@@ -59,8 +59,8 @@ impl Moved {
     /// Reads buckets, replacing the current contents.
     ///
     /// # Errors
-    /// Those of [`BucketStore::read`], and [`StoreErrorKind::Damaged`] if the store's answer has
-    /// the wrong length. After an error the contents are empty.
+    /// The errors of [`BucketStore::read`], and [`StoreErrorKind::Damaged`] if the store's answer
+    /// has the wrong length. After an error the contents are empty.
     pub fn read(
         &mut self,
         from: &mut (impl BucketStore + ?Sized),
@@ -86,8 +86,8 @@ impl Moved {
     /// others are zeros, which a store returns for absent buckets anyway: they take no space.
     ///
     /// # Errors
-    /// Those of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to` have
-    /// other lengths.
+    /// The errors of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to`
+    /// have other lengths.
     pub fn write(&self, to: &mut (impl BucketStore + ?Sized)) -> Result<Written, StoreError> {
         let frames = self.frames();
         let written = |(i, _): &(usize, &Piece)| frames.get(*i).iter().any(|byte| *byte != 0);
@@ -111,7 +111,7 @@ impl Moved {
     /// The first bucket that differs in another store.
     ///
     /// # Errors
-    /// Those of [`BucketStore::read`].
+    /// The errors of [`BucketStore::read`].
     pub fn first_difference(
         &self,
         other: &mut (impl BucketStore + ?Sized),

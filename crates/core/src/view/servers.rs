@@ -134,7 +134,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Whether the message fits a view of these servers: two different servers, and the view has
-    /// the messages of the one that saw it.
+    /// the messages of the server that saw it.
     pub fn is_between(&self, servers: ViewServers) -> bool {
         servers.watches(self.party) && servers.has(self.partner) && self.partner != self.party
     }

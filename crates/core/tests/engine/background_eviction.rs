@@ -1,5 +1,5 @@
-//! Background eviction on trees with small middle buckets (IR-ORAM, IR-Alloc): what does not fit
-//! costs more paths and never an access, and all that storage learns is how many.
+//! Background eviction on trees with small middle buckets (IR-ORAM, IR-Alloc). Overflow costs more
+//! paths but never fails an access, and storage learns only the number of paths.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Profiles as the search of the lab finds them, from careful to bold.
+/// Profiles like those found by the lab's search, from careful to bold.
 const PROFILES: [[u16; 9]; 3] =
     [[1, 1, 2, 2, 3, 3, 4, 4, 4], [1, 1, 1, 2, 2, 3, 4, 4, 4], [1, 1, 1, 1, 1, 2, 3, 4, 4]];
 
@@ -29,7 +29,7 @@ const BLOCK_BYTES: usize = 16;
 /// Half of the slots of a uniform tree with Z = 4.
 const CAPACITY: u64 = 4 * LEAVES;
 
-/// So small that every profile needs background evictions.
+/// Small enough that every profile needs background evictions.
 const STASH_BLOCKS_MAX: usize = 10;
 
 const EVICT_PERIOD: u32 = 3;
@@ -58,7 +58,7 @@ fn endure(profile: &[u16], accesses: u64) {
     endure_on(RawOram::raw(&raw, null(), raw_store, coins(2)).unwrap(), accesses);
 }
 
-/// Serves accesses and compares what they read with what was written last.
+/// Serves accesses and compares each read with the last write.
 fn endure_on<B: Scheme>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
     let mut coins = coins(3);
     let mut written = vec![[0; BLOCK_BYTES]; CAPACITY as usize];
@@ -86,7 +86,7 @@ fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     drain_and(oram, |_| ())
 }
 
-/// The same, with a look at each.
+/// As [`drain`], and calls `look` after each eviction.
 fn drain_and<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
     mut look: impl FnMut(&mut FlatOram<B, StdRng>),
@@ -102,16 +102,16 @@ fn drain_and<B: Scheme>(
     evictions
 }
 
-/// A path that storage saw.
+/// A path seen by storage.
 struct Seen {
     leaf: u64,
-    /// The block that was asked for. None: a background eviction.
+    /// The requested block. `None`: a background eviction.
     asked: Option<u64>,
     /// Calls, levels, parts and bytes: everything but the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 
-/// Path ORAM: a background eviction looks like an access, to a leaf that nobody chose.
+/// Path ORAM: a background eviction looks like an access to a random leaf.
 #[test]
 fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     const ACCESSES: usize = 40_000;
@@ -140,7 +140,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
             chosen.map(|path| path.leaf).collect::<Vec<_>>()
         };
         let (evicted, accessed) = (leaves_of(true), leaves_of(false));
-        // A workload that hardly fills the stash shows too few of them to be judged.
+        // A workload that rarely fills the stash makes too few evictions for a test.
         if evicted.len() < 30 * LEAVES as usize {
             continue;
         }
@@ -153,7 +153,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
             "like accesses",
             homogeneity(&evictions, &histogram(accessed.iter().copied(), LEAVES, LEAVES)),
         );
-        add("not where a block will be asked for", repeats(&foreshadowed(&paths), LEAVES));
+        add("independent of the paths of later requests", repeats(&foreshadowed(&paths), LEAVES));
         let is_followed = |pair: &&[Seen]| pair[0].asked.is_none() && pair[1].asked.is_some();
         let followed = paths.windows(2).filter(is_followed);
         let pairs = followed.map(|pair| (pair[0].leaf, pair[1].leaf)).collect::<Vec<_>>();
@@ -165,7 +165,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     verdicts.conclude();
 }
 
-/// RAW ORAM: a background eviction is the next of the published order, ahead of its time.
+/// RAW ORAM: a background eviction is the next one of the public order, ahead of time.
 #[test]
 fn evictions_of_raw_oram_keep_to_the_published_order() {
     const ACCESSES: usize = 10_000;
@@ -181,7 +181,7 @@ fn evictions_of_raw_oram_keep_to_the_published_order() {
             oram.write(address, &[1; BLOCK_BYTES]).unwrap();
         }
         let accesses = CAPACITY + ACCESSES as u64;
-        // An eviction alone writes whole buckets.
+        // Only evictions write whole buckets.
         let evicted = oram.store_mut().sink().iter().filter_map(|event| {
             let piece = event.piece?;
             let at_leaf = piece.bucket.level() == LEAF_LEVEL && piece.part == Part::Whole;
@@ -198,7 +198,7 @@ fn write<B: Scheme>(oram: &mut FlatOram<B, StdRng>, address: u64) {
     oram.write(address, &[1; BLOCK_BYTES]).unwrap();
 }
 
-/// The one path that storage has seen since the last.
+/// The only path that storage has seen since the last call.
 fn take_path(events: &mut Vec<Event>, asked: Option<u64>) -> Seen {
     let shape = events.iter().map(|event| {
         let piece = event.piece.unwrap();
@@ -213,8 +213,8 @@ fn take_path(events: &mut Vec<Event>, asked: Option<u64>) -> Seen {
     Seen { leaf: leaf.index(), asked, shape }
 }
 
-/// Each access beside the first evictions since the one before to its block: a block that waits in the stash waits there from
-/// then on, and has the leaf on which it will be asked for.
+/// Pairs each access with the first evictions since the previous access to its block. A block may
+/// have waited in the stash since then, already mapped to the leaf of the access.
 fn foreshadowed(paths: &[Seen]) -> Vec<Return> {
     const EVICTIONS: usize = 30;
     let mut evicted = Vec::new();

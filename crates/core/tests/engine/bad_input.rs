@@ -1,4 +1,4 @@
-//! Everything a caller or a store can do wrong. The answer is an error that says whose fault it is,
+//! Everything that a caller or a store can do wrong. The result is an error of the right kind,
 //! never a panic, and never an answer after storage was caught lying.
 
 use oblivio_core::store::{Part, Piece, Span, TreeId};
@@ -57,7 +57,7 @@ fn capacities_without_a_tree_are_invalid_configs() {
 }
 
 #[test]
-fn a_tree_past_all_memory_is_an_invalid_config() {
+fn a_tree_larger_than_memory_is_an_invalid_config() {
     let config = TreeConfig::path(CAPACITY_MAX, BLOCK_BYTES_MAX).unwrap();
     let store = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap);
     assert_eq!(kind(store), ErrorKind::InvalidConfig);
@@ -120,10 +120,10 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
                     Access { address: 2, op: Op::Write(&[9; 16]) },
                 ]);
                 assert_eq!(kind(outcome), ErrorKind::InvalidRequest);
-                assert_eq!((first, updated), ([0xA5; 16], false), "a part was served");
+                assert_eq!((first, updated), ([0xA5; 16], false), "part of the batch was served");
             }
         }
-        assert_eq!(oram.store().rule.calls, calls, "storage was asked");
+        assert_eq!(oram.store().rule.calls, calls, "storage was accessed");
         assert_eq!(oram.store().store.contents(), before, "storage was written");
         for address in 0..end {
             let mut block = [0; 16];
@@ -134,7 +134,7 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
 }
 
 #[test]
-fn an_empty_batch_asks_storage_nothing() {
+fn an_empty_batch_does_not_access_storage() {
     for mut oram in small_orams(Fault::None) {
         oram.access(&mut []).unwrap();
         assert_eq!(oram.store().rule.calls, 0);
@@ -159,7 +159,7 @@ fn messages_never_hold_an_address() {
     for kind in
         [ErrorKind::InvalidRequest, ErrorKind::Store, ErrorKind::Corrupt, ErrorKind::MustReopen]
     {
-        assert!(errors.iter().any(|error| error.kind() == kind), "{kind:?} never came");
+        assert!(errors.iter().any(|error| error.kind() == kind), "{kind:?} did not occur");
     }
     for error in errors {
         let shown = format!("{error} {error:?}");
@@ -169,7 +169,7 @@ fn messages_never_hold_an_address() {
 
 // ───────────────────────────── the store: failures ─────────────────────────────
 
-/// Fails the first call, then the second, and so on until none is left to fail.
+/// Fails the first call, then the second, and so on, until all calls have been tried.
 #[test]
 fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
@@ -288,9 +288,10 @@ fn counters_that_lie_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Every bucket at the place of every other: what it holds is well-formed, but not there.
+/// Copies every bucket to the place of every other: its contents are well-formed, but in the wrong
+/// place.
 #[test]
-fn buckets_in_each_others_place_are_served_or_corrupt() {
+fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
     for build in SMALL_ORAMS {
         for (from, to) in (0..SMALL_BUCKETS).flat_map(|a| (0..SMALL_BUCKETS).map(move |b| (a, b))) {
@@ -304,7 +305,7 @@ fn buckets_in_each_others_place_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Storage goes back to an earlier state, as a whole or bucket by bucket.
+/// Rolls storage back to an earlier state, as a whole or bucket by bucket.
 #[test]
 fn rollbacks_are_served_or_corrupt() {
     for build in SMALL_ORAMS {
@@ -324,7 +325,7 @@ fn rollbacks_are_served_or_corrupt() {
     }
 }
 
-/// How many ORAMs lived with their lying storage, and how many stopped.
+/// The number of ORAMs that served everything from lying storage, and of ORAMs that stopped.
 #[derive(Default)]
 struct Outcomes {
     served: u32,
@@ -332,7 +333,7 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Fills an ORAM, lies about what it holds, and uses it.
+    /// Fills an ORAM, tampers with its storage, and uses it.
     fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
         let deceived = || {
             let mut oram = build(Fault::None);
@@ -348,13 +349,13 @@ impl Outcomes {
         }
     }
 
-    /// A test that saw only one of the two has not tried enough.
+    /// Both outcomes must occur, otherwise the test is too weak.
     fn assert_both(&self) {
         assert!(self.served > 0 && self.stopped > 0, "{} {}", self.served, self.stopped);
     }
 }
 
-/// Whether `oram` served everything. If not, it must have named the storage corrupt, and stay
+/// Whether `oram` served everything. If not, it must have reported corrupt storage, and stay
 /// stopped.
 fn serves_or_stops(oram: &mut dyn Small) -> bool {
     let mut block = [0; 16];
@@ -365,7 +366,7 @@ fn serves_or_stops(oram: &mut dyn Small) -> bool {
     });
     match stopped {
         None => {
-            // The scan may find what no access ran into.
+            // The scan may find damage that no access touched.
             is_ok_or_corrupt(oram.check_invariants());
             true
         }
@@ -396,7 +397,7 @@ fn assert_must_reopen(oram: &mut dyn Small) {
 
 // ───────────────────────────── ORAMs to be wronged ─────────────────────────────
 
-/// Path or RAW ORAM of five blocks of 16 bytes, and its store.
+/// Path or RAW ORAM with five blocks of 16 bytes, and its store.
 trait Small: Front {
     fn store(&mut self) -> &mut FaultyMemory;
 }
@@ -417,7 +418,7 @@ type Build = fn(Fault) -> Box<dyn Small>;
 
 const SMALL_BUCKETS: usize = 7;
 
-/// Both schemes, sealed and in clear, without and with a tree top.
+/// Both schemes, sealed and in clear, with and without a tree top.
 const SMALL_ORAMS: [Build; 6] = [
     |fault| small_path(Seal::Aes, 0, fault),
     |fault| small_path(Seal::Null, 0, fault),
@@ -448,7 +449,7 @@ fn small_tree(tree_top_levels: u8) -> TreeConfig {
     config.with_tree_top_levels(tree_top_levels)
 }
 
-/// Gives every block its address as contents, twice, so that evictions have reached every bucket.
+/// Writes each block's address into it, twice, so that evictions have reached every bucket.
 fn write_all(oram: &mut dyn Small) -> Result<(), Error> {
     (0..2 * oram.capacity()).try_for_each(|i| {
         let address = i % oram.capacity();
@@ -485,9 +486,9 @@ fn coins() -> StdRng {
     StdRng::seed_from_u64(1)
 }
 
-/// The kind of what must be an error.
+/// The kind of an expected error.
 fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
-    outcome.err().expect("this must be an error").kind()
+    outcome.err().expect("the operation must fail").kind()
 }
 
 // ───────────────────────────── stores that do wrong ─────────────────────────────
@@ -495,11 +496,11 @@ fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
 #[derive(Clone, Copy)]
 enum Fault {
     None,
-    /// This call fails, before anything happened.
+    /// This call fails before it has any effect.
     Call(usize),
-    /// This call fails, after everything happened.
+    /// This call fails after it took effect.
     TornCall(usize),
-    /// What a read brings is not what was asked for.
+    /// A read returns something else than requested.
     Frames(Bend),
 }
 
@@ -521,12 +522,12 @@ fn faulty(config: &TreeConfig, fault: Fault) -> FaultyMemory {
     Faulty::new(memory, Faults { fault, calls: 0 })
 }
 
-/// Where the header of each bucket starts.
+/// The offset of the header of each bucket.
 fn headers(store: &FaultyMemory) -> Vec<usize> {
     let tree = TreeId(0);
     (0..SMALL_BUCKETS as u64)
         .map(|id| Piece { tree, bucket: BucketId(id), part: Part::Header })
-        .map(|piece| store.store.span(&piece).expect("it has seven buckets").start)
+        .map(|piece| store.store.span(&piece).expect("the tree has seven buckets").start)
         .collect()
 }
 

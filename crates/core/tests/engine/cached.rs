@@ -1,4 +1,5 @@
-//! A cache in front of an ORAM, with both remapping policies, against a plain map and a literal LRU.
+//! A cache in front of an ORAM, with both remapping policies, against a plain map and a literal LRU
+//! cache.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ fn coins(seed: u64) -> StdRng {
 }
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 fn sealer(tree: &TreeConfig) -> Sealer {
@@ -58,22 +59,22 @@ fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// A cache of any size, and the model of it.
+/// A cache of any size, and its model.
 fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
     let ways = pick(&[1, 2, 3, 16], coins);
     let config = CacheConfig { blocks: ways * pick(&[1, 2, 5], coins), ways };
     (config, Lru { ways, sets: vec![Vec::new(); config.blocks / ways] })
 }
 
-/// The literal cache: in each set the addresses, the one unused for longest first, and whether they
-/// have changed.
+/// The literal cache: for each set the addresses, least recently used first, and whether they are
+/// dirty.
 struct Lru {
     ways: usize,
     sets: Vec<Vec<(u64, bool)>>,
 }
 
 impl Lru {
-    /// What one request does to the tally.
+    /// Updates the tally for one request.
     fn request(
         &mut self,
         address: u64,
@@ -103,8 +104,7 @@ impl Lru {
 
 // ───────────────────────────── answers ─────────────────────────────
 
-/// Serves random requests, and compares every answer with a plain map and every tally with the
-/// model.
+/// Serves random requests. Compares every answer with a plain map, and every tally with the model.
 fn run<O: Front>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally {
     let (config, mut lru) = any_cache(coins);
     let mut oram = CachedOram::new(config, policy, oram).unwrap();
@@ -113,7 +113,7 @@ fn run<O: Front>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally
     let mut model: HashMap<u64, Vec<u8>> = HashMap::new();
     let mut tally = CacheTally::default();
     for i in 1..=200 {
-        // Half of the requests go to a few blocks, so that there are hits.
+        // Half of the requests go to a few blocks, to get hits.
         let addresses = if coins.random() { oram.capacity() } else { oram.capacity().min(5) };
         let address = coins.random_range(0..addresses);
         let held = model.entry(address).or_insert_with(|| vec![0; bytes]);
@@ -170,7 +170,7 @@ fn a_cached_oram_is_a_map() {
         for seed in 0..60 {
             let coins = &mut coins(seed);
             let free = freecursive_config(coins);
-            // The buckets of every level have a size of their own.
+            // Every level has its own bucket size.
             let profile: Vec<u16> = (0..7).map(|_| coins.random_range(2..5)).collect();
             let capacity = pick(&[1, 2, 50, 100], coins);
             let tree = TreeConfig::new(capacity, 24, Geometry::profile(&profile).unwrap(), 150)
@@ -214,11 +214,11 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
         oram.visit_blocks(&mut |block| found |= block.address == 0).unwrap();
         assert!(!found);
         oram.check_invariants().unwrap();
-        assert!(!oram.take_on_client(0, &mut block).unwrap(), "it is out");
+        assert!(!oram.take_on_client(0, &mut block).unwrap(), "the block is out");
         oram.put_back(0, &[8; 24]).unwrap();
-        assert!(oram.take_on_client(0, &mut block).unwrap(), "it is in the stash");
+        assert!(oram.take_on_client(0, &mut block).unwrap(), "the block is in the stash");
         assert_eq!(block, [8; 24]);
-        assert!(!oram.take(0, &mut block).unwrap(), "it is out again");
+        assert!(!oram.take(0, &mut block).unwrap(), "the block is out again");
         oram.put_back(0, &[8; 24]).unwrap();
         oram.read(0, &mut block).unwrap();
         assert_eq!(block, [8; 24]);
@@ -230,7 +230,7 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters that come to their end.
+/// 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters that overflow.
 fn behind_a_cache(
     policy: RemapPolicy,
 ) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
@@ -246,10 +246,10 @@ fn behind_a_cache(
     CachedOram::new(CacheConfig { blocks: 64, ways: 4 }, policy, oram).unwrap()
 }
 
-/// Storage sees how many path accesses there are: where remapping is delayed, neither coins nor data
-/// nor operations show in it.
+/// Storage sees the number of path accesses. With delayed remapping, it does not depend on coins,
+/// data or operations.
 #[test]
-fn delayed_the_number_of_accesses_depends_on_the_addresses_alone() {
+fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache(RemapPolicy::Delayed));
     for request in Workload::Zipf.requests(1024, 5).take(5000) {
         one.read(request.address, &mut [0; 32]).unwrap();
@@ -258,11 +258,12 @@ fn delayed_the_number_of_accesses_depends_on_the_addresses_alone() {
         assert_eq!(one.oram().tally(), other.oram().tally());
     }
     let (cache, paths) = (one.tally(), one.oram().tally());
-    assert_eq!(paths.data_accesses, cache.misses, "a victim costs none");
+    assert_eq!(paths.data_accesses, cache.misses, "a victim costs no data access");
     assert!(paths.remap_accesses > 50 && cache.given_back > 1000, "{paths:?}, {cache:?}");
 }
 
-/// The price of each: data accesses for victims that changed, or position-map accesses for all.
+/// The cost of each policy: data accesses for dirty victims, or position-map accesses for all
+/// victims.
 #[test]
 fn victims_cost_data_accesses_or_position_map_accesses() {
     for writes in [false, true] {
@@ -293,9 +294,9 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
     }
 }
 
-/// Without a PLB both ways need the whole chain, each time.
+/// Without a PLB, both directions need the whole chain each time.
 #[test]
-fn without_a_plb_a_block_needs_its_chain_when_it_leaves_and_when_it_comes_back() {
+fn without_a_plb_taking_and_putting_back_need_the_whole_chain() {
     let config =
         FreecursiveConfig::new(100, 32).unwrap().with_client_entries_max(1).with_plb_blocks(0);
     let depth = config.depth().unwrap() as u64;
@@ -427,7 +428,7 @@ fn after_a_failure_of_the_store_not_even_hits_are_answered() {
     }
 }
 
-/// A block that is out and one that storage has deleted would look the same.
+/// A block outside of the ORAM would look like a block that storage has deleted.
 #[test]
 fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
     let config = FreecursiveConfig::new(100, 32).unwrap().with_integrity(Integrity::Pmmac);

@@ -1,4 +1,4 @@
-//! What schemes need of a store is looked at before they ask it for anything.
+//! Schemes check the capabilities of a store before they send it any request.
 
 use oblivio_core::store::{BucketStore, Capabilities, Part, TreeShape};
 use oblivio_core::view::{Event, Recorder};
@@ -32,7 +32,7 @@ fn sealer(config: &RawConfig) -> Sealer {
     Sealer::aes128(Key::draw(&mut coins()), config.tree.tree)
 }
 
-/// Writes and reads everything, over a store that refuses parts.
+/// Writes and reads every block, on a store that refuses parts.
 fn use_it(mut oram: impl Oram) {
     for address in 0..BLOCKS {
         oram.write(address, &[address as u8; BLOCK_BYTES]).unwrap();
@@ -52,19 +52,22 @@ fn assert_only_whole_buckets_were_asked_for(events: &[Event]) {
 }
 
 #[test]
-fn raw_oram_is_refused_by_a_store_of_whole_buckets_before_it_asks_for_anything() {
+fn raw_oram_refuses_a_store_of_whole_buckets_before_any_request() {
     let config = config();
     let mut store = store(&[config.tree.shape().unwrap()]);
     let made = RawOram::raw(&config, sealer(&config), &mut store, coins());
-    let refused = made.err().expect("it writes headers");
+    let refused = made.err().expect("RAW ORAM writes headers");
     assert_eq!(refused.kind(), ErrorKind::StoreMismatch);
     let message = refused.to_string();
-    assert!(message.contains("needs: parts of buckets; choose a store"), "{message}");
+    assert!(
+        message.contains("needs a store with parts of buckets: choose such a store"),
+        "{message}"
+    );
     assert_eq!(store.sink(), &[]);
 }
 
 #[test]
-fn path_oram_needs_no_more_than_whole_buckets() {
+fn path_oram_needs_only_whole_buckets() {
     let config = config();
     let mut store = store(&[config.tree.shape().unwrap()]);
     use_it(PathOram::path(&config.tree, sealer(&config), &mut store, coins()).unwrap());
@@ -72,7 +75,7 @@ fn path_oram_needs_no_more_than_whole_buckets() {
 }
 
 #[test]
-fn rotating_raw_oram_needs_no_more_than_whole_buckets() {
+fn rotating_raw_oram_needs_only_whole_buckets() {
     let config = RotatingConfig::flat(config());
     let mut store = store(&config.shapes().unwrap().into_trees());
     let key = MasterKey::from_bytes([7; 32]);
@@ -82,7 +85,7 @@ fn rotating_raw_oram_needs_no_more_than_whole_buckets() {
 }
 
 #[test]
-fn pointers_and_the_recorder_pass_on_what_a_store_can_do() {
+fn pointers_and_the_recorder_forward_capabilities() {
     let shapes = [config().tree.shape().unwrap()];
     let memory = || MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
     let known = |mut store: Box<dyn BucketStore>| {

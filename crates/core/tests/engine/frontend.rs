@@ -1,4 +1,4 @@
-//! The frontends whose position map lies in an ORAM, against a plain map and against each other.
+//! The front ends with the position map in an ORAM, against a plain map and against each other.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -69,14 +69,14 @@ fn recursive(
 }
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 // ───────────────────────────── answers ─────────────────────────────
 
-/// Serves one random request on both.
+/// Serves one random request with both.
 fn request_both(oram: &mut impl Oram, model: &mut HashMap<u64, Vec<u8>>, coins: &mut StdRng) {
-    // Half of the requests go to a few blocks, so that counters reach their end.
+    // Half of the requests go to a few blocks, so that counters overflow.
     let addresses = if coins.random() { oram.capacity() } else { oram.capacity().min(3) };
     let address = coins.random_range(0..addresses);
     let fill: u8 = coins.random();
@@ -114,7 +114,7 @@ fn assert_holds(oram: &mut impl Oram, model: &HashMap<u64, Vec<u8>>) {
     }
 }
 
-/// Those that go together.
+/// A hit policy and an integrity setting that can be combined.
 fn any_policy(coins: &mut StdRng) -> (HitPolicy, Integrity) {
     let policies = [
         (HitPolicy::Access, Integrity::None),
@@ -204,7 +204,7 @@ fn freecursive_is_a_map() {
     }
 }
 
-/// A tree with a tree top of either kind, or with none.
+/// The tree with a tree top of either kind, or without one.
 fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     let tree_top_levels = pick(&[0, 1, 3], coins).min(tree.geometry.leaf_level());
     let tree_top = match pick(&[0, 1, 2, 4], coins) {
@@ -214,7 +214,7 @@ fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     tree.with_tree_top_levels(tree_top_levels).with_tree_top(tree_top)
 }
 
-/// Small enough for trees in which blocks are stuck.
+/// Small enough for trees in which blocks get stuck.
 fn small() -> FreecursiveConfig {
     FreecursiveConfig::new(150, 32)
         .unwrap()
@@ -227,7 +227,7 @@ fn small() -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// A tree so tight that blocks are stuck, and a tree top.
+/// A tree so tight that blocks get stuck, with a tree top.
 #[test]
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
@@ -318,7 +318,7 @@ fn a_batch_is_served_in_order() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// Path accesses a request of `workload`, after a scan that filled everything.
+/// Path accesses per request of `workload`, after a scan that filled everything.
 fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
     const REQUESTS: usize = 20_000;
     let mut oram = path(config, 1);
@@ -335,7 +335,8 @@ fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
     (tally.accesses() - before.accesses()) as f64 / REQUESTS as f64
 }
 
-/// 4096 blocks: 128 position-map blocks above them, 4 above those, whose leaves the client holds.
+/// 4096 blocks, 128 position-map blocks above them, and 4 above those, whose leaves are on the
+/// client.
 fn two_levels(plb_blocks: usize, plb_ways: usize) -> FreecursiveConfig {
     let config = FreecursiveConfig::new(4096, 64).unwrap();
     let config =
@@ -359,8 +360,9 @@ fn without_a_plb_every_request_needs_its_whole_chain() {
     }
 }
 
-/// Where 128 blocks of one level share 64 places, two a place, the one asked for last is there: half
-/// the time the right one. Where the PLB is fully associative, it holds the 64 used last of 128.
+/// If 128 blocks of one level share 64 direct-mapped lines, each line has two candidates and holds
+/// the last one used: the right one half of the time. A fully associative PLB holds the last 64 of
+/// the 128.
 #[test]
 fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     let config = |plb_ways| two_levels(64, plb_ways).with_client_entries_max(128);
@@ -372,12 +374,12 @@ fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     }
     let larger = config(1).with_plb_blocks(128);
     let per_request = accesses_per_request(&larger, Workload::Uniform);
-    assert!(per_request < 1.001, "all of it fits: {per_request}");
+    assert!(per_request < 1.001, "the whole level fits: {per_request}");
 }
 
-/// The tags of a direct-mapped PLB, and nothing else, predict every single fetch.
+/// Calling `fetch_position` until it returns false makes all fetches of the following request.
 #[test]
-fn what_is_fetched_ahead_is_not_fetched_again() {
+fn positions_fetched_ahead_are_not_fetched_again() {
     let mut coins = coins(8);
     let config = two_levels(8, 2);
     let (mut ahead, mut at_once) = (path(&config, 1), path(&config, 1));
@@ -403,7 +405,10 @@ fn what_is_fetched_ahead_is_not_fetched_again() {
         ahead.fetch_position(config.capacity).unwrap_err().kind(),
         ErrorKind::InvalidRequest
     );
-    assert!(!path(&two_levels(0, 1), 1).fetch_position(0).unwrap(), "there is no PLB to keep it");
+    assert!(
+        !path(&two_levels(0, 1), 1).fetch_position(0).unwrap(),
+        "without a PLB nothing is fetched ahead"
+    );
 }
 
 #[test]
@@ -433,12 +438,12 @@ fn every_fetch_is_predicted_by_a_model_of_the_tags() {
 }
 
 #[test]
-fn a_group_begins_anew_when_a_counter_ends_and_not_before() {
+fn a_group_is_reset_exactly_when_a_counter_overflows() {
     for counter_bits in [1, 2, 4] {
         let mut config = FreecursiveConfig::new(64, 64).unwrap();
         (config.client_entries_max, config.fan_out, config.counter_bits) = (8, 8, counter_bits);
         let mut oram = path(&config, 1);
-        // Counters hold 0 to 2^bits - 1; the access after the last value begins the group anew.
+        // Counters hold 0 to 2^bits - 1. The access after the last value resets the group.
         for round in 1..=3u64 {
             for _ in 0..1 << counter_bits {
                 assert_eq!(oram.tally().remap_accesses, (round - 1) * 7);
@@ -449,9 +454,9 @@ fn a_group_begins_anew_when_a_counter_ends_and_not_before() {
     }
 }
 
-/// Storage sees how many path accesses there are: coins, data and operations must not show in it.
+/// Storage sees the number of path accesses. It must not depend on coins, data or operations.
 #[test]
-fn how_many_accesses_there_are_depends_on_the_addresses_alone() {
+fn the_number_of_accesses_depends_only_on_the_addresses() {
     let config = two_levels(7, 1).with_counter_bits(4);
     let [mut one, mut other] = [path(&config, 1), path(&config, 2)];
     for request in Workload::Zipf.requests(4096, 5).take(3000) {
@@ -483,7 +488,7 @@ fn taken_and_appended<B: Scheme>(scheme: &mut B) {
     assert!(scheme.take(5, to, &mut block).unwrap());
     assert_eq!(block, [7; 16]);
     scheme
-        .visit_blocks(&mut |_, address, _| assert_ne!(address, 5, "it is in two places"))
+        .visit_blocks(&mut |_, address, _| assert_ne!(address, 5, "the block is in two places"))
         .unwrap();
     assert!(!scheme.take(5, to, &mut block).unwrap());
 
@@ -514,11 +519,11 @@ fn a_block_taken_is_nowhere_and_one_appended_is_in_the_stash() {
     }
 }
 
-/// Appends until it is refused: everything is still there, and evictions make room.
+/// Appends blocks until one is refused: no block is lost, and evictions make room.
 fn appended_until_full<B: Scheme>(scheme: &mut B) {
     let capacity = scheme.config().capacity;
     let beyond = (0..capacity).find(|a| scheme.append(*a, Leaf(*a), &[*a as u8; 16]).is_err());
-    let held = beyond.expect("the stash has an end");
+    let held = beyond.expect("the stash must become full");
     let config = scheme.config();
     assert!(held as usize >= config.stash_blocks_max + config.burst_accesses_max);
     let error = scheme.append(held, Leaf(0), &[0; 16]).unwrap_err();
@@ -552,7 +557,7 @@ fn a_stash_without_room_refuses_what_is_appended_and_loses_nothing() {
 // ───────────────────────────── errors ─────────────────────────────
 
 #[test]
-fn backends_that_are_too_small_are_invalid_configs() {
+fn schemes_that_are_too_small_are_invalid_configs() {
     let mut config = FreecursiveConfig::new(1000, 64).unwrap();
     (config.client_entries_max, config.fan_out) = (1, 32);
     let tree = config.path_tree().unwrap();
@@ -581,7 +586,8 @@ fn backends_that_are_too_small_are_invalid_configs() {
     assert_eq!(config.path_trees().unwrap_err().kind(), ErrorKind::InvalidConfig);
 }
 
-/// Plain recursion as its owner has it: a path of each tree for a request, and no block is ever out.
+/// The owner's interface to plain recursion: a request makes one path access in each tree, and
+/// blocks cannot be taken out.
 #[test]
 fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client() {
     let config = RecursiveConfig { capacity: 300, block_bytes: 16, client_entries_max: 5 };
@@ -596,7 +602,7 @@ fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client()
     Front::dummy(&mut oram).unwrap();
     let front = oram.counters().front;
     assert_eq!((front.data_accesses, front.position_map_accesses), (300, 300 * maps));
-    assert_eq!(oram.path_accesses(), 301 * (maps + 1), "the dummy is in none of the two");
+    assert_eq!(oram.path_accesses(), 301 * (maps + 1), "the tallies do not count the dummy");
     let mut block = [0; 16];
     for refused in [
         oram.take(7, &mut block).unwrap_err(),
@@ -608,7 +614,7 @@ fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client()
     }
     oram.check_ready().unwrap();
     oram.flush().unwrap();
-    // All blocks of data, and those of the position map past them.
+    // All blocks of data, and the position-map blocks, whose addresses are past them.
     let mut seen = Vec::new();
     oram.visit_blocks(&mut |block| seen.push(block.address)).unwrap();
     seen.sort_unstable();
@@ -667,7 +673,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 assert_eq!(error.kind(), ErrorKind::StashFull);
                 assert_eq!(oram.tally(), before);
                 refusals += 1;
-                // Some never recover: then the tree is as full as it can be.
+                // Some never recover, because the tree is completely full.
                 for _ in 0..1000 {
                     oram.evict().unwrap();
                     if oram.stash().blocks() <= 4 {
@@ -689,7 +695,7 @@ fn a_full_stash_refuses_loses_nothing_and_recovers() {
                 }
             }
             let mut block = [0; 32];
-            // This one too may never recover.
+            // This ORAM may never recover either.
             if oram.read(*address, &mut block).is_ok() {
                 assert!(block == **held, "block {address}");
                 verified += 1;
@@ -708,7 +714,7 @@ fn assert_stays_closed(oram: &mut impl Oram, mut first: Result<(), Error>) {
 }
 
 #[test]
-fn after_a_failure_of_the_store_it_answers_nothing_more() {
+fn after_a_failure_of_the_store_all_requests_are_refused() {
     let mut config = FreecursiveConfig::new(100, 16).unwrap();
     (config.client_entries_max, config.plb_blocks) = (1, 2);
     let depth = config.depth().unwrap() as u64;

@@ -1,9 +1,9 @@
-//! Golden vectors: what storage holds, to the byte, after a fixed workload under a fixed key.
+//! Golden vectors: the exact contents of storage after a fixed workload under a fixed key.
 //!
-//! They are for people who want to see a bucket, for whoever writes the format in another language,
-//! and against changes of the format by accident. The files are in `tests/golden/`; those in
-//! `tests/golden/corrupt/` are named after what is wrong with them. After a deliberate change,
-//! write them anew, and read what changed:
+//! They serve readers who want to see a bucket, implementers of the format in other languages, and
+//! as a guard against accidental changes of the format. The files are in `tests/golden/`; those in
+//! `tests/golden/corrupt/` are named after their defect. After a deliberate change, write them
+//! again and review the difference:
 //!
 //! ```text
 //! OBLIVIO_WRITE_GOLDEN=1 cargo test -p oblivio-core --test engine golden::
@@ -50,7 +50,7 @@ fn raw_oram() {
     }
 }
 
-/// Digests of what the default parameters leave in storage.
+/// Digests of storage under the default parameters.
 #[test]
 fn defaults() {
     let path = TreeConfig::path(1000, 64).unwrap();
@@ -79,8 +79,8 @@ fn digest_of_full(oram: &mut impl OnMemory) -> String {
 
 // ───────────────────────────── corrupt vectors ─────────────────────────────
 
-/// A defect is found when the block that suffers from it is read, or else when its path is evicted:
-/// an access of RAW ORAM opens no leaves, and an eviction looks for no block.
+/// A defect is detected when the affected block is read, or else when its path is evicted: an
+/// access of RAW ORAM opens no leaves, and an eviction does not compare addresses.
 #[test]
 fn defects_are_corrupt() {
     for defect in &DEFECTS {
@@ -90,14 +90,14 @@ fn defects_are_corrupt() {
         let (mut oram, _) = with_defect(defect);
         let by_eviction = (0..EVICTIONS_OF_ALL_PATHS).try_for_each(|_| oram.evict());
         let found: Vec<_> = [by_read, by_eviction].into_iter().filter_map(Result::err).collect();
-        assert!(!found.is_empty(), "{} is not found", defect.0);
+        assert!(!found.is_empty(), "{} is not detected", defect.0);
         for error in found {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{}: {error}", defect.0);
         }
     }
 }
 
-/// To Path ORAM all blocks of a path are welcome.
+/// Path ORAM accepts all valid blocks of a path.
 #[test]
 #[ignore = "Path ORAM does not compare the addresses on a path with each other"]
 fn path_oram_finds_a_block_twice() {
@@ -109,10 +109,10 @@ fn path_oram_finds_a_block_twice() {
     }
 }
 
-/// Enough for every path, also where their order is drawn.
+/// Enough to cover every path, even if paths are drawn at random.
 const EVICTIONS_OF_ALL_PATHS: usize = 32;
 
-/// An ORAM with a defect, and the block that suffers from it.
+/// An ORAM with a defect, and the affected block.
 fn with_defect((_, build, requests, plant): &Defect) -> (Box<dyn OnMemory>, u64) {
     let mut oram = build(Seal::Null);
     WORKLOAD[..*requests].iter().for_each(|request| request.serve(&mut *oram).unwrap());
@@ -120,8 +120,8 @@ fn with_defect((_, build, requests, plant): &Defect) -> (Box<dyn OnMemory>, u64)
     (oram, victim)
 }
 
-/// The name, the scheme, how many requests of [`WORKLOAD`] come before the defect, and how to plant
-/// it, which returns the block that suffers.
+/// The name, the scheme, the number of requests of [`WORKLOAD`] before the defect, and a function
+/// that plants it and returns the affected block.
 type Defect = (&'static str, fn(Seal) -> Box<dyn OnMemory>, usize, fn(&mut Storage<'_>) -> u64);
 
 const DEFECTS: [Defect; 10] = [
@@ -168,7 +168,7 @@ fn block_twice_on_a_path(storage: &mut Storage<'_>) -> u64 {
     victim
 }
 
-/// A block in a bucket whose header was written by an access, but to which nothing was evicted.
+/// A block in a bucket that was never evicted to. An access has written its header.
 fn block_out_of_nothing(storage: &mut Storage<'_>) -> u64 {
     let victim = WORKLOAD[0].address;
     storage.addresses(BucketId::ROOT)[0] = victim as u8;
@@ -231,7 +231,7 @@ impl Seal {
 
 struct Request {
     address: u64,
-    /// What fills the block in a write; `None` is a read.
+    /// The fill byte of a write; `None` is a read.
     fill: Option<u8>,
 }
 
@@ -243,7 +243,7 @@ const fn read(address: u64) -> Request {
     Request { address, fill: None }
 }
 
-/// The high digit of what is written is the address, the low one the number of the request.
+/// The fill byte: the high digit is the address, the low digit the number of the request.
 const WORKLOAD: [Request; 12] = [
     write(3, 0x30),
     write(0, 0x01),
@@ -272,7 +272,7 @@ impl Request {
     }
 }
 
-/// `SplitMix64` from 0: coins that anyone can toss again in any language. Not for secrets.
+/// `SplitMix64` with seed 0: coins that can be reproduced in any language. Not for secrets.
 struct Coins(u64);
 
 impl Coins {
@@ -305,7 +305,7 @@ impl TryRng for Coins {
 
 impl TryCryptoRng for Coins {}
 
-/// Path or RAW ORAM in memory that can be looked into.
+/// Path or RAW ORAM in inspectable memory.
 trait OnMemory: Front {
     fn memory(&mut self) -> &mut MemoryStore;
 }
@@ -324,7 +324,7 @@ impl OnMemory for RawOram<MemoryStore, Coins> {
 
 // ───────────────────────────── the files ─────────────────────────────
 
-/// What there is to know of an ORAM after the workload.
+/// The contents of an ORAM after the workload.
 fn vector(oram: &mut impl OnMemory, leaves: &[Leaf]) -> String {
     let leaves: Vec<_> = leaves.iter().map(|leaf| leaf.0).collect();
     let stash: Vec<_> = oram.stash().addresses().collect();
@@ -340,7 +340,7 @@ fn assert_golden(name: &str, actual: &str) {
         std::fs::write(&file, actual).unwrap();
     }
     let golden = std::fs::read_to_string(&file)
-        .unwrap_or_else(|error| panic!("{name}: {error}; OBLIVIO_WRITE_GOLDEN=1 writes it"));
+        .unwrap_or_else(|error| panic!("{name}: {error}; set OBLIVIO_WRITE_GOLDEN=1 to write it"));
     assert!(
         golden == actual,
         "the format of {name} has changed. If it was meant to, write its document, its version, \
@@ -372,7 +372,7 @@ impl Storage<'_> {
         &mut tables[Self::TABLE_BYTES..][..Self::TABLE_BYTES]
     }
 
-    /// A bucket with a block that may not be anywhere, the slot of the block, and its address.
+    /// A block that may be only on its path, with its bucket, its slot and its address.
     fn block_below_the_root(&mut self) -> (BucketId, usize, u64) {
         let slots = Self::buckets().skip(1).flat_map(|bucket| [(bucket, 0), (bucket, 1)]);
         slots

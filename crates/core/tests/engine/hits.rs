@@ -1,5 +1,5 @@
-//! Blocks on the client that are served without a path access (IR-ORAM, section IV-C): which ones
-//! are, that nothing else changes, and that a set-associative tree top loses none.
+//! Blocks on the client that are served without a path access (IR-ORAM, section IV-C). Tests which
+//! blocks are served, that nothing else changes, and that a set-associative tree top loses none.
 
 use std::collections::HashMap;
 
@@ -27,14 +27,14 @@ const KINDS: [TreeTopKind; 5] = [
 ];
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// Trees about half full, with buckets of one size or of many, and any tree top.
+/// A tree about half full, with uniform or varying bucket sizes, and any tree top.
 fn any_tree(tree_top: TreeTopKind, coins: &mut StdRng) -> TreeConfig {
     let leaf_level = coins.random_range(1..=6);
     let profile = pick(&[&[4][..], &[2], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -72,7 +72,7 @@ fn whereabouts<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> Whereabouts {
     let mut found = HashMap::new();
     oram.scheme_mut()
         .visit_blocks(&mut |location, address, leaf| {
-            assert_eq!(found.insert(address, (location, leaf)), None, "a block is in one place");
+            assert_eq!(found.insert(address, (location, leaf)), None, "each block is in one place");
         })
         .unwrap();
     found
@@ -91,7 +91,7 @@ fn is_found(tree: &TreeConfig, place: Option<&(Location, Leaf)>) -> bool {
 
 // ───────────────────────────── which are served ─────────────────────────────
 
-/// Serves random requests, and knows before each whether it is a hit. Returns how many were.
+/// Serves random requests, and predicts each hit. Returns the number of hits.
 fn serves_what_is_on_the_client<B: Scheme>(oram: FlatOram<B, StdRng>, coins: &mut StdRng) -> u64 {
     let mut oram = oram.with_hits(HitPolicy::Serve);
     let tree = oram.config().clone();
@@ -135,7 +135,7 @@ fn serves_what_is_on_the_client<B: Scheme>(oram: FlatOram<B, StdRng>, coins: &mu
 }
 
 #[test]
-fn blocks_of_the_stash_and_of_a_set_associative_tree_top_are_served_where_they_are() {
+fn blocks_of_the_stash_and_of_a_set_associative_tree_top_are_served_in_place() {
     for kind in KINDS {
         let mut hits = 0;
         for seed in 0..12 {
@@ -150,7 +150,7 @@ fn blocks_of_the_stash_and_of_a_set_associative_tree_top_are_served_where_they_a
 }
 
 #[test]
-fn unless_asked_to_no_hit_is_served() {
+fn by_default_no_hit_is_served() {
     for kind in KINDS {
         let tree = any_tree(kind, &mut coins(7));
         let mut oram = path(&tree, 1);
@@ -162,7 +162,7 @@ fn unless_asked_to_no_hit_is_served() {
     }
 }
 
-/// A block that the batch asks for again is served from where the first access left it.
+/// A block requested again in a batch is served from where the first access left it.
 #[test]
 fn a_batch_is_served_in_order() {
     for kind in KINDS {
@@ -250,7 +250,7 @@ fn client_blocks(oram: &Rotating) -> Vec<(Home, u64, Leaf, Vec<u8>)> {
     blocks.map(|(home, address, leaf, bytes)| (home, address, leaf, bytes.to_vec())).collect()
 }
 
-/// The same ORAM, on a new client.
+/// The same ORAM restored on a new client.
 fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     let blocks = client_blocks(&oram);
     let mut table =
@@ -274,9 +274,9 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     oram
 }
 
-/// What no client of this kind held is refused, and not put elsewhere.
+/// A state that no client of this kind can have is refused.
 #[test]
-fn a_set_that_is_full_takes_no_more_blocks_back() {
+fn a_full_set_refuses_further_restored_blocks() {
     let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);
     (tree.tree_top_levels, tree.tree_top) = (1, TreeTopKind::SetAssociative { ways: 1 });
     let config = RawConfig::of_tree(tree, 1);
@@ -285,7 +285,10 @@ fn a_set_that_is_full_takes_no_more_blocks_back() {
     let outcomes: Vec<_> = (0..100)
         .map(|address| oram.restore_client_block(root, address, Leaf(3), &[1; BLOCK_BYTES]))
         .collect();
-    let refused = outcomes.iter().position(Result::is_err).expect("four sets of one entry");
+    let refused = outcomes
+        .iter()
+        .position(Result::is_err)
+        .expect("four sets of one entry cannot hold five blocks");
     assert!((1..4).contains(&refused), "two of the first five addresses share a set: {refused}");
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
     let errors = outcomes.into_iter().filter_map(Result::err);
@@ -296,14 +299,14 @@ fn a_set_that_is_full_takes_no_more_blocks_back() {
 
 const CROWD: u64 = 150;
 
-/// A tree of which most is the tree top, so that blocks that wait for a set fill the stash.
+/// A tree that mostly consists of its tree top, so that blocks waiting for a set fill the stash.
 fn crowded(ways: u16) -> TreeConfig {
     let mut tree = TreeConfig::new(CROWD, BLOCK_BYTES, Geometry::uniform(6, 2).unwrap(), 6);
     (tree.tree_top_levels, tree.tree_top) = (4, TreeTopKind::SetAssociative { ways });
     tree
 }
 
-/// Evicts until the stash is within its bound. Returns how often.
+/// Evicts until the stash is within its bound. Returns the number of evictions.
 fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     let mut evictions = 0;
     while oram.stash().blocks() > oram.config().stash_blocks_max {
@@ -354,7 +357,7 @@ fn blocks_of_a_full_set_wait_in_the_stash_and_background_eviction_drains_it() {
     }
 }
 
-/// A window that may begin is served to its end, however the sets fill.
+/// A window that has started is served to its end, however full the sets are.
 #[test]
 fn a_window_from_the_bound_on_is_never_refused() {
     for ways in [1, 2, 4] {
@@ -374,9 +377,10 @@ fn a_window_from_the_bound_on_is_never_refused() {
     }
 }
 
-/// With one set for all, no set is ever full, and both kinds put as many blocks on each level.
+/// With a single set, no set is ever full, and both kinds put the same number of blocks on each
+/// level.
 #[test]
-fn one_set_for_all_is_as_good_as_a_dedicated_tree_top() {
+fn a_single_set_equals_a_dedicated_tree_top() {
     let mut tree = crowded(1);
     tree.tree_top = TreeTopKind::SetAssociative { ways: 30 };
     let mut one_set = path(&tree, 1);

@@ -1,6 +1,6 @@
-//! The engine from outside, in one program: what it links is linked once.
+//! The tests of the engine's interface, in one program to save linking.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 mod background_eviction;
 mod bad_input;

@@ -1,8 +1,7 @@
 //! Path and RAW ORAM against their literal references and against a plain array.
 //!
-//! The engine and the reference are given the same coins, so everything can be compared and not
-//! only the answers: which leaves storage sees, in which order, and which blocks are left in the
-//! stash, in which order.
+//! The engine and the reference get the same coins. So the tests compare not only the answers, but
+//! also the leaves that storage sees and the blocks left in the stash, both in order.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,8 +22,8 @@ use rand::{RngExt, SeedableRng};
 
 // ───────────────────────────── the grid ─────────────────────────────
 
-/// Every capacity with every profile of slots and every tree top. What multiplies the grid further
-/// is drawn for each of its points.
+/// Every capacity with every profile of slots and every tree top. The other parameters are drawn at
+/// random for each point.
 #[test]
 fn path_oram_is_its_reference() {
     for_each_point(|point, coins| {
@@ -64,11 +63,11 @@ fn raw_oram_is_its_reference() {
 }
 
 const CAPACITIES: [u64; 9] = [1, 2, 3, 7, 64, 100, 255, 256, 1000];
-/// Slots from the root down; the last entry is that of all levels below.
+/// Slots from the root down; the last entry is for all further levels.
 const PROFILES: [&[u16]; 9] =
     [&[1], &[2], &[3], &[4], &[5], &[6], &[1, 2, 3, 4], &[6, 1, 1, 5], &[9, 3, 1, 2]];
 const TREE_TOPS: [u8; 4] = [0, 1, 3, u8::MAX];
-/// The dedicated one as often as the others together.
+/// The dedicated tree top is as frequent as the others together.
 const TREE_TOP_KINDS: [TreeTopKind; 8] = [
     TreeTopKind::Dedicated,
     TreeTopKind::Dedicated,
@@ -101,13 +100,13 @@ fn for_each_point(check: impl Fn(&Point, &mut StdRng)) {
 }
 
 impl Point {
-    /// The coins of the engine, and the same once more for the reference.
+    /// The coins of the engine; each call returns the same ones, for the reference.
     fn coins(&self) -> StdRng {
         StdRng::seed_from_u64(self.seed)
     }
 
-    /// The smallest tree that holds the blocks, so that nearly every slot is taken, or one with up
-    /// to two levels to spare. The stash may hold them all: here nothing stops a tight tree.
+    /// The smallest tree that holds the blocks, so that nearly every slot is used, or a tree with
+    /// up to two more levels. The stash may hold all blocks, so tight trees do not stop.
     fn tree(&self, coins: &mut StdRng) -> TreeConfig {
         let tightest = (0..)
             .find(|leaf_level| self.geometry(*leaf_level).tree_slots() >= self.capacity)
@@ -152,7 +151,7 @@ fn any_sealer(config: &TreeConfig, coins: &mut StdRng) -> Sealer {
 }
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 // ───────────────────────────── one run ─────────────────────────────
@@ -162,7 +161,7 @@ const REQUESTS: usize = 120;
 const CHECK_PERIOD: usize = 40;
 const BATCH_MAX: usize = 9;
 
-/// What both references can do.
+/// The common interface of both references.
 trait Reference {
     fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8>;
     fn leaves(&self) -> &[Leaf];
@@ -193,9 +192,9 @@ impl Reference for ReferenceRaw<StdRng> {
     }
 }
 
-/// Runs single accesses and batches on both, and compares all there is after each.
+/// Runs single accesses and batches on both, and compares the complete state after each.
 ///
-/// A batch looks one access ahead. It draws the coins in the order of single accesses all the same,
+/// A batch looks ahead by one access. It still draws its coins in the order of single accesses,
 /// because serving an access draws none.
 fn same_runs<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
@@ -228,14 +227,14 @@ fn same_runs<B: Scheme>(
     check_invariants(oram, log);
 }
 
-/// Checks the Path ORAM invariant, and strikes the scan from the log.
+/// Checks the Path ORAM invariant, and removes the scan from the log.
 fn check_invariants<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log) {
     let trips = log.borrow().read.len();
     oram.check_invariants().unwrap();
     log.borrow_mut().read.truncate(trips);
 }
 
-/// What an ORAM is from outside.
+/// The specification of an ORAM: an array.
 struct PlainArray(Vec<Vec<u8>>);
 
 impl PlainArray {
@@ -243,7 +242,7 @@ impl PlainArray {
         Self(vec![vec![0; config.block_bytes]; config.capacity as usize])
     }
 
-    /// Returns what the block held before, and what it holds now.
+    /// Returns the block's contents before and after the request.
     fn apply(&mut self, request: &Request) -> (Vec<u8>, Vec<u8>) {
         let block = &mut self.0[request.address as usize];
         let old = block.clone();
@@ -255,7 +254,7 @@ impl PlainArray {
         (old, block.clone())
     }
 
-    /// Reads every block, with background evictions where the stash wants them.
+    /// Reads every block, with background evictions when the stash is full.
     fn assert_held_by<B: Scheme>(&self, oram: &mut FlatOram<B, StdRng>) {
         let mut buffer = vec![0xA5; oram.block_bytes()];
         for (address, block) in (0..).zip(&self.0) {
@@ -277,13 +276,13 @@ enum Kind {
 struct Request {
     address: u64,
     kind: Kind,
-    /// What a write fills the block with, and an update XORs into it.
+    /// The fill byte of a write, or the mask of an update.
     fill: u8,
 }
 
 impl Request {
-    /// Half of the requests go to a few blocks, so that batches hold the same address twice and the
-    /// stash is hit; the rest go anywhere, and so to blocks never written.
+    /// Half of the requests go to a few blocks, so that batches contain an address twice and the
+    /// stash is hit. The rest are uniform, and so include blocks never written.
     fn draw(config: &TreeConfig, coins: &mut StdRng) -> Self {
         let addresses = if coins.random() { config.capacity } else { config.capacity.min(5) };
         Self {
@@ -294,7 +293,7 @@ impl Request {
     }
 }
 
-/// Serves `requests` as one batch, and returns what the blocks held before. A write does not tell.
+/// Serves `requests` as one batch, and returns the earlier contents; `None` for writes.
 fn serve(oram: &mut impl Oram, requests: &[Request]) -> Result<Vec<Option<Vec<u8>>>, Error> {
     let fills: Vec<_> = requests.iter().map(|r| vec![r.fill; oram.block_bytes()]).collect();
     let mut buffers = vec![vec![0xA5; oram.block_bytes()]; requests.len()];
@@ -357,7 +356,7 @@ fn a_full_stash_of_raw_oram_refuses_loses_nothing_and_recovers() {
     }
 }
 
-/// A tree whose stash cannot stay within its bound for long.
+/// A tree whose stash soon exceeds its bound.
 fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     let config = TreeConfig::new(24, 16, Geometry::uniform(5, 1).unwrap(), 3);
     let (store, log) = recorded(&config, LayoutKind::Heap);
@@ -384,8 +383,9 @@ fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, s
                 assert!(served < BATCH_MAX);
                 one_more_is_refused_untouched(oram, log);
                 drain(oram);
-                // RAW ORAM also shows the path of its next eviction, which has come by now.
-                assert_eq!(log.borrow().shown, [], "the leaf of a refused access was shown");
+                // RAW ORAM also announces the path of its next eviction, which has been made by
+                // now.
+                assert_eq!(log.borrow().shown, [], "the leaf of a refused access was announced");
             }
         }
     }
@@ -393,7 +393,7 @@ fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, s
     check_invariants(oram, log);
 }
 
-/// How many of `requests` took effect, which are all updates, and how the batch ended.
+/// The number of `requests`, all updates, that took effect, and the result of the batch.
 fn serve_updates(oram: &mut impl Oram, requests: &[Request]) -> (usize, Result<(), Error>) {
     let served = Cell::new(0);
     let mut updates: Vec<_> = requests
@@ -443,7 +443,7 @@ fn a_new_block_fits_beside_a_stash_at_its_bound_and_a_full_path() {
         let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
         let coins = StdRng::seed_from_u64(seed);
         let mut oram = PathOram::path(&config, sealer, store, coins).unwrap();
-        // In order, so that the last blocks are new to a tree that is nearly full.
+        // In order, so that the last blocks are new when the tree is nearly full.
         let refused = (0..7).find_map(|address| oram.write(address, &[1; 16]).err());
         assert!(refused.is_none_or(|error| error.kind() == ErrorKind::StashFull));
     }
@@ -451,15 +451,15 @@ fn a_new_block_fits_beside_a_stash_at_its_bound_and_a_full_path() {
 
 // ───────────────────────────── what it costs ─────────────────────────────
 
-/// The economy that RAW ORAM is for: Tiny ORAM, section IV-B.
+/// The saving of RAW ORAM: Tiny ORAM, section IV-B.
 #[test]
 fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     const CAPACITY: u64 = 1 << 20;
     let path = TreeConfig::path(CAPACITY, 64).unwrap();
     let raw = RawConfig::new(CAPACITY, 64).unwrap();
-    // 21 levels; header 1, labels 1, blocks 16; read and written.
+    // 21 levels; header 1, labels 1, blocks 16; each read and written.
     assert_eq!(AesBlocks::of(&path).path_access(), 2 * 21 * (1 + 1 + 16));
-    // 20 levels; headers read and written and one block; and a fifth of a whole path.
+    // 20 levels; headers read and written, and one block; plus a fifth of a whole path.
     let period = AesBlocks::of(&raw.tree).raw_period(raw.evict_period);
     assert_eq!(period, 5 * (2 * 20 + 4) + 2 * 20 * (1 + 1 + 20));
     assert!(3 * period <= u64::from(raw.evict_period) * AesBlocks::of(&path).path_access());
@@ -478,7 +478,7 @@ fn aes_blocks_depend_on_the_number_of_accesses_alone() {
     }
 }
 
-/// A block of odd size starts anywhere in an AES block, and so may reach into one more.
+/// A block of odd size may start inside an AES block, and so span one more.
 #[test]
 fn aes_blocks_do_not_depend_on_where_a_block_lies() {
     for block_bytes in [19, 31, 44, 61, 100, 4095] {
@@ -518,7 +518,7 @@ fn raw_costs_what_was_predicted(config: &RawConfig) {
 
 const COSTED_ACCESSES: u64 = 60;
 
-/// AES blocks computed until the end of each access.
+/// AES blocks computed up to the end of each access.
 fn path_costs(config: &TreeConfig, workload: Workload) -> Vec<u64> {
     let (store, _) = recorded(config, LayoutKind::Heap);
     let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree);
@@ -541,7 +541,7 @@ fn costs<B: Scheme>(mut oram: FlatOram<B, StdRng>, workload: Workload) -> Vec<u6
 
 type Workload = fn(&mut dyn Oram, u64);
 
-/// One access each; `i` counts them.
+/// One access each, with index `i`.
 const WORKLOADS: [Workload; 4] = [
     |oram, _| oram.read(0, &mut vec![0; oram.block_bytes()]).unwrap(),
     |oram, _| oram.write(0, &vec![1; oram.block_bytes()]).unwrap(),
@@ -553,15 +553,15 @@ const WORKLOADS: [Workload; 4] = [
     },
 ];
 
-/// AES blocks as section IV-B counts them, for buckets as the engine writes them.
+/// The counts of AES blocks in section IV-B, for the engine's bucket format.
 struct AesBlocks {
     /// Levels in storage.
     levels: u64,
-    /// Of the table of addresses of a bucket.
+    /// AES blocks of a bucket's address table.
     header: u64,
-    /// Of the table of leaves, and of all blocks, of a bucket.
+    /// AES blocks of a bucket's leaf table and blocks.
     body: u64,
-    /// Of one block.
+    /// AES blocks of one block.
     block: u64,
 }
 
@@ -570,7 +570,7 @@ impl AesBlocks {
         const CHUNK_BYTES: u64 = 16;
         let bytes_for = |largest: u64| (64 - largest.leading_zeros()).div_ceil(8).max(1);
         let slots = config.geometry.slots(0) as u64;
-        // One value more than there are addresses: ⊥.
+        // One value more than addresses, for ⊥.
         let address_bytes = u64::from(bytes_for(config.capacity));
         let leaf_bytes = u64::from(bytes_for(config.geometry.leaves() - 1));
         let block_bytes = config.block_bytes as u64;
@@ -583,12 +583,12 @@ impl AesBlocks {
         }
     }
 
-    /// The whole path, opened and sealed.
+    /// Opens and seals a whole path.
     fn path_access(&self) -> u64 {
         2 * self.levels * (self.header + self.body)
     }
 
-    /// The headers of a path, opened and sealed, and one block.
+    /// Opens and seals the headers of a path, and opens one block.
     fn access_only(&self) -> u64 {
         2 * self.levels * self.header + self.block
     }
@@ -604,18 +604,18 @@ impl AesBlocks {
 
 // ───────────────────────────── what storage sees ─────────────────────────────
 
-/// The paths that storage was asked for.
+/// The paths requested from storage.
 #[derive(Default)]
 struct Trips {
     read: Vec<Leaf>,
     written: Vec<Leaf>,
-    /// Paths shown ahead of time and not read yet.
+    /// Paths announced and not yet read.
     shown: Vec<Leaf>,
 }
 
 type Log = Rc<RefCell<Trips>>;
 
-/// A store with room for the tree of `config`, and trees of other sizes before it.
+/// A store for the tree of `config`, after trees of other sizes.
 fn recorded(config: &TreeConfig, layout: LayoutKind) -> (impl BucketStore + use<>, Log) {
     let other = TreeConfig::path(9, 48).unwrap();
     let mut shapes = vec![other.shape().unwrap(); usize::from(config.tree.0)];
@@ -624,7 +624,7 @@ fn recorded(config: &TreeConfig, layout: LayoutKind) -> (impl BucketStore + use<
     let (log, leaf_level) = (Log::default(), config.geometry.leaf_level());
     let noted = log.clone();
     let note = move |memory: &mut MemoryStore, call: &mut Call<'_>| {
-        // The last bucket of a trip is a leaf's, and its index is the leaf.
+        // The last bucket of a trip is a leaf bucket, and its index is the leaf.
         let last = call.pieces.last().map(|piece| piece.bucket);
         let leaf = last.filter(|it| it.level() == leaf_level).map(|it| Leaf(it.index()));
         let mut trips = noted.borrow_mut();

@@ -1,5 +1,5 @@
-//! PMMAC against a store that lies: whatever it does, no read ever answers anything but what was last
-//! written, nothing panics, and damage to a block that lives is noticed.
+//! PMMAC against a lying store: every read returns what was last written or an error, nothing
+//! panics, and damage to a live block is detected.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 
 // ───────────────────────────── making them ─────────────────────────────
 
-/// Memory that drops writes when a test says so.
+/// Memory that drops writes on request.
 type Untrusted = Faulty<MemoryStore, DropsWrites>;
 
 /// The number of writes to drop from now on.
@@ -36,11 +36,11 @@ impl Rule<MemoryStore> for DropsWrites {
     }
 }
 
-/// A front end over any scheme, whose store is to be attacked.
+/// A front end over any scheme, whose store is under attack.
 trait Victim: Front {
     fn store(&mut self) -> &mut Untrusted;
     fn tree(&self) -> TreeConfig;
-    /// The buckets in storage with a block in them.
+    /// The buckets in storage that contain blocks.
     fn filled(&mut self) -> Vec<BucketId>;
 
     fn memory(&mut self) -> &mut MemoryStore {
@@ -93,7 +93,7 @@ enum Scheme {
     Raw,
 }
 
-/// A frontend of a few blocks whose groups begin anew all the time.
+/// A front end with few blocks, whose groups are reset frequently.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     scheme: Scheme,
@@ -102,13 +102,14 @@ struct Setup {
     client_entries_max: u64,
     plb_blocks: usize,
     tree_top_levels: u8,
-    /// In clear, an attacker can name a block as another.
+    /// Without a seal, an attacker can rename blocks.
     sealed: bool,
     seed: u64,
 }
 
 impl Setup {
-    /// Whole groups on each level: no block is there to fill one up, which nobody asks for.
+    /// A multiple of the group size on each level, so there are no padding blocks that are never
+    /// requested.
     const CAPACITY: u64 = 48;
 
     fn config(&self) -> FreecursiveConfig {
@@ -152,7 +153,7 @@ impl Setup {
         }
     }
 
-    /// Setups over everything that matters.
+    /// Setups that cover all relevant parameters.
     fn all() -> impl Iterator<Item = Self> {
         (0..96).map(|seed| Self {
             scheme: [Scheme::Path, Scheme::Raw][seed % 2],
@@ -167,7 +168,7 @@ impl Setup {
     }
 }
 
-/// An ORAM, and what it must hold.
+/// An ORAM and its expected contents.
 struct Pair {
     oram: Box<dyn Victim>,
     shadow: Vec<Vec<u8>>,
@@ -183,7 +184,7 @@ impl Pair {
         }
     }
 
-    /// One random request. An answer is the right one.
+    /// Makes one random request and checks the answer.
     fn request(&mut self) -> Result<(), Error> {
         let few = if self.coins.random() { 3 } else { Setup::CAPACITY };
         let address = self.coins.random_range(0..few);
@@ -202,7 +203,7 @@ impl Pair {
         let mut buffer = vec![UNTOUCHED; self.oram.block_bytes()];
         let answer = self.oram.read(address, &mut buffer);
         let is_right = buffer == self.shadow[address as usize];
-        // An eviction that follows the access may find the damage when the answer is there.
+        // The answer may be right and the eviction after the access find the damage.
         let is_untouched = buffer.iter().all(|byte| *byte == UNTOUCHED);
         assert!(is_right || answer.is_err() && is_untouched, "a wrong answer");
         answer
@@ -224,7 +225,7 @@ impl Pair {
         }
     }
 
-    /// Reads everything, and asserts that the damage was found and the handle is closed.
+    /// Reads everything, and checks that the damage is detected and the handle closed.
     #[track_caller]
     fn assert_caught(mut self, what: &str) {
         let error = self.sweep().expect_err(what);
@@ -271,14 +272,14 @@ fn honest_runs_never_fail() {
 // ───────────────────────────── attacks ─────────────────────────────
 
 #[test]
-fn a_flipped_bit_in_a_slot_is_caught() {
+fn a_flipped_bit_in_a_slot_is_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
         let buckets = pair.oram.filled();
         assert!(!buckets.is_empty());
         let bucket = buckets[pair.coins.random_range(0..buckets.len())];
-        // One bit of every slot: one of them holds a block that lives.
+        // One bit of every slot, because one of them holds a live block.
         let slots = pair.oram.tree().geometry.slots(usize::from(bucket.level()));
         for slot in 0..slots as u16 {
             let span = pair.bucket(bucket, Part::Slot(slot));
@@ -290,7 +291,7 @@ fn a_flipped_bit_in_a_slot_is_caught() {
 }
 
 #[test]
-fn the_whole_tree_of_an_earlier_time_is_caught() {
+fn a_rolled_back_tree_is_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
@@ -303,25 +304,25 @@ fn the_whole_tree_of_an_earlier_time_is_caught() {
 }
 
 #[test]
-fn an_empty_tree_is_caught() {
+fn an_empty_tree_is_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.sweep().unwrap();
         pair.oram.memory().contents_mut().fill(0);
-        // Also where nothing but zeros was read: that a block is absent must be vouched for.
+        // Even if only zeros were read: the absence of a block must be authenticated.
         pair.assert_caught(&format!("an empty tree, {setup:?}"));
     }
 }
 
 #[test]
-fn a_bucket_of_an_earlier_time_is_caught_where_it_hides_a_block() {
+fn a_rolled_back_bucket_that_hides_a_block_is_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         let snapshot = pair.snapshot();
         pair.write_all();
         let buckets = pair.oram.filled();
         let bucket = buckets[pair.coins.random_range(0..buckets.len())];
-        // What was there before anything was: its blocks are gone.
+        // The empty bucket from before the first write: its blocks are missing.
         let span = pair.bucket(bucket, Part::Whole);
         pair.replay(&snapshot, span);
         pair.assert_caught(&format!("an old bucket, {setup:?}"));
@@ -329,7 +330,7 @@ fn a_bucket_of_an_earlier_time_is_caught_where_it_hides_a_block() {
 }
 
 #[test]
-fn a_path_of_an_earlier_time_is_caught() {
+fn a_rolled_back_path_is_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
@@ -347,7 +348,7 @@ fn a_path_of_an_earlier_time_is_caught() {
 }
 
 #[test]
-fn two_buckets_that_changed_places_are_caught() {
+fn exchanged_buckets_are_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
@@ -363,9 +364,9 @@ fn two_buckets_that_changed_places_are_caught() {
     }
 }
 
-/// In a tree in clear, blocks of one count change places, and keep their names.
+/// In a tree without a seal, two blocks with equal counts are exchanged under their names.
 #[test]
-fn blocks_under_each_others_name_are_caught() {
+fn exchanged_blocks_are_detected() {
     for setup in Setup::all() {
         let setup = Setup { sealed: false, client_entries_max: 100, tree_top_levels: 0, ..setup };
         let mut pair = Pair::new(&setup);
@@ -384,9 +385,9 @@ fn blocks_under_each_others_name_are_caught() {
     }
 }
 
-/// A block that was never accessed reads as zeros, whatever stands under its name in a tree in clear.
+/// A block never accessed reads as zeros, whatever a tree without a seal has under its address.
 #[test]
-fn a_block_that_nobody_wrote_is_caught() {
+fn a_forged_block_is_detected() {
     const PLANTED: u64 = 7;
     for setup in Setup::all() {
         let setup = Setup { sealed: false, client_entries_max: 100, tree_top_levels: 0, ..setup };
@@ -396,27 +397,27 @@ fn a_block_that_nobody_wrote_is_caught() {
         let root = pair.bucket(BucketId::ROOT, Part::Header);
         let slot = pair.bucket(BucketId::ROOT, Part::Slot(slots - 1));
         let memory = pair.oram.memory().contents_mut();
-        // Behind the counter stand the addresses, a byte each.
+        // The addresses follow the counter, one byte each.
         memory[root][8 + usize::from(slots) - 1] = PLANTED as u8;
         memory[slot].fill(0x55);
-        let error = pair.read(PLANTED).expect_err("nobody wrote it");
+        let error = pair.read(PLANTED).expect_err("the block was never written");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{setup:?}");
     }
 }
 
 #[test]
-fn writes_that_were_dropped_are_caught() {
+fn dropped_writes_are_detected() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
         pair.oram.store().rule.0 = u32::MAX;
         let error = (0..5).find_map(|_| pair.sweep().err());
-        assert_eq!(error.expect("they were needed").kind(), ErrorKind::Corrupt, "{setup:?}");
+        assert_eq!(error.expect("the writes were needed").kind(), ErrorKind::Corrupt, "{setup:?}");
     }
 }
 
-/// A copy that storage brought back lies in the stash beside the block itself, which is accessed
-/// again and again: there is the right answer or none.
+/// A replayed copy is in the stash next to the current block, which is accessed repeatedly: the
+/// answer is right or an error.
 #[test]
 fn a_stale_copy_beside_the_block_never_answers() {
     let mut refused = 0;
@@ -436,7 +437,7 @@ fn a_stale_copy_beside_the_block_never_answers() {
     assert!(refused > 50, "{refused}");
 }
 
-/// What an attacker does between requests.
+/// An action of the attacker between requests.
 #[derive(Clone, Debug)]
 enum Attack {
     None,
@@ -507,11 +508,15 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(300)
+    })]
 
-    /// `request` asserts each answer; what is left is that nothing panics and that the handle closes.
+    /// `request` checks each answer. This test checks that nothing panics and that the handle
+    /// closes.
     #[test]
-    fn no_attack_brings_forth_a_wrong_answer(
+    fn no_attack_causes_a_wrong_answer(
         setup in 0usize..96,
         attacks in prop::collection::vec((attack(), 1usize..12), 1..40),
     ) {

@@ -1,4 +1,4 @@
-//! An ORAM that is filled at once is one to which every block has been written.
+//! A populated ORAM is like one to which every block has been written.
 
 use oblivio_core::scheme::{PathScheme, Scheme};
 use oblivio_core::{
@@ -20,7 +20,7 @@ fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     PathScheme::new(tree, Sealer::aes128(Key::draw(&mut coins(7)), tree.tree), store).unwrap()
 }
 
-/// A tree with buckets of any size on some levels, and any top.
+/// A tree with any bucket size on some levels, and any tree top.
 fn any_tree(capacity: u64, block_bytes: usize, coins: &mut StdRng) -> TreeConfig {
     let mut slots = [4; 9];
     slots[3..7].fill_with(|| coins.random_range(1..5));
@@ -30,7 +30,7 @@ fn any_tree(capacity: u64, block_bytes: usize, coins: &mut StdRng) -> TreeConfig
         .with_tree_top(*kinds.choose(coins).unwrap())
 }
 
-/// Every block is zeros, once, and can be written.
+/// Checks that every block reads as zeros and can be written.
 fn assert_full(oram: &mut impl Oram, block_bytes: usize) {
     for address in 0..CAPACITY {
         let mut block = vec![9; block_bytes];
@@ -44,7 +44,7 @@ fn assert_full(oram: &mut impl Oram, block_bytes: usize) {
 }
 
 #[test]
-fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
+fn with_a_flat_map_every_block_is_as_deep_as_possible() {
     for seed in 0..20 {
         let mut chance = coins(seed);
         let tree = any_tree(CAPACITY, 16, &mut chance);
@@ -54,7 +54,7 @@ fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
         let levels = oram.blocks_on_levels().unwrap();
         let held = oram.stash().blocks() as u64 + levels.iter().sum::<u64>();
         assert_eq!(held, CAPACITY, "{levels:?}");
-        // 500 blocks on 256 leaves of four: few find theirs full.
+        // 500 blocks on 256 leaves with four slots each: few of them find their leaf full.
         assert!(levels[8] > 440, "{levels:?}");
         assert_full(&mut oram, 16);
         oram.check_invariants().unwrap();
@@ -62,7 +62,7 @@ fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
 }
 
 #[test]
-fn with_the_map_in_the_tree_its_blocks_are_there_too() {
+fn with_the_map_in_the_tree_its_blocks_are_populated_too() {
     for seed in 0..20 {
         let mut chance = coins(seed);
         let config = FreecursiveConfig::new(CAPACITY, 64).unwrap().with_client_entries_max(4);
@@ -86,7 +86,7 @@ fn with_the_map_in_the_tree_its_blocks_are_there_too() {
 }
 
 #[test]
-fn what_cannot_be_filled_is_refused() {
+fn orams_that_cannot_be_populated_are_refused() {
     let tree = TreeConfig::new(CAPACITY, 16, Geometry::uniform(6, 4).unwrap(), 1);
     let mut oram = FlatOram::new(scheme(&tree), coins(1)).unwrap();
     assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::StashFull, "508 slots");

@@ -1,4 +1,5 @@
-//! The reference of range ORAM: it is an array, keeps what rORAM promises, and shows the class of each range and no more.
+//! The reference of range ORAM: it is an array, has rORAM's properties, and reveals only the class
+//! of each range.
 
 use oblivio_core::reference::{RangeForm, RangesRead, ReadCopies, ReferenceRange, Run};
 use rand::rngs::StdRng;
@@ -6,7 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 fn any_form(coins: &mut StdRng) -> RangeForm {
@@ -25,14 +26,14 @@ fn any_form(coins: &mut StdRng) -> RangeForm {
     }
 }
 
-/// An address and how many blocks from there, that the form allows.
+/// A random address and a number of blocks that the form allows.
 fn any_range(form: &RangeForm, coins: &mut StdRng) -> (u64, u64) {
     let class = pick(&form.classes, coins);
     let blocks = coins.random_range(1..=1 << class);
     let address = coins.random_range(0..form.blocks);
     match form.ranges {
         RangesRead::Two => (address, blocks),
-        // Within a range of the class that these blocks are read in.
+        // Within the range in which these blocks are read.
         RangesRead::One => {
             let class = *form.classes.iter().find(|class| 1 << **class >= blocks).unwrap();
             let base = address >> class << class;
@@ -64,16 +65,16 @@ fn a_range_oram_is_an_array() {
     }
 }
 
-/// What storage sees, but for the paths that were drawn.
+/// The view, without the random paths.
 fn shape(runs: &[Run]) -> Vec<(u8, bool, u64, Option<u64>)> {
     let shown = |run: &Run| run.is_eviction.then_some(run.first);
     runs.iter().map(|run| (run.class, run.is_eviction, run.paths, shown(run))).collect()
 }
 
-/// Two traces of ranges of the same classes: others of them, read or written, at the ends of the device or not, of blocks
-/// that were written before or never.
+/// Two traces of ranges with the same classes. The ranges differ in address, operation, whether
+/// they wrap around, and whether their blocks were written before.
 #[test]
-fn what_storage_sees_follows_from_the_classes_alone() {
+fn the_view_depends_only_on_the_classes() {
     for seed in 0..100 {
         let mut coins = StdRng::seed_from_u64(seed);
         let form = any_form(&mut coins);
@@ -104,9 +105,9 @@ fn what_storage_sees_follows_from_the_classes_alone() {
     }
 }
 
-/// The paths that are read are fresh: none but those of evictions can be foretold.
+/// The paths of reads are fresh: only eviction paths are predictable.
 #[test]
-fn every_range_is_read_on_a_path_of_its_own() {
+fn every_range_is_read_on_a_fresh_path() {
     let form = RangeForm::of_the_paper(6, 3);
     let mut oram = ReferenceRange::new(form.clone(), 0, StdRng::seed_from_u64(3));
     let mut counts = vec![0u32; form.blocks as usize];
@@ -118,11 +119,12 @@ fn every_range_is_read_on_a_path_of_its_own() {
     let expected = f64::from(2 * ACCESSES) / counts.len() as f64;
     let chi_square: f64 =
         counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
-    // 63 degrees of freedom: more than 120 comes by chance in one of 50,000 runs, and the coins are fixed.
+    // 63 degrees of freedom: a value above 120 occurs by chance once in 50,000 runs, and the coins
+    // are fixed.
     assert!(chi_square < 120.0, "{chi_square}");
 }
 
-/// A level costs two runs of neighbours at most, and no bucket is read twice.
+/// On each level, a run has at most two sequences of neighbours, and no bucket is read twice.
 #[test]
 fn a_run_of_paths_is_a_run_of_neighbours_on_every_level() {
     for (first, paths, level) in

@@ -1,5 +1,5 @@
-//! Rotating RAW ORAM: it is RAW ORAM, its states outlive evictions, and it believes nothing that
-//! storage says.
+//! Rotating RAW ORAM: it is RAW ORAM, its states survive evictions, and it authenticates everything
+//! from storage.
 
 use std::collections::HashMap;
 
@@ -26,10 +26,10 @@ type Store = Recorder<MemoryStore, Vec<Event>>;
 type Rotating = RotatingOram<Store, StdRng>;
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
-/// Small trees of many forms, from tight ones to ones with levels to spare.
+/// Small trees of many forms, from tight ones to ones with spare levels.
 fn any_config(coins: &mut StdRng) -> RawConfig {
     let capacity = pick(&[1, 2, 7, 64, 100, 255, 256, 500], coins);
     let profile = pick(&[&[2][..], &[3], &[5], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -53,7 +53,7 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
     RawConfig::of_tree(tree, pick(&[1, 2, 3, 5, 8], coins))
 }
 
-/// The same, with position maps of many depths in the tree.
+/// As [`any_config`], with position maps of many depths in the tree.
 fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
     loop {
         let mut raw = any_config(coins);
@@ -94,8 +94,7 @@ fn master() -> MasterKey {
     MasterKey::from_bytes([7; 32])
 }
 
-/// What storage is expected to see: which place holds the latest version of each bucket, kept as a
-/// plain table.
+/// The expected view: a plain table of the place of the latest version of each bucket.
 struct Expected {
     config: RawConfig,
     table: HashMap<(u8, u64), u64>,
@@ -191,7 +190,7 @@ fn it_is_raw_oram() {
             let stash: Vec<_> = oram.backend().stash().addresses().collect();
             assert_eq!(stash, reference.stash_addresses(), "seed {seed}, access {n}");
         }
-        // RAW ORAM shows the same leaves; where their buckets are, a table knows.
+        // RAW ORAM shows the same leaves. The table knows the places of their buckets.
         for leaf in &reference.leaves[leaves_seen..] {
             expected.read(*leaf);
             let accesses = leaves_seen as u64 % (u64::from(config.evict_period) + 1);
@@ -247,19 +246,19 @@ fn resume(config: &RotatingConfig, kept: &Kept, store: Store, seed: u64) -> Rota
     oram
 }
 
-/// The store of an ORAM that is gone.
+/// The store of an ORAM whose client is lost.
 fn take_store(oram: &mut Rotating, config: &RotatingConfig) -> Store {
     std::mem::replace(oram.backend_mut().store_mut(), store(config))
 }
 
-/// What was asked of an ORAM, as it is written down.
+/// A logged operation of an ORAM.
 enum Logged {
     Moves(Vec<Move>, Option<u8>),
     Forget(u64, u64),
 }
 
-/// Asks for something, and for all that has to come first, as long as it is allowed. What is done is
-/// logged.
+/// Makes a random request, after everything that must precede it, if the state allows. Logs what it
+/// does.
 fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
     let capacity = array.len() as u64;
     let address = coins.random_range(0..capacity);
@@ -283,8 +282,10 @@ fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins:
             let fill = coins.random::<bool>().then(|| coins.random::<u8>());
             Logged::Moves(oram.intend(&[address]).unwrap(), fill)
         };
-        if matches!(&logged, Logged::Moves(moves, _) if moves.len() as u64 > oram.backend().accesses_left())
-        {
+        if matches!(
+            &logged,
+            Logged::Moves(moves, _) if moves.len() as u64 > oram.backend().accesses_left()
+        ) {
             return;
         }
         carry_out(oram, array, &logged);
@@ -296,12 +297,12 @@ fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins:
 }
 
 #[test]
-fn a_kept_state_outlives_everything_that_is_allowed_and_shows_the_same_paths_again() {
+fn a_kept_state_survives_all_allowed_accesses_and_replays_the_same_paths() {
     outlives(|coins| RotatingConfig::flat(any_config(coins)));
 }
 
 #[test]
-fn a_kept_state_with_its_position_map_in_the_tree_outlives_as_much() {
+fn a_kept_state_with_its_position_map_in_the_tree_survives_as_much() {
     outlives(any_recursive_config);
 }
 
@@ -317,7 +318,7 @@ fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
             let kept = keep(&mut oram);
             let kept_array = array.clone();
             let seen_before = oram.backend_mut().store_mut().sink().len();
-            // Work on, until nothing more is allowed, or not so long.
+            // Continue until the state allows no more accesses, or stop earlier.
             let requests = match oram.backend().accesses_left() {
                 left if coins.random() => left.min(500),
                 left => coins.random_range(0..=left.min(500)),
@@ -334,7 +335,7 @@ fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
             }
             let first = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
 
-            // The client is gone. A part of what it did was written down: that is done again.
+            // The client is lost. A prefix of its operations was logged and is replayed.
             let mut store = take_store(&mut oram, &config);
             let seen_before = store.sink().len();
             log.truncate(coins.random_range(0..=log.len()));
@@ -439,8 +440,8 @@ fn an_oram_with_its_position_map_in_the_tree_is_an_array() {
 }
 
 #[test]
-fn forgotten_blocks_read_as_zeros_even_when_a_stale_copy_has_the_leaf_of_today() {
-    // Two leaves: every other draw brings a stale copy back to the path it is on.
+fn forgotten_blocks_read_as_zeros_even_if_a_stale_copy_has_the_current_leaf() {
+    // Two leaves: every other draw maps a block to the path of a stale copy.
     let mut config = RawConfig::with_z_a(4, 16, 4, 1, 10).unwrap();
     config.tree.geometry = Geometry::uniform(1, 4).unwrap();
     let mut oram = make(&config, 1);
@@ -471,7 +472,7 @@ fn forgotten_blocks_read_as_zeros_even_when_a_stale_copy_has_the_leaf_of_today()
 
 // ───────────────────────────── storage that lies ─────────────────────────────
 
-/// An ORAM of which every bucket in storage has been written.
+/// An ORAM whose buckets in storage have all been written.
 fn settled() -> (RotatingConfig, Rotating) {
     let mut config = RawConfig::with_z_a(40, 16, 3, 2, 40).unwrap();
     config.tree.tree_top_levels = 2;
@@ -484,7 +485,7 @@ fn settled() -> (RotatingConfig, Rotating) {
     (RotatingConfig::flat(config), oram)
 }
 
-/// The places that hold the latest version of a bucket, and those that hold an older one.
+/// The places with the latest version of a bucket, and those with an older version.
 fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
     let g = oram.backend().evictions();
     let config = &config.raw;
@@ -500,7 +501,7 @@ fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<Bucke
     (current, stale)
 }
 
-/// Where the slots and the head of a bucket are.
+/// The trees of the slots and the heads.
 const HALVES: [TreeId; 2] = [TreeId(0), TreeId(1)];
 
 fn bytes_of(oram: &mut Rotating, tree: TreeId, bucket: BucketId) -> &mut [u8] {
@@ -517,7 +518,7 @@ fn refused(oram: &mut Rotating, defect: &str) {
 }
 
 #[test]
-fn every_flipped_bit_that_could_be_read_is_found() {
+fn every_flipped_bit_that_could_be_read_is_detected() {
     let (config, mut oram) = settled();
     let (current, stale) = places(&config, &oram);
     let kept = keep(&mut oram);
@@ -540,7 +541,7 @@ fn every_flipped_bit_that_could_be_read_is_found() {
         }
     }
     assert!(flipped > 1000);
-    // What is stale may say what it likes.
+    // Damage to stale buckets does not matter.
     let mut oram = resume(&config, &kept, store, 1);
     for bucket in stale {
         HALVES.iter().for_each(|tree| bytes_of(&mut oram, *tree, bucket).fill(0xEE));
@@ -549,7 +550,7 @@ fn every_flipped_bit_that_could_be_read_is_found() {
 }
 
 #[test]
-fn swapped_replayed_and_lost_buckets_are_found_and_named() {
+fn swapped_replayed_and_lost_buckets_are_detected_and_named() {
     let (config, mut oram) = settled();
     let kept = keep(&mut oram);
     let (current, _) = places(&config, &oram);
@@ -571,7 +572,7 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
                 }
             }
             1 => {
-                // Let storage answer with what it held before the latest round.
+                // Storage answers with its contents before the latest round.
                 let ring_round = u64::from(config.raw.evict_period)
                     * ((1 << config.raw.tree.geometry.leaf_level()) + config.raw.spare_evictions());
                 for _ in 0..ring_round {
@@ -588,7 +589,7 @@ fn swapped_replayed_and_lost_buckets_are_found_and_named() {
 }
 
 #[test]
-fn what_a_lost_era_wrote_is_not_believed() {
+fn writes_of_a_lost_era_are_refused() {
     let (config, mut oram) = settled();
     let kept = keep(&mut oram);
     let step = |oram: &mut Rotating, fill: u8| {
@@ -607,7 +608,7 @@ fn what_a_lost_era_wrote_is_not_believed() {
 }
 
 #[test]
-fn moves_that_start_elsewhere_and_batches_that_do_not_fit_are_refused_untouched() {
+fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
     let (config, mut oram) = settled();
     oram.backend_mut().keep_state();
     let seen = oram.backend_mut().store_mut().sink().len();
@@ -631,10 +632,10 @@ fn moves_that_start_elsewhere_and_batches_that_do_not_fit_are_refused_untouched(
     drop(config);
 }
 
-/// The fullest trees that there are, with all their blocks in use: scans, hot blocks, and any at all.
+/// The fullest trees, with all their blocks in use: scans, hot blocks, and uniform requests.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
-    // Z, A, the level of the leaves, levels of the tree top.
+    // Z, A, the level of the leaves, and the levels of the tree top.
     for form in
         [(5, 5, 13, 12), (5, 5, 11, 8), (5, 5, 11, 4), (8, 5, 10, 8), (4, 4, 13, 12), (4, 3, 11, 9)]
     {
@@ -656,7 +657,7 @@ fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     }
 }
 
-/// The most blocks that a tree top held, how many it holds at most, and the slots that it has.
+/// The most blocks that the tree top held, its bound, and its number of slots.
 fn most_in_tree_top(
     (z, a, leaf_level, levels): (u16, u32, u8, u8),
     change: impl Fn(&mut RawConfig),

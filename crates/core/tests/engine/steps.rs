@@ -1,5 +1,5 @@
-//! What a golden model sees: steps of an access, blocks with their leaves and buckets, and ORAMs
-//! that can move to another thread.
+//! What a golden model sees: the steps of an access, and blocks with their leaves and buckets. Also
+//! that ORAMs can move to another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ const BLOCKS: u64 = 100;
 const BLOCK_BYTES: usize = 32;
 const EVICT_PERIOD: u32 = 3;
 
-/// A step, and the addresses and leaves in the stash then.
+/// A step, and the stash after it: addresses and leaves.
 type Noted = (PathStep, BTreeMap<u64, Leaf>);
 
 type Steps = Arc<Mutex<Vec<Noted>>>;
@@ -43,8 +43,7 @@ fn noting(scheme: &mut dyn Scheme) -> Steps {
     steps
 }
 
-/// Accesses blocks at random, and hands over the steps of each access with the leaf that was read
-/// for it.
+/// Accesses blocks at random. Calls `check` with the leaf read for each access, and its steps.
 fn drive(scheme: &mut dyn Scheme, mut check: impl FnMut(usize, Leaf, &[Noted])) {
     let steps = noting(scheme);
     let leaves = scheme.config().geometry.leaves();
@@ -57,7 +56,7 @@ fn drive(scheme: &mut dyn Scheme, mut check: impl FnMut(usize, Leaf, &[Noted])) 
         scheme.access(address, from, to, &mut Op::Write(&[1; BLOCK_BYTES])).unwrap();
         check(access, from, &std::mem::take(&mut *steps.lock().unwrap()));
     }
-    // What is left in the stash is mapped to what the position map says.
+    // Blocks left in the stash have the leaf in the position map.
     assert!(scheme.stash().entries().all(|(address, leaf)| leaf == leaf_of[address as usize]));
 }
 
@@ -75,7 +74,7 @@ fn a_path_oram_access_reads_its_path_and_writes_it() {
         let expected = [step(leaf, PathAction::Read), step(leaf, PathAction::Write)].concat();
         assert_eq!(steps.iter().map(|(step, _)| *step).collect::<Vec<_>>(), expected);
         let [before, read, served, written] = steps else { unreachable!("four steps") };
-        // Reading only adds, and writing only removes.
+        // Reading only adds blocks, and writing only removes them.
         assert!(before.1.iter().all(|block| read.1.contains_key(block.0)));
         assert!(written.1.iter().all(|(address, leaf)| served.1.get(address) == Some(leaf)));
         filled += usize::from(read.1.len() > before.1.len());
@@ -110,7 +109,7 @@ fn built(config: &OramConfig) -> Box<dyn Front + Send> {
 }
 
 #[test]
-fn what_is_built_moves_to_another_thread_and_shows_where_each_block_is() {
+fn built_orams_move_to_another_thread_and_list_their_blocks() {
     let mut sets = tree();
     sets = sets.with_tree_top_levels(2);
     sets.tree_top = TreeTopKind::SetAssociative { ways: 2 };

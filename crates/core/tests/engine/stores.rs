@@ -28,7 +28,7 @@ fn short(bytes: usize) -> impl BucketStore {
 }
 
 #[test]
-fn moving_refuses_answers_of_another_length() {
+fn moving_refuses_answers_of_wrong_length() {
     let stretch = |level, buckets| Stretch { tree: TreeId(0), level, buckets };
     for bytes in [0, 2, 4] {
         let mut short = short(bytes);
@@ -43,13 +43,17 @@ fn moving_refuses_answers_of_another_length() {
 }
 
 #[test]
-fn failed_and_short_calls_were_seen_too() {
+fn failed_and_short_calls_are_recorded() {
     let piece = |bucket| Piece { tree: TreeId(0), bucket: BucketId(bucket), part: Part::Whole };
     let mut recorder = Recorder::new(short(3), Vec::new());
     let pieces = [piece(1), piece(2)];
     recorder.prefetch(&pieces[..1]);
     assert_eq!(recorder.read(&pieces).unwrap().len(), 1);
-    assert!(recorder.write(&pieces, &mut |_| unreachable!("it failed before")).is_err());
+    assert!(
+        recorder
+            .write(&pieces, &mut |_| unreachable!("the write must fail before it fills the blanks"))
+            .is_err()
+    );
     assert!(recorder.flush().is_err());
     let seen = |trip, operation, bucket: Option<u64>, bytes| Event {
         trip,

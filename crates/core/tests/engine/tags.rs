@@ -1,5 +1,5 @@
-//! Trees whose blocks have no bytes: what simulations are made of. They are where the same blocks with
-//! bytes would be.
+//! Trees whose blocks have no bytes, for simulations. The blocks are in the same places as blocks
+//! with bytes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn tree(block_bytes: usize) -> TreeConfig {
         .with_tree_top(TreeTopKind::SetAssociative { ways: 2 })
 }
 
-/// Which pieces storage was asked for, and where the blocks ended up.
+/// The pieces requested from storage, and the final level of each block.
 fn run<B: Scheme>(
     tree: &TreeConfig,
     scheme: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
@@ -89,11 +89,11 @@ fn a_tag_is_served_like_a_block() {
     let mut count = |block: &mut [u8]| served += 1 + block.len();
     oram.access(&mut [oblivio_core::Access { address: 7, op: Op::Update(&mut count) }]).unwrap();
     assert_eq!(served, 1);
-    assert!(oram.read(7, &mut [0]).is_err(), "it has no byte");
+    assert!(oram.read(7, &mut [0]).is_err(), "a tag has no bytes");
 }
 
-/// Whatever is asked of a scheme, by chance: accesses, hits, blocks taken out and put back, background
-/// evictions. Answers all that could be seen of it on the way, and where each block was every now and then.
+/// Random operations on a scheme: accesses, hits, blocks taken out and put back, background
+/// evictions. Returns everything observable, and the location of each block at intervals.
 fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);
     let leaves = scheme.config().geometry.leaves();
@@ -126,7 +126,7 @@ fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
             let mut blocks = Vec::new();
             let mut note = |at, address, leaf| blocks.push((format!("{at:?}"), address, leaf));
             scheme.visit_blocks(&mut note).unwrap();
-            // Each goes through its buckets in an order of its own.
+            // Each implementation visits its buckets in its own order.
             blocks.sort_by(|(at, ..), (other, ..)| at.cmp(other));
             seen.extend(blocks.iter().map(|block| format!("{block:?}")));
         }
@@ -135,7 +135,7 @@ fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
 }
 
 #[test]
-fn a_tree_of_tags_does_what_a_store_does() {
+fn a_tree_of_tags_behaves_like_a_store() {
     let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         for (full, tree_top_levels) in [(false, 0), (true, 2), (true, 7)] {
@@ -152,7 +152,7 @@ fn a_tree_of_tags_does_what_a_store_does() {
 }
 
 #[test]
-fn raw_oram_on_a_tree_of_tags_does_what_it_does_on_a_store() {
+fn raw_oram_behaves_the_same_on_a_tree_of_tags_and_on_a_store() {
     let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         for tree_top_levels in [0, 2, 7] {
@@ -170,7 +170,7 @@ fn raw_oram_on_a_tree_of_tags_does_what_it_does_on_a_store() {
 }
 
 #[test]
-fn a_tree_of_tags_tells_where_a_block_is() {
+fn a_tree_of_tags_locates_blocks() {
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         let mut scheme: PathScheme<TagTree> =
             PathScheme::of_tags(&tree(0).with_tree_top(tree_top)).unwrap();
@@ -191,9 +191,9 @@ fn a_tree_of_tags_tells_where_a_block_is() {
     }
 }
 
-/// What moved is what is elsewhere than it was, of the blocks on the path.
+/// The reported moves are the changes of location of the blocks on the path.
 #[test]
-fn a_tree_of_tags_tells_each_move() {
+fn a_tree_of_tags_reports_each_move() {
     let geometry = Geometry::profile(&[2, 2, 1, 1, 2, 3]).unwrap();
     let tree = TreeConfig::new(100, 0, geometry, 100);
     let mut scheme = PathScheme::of_tags(&tree).unwrap();
@@ -257,7 +257,7 @@ fn a_tree_of_tags_tells_each_move() {
 }
 
 #[test]
-fn a_tree_of_tags_tells_each_path() {
+fn a_tree_of_tags_reports_each_path() {
     let mut scheme = PathScheme::of_tags(&tree(0)).unwrap();
     let told = Rc::new(RefCell::new(Vec::new()));
     let log = Rc::clone(&told);
@@ -269,7 +269,7 @@ fn a_tree_of_tags_tells_each_path() {
     scheme.evict(&mut StdRng::seed_from_u64(1)).unwrap();
     assert_eq!(told.take().len(), 1);
     assert!(!scheme.serve_on_client(7, &mut Op::Write(&[])).unwrap());
-    assert_eq!(told.take(), [], "nothing is read for that");
+    assert_eq!(told.take(), [], "a hit reads no path");
 }
 
 #[test]
@@ -286,12 +286,16 @@ fn a_tree_of_tags_may_have_one_bucket() {
 }
 
 #[test]
-fn a_tree_of_tags_has_no_bytes_and_an_end() {
+fn a_tree_of_tags_refuses_bytes_and_invalid_addresses() {
     let refused = |tree: &TreeConfig| PathScheme::of_tags(tree).err().unwrap().kind();
     assert_eq!(refused(&tree(64)), ErrorKind::InvalidConfig);
     let wide = Geometry::uniform(40, 4).unwrap();
     let wide = TreeConfig::new(1 << 40, 0, wide, 100);
-    assert_eq!(refused(&wide), ErrorKind::InvalidConfig, "no address and leaf fit one slot");
+    assert_eq!(
+        refused(&wide),
+        ErrorKind::InvalidConfig,
+        "an address and a leaf do not fit one slot"
+    );
     let mut scheme = PathScheme::of_tags(&tree(0)).unwrap();
     let past_the_end = scheme.populate(&mut [(CAPACITY, Leaf(0))].into_iter());
     assert_eq!(past_the_end.unwrap_err().kind(), ErrorKind::InvalidRequest);

@@ -141,7 +141,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
     /// A dummy request: a [`Scheme::dummy`] in each tree.
     ///
     /// # Errors
-    /// Those of [`Scheme::dummy`].
+    /// The errors of [`Scheme::dummy`].
     pub fn dummy(&mut self) -> Result<(), Error> {
         let Self { levels, coins, accesses, .. } = self;
         *accesses += levels.len() as u64;

@@ -344,7 +344,7 @@ impl NestedPosMap {
         held.filter(|number| numbers.contains(number)).collect()
     }
 
-    /// The parents of those blocks of `level` with numbers in a range that are on the client.
+    /// The parents of the blocks of `level` with numbers in a range that are on the client.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let held = self.held_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()

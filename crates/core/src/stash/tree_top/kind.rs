@@ -50,8 +50,8 @@ impl TreeTopKind {
     /// With a dedicated tree top, every block of the path fits there again, so only the requested
     /// block may stay behind. With sets the same holds for all but one block. Blocks from storage
     /// are placed first, and all go back. Blocks from the tree top are placed next, and have their
-    /// entries. Blocks that waited in the stash come last. But the requested block, or one that
-    /// makes room for it, may take an entry that another block had.
+    /// entries. Blocks that waited in the stash come last. But the requested block, or a block
+    /// that makes room for it, may take an entry that another block had.
     pub(crate) fn growth_max(self) -> usize {
         match self {
             Self::Dedicated => 1,

@@ -22,7 +22,7 @@
 //! tag     = one byte: operation + 4 · part                       0x00 ..= 0x0F
 //!             operation  0 prefetch, 1 read, 2 write, 3 flush
 //!             part       0 whole, 1 header, 2 slot, 3 none: for a flush, and only for a flush
-//! trip    = number: how much larger the trip is than that of the event before (modulo 2^64);
+//! trip    = number: the trip minus the trip of the event before (modulo 2^64);
 //!           the event before the first has trip 0
 //! place   = tree level index [ slot ]      absent when the part is "none"
 //! tree    = number, 65,535 at most

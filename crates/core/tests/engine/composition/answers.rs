@@ -1,4 +1,5 @@
-//! Each combination against a plain array, its invariants, and its tallies against what storage saw.
+//! Each combination against a plain array, its invariants, and its tallies against what storage
+//! saw.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::support::grid::{
 
 const REQUESTS: usize = 700;
 
-/// The workloads, one after the other; in each, requests of all kinds.
+/// The workloads in sequence, each with requests of all kinds.
 fn mixed(seed: u64) -> Vec<Vec<Request>> {
     let kinds = |i: usize, is_write: bool| match (i % 5, is_write) {
         (0, _) => Kind::Update,
@@ -31,12 +32,12 @@ fn combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
 }
 
 #[test]
-#[ignore = "the better part of a minute"]
+#[ignore = "takes nearly a minute"]
 fn all_combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
     check_all(&all_allowed());
 }
 
-/// How often rare states occurred.
+/// The number of times that rare states occurred.
 #[derive(Debug, Default)]
 struct Rare {
     room_made: u64,
@@ -52,7 +53,7 @@ fn check_all(combinations: &[Combination]) -> Rare {
         for workload in mixed(seed) {
             for part in workload.chunks(REQUESTS / 10) {
                 driven.serve_all(part);
-                // Blocks that were just asked for, so that some are on the client.
+                // Forget blocks that were just requested, because some of them are on the client.
                 if !combination.has_cache() {
                     let first = part[0].address.min(CAPACITY - 9);
                     rare.forgotten += u64::from(driven.forget(first..first + 9));
@@ -73,14 +74,14 @@ fn check_all(combinations: &[Combination]) -> Rare {
     rare
 }
 
-/// Of what storage sees of that, nothing is counted.
+/// Checks the invariants. The scan is removed from the view, so it is not counted.
 #[track_caller]
 fn check_invariants(combination: &Combination, driven: &mut Driven) {
     driven.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));
     driven.take_view();
 }
 
-/// Paths read, of each tree of blocks.
+/// Counts the paths read from each tree of blocks.
 fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
     let place = |event: &Event| event.piece.map(|piece| piece.tree.0);
     let reads = view.iter().filter(|event| event.operation == Operation::Read);
@@ -94,7 +95,7 @@ fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
     }
 }
 
-/// The tallies say what storage saw, and what was asked for.
+/// Checks that the tallies match the view and the requests.
 #[track_caller]
 fn assert_owns_up(combination: &Combination, driven: &Driven, seen: &BTreeMap<u16, u64>) {
     let place = format!("{combination:?}");
@@ -116,7 +117,7 @@ fn assert_owns_up(combination: &Combination, driven: &Driven, seen: &BTreeMap<u1
     if let Some(data_accesses) = driven.composed.data_accesses(driven.room_made) {
         assert_eq!(data_accesses, asked - driven.composed.hits(), "{place}");
     }
-    // Without a PLB, and if none is found by its address, each block of the chain costs an access.
+    // Without a PLB and without hits on the client, each block of the chain costs an access.
     if (combination.map, combination.hits) == (Map::FreecursiveWithoutPlb, HitPolicy::Access)
         && let Some(position_map_accesses) = driven.composed.position_map_accesses()
     {

@@ -1,13 +1,13 @@
-//! The covering sets cover, and how large they are.
+//! The covering sets cover all tuples of levels. Also fixes their sizes.
 
 use std::collections::HashSet;
 
 use crate::support::grid::{all_allowed, allowed_together, covering_set, refusal, together};
 
 #[test]
-fn levels_that_go_together_do_so_in_some_combination() {
+fn compatible_levels_occur_together_in_some_combination() {
     let combinations = all_allowed().len();
-    // So that nobody refuses half of them without a word in this place.
+    // A fixed number, so that new refusals do not go unnoticed.
     assert_eq!(combinations, 2136);
     for (strength, expected) in [(2, (25, 288)), (3, (82, 1667))] {
         let set = covering_set(strength);

@@ -1,7 +1,7 @@
-//! Every combination of techniques that makes sense composes, and the others are refused with the
-//! reason: over a covering set of combinations, small enough to run at every build.
+//! Every meaningful combination of techniques works, and the others are refused with a reason.
+//! Tests a covering set of combinations, small enough to run in every build.
 //!
-//! What storage sees of the same combinations is tested by `privacy/grid.rs`.
+//! `privacy/grid.rs` tests what storage sees of the same combinations.
 
 mod answers;
 mod covered;

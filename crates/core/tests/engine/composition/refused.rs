@@ -1,11 +1,11 @@
-//! What is refused is refused with the reason.
+//! Impossible combinations are refused with a reason.
 
 use oblivio_core::ErrorKind;
 
 use crate::support::grid::{Refusal, all_refused, compose};
 
 #[test]
-fn what_does_not_go_together_is_refused_with_what_to_use_instead() {
+fn impossible_combinations_are_refused_with_an_alternative() {
     let mut refused = 0;
     for (combination, words) in all_refused().filter_map(|(combination, refusal)| match refusal {
         Refusal::InvalidConfig(words) => Some((combination, words)),

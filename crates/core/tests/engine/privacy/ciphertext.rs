@@ -1,4 +1,4 @@
-//! The bytes that storage gets.
+//! The bytes that storage receives.
 
 use std::collections::HashSet;
 
@@ -16,18 +16,17 @@ const ACCESSES: usize = 3000;
 /// The counter in clear at the start of each written piece of Path and RAW ORAM.
 const COUNTER_BYTES: usize = 8;
 
-/// What AES seals at once: header table, leaf table and blocks are multiples of it here, and so are
-/// tags.
+/// The unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of it here.
 const CHUNK_BYTES: usize = 16;
 
-/// The schemes whose pieces begin with a counter, and the one that has none.
+/// The schemes whose pieces begin with a counter, and the one whose pieces do not.
 const COUNTED: [Scheme; 2] = [Scheme::Path, Scheme::Raw(3)];
 const ROTATING: Scheme = Scheme::Rotating(3);
 
-/// The tree of heads of the latter.
+/// The tree of heads of rotating RAW ORAM.
 const HEADS: TreeId = TreeId(1);
 
-/// Runs in which plaintext repeats all the time: few addresses, dummies, zeros.
+/// Runs with much repeated plaintext: few addresses, dummies, zeros.
 fn runs(schemes: &[Scheme]) -> impl Iterator<Item = Run> {
     let setups = schemes.iter().flat_map(|&scheme| {
         let setup = Setup::new(scheme, ACCESSES);
@@ -39,13 +38,13 @@ fn runs(schemes: &[Scheme]) -> impl Iterator<Item = Run> {
     })
 }
 
-/// Inserts every chunk of what `view` has of writes into `seen`. None was there before.
+/// Inserts every chunk written in `view` into `seen`, and checks that it is new.
 #[track_caller]
 fn assert_new(view: &Contents, scheme: Scheme, seen: &mut HashSet<[u8; CHUNK_BYTES]>) {
     for written in view.written() {
         let (chunks, rest) = match scheme {
             Scheme::Path | Scheme::Raw(_) => written.bytes[COUNTER_BYTES..].as_chunks(),
-            // The end of a tag, and two addresses and two leaves, are too short to tell.
+            // The end of a tag, two addresses and two leaves are too short to be unique.
             Scheme::Rotating(_) if written.piece.tree == HEADS => {
                 (written.bytes.as_chunks().0, &[][..])
             }
@@ -68,8 +67,8 @@ fn never_repeats() {
     }
 }
 
-/// What a crash lost is made again, from the same state and with the same data: everything in clear
-/// is as it was, and so are the places.
+/// Evictions lost in a crash are repeated from the same state with the same data. Their plaintext
+/// and their places are the same as before.
 #[test]
 fn of_lost_evictions_never_comes_again() {
     for data in [Data::Zeros, Data::Random] {

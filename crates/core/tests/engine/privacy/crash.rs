@@ -1,4 +1,4 @@
-//! A client that crashes, goes back, and does again what was lost.
+//! A client that crashes, restores an earlier state, and repeats the lost accesses.
 
 use oblivio_core::durable::rotating;
 use oblivio_core::posmap::{LivePosMap, Mapping};
@@ -16,19 +16,19 @@ use super::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, store_of};
 type Rotating = RotatingOram<Store, StdRng>;
 type Block = [u8; BLOCK_BYTES];
 
-/// How often the client crashes: once in the middle of its work, then in its recoveries.
+/// The number of crashes: the first during the client's work, the others during recovery.
 const CRASHES: usize = 3;
 
-/// What storage saw of accesses that a crash made worthless, and each time they were made again.
+/// The views of accesses that were lost in a crash, and of each repetition.
 pub(crate) struct Lost {
     pub(crate) first: Contents,
     pub(crate) again: Vec<Contents>,
 }
 
-/// Makes as many accesses as a state outlives, and makes them again from that state.
+/// Makes the most accesses that a state allows, and repeats them from that state.
 pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let Scheme::Rotating(evict_period) = setup.scheme else {
-        unreachable!("only rotating RAW ORAM goes back");
+        unreachable!("only rotating RAW ORAM can restore a state");
     };
     let config = RawConfig::of_tree(setup.tree(), evict_period);
     let mut coins = StdRng::seed_from_u64(setup.seed);
@@ -70,7 +70,7 @@ fn carry_out(oram: &mut Rotating, log: &[(Move, Block)]) {
     }
 }
 
-/// What storage saw since the last time.
+/// Takes the view since the last call.
 fn take_view(oram: &mut Rotating) -> Contents {
     let store = oram.backend_mut().store_mut();
     let memory = std::mem::replace(store.store_mut(), nowhere());
@@ -107,7 +107,7 @@ impl Kept {
         }
     }
 
-    /// Makes of `oram`, of which only storage is left, what it was.
+    /// Restores `oram`, of which only storage survived.
     fn recover(&self, oram: &mut Rotating, config: &RawConfig, master: &MasterKey, coins: StdRng) {
         let tree = &config.tree;
         let nothing = Store::new(nowhere(), Contents::new());

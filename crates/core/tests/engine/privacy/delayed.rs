@@ -1,4 +1,4 @@
-//! Behind a cache with delayed remapping: a block that comes back is somewhere else.
+//! Leaves behind a cache with delayed remapping.
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
@@ -21,17 +21,17 @@ use crate::support::noting::Noting;
 
 const REQUESTS: usize = 8000;
 
-/// A cache of one block, so that every change of the address is a miss; and a larger one.
+/// A cache of one block, in which every change of address is a miss, and a larger one.
 const CACHES: [CacheConfig; 2] =
     [CacheConfig { blocks: 1, ways: 1 }, CacheConfig { blocks: 12, ways: 4 }];
 
-/// Those that miss a cache often enough to be judged.
+/// The workloads that miss a cache often enough for the tests.
 fn workloads(cache: CacheConfig) -> &'static [Workload] {
     use Workload::{Scan, TwoAlternating, Uniform, Zipf};
     if cache.blocks == 1 { &[TwoAlternating, Zipf] } else { &[Scan, Uniform, Zipf] }
 }
 
-/// Serves `workload` from behind a cache. Storage sees what was taken, and the position map.
+/// Serves `workload` through a cache. Storage sees the blocks taken out, and the position map.
 fn serve<O: Front>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
     let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
     for request in workload.requests(CAPACITY, 1).take(REQUESTS) {
@@ -97,7 +97,7 @@ fn leaves_are_uniform_independent_and_fresh() {
             for cache in CACHES {
                 for workload in workloads(cache) {
                     let run = run(setup, cache, *workload);
-                    assert!(run.accesses.len() > 3000, "{workload} hardly misses");
+                    assert!(run.accesses.len() > 3000, "{workload} rarely misses");
                     judge(&run, &leaves(&run, Purpose::Access), &mut verdicts);
                     assert_whole(&run);
                 }

@@ -1,4 +1,4 @@
-//! An access to nothing looks to storage like any other access, in every scheme.
+//! To storage, a dummy access looks like any other access, in every scheme.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,10 @@ use super::run::{BLOCK_BYTES, CAPACITY, LEAF_LEVEL, LEAVES, Scheme, Setup};
 const ACCESSES: usize = 3000;
 const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)];
 
-/// What is asked for at each turn: a block, or nothing.
+/// The request at each turn: a block, or a dummy.
 type Turns = Vec<Option<u64>>;
 
-/// Requests alone; requests and dummies by chance; dummies alone.
+/// Only requests, a random mix of requests and dummies, and only dummies.
 fn turns(coins: &mut StdRng) -> [Turns; 3] {
     [1.0, 0.5, 0.0].map(|requests| {
         let mut turn = || coins.random_bool(requests).then(|| coins.random_range(0..CAPACITY));
@@ -29,13 +29,13 @@ fn turns(coins: &mut StdRng) -> [Turns; 3] {
     })
 }
 
-/// What storage sees of `turns`.
+/// The view of `turns`.
 fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
     let tree = Setup::new(scheme, ACCESSES).tree().with_tree_top_levels(tree_top_levels);
     let scheme = match scheme {
         Scheme::Path => SchemeConfig::Path(tree),
         Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig::of_tree(tree, evict_period)),
-        Scheme::Rotating(_) => unreachable!("its dummies are moves of nothing"),
+        Scheme::Rotating(_) => unreachable!("its dummies are moves without a block"),
     };
     let log = Arc::new(Mutex::new(Vec::new()));
     let outside = |tree: &TreeConfig| {
@@ -74,7 +74,7 @@ fn have_the_shape_of_requests_and_the_same_evictions_between_them() {
             let turns = turns(&mut StdRng::seed_from_u64(1));
             let [requests, mixed, dummies] =
                 turns.map(|turns| shape(&view(scheme, tree_top_levels, &turns)));
-            assert!(requests.len() > ACCESSES, "a view of nothing");
+            assert!(requests.len() > ACCESSES, "the view is too short");
             assert!(requests == mixed, "{scheme:?}, some of them dummies");
             assert!(requests == dummies, "{scheme:?}, all of them dummies");
         }
@@ -82,7 +82,7 @@ fn have_the_shape_of_requests_and_the_same_evictions_between_them() {
 }
 
 #[test]
-fn read_leaves_that_are_uniform_and_not_those_of_blocks() {
+fn read_uniform_leaves_unrelated_to_blocks() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in SCHEMES {
         let [requests, _, dummies] = turns(&mut StdRng::seed_from_u64(1))
@@ -96,7 +96,8 @@ fn read_leaves_that_are_uniform_and_not_those_of_blocks() {
     verdicts.conclude();
 }
 
-/// The leaves of accesses. In RAW ORAM an eviction reads one, too: the `A + 1`st path of each period.
+/// The leaves of accesses. RAW ORAM's eviction reads a leaf too: it is the `A + 1`st path of each
+/// period.
 fn leaves(scheme: Scheme, view: &[Event]) -> Vec<u64> {
     let of_leaf = view.iter().filter(|event| {
         let level = event.piece.unwrap().bucket.level();

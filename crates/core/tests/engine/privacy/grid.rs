@@ -1,4 +1,4 @@
-//! What storage sees of combinations of techniques: of a set in which every two that go together do so.
+//! The views of combinations of techniques, over a set that covers every compatible pair.
 
 use oblivio_core::HitPolicy;
 use oblivio_core::store::{Part, Piece};
@@ -14,19 +14,19 @@ use crate::support::grid::{
     Requests, Scheme, TOP_LEVELS, Top, covering_set, requests,
 };
 
-/// Writes every block, so that each is there.
+/// Writes every block, so that all blocks exist.
 fn fill(driven: &mut Driven) {
     let all = (0..CAPACITY).map(|address| Request { address, kind: Kind::Write, fill: 1 });
     driven.serve_all(&all.collect::<Vec<_>>());
 }
 
-/// Other operations, and other data: with the same coins, everything that storage sees is the same but
-/// for the ciphertext, whatever the combination.
+/// With other operations and other data, but the same coins, the view is the same except for the
+/// ciphertext.
 ///
-/// Not so where blocks wait in front of an ORAM for a change: a cache that remaps at accesses gives back
-/// what has changed, and ρ inserts what is written. There, other data.
+/// This does not hold if blocks wait in front of an ORAM for a change: a cache that remaps at
+/// accesses returns dirty blocks, and ρ inserts written ones. There, only the data differ.
 #[test]
-fn of_the_same_addresses_is_the_same() {
+fn the_same_addresses_give_the_same_view() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
         let may_change_operations =
             matches!(combination.front, Front::None | Front::CacheDelayed | Front::DelayedRho);
@@ -58,15 +58,15 @@ fn by_number(i: usize) -> Kind {
     [Kind::Update, Kind::Read, Kind::Write][i % 3]
 }
 
-/// An event without what is random in it: the index of the bucket.
+/// An event without its random part, the index of the bucket.
 type Shape = (Operation, Option<(u16, u8, Part)>, u64);
 
-/// Whatever is asked for, storage sees one sequence of shapes. How far it goes is what some
-/// combinations show, and no more: all is the beginning of the longest.
+/// For all requests, storage sees a prefix of one sequence of shapes. Some combinations reveal its
+/// length, and nothing else.
 ///
-/// Evictions that a full stash asks for are out of the sequence, so no stash here has a bound.
+/// Evictions because of a full stash are not part of the sequence, so no stash here has a bound.
 #[test]
-fn of_any_addresses_is_the_beginning_of_one_shape() {
+fn all_addresses_give_a_prefix_of_one_shape() {
     let loose = |combination| Combination { bound: Bound::Loose, ..combination };
     for (seed, combination) in (1..).zip(covering_set(2).into_iter().map(loose)) {
         let views = Workload::ALL.map(|workload| {
@@ -74,7 +74,7 @@ fn of_any_addresses_is_the_beginning_of_one_shape() {
             let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(500).collect();
             driven.serve_all(&all[..250]);
-            // Forgetting shows nothing, but for the position-map blocks that it needs.
+            // Forgetting blocks reveals nothing except the position-map blocks that it needs.
             if combination.scheme == Scheme::Rotating
                 && !combination.has_cache()
                 && workload != Workload::Scan
@@ -84,7 +84,8 @@ fn of_any_addresses_is_the_beginning_of_one_shape() {
             driven.serve_all(&all[250..]);
             shapes(&combination, &driven.take_view())
         });
-        let longest = views.iter().max_by_key(|view| view.len()).expect("there are some");
+        let longest =
+            views.iter().max_by_key(|view| view.len()).expect("there is at least one view");
         for (workload, view) in Workload::ALL.into_iter().zip(&views) {
             let differs = view.iter().zip(longest).position(|(a, b)| a != b);
             assert_eq!(differs, None, "{workload} differs at this event, {combination:?}");
@@ -94,16 +95,16 @@ fn of_any_addresses_is_the_beginning_of_one_shape() {
     }
 }
 
-/// Whether the number of accesses depends on the number of requests alone.
+/// Whether the number of accesses depends only on the number of requests.
 fn is_fixed(combination: &Combination) -> bool {
-    // When counters begin anew depends on the addresses, also without a PLB.
+    // Counter overflows depend on the addresses, even without a PLB.
     matches!(combination.map, Map::Flat | Map::Recursive)
         && combination.hits == HitPolicy::Access
         && combination.front == Front::None
 }
 
 fn shapes(combination: &Combination, view: &[Event]) -> Vec<Shape> {
-    // What comes together is public; of a position map in the tree it depends on what that needs.
+    // Batching is public. With a position map in the tree, it depends on the positions needed.
     let shows_ahead = combination.map != Map::Nested || combination.requests == Requests::Single;
     let events = view.iter().filter(|event| shows_ahead || event.operation != Operation::Prefetch);
     let shape = |event: &Event| {
@@ -113,10 +114,10 @@ fn shapes(combination: &Combination, view: &[Event]) -> Vec<Shape> {
     events.map(shape).collect()
 }
 
-/// As many accesses as the tests of their leaves need.
+/// Enough accesses for the tests of their leaves.
 const ENOUGH: usize = 4000;
 
-/// Of each combination; of those that serve hits, as far as [`HitPolicy::Serve`] says.
+/// Every combination. If it serves hits, as far as [`HitPolicy::Serve`] promises.
 #[test]
 fn has_leaves_that_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
@@ -138,7 +139,7 @@ fn has_leaves_that_are_uniform_independent_and_fresh() {
             });
             let serves = combination.hits == HitPolicy::Serve;
             let known = driven.composed.take_notes().or_else(|| {
-                // What else a rotating ORAM does than to serve requests, it does not say.
+                // A rotating ORAM does not report its accesses other than requests.
                 (combination.map == Map::Flat
                     && combination.front == Front::None
                     && combination.scheme == Scheme::Rotating
@@ -154,7 +155,7 @@ fn has_leaves_that_are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// The leaves of the paths of the main tree that were not read to be evicted to.
+/// The leaves of the paths of the main tree that were read for accesses, not for evictions.
 fn leaves(combination: &Combination, view: &[Event]) -> Vec<u64> {
     let mut rings = (combination.scheme == Scheme::Rotating)
         .then(|| Rings::new(if combination.top == Top::None { 0 } else { TOP_LEVELS }));

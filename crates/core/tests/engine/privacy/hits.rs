@@ -1,5 +1,6 @@
-//! Blocks that the client finds by their address (IR-ORAM, IR-Stash): where hits make an access all the
-//! same, nobody sees them; where they are served, what is seen is how many accesses are left.
+//! Blocks that the client finds by their address (IR-ORAM, IR-Stash). If hits make an access,
+//! storage does not see them. If they are served, storage sees the number of the remaining
+//! accesses.
 
 use oblivio_core::view::Operation;
 use oblivio_core::{HitPolicy, TreeTopKind};
@@ -24,10 +25,10 @@ fn serving(setup: Setup) -> Setup {
     Setup { hits: HitPolicy::Serve, ..setup }
 }
 
-/// A hot workload, a scan and all others, with either kind of tree top: as many accesses as requests,
-/// and all of one shape.
+/// Hot workloads, scans and all others, with either kind of tree top, make one access per request,
+/// all of one shape.
 #[test]
-fn that_are_not_served_are_not_seen() {
+fn unserved_hits_are_not_seen() {
     for scheme in Scheme::each(3) {
         let mut states = States::default();
         for batched in [false, true] {
@@ -44,9 +45,10 @@ fn that_are_not_served_are_not_seen() {
     }
 }
 
-/// Freecursive ORAM makes as many accesses as the PLB asks for, whatever else is on the client.
+/// The number of accesses of Freecursive ORAM depends only on the PLB, whatever else is on the
+/// client.
 #[test]
-fn of_freecursive_that_are_not_served_are_not_seen() {
+fn unserved_hits_of_freecursive_are_not_seen() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         let dedicated = Setup { tree_top_levels: 3, ..Setup::freecursive(scheme, 400) };
         for workload in Workload::ALL {
@@ -60,7 +62,7 @@ fn of_freecursive_that_are_not_served_are_not_seen() {
 }
 
 #[test]
-fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
+fn unserved_hits_leave_uniform_independent_and_fresh_leaves() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in Scheme::each(3) {
         let setup = with_sets(SETS[0], Setup::new(scheme, ACCESSES / 2));
@@ -69,13 +71,13 @@ fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// As many paths as the tests of their leaves need. A hot workload leaves fewer.
+/// Enough paths for the tests of their leaves. A hot workload makes fewer.
 const ENOUGH: usize = ACCESSES / 3;
 
-/// Of what is left, behind either position map, each leaf is uniform, used once, and tells nothing of
-/// where the block was before.
+/// With either position map, the leaves of the remaining accesses are uniform, used once, and
+/// independent of the block's earlier leaves.
 #[test]
-fn that_are_served_leave_leaves_uniform_and_fresh() {
+fn served_hits_leave_uniform_and_fresh_leaves() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
@@ -101,9 +103,9 @@ fn that_are_served_leave_leaves_uniform_and_fresh() {
     verdicts.conclude();
 }
 
-/// What is left are whole accesses of the usual shape; the number of them is all that is seen.
+/// The remaining accesses are complete and have the usual shape. Storage sees only their number.
 #[test]
-fn that_are_served_leave_whole_accesses() {
+fn served_hits_leave_whole_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         for setup in [Setup::new(scheme, 500), Setup::freecursive(scheme, 300)] {
             for batched in [false, true] {
@@ -116,9 +118,9 @@ fn that_are_served_leave_whole_accesses() {
     }
 }
 
-/// No path is shown ahead of time that may never be read.
+/// A path that may not be read is never announced.
 #[test]
-fn that_are_served_are_not_shown_ahead() {
+fn served_hits_are_not_announced() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         let setup = Setup { batched: true, ..Setup::new(scheme, 1000) };
         let setup = serving(with_sets(SETS[1], setup));
@@ -133,12 +135,12 @@ fn that_are_served_are_not_shown_ahead() {
     }
 }
 
-/// What [`HitPolicy::Serve`] says that storage learns beyond the number of accesses: an eviction takes
-/// blocks off the client, and only a block that is not there makes an access. So where requests are for few
-/// blocks, accesses go where the eviction before them went, more often than chance has it. If this ever
-/// fails, it says too much.
+/// What storage learns with [`HitPolicy::Serve`] beyond the number of accesses: an eviction moves
+/// blocks off the client, and only a block that is not on the client makes an access. So with
+/// requests for few blocks, accesses follow the path of the eviction before them more often than by
+/// chance. If this test fails, the documentation of the policy claims too much.
 #[test]
-fn that_are_served_show_that_what_is_left_was_evicted_lately() {
+fn served_hits_reveal_recent_evictions() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
         for setup in [Setup::new(scheme, ACCESSES), Setup::freecursive(scheme, ACCESSES)] {
             let setup = with_sets(SETS[1], setup);
@@ -149,15 +151,15 @@ fn that_are_served_show_that_what_is_left_was_evicted_lately() {
     }
 }
 
-/// How likely it is that accesses share by chance as many of the three levels below the root with the
-/// path that was evicted to last.
+/// The p-value of the hypothesis that accesses share the three levels below the root with the last
+/// evicted path only by chance.
 fn follows_the_eviction_before(run: &Run) -> f64 {
     const PARTS: u64 = 1 << 3;
     let mut schedule = schedule(run).into_iter();
     let mut evicted = None;
     let mut parts = Vec::new();
     for trip in trips(run).iter().filter(|trip| trip.operation == Operation::Read) {
-        let purpose = schedule.next().expect("a read that is in the schedule");
+        let purpose = schedule.next().expect("the schedule has every read");
         if let (Purpose::Access, Some(evicted)) = (purpose, evicted) {
             parts.push((trip.leaf() ^ evicted) % PARTS);
         }

@@ -14,10 +14,10 @@ use super::trips::{Purpose, leaves, schedule, trips};
 
 pub(crate) const ACCESSES: usize = 12_000;
 
-/// Bins of one value where pairs of values are tested.
+/// Bins per value in tests of pairs of values.
 const PAIR_BINS: u64 = 8;
 
-/// As many samples as a row of a table with a column for each leaf needs.
+/// The number of samples needed for a table row with a column for each leaf.
 const ROW_MIN: usize = 30 * LEAVES as usize;
 
 #[test]
@@ -31,7 +31,7 @@ fn are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// Of data, of the position map, and of blocks that move because their counters begin anew.
+/// Leaves of data, of the position map, and of blocks moved by group resets.
 #[test]
 fn of_freecursive_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
@@ -67,7 +67,7 @@ pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     states
 }
 
-/// The tests of one run on its own.
+/// The tests of one run.
 pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let name = format!("{}, {:?}", run.workload, run.setup);
     let are_independent = run.setup.hits == HitPolicy::Access;
@@ -87,10 +87,10 @@ pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     }
 }
 
-/// The tests that any sequence of leaves can be put to; and of each access, if it is known what it was
-/// for, whether its leaf is one that storage has seen with the block before.
+/// The tests for any sequence of leaves. If the requests are known, also tests whether a block's
+/// leaf was seen with the block before.
 ///
-/// Where hits are served, paths [are not independent](HitPolicy::Serve) of the ones before.
+/// If hits are served, paths [are not independent](HitPolicy::Serve) of earlier ones.
 pub(crate) fn judge_leaves(
     name: &str,
     accesses: Option<&[Request]>,
@@ -106,7 +106,7 @@ pub(crate) fn judge_leaves(
     let pairs = pairs.iter().map(|pair| (pair[0], pair[1]));
     add("serially independent", uniformity_of_pairs(pairs, range, PAIR_BINS));
     if are_independent {
-        add("shares levels by chance with the one before", shared_levels(leaves));
+        add("shares levels with the previous one only by chance", shared_levels(leaves));
     }
 
     let Some(accesses) = accesses else { return };
@@ -116,15 +116,15 @@ pub(crate) fn judge_leaves(
     add("fresh exactly", repeats(&returns, range));
 }
 
-/// Whether paths part from the ones before where chance has it: in which child of which bucket of the
-/// levels nearest the root. Leaves are read from their lowest bit on.
+/// Tests whether paths diverge from the previous ones as by chance, on the levels nearest the root.
+/// Leaves are read from the lowest bit.
 pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
     let parts = leaves.windows(2).map(|pair| (pair[0] ^ pair[1]) % PAIR_BINS);
     uniformity(&histogram(parts, PAIR_BINS, PAIR_BINS))
 }
 
-/// Whether the leaf of an access is independent of a secret yes or no about it, if there are enough
-/// of both to tell.
+/// Tests whether the leaf of an access is independent of a secret boolean, if both values occur
+/// often enough.
 fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) -> Option<f64> {
     let accesses = run.accesses.iter().zip(leaves.iter().copied());
     let (yes, no): (Vec<_>, Vec<_>) = accesses.partition(|(request, _)| secret(request));
@@ -134,14 +134,14 @@ fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) ->
     })
 }
 
-/// Reverse-lexicographic order, which is plain counting where a leaf is read from its lowest bit
-/// on (Tiny ORAM, Fig. 5). On purpose not the engine's own function.
+/// Reverse-lexicographic order: plain counting if a leaf is read from its lowest bit (Tiny ORAM,
+/// Fig. 5). Deliberately not the engine's own function.
 fn eviction_leaf(g: u64) -> u64 {
     g % LEAVES
 }
 
 #[test]
-fn of_evictions_come_in_the_published_order() {
+fn evictions_come_in_the_public_order() {
     let mut states = States::default();
     let raw = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Raw(evict_period)));
     let rotating = [1, 3, 5].map(|evict_period| (evict_period, Scheme::Rotating(evict_period)));
@@ -163,16 +163,16 @@ fn of_evictions_come_in_the_published_order() {
     states.assert_rare_ones_occurred(100);
 }
 
-/// Before each access of a batch but the last, the leaf of the one after it is shown: not one that is stale by then, nor one
-/// that is never used. Under rotating RAW ORAM all paths of a batch are shown before the first of them is read, those of its
-/// evictions among them, unless the batch is a single access. Whatever else is shown is the next path of the published order
-/// of evictions.
+/// Before each access of a batch but the last, the leaf of the next access is announced. It must
+/// not be stale by then, and must be used. Rotating RAW ORAM announces all paths of a batch,
+/// including its evictions' paths, before it reads the first, unless the batch is a single
+/// access. All other announcements are the next path of the public order of evictions.
 #[test]
-fn shown_ahead_are_those_read_next() {
+fn announced_leaves_are_read_next() {
     for (scheme, tree_top_levels) in [
         (Scheme::Path, 0),
         (Scheme::Raw(3), 0),
-        // A batch that would destroy the state before it is made in two. None here is so long.
+        // A batch that would exceed the limits of the state is split. No batch here is that long.
         (Scheme::Rotating(3), 4),
     ] {
         let mut states = States::default();
@@ -185,8 +185,8 @@ fn shown_ahead_are_those_read_next() {
     }
 }
 
-/// The paths of a batch and of the evictions that it leads to, in order. The eviction that the first access leads to was shown
-/// after the access before it.
+/// The paths of a batch and of its evictions, in order. The eviction after the first access was
+/// announced after the previous access.
 fn whole_batch(batch: &[u64], before: u64, period: u64) -> impl Iterator<Item = u64> {
     (before + 1..).zip(batch).flat_map(move |(accesses, leaf)| {
         let is_shown = accesses.is_multiple_of(period) && (accesses > before + 1 || period == 1);
@@ -198,7 +198,7 @@ fn whole_batch(batch: &[u64], before: u64, period: u64) -> impl Iterator<Item = 
 #[track_caller]
 pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
     let accessed = leaves(run, Purpose::Access);
-    // For each access, the leaves that are shown before it: of the same batch the next one, or all of it.
+    // The leaves announced before each access: the next one of the same batch, or the whole batch.
     let mut ahead: Vec<Vec<u64>> = Vec::new();
     let period = match run.setup.scheme {
         Scheme::Rotating(period) => Some(u64::from(period)),
@@ -206,7 +206,7 @@ pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
     };
     let batches = match run.setup.hits {
         HitPolicy::Access => run.setup.batches(),
-        // Nobody knows before it begins that there will be an access.
+        // With served hits, it is unknown whether there will be a next access.
         HitPolicy::Serve => vec![1; accessed.len()],
     };
     for length in batches {
@@ -228,17 +228,18 @@ pub(crate) fn assert_shown_ahead_are_read_next(run: &Run) {
         match trip.operation {
             Operation::Prefetch => shown.push(trip.leaf()),
             Operation::Read => {
-                let purpose = schedule.next().expect("a read that is in the schedule");
+                let purpose = schedule.next().expect("the schedule has every read");
                 let next = match purpose {
                     Purpose::Access => ahead.next().unwrap_or_default(),
                     Purpose::Eviction => vec![],
                 };
                 let place = format!("{}, {:?}", run.workload, run.setup);
-                // In the order in which they will be read: any other could say something of them.
+                // In the order of the reads: any other order could reveal something.
                 let mut from = 0;
                 for next in next {
                     let at = shown[from..].iter().position(|leaf| *leaf == next);
-                    from += at.unwrap_or_else(|| panic!("{next} was not shown in order, {place}"));
+                    from +=
+                        at.unwrap_or_else(|| panic!("{next} was not announced in order, {place}"));
                     shown.remove(from);
                 }
                 let is_eviction = |leaf| match run.setup.scheme {

@@ -1,13 +1,14 @@
-//! What storage sees must not depend on what the client does: tests of the view.
+//! The view of storage must not depend on secrets: tests of the view.
 //!
-//! Trees are small and tight (Z = 2, seven levels), so that rare states occur: the block asked for
-//! is in the stash or in the tree top, blocks are stuck, the stash is at its bound, a block was
-//! never written or was forgotten, a batch asks for one block twice, a position-map block is in the PLB
-//! or is pushed out of it, counters begin anew, a hit is served. Each test proves that they did.
+//! Trees are small and tight (Z = 2, seven levels), so that rare states occur. The requested block
+//! is in the stash or in the tree top. Blocks are stuck. The stash is at its bound. A block was
+//! never written, or was forgotten. A batch has a block twice. A position-map block is in the PLB
+//! or is evicted from it. Counters overflow. A hit is served. Each test checks that its rare states
+//! occurred.
 //!
-//! All seeds are fixed, so a run passes or fails for good. The statistical tests alarm falsely for
-//! one choice of seeds in a million ([`FALSE_ALARMS`]). `planted-leaks` of the test kit shows that
-//! each test here notices the leaks it is for.
+//! All seeds are fixed, so a result is reproducible. The statistical tests raise a false alarm for
+//! one choice of seeds in a million ([`FALSE_ALARMS`]). The crate `planted-leaks` checks that each
+//! test here detects the leaks that it is meant for.
 
 mod ciphertext;
 mod crash;
@@ -24,5 +25,6 @@ mod shape;
 mod tampered;
 mod trips;
 
-/// The rate of false alarms of one statistical test function: three of them share one in a million.
+/// The rate of false alarms of one statistical test function: three functions share one in a
+/// million.
 const FALSE_ALARMS: f64 = 1e-6 / 3.0;

@@ -1,4 +1,4 @@
-//! Nobody leaves a path early.
+//! Every path is read and written completely.
 
 use oblivio_core::geometry::{BucketId, Leaf};
 use oblivio_core::store::{Part, Piece, TreeId};
@@ -36,9 +36,9 @@ fn of_freecursive_are_read_and_written_back_as_a_whole() {
     }
 }
 
-/// Every read is of all storage levels of a path, whole buckets; and the write after it, if its
-/// purpose has one, is of the same buckets: of their headers in an AO access of RAW ORAM, of all of
-/// them otherwise.
+/// Every read covers all levels of a path in storage, with whole buckets. The write after it, if
+/// there is one, covers the same buckets: their headers in an AO access of RAW ORAM, otherwise the
+/// whole buckets.
 #[track_caller]
 pub(crate) fn assert_whole(run: &Run) {
     let trips = trips(run);
@@ -52,7 +52,13 @@ pub(crate) fn assert_whole(run: &Run) {
             assert_eq!(*trip, whole_trip(run, *operation, leaf, *part), "{place}");
         }
     }
-    assert_eq!(moves.next(), None, "more than the schedule has, {}, {:?}", run.workload, run.setup);
+    assert_eq!(
+        moves.next(),
+        None,
+        "more trips than in the schedule, {}, {:?}",
+        run.workload,
+        run.setup
+    );
 }
 
 fn whole_trip(run: &Run, operation: Operation, leaf: Leaf, part: Part) -> Trip {

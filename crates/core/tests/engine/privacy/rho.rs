@@ -1,4 +1,4 @@
-//! Rho: two trees in a fixed pattern, whatever is asked for, and of whatever cache in front.
+//! Rho: two trees in a fixed pattern, whatever the requests, with and without a cache in front.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,8 +28,8 @@ const SMALL: TreeId = TreeId(1);
 const SMALL_LEAF_LEVEL: u8 = 4;
 const FRONTENDS: [Frontend; 2] = [Frontend::Flat, Frontend::Freecursive];
 
-/// Nothing in front; or a cache of one block that remaps with a delay, so that every change of the address
-/// is a block that is put back and one that is taken.
+/// No cache, or a cache of one block with delayed remapping, in which every change of address puts
+/// one block back and takes another.
 const CACHES: [Option<CacheConfig>; 2] = [None, Some(CacheConfig { blocks: 1, ways: 1 })];
 
 type Log = Rc<RefCell<Vec<Event>>>;
@@ -57,7 +57,7 @@ impl Run {
     }
 }
 
-/// 16 blocks in sets of 4: fewer than most workloads ask for.
+/// 16 blocks in sets of 4: fewer than most workloads request.
 fn config() -> RhoConfig {
     let geometry = Geometry::uniform(SMALL_LEAF_LEVEL, 2).unwrap();
     let small = TreeConfig::new(16, BLOCK_BYTES, geometry, 16).with_tree(SMALL);
@@ -125,19 +125,19 @@ fn requests(oram: &mut impl Oram, log: &Log, workload: Workload) -> Vec<Vec<Path
     requests.collect()
 }
 
-/// The paths that these events are: each a read and a write of the same whole buckets.
+/// Splits events into paths, each a read and a write of the same whole buckets.
 #[track_caller]
 fn paths(events: &[Event]) -> Vec<Path> {
-    let piece = |event: &Event| event.piece.expect("nothing is flushed");
+    let piece = |event: &Event| event.piece.expect("there are no flushes");
     let call = |event: &Event| (piece(event).tree, event.trip);
     let calls: Vec<_> = events.chunk_by(|a, b| call(a) == call(b)).collect();
     let (pairs, rest) = calls.as_chunks::<2>();
-    assert!(rest.is_empty(), "a call of its own");
+    assert!(rest.is_empty(), "a call without its pair");
     let paths = pairs.iter().map(|[read, write]| {
         let operations = [read, write].map(|events| events[0].operation);
         assert_eq!(operations, [Operation::Read, Operation::Write]);
         let pieces = [read, write].map(|events| events.iter().map(piece).collect::<Vec<_>>());
-        assert_eq!(pieces[0], pieces[1], "it is not the path that was read");
+        assert_eq!(pieces[0], pieces[1], "the path written must be the path read");
         let shape = read.iter().chain(*write).map(|event| {
             let piece = piece(event);
             (event.operation, piece.bucket.level(), piece.part, event.bytes)
@@ -166,7 +166,7 @@ fn assert_keeps_to_the_pattern(frontend: Frontend, cache: Option<CacheConfig>) {
         for (i, request) in run.requests.iter().enumerate() {
             let place = format!("request {i}, {workload}, {frontend:?}, {cache:?}");
             let (rounds, rest) = request.as_chunks::<3>();
-            assert!(rest.is_empty(), "no whole rounds, {place}");
+            assert!(rest.is_empty(), "an incomplete round, {place}");
             assert!(cache.is_some() || !rounds.is_empty(), "no round, {place}");
             for round in rounds {
                 let trees = round.each_ref().map(|path| path.tree);
@@ -201,7 +201,7 @@ fn leaves_are_uniform_and_independent() {
 
 fn judge(frontend: Frontend, cache: Option<CacheConfig>, verdicts: &mut Verdicts) {
     const PAIR_BINS: u64 = 8;
-    // Enough paths to be judged: one address again and again is what a cache answers itself.
+    // Enough paths for the tests: if one address repeats, the cache answers.
     let is_judged = |run: &Run| run.requests.iter().flatten().count() > REQUESTS;
     let runs = Workload::ALL.map(|workload| run(frontend, cache, workload));
     let runs: Vec<_> = runs.into_iter().filter(is_judged).collect();

@@ -1,6 +1,6 @@
-//! Which bucket is in a place of rotating RAW ORAM: what storage works out from the writes it saw.
+//! The bucket in each place of rotating RAW ORAM, as storage can derive it from the writes.
 //!
-//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. On purpose a
+//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. Deliberately a
 //! plain table, and not the engine's own functions.
 
 use oblivio_core::geometry::BucketId;
@@ -18,12 +18,12 @@ pub(crate) struct Rings {
 /// The places of one level.
 struct Ring {
     level: u8,
-    /// The index of the bucket whose latest version is in a place, if one is.
+    /// The index of the bucket whose latest version is in each place, if any.
     buckets: Vec<Option<u64>>,
 }
 
 impl Rings {
-    /// Those of a new tree, which is as if an eviction had been made to each leaf.
+    /// The rings of a new tree, which is as if an eviction had been made to each leaf.
     pub(crate) fn new(tree_top_levels: u8) -> Self {
         let places = |level: u8| (1usize << level) + (1 << tree_top_levels);
         let rings = (tree_top_levels..=LEAF_LEVEL)
@@ -33,11 +33,11 @@ impl Rings {
         new
     }
 
-    /// Replaces the places of a call by the buckets that they hold.
+    /// Replaces the places of a call by the buckets in them.
     ///
     /// # Panics
-    /// When a call reads a version that is not the latest, or writes elsewhere than where the next
-    /// eviction has to.
+    /// If a call reads a version that is not the latest, or writes to another place than the next
+    /// eviction must.
     #[track_caller]
     pub(crate) fn name_buckets(&mut self, operation: Operation, pieces: &mut [Piece]) {
         if operation == Operation::Write {
@@ -45,17 +45,22 @@ impl Rings {
         }
         for Piece { bucket, .. } in pieces {
             let ring = self.rings.iter().find(|ring| ring.level + 1 == bucket.level());
-            let ring = ring.expect("a level that is in storage");
+            let ring = ring.expect("the level must be in storage");
             if operation == Operation::Write {
                 let expected = ring.place_of(self.evictions - 1);
-                assert_eq!(bucket.index(), expected as u64, "a write past the next place");
+                assert_eq!(
+                    bucket.index(),
+                    expected as u64,
+                    "a write to another place than the next one"
+                );
             }
-            let held = ring.buckets[bucket.index() as usize].expect("a version that is the latest");
+            let held =
+                ring.buckets[bucket.index() as usize].expect("the version must be the latest");
             *bucket = BucketId::new(ring.level, held);
         }
     }
 
-    /// The next eviction: another bucket of each level has its latest version in another place.
+    /// Makes the next eviction: on each level, one bucket has its latest version in another place.
     fn evict(&mut self) {
         for ring in &mut self.rings {
             let evicted = self.evictions % (1 << ring.level);

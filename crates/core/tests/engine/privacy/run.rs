@@ -1,4 +1,4 @@
-//! Runs a workload on a recorded ORAM, and counts the rare states on the way.
+//! Runs a workload on a recorded ORAM, and counts rare states.
 
 use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
@@ -27,26 +27,26 @@ pub(crate) const BLOCK_BYTES: usize = 32;
 const SLOTS_PER_BUCKET: u16 = 2;
 pub(crate) const CAPACITY: u64 = 200;
 
-/// A bound that cannot be exceeded: there are no more blocks.
+/// A bound that cannot be exceeded, because it equals the number of blocks.
 const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
 
-/// As many blocks are forgotten at once, in one of two batches.
+/// The number of blocks forgotten at once, after every second batch.
 const FORGOTTEN_AT_ONCE: u64 = 3;
 
-/// Lengths of batches, again and again.
+/// The lengths of batches, repeated.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Path,
-    /// With its A.
+    /// With its parameter A.
     Raw(u32),
-    /// Rotating RAW ORAM, with its A.
+    /// Rotating RAW ORAM, with its parameter A.
     Rotating(u32),
 }
 
 impl Scheme {
-    /// Every scheme, with `evict_period` accesses between evictions where it counts them.
+    /// Every scheme, with `evict_period` accesses per eviction if it has the parameter.
     pub(crate) fn each(evict_period: u32) -> impl Iterator<Item = Self> {
         TreeScheme::ALL.iter().map(move |scheme| match scheme {
             TreeScheme::Path => Self::Path,
@@ -56,7 +56,7 @@ impl Scheme {
     }
 }
 
-/// Where the position map is.
+/// The location of the position map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frontend {
     /// On the client.
@@ -71,12 +71,12 @@ pub(crate) enum Data {
     Random,
 }
 
-/// Everything about a run that is public, the seed, and whether blocks are forgotten.
+/// All public parameters of a run, its seed, and whether blocks are forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
     pub(crate) frontend: Frontend,
-    /// Of Freecursive ORAM; behind a flat position map, only its room in each slot.
+    /// The integrity of Freecursive ORAM. With a flat position map, only its space in each slot.
     pub(crate) integrity: Integrity,
     pub(crate) tree_top_levels: u8,
     pub(crate) tree_top: TreeTopKind,
@@ -86,7 +86,7 @@ pub(crate) struct Setup {
     pub(crate) stash_blocks_max: usize,
     pub(crate) accesses: usize,
     pub(crate) seed: u64,
-    /// Whether blocks are forgotten between batches. Secret, in a system that had secrets.
+    /// Whether blocks are forgotten between batches. Would be secret in a real system.
     pub(crate) forgets: bool,
 }
 
@@ -108,13 +108,14 @@ impl Setup {
         }
     }
 
-    /// Freecursive ORAM over `scheme`. `accesses` are the requests; storage sees more paths.
+    /// Freecursive ORAM over `scheme`. `accesses` is the number of requests; storage sees more
+    /// paths.
     pub(crate) fn freecursive(scheme: Scheme, accesses: usize) -> Self {
         Self { frontend: Frontend::Freecursive, ..Self::new(scheme, accesses) }
     }
 
-    /// This setup with every combination of tree top and batches; of Freecursive ORAM, also with and
-    /// without PMMAC.
+    /// This setup with every combination of tree top and batches; for Freecursive ORAM, also with
+    /// and without PMMAC.
     pub(crate) fn variants(self) -> impl Iterator<Item = Self> {
         let integrities =
             [Integrity::None, Integrity::Pmmac].into_iter().take(match self.frontend {
@@ -131,7 +132,7 @@ impl Setup {
         })
     }
 
-    /// A run of each workload; where blocks can be forgotten, another in which they are.
+    /// A run of each workload. If blocks can be forgotten, also a run with forgetting.
     pub(crate) fn runs(self) -> impl Iterator<Item = Run> {
         let forgets = [false, true].into_iter().take(match self.scheme {
             Scheme::Path | Scheme::Raw(_) => 1,
@@ -155,7 +156,7 @@ impl Setup {
         tree
     }
 
-    /// What storage knows of a bucket on `level` of the tree.
+    /// The public shape of a bucket on `level` of the tree.
     pub(crate) fn bucket_shape(&self, level: u8) -> LevelShape {
         let level = usize::from(level);
         match self.scheme {
@@ -167,7 +168,7 @@ impl Setup {
         }
     }
 
-    /// The lengths of the batches that the run is made of.
+    /// The lengths of the batches of the run.
     pub(crate) fn batches(&self) -> Vec<usize> {
         if !self.batched {
             return vec![1; self.accesses];
@@ -181,7 +182,7 @@ impl Setup {
         lengths.collect()
     }
 
-    /// Different for each scheme and workload, so that runs do not share their leaves.
+    /// Differs for each scheme and workload, so that runs do not share their leaves.
     fn seed_of(&self, workload: Workload) -> u64 {
         let scheme = match self.scheme {
             Scheme::Path => 0,
@@ -271,7 +272,7 @@ impl Setup {
     }
 }
 
-/// A view that the test can look at when the ORAM is done.
+/// A view that the test can read after the run.
 #[derive(Clone, Default)]
 struct View(Arc<Mutex<Contents>>);
 
@@ -281,7 +282,7 @@ impl EventSink for View {
     }
 }
 
-/// Stores that are recorded with what they hold, under schemes that note what each access is for.
+/// Recorded stores, under schemes that note the purpose of each access.
 struct Recorded {
     key: [u8; 16],
     view: View,
@@ -308,7 +309,7 @@ impl Ground for Recorded {
     }
 
     fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
-        Box::new(self.coins.take().expect("there is one front end"))
+        Box::new(self.coins.take().expect("only one front end is made"))
     }
 }
 
@@ -323,8 +324,8 @@ pub(crate) fn store_of(shapes: &[TreeShape]) -> Store {
     Recorder::new(memory, Contents::new())
 }
 
-/// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
-/// their end all the time.
+/// Two levels of 25 and 4 position-map blocks, of which 3 fit the PLB, and counters that overflow
+/// frequently.
 pub(crate) fn freecursive_config() -> FreecursiveConfig {
     FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
         .unwrap()
@@ -351,7 +352,7 @@ impl Setup {
     }
 }
 
-/// What the runs need of every ORAM beyond requests.
+/// The operations of an ORAM that the runs need, beyond requests.
 trait TestedOram: Oram {
     fn stash(&self) -> StashView<'_>;
 
@@ -372,7 +373,7 @@ impl TestedOram for dyn Front + Send {
     }
 
     fn forget(&mut self, _: Range<u64>) {
-        unreachable!("blocks of this ORAM cannot be forgotten");
+        unreachable!("this ORAM cannot forget blocks");
     }
 }
 
@@ -386,37 +387,37 @@ impl<S: BucketStore> TestedOram for RotatingOram<S, StdRng> {
     }
 }
 
-/// What storage saw of a run, and what really happened.
+/// The view of a run, and what really happened.
 pub(crate) struct Run {
     pub(crate) setup: Setup,
     pub(crate) workload: Workload,
-    /// What each path was accessed for: the requests, and what a frontend adds to them.
+    /// The purpose of each path access: the requests, and the accesses that a front end adds.
     pub(crate) accesses: Vec<Request>,
     pub(crate) view: Contents,
     pub(crate) states: States,
 }
 
-/// How often rare states occurred. Secret, in a system that had secrets.
+/// The number of occurrences of rare states. Would be secret in a real system.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct States {
-    /// The block asked for was in the stash (where it could be told: in the first of a batch).
+    /// The requested block was in the stash. Only known for the first request of a batch.
     pub(crate) stash_hits: usize,
-    /// As many blocks were in the stash as may be.
+    /// The stash was at its bound.
     pub(crate) stash_at_bound: usize,
     /// The stash was empty when a batch began.
     pub(crate) stash_empty: usize,
-    /// The most blocks that were in the stash when a batch began.
+    /// The most blocks in the stash when a batch began.
     pub(crate) most_at_start: usize,
-    /// Blocks that an eviction could not push out.
+    /// The most blocks left in the stash after an eviction.
     pub(crate) peak_stash_blocks: usize,
     pub(crate) never_written_reads: usize,
-    /// A batch asked for one block twice.
+    /// A batch requested one block twice.
     pub(crate) repeats_in_batch: usize,
-    /// The block was asked for before.
+    /// The block was requested before.
     pub(crate) repeats: usize,
-    /// A block that held something was forgotten, and was the next to be asked for.
+    /// A live block was forgotten and then requested next.
     pub(crate) forgotten_just_before: usize,
-    /// What a frontend did.
+    /// The tally of the front end.
     pub(crate) frontend: FrontTally,
 }
 
@@ -446,7 +447,7 @@ impl States {
         self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
-    /// The states that every collection of runs over all workloads must have seen.
+    /// The states that every collection of runs over all workloads must reach.
     #[track_caller]
     pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
         let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
@@ -454,7 +455,7 @@ impl States {
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
 
-    /// The states that those of Freecursive ORAM must have seen as well.
+    /// The additional states that runs of Freecursive ORAM must reach.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
         let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;

@@ -1,4 +1,4 @@
-//! Views of runs of one length differ in leaves and ciphertext, and in nothing else.
+//! Views of runs of one length differ only in leaves and ciphertext.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::Operation;
@@ -9,7 +9,7 @@ use super::run::{Frontend, Run, Scheme, Setup, States};
 
 const ACCESSES: usize = 1000;
 
-/// An event without what is random in it: the index of the bucket.
+/// An event without its random part, the index of the bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     trip: u64,
@@ -36,7 +36,7 @@ pub(crate) fn assert_alike(setup: &Setup) -> States {
     for run in setup.runs() {
         states += run.states;
         let shape = shape(&run);
-        assert!(shape.len() > setup.accesses, "a view of nothing");
+        assert!(shape.len() > setup.accesses, "the view is too short");
         let Some(first) = &first else {
             first = Some(shape);
             continue;
@@ -64,8 +64,8 @@ fn workloads_of_one_length_look_alike() {
     }
 }
 
-/// Whatever is asked for, and whether data is fetched or the position map: storage sees what it sees
-/// of as many single accesses behind a flat position map.
+/// Whatever the requests, and whether data or the position map is fetched, storage sees the same as
+/// for single accesses behind a flat position map.
 #[test]
 fn freecursive_looks_like_as_many_single_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
@@ -74,9 +74,14 @@ fn freecursive_looks_like_as_many_single_accesses() {
             for run in setup.runs() {
                 states += run.states;
                 let Run { workload, setup, accesses, .. } = &run;
-                // As many as the addresses ask for, whatever is known of the blocks beforehand.
+                // The number of accesses depends only on the addresses, whatever is known about the
+                // blocks.
                 let asked = run.states.frontend.accesses();
-                assert_eq!(accesses.len() as u64, asked, "{workload} makes others, {setup:?}");
+                assert_eq!(
+                    accesses.len() as u64,
+                    asked,
+                    "{workload} makes another number of accesses, {setup:?}"
+                );
                 let single = Setup {
                     frontend: Frontend::Flat,
                     batched: false,
@@ -117,8 +122,8 @@ fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
     for scheme in Scheme::each(3) {
         let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
         let states = assert_alike_at_the_bound(&setup);
-        // RAW ORAM counts after evictions only, so there it cannot be told from outside.
+        // RAW ORAM counts only after evictions, so the state is not visible from outside.
         let passed = states.peak_stash_blocks > states.most_at_start;
-        assert!(passed || scheme != Scheme::Path, "none passed it: {states:?}");
+        assert!(passed || scheme != Scheme::Path, "no batch passed the bound: {states:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What an active adversary sees of Freecursive ORAM with PMMAC until it is found out: the paths that
-//! it would have seen anyway, and a whole access at the end.
+//! The view of an active adversary against Freecursive ORAM with PMMAC until detection: the paths
+//! of an honest run, and a complete access at the end.
 
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
@@ -14,13 +14,13 @@ use super::run::{BLOCK_BYTES, CAPACITY, Scheme, Setup, store};
 /// Requests before the adversary acts.
 const HONEST: usize = 100;
 
-/// What storage saw, and how many requests were answered.
+/// What storage saw, and the number of answered requests.
 struct Seen {
     calls: Vec<(Operation, Vec<u64>)>,
     answered: usize,
 }
 
-/// Reads blocks until storage is found out, or to the end.
+/// Reads blocks until the tampering is detected, or to the end.
 fn run(seed: u64, tampers: bool) -> Seen {
     let setup = Setup { integrity: Integrity::Pmmac, ..Setup::freecursive(Scheme::Path, 0) };
     let mut coins = StdRng::seed_from_u64(seed);
@@ -51,21 +51,25 @@ fn run(seed: u64, tampers: bool) -> Seen {
     Seen { calls: calls.collect(), answered }
 }
 
-/// The paths do not depend on what storage returned, and the last one is read and written back once,
-/// like any: all that storage learns is when it was found out.
+/// The paths do not depend on what storage returned, and the last one is read and written back like
+/// any other. Storage learns only the time of detection.
 #[test]
-fn paths_are_those_of_an_honest_run_until_it_is_found_out() {
+fn paths_equal_an_honest_run_until_detection() {
     for seed in 0..20 {
         let (honest, tampered) = (run(seed, false), run(seed, true));
         assert_eq!(honest.answered, 4 * HONEST);
         assert!((HONEST..4 * HONEST).contains(&tampered.answered), "{}", tampered.answered);
         let calls = tampered.calls.len();
         assert!(tampered.calls == honest.calls[..calls], "another call, seed {seed}");
-        assert_eq!(tampered.calls.last().unwrap().0, Operation::Write, "a whole access");
+        assert_eq!(
+            tampered.calls.last().unwrap().0,
+            Operation::Write,
+            "the last access must be complete"
+        );
     }
 }
 
-/// Addresses and leaves stay as they are.
+/// Flips a bit in the contents of every block. Addresses and leaves stay unchanged.
 fn flip_a_bit_of_every_block(memory: &mut MemoryStore) {
     let tree = TreeId(0);
     let levels = memory.shape(tree).unwrap().levels().to_vec();

@@ -1,4 +1,4 @@
-//! What storage can work out from the order of events: calls, accesses and evictions.
+//! What storage can derive from the order of events: calls, accesses and evictions.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation};
@@ -7,7 +7,7 @@ use super::rings::Rings;
 use super::run::{LEAF_LEVEL, Run, Scheme};
 use crate::support::heads::without_heads;
 
-/// One call. Its pieces are buckets of the tree, wherever they are in storage.
+/// One call. Its pieces are named by buckets of the tree, not by places in storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trip {
     pub(crate) operation: Operation,
@@ -16,7 +16,7 @@ pub(crate) struct Trip {
 }
 
 impl Trip {
-    /// The leaf of the path that was asked for: the index of its deepest bucket.
+    /// The leaf of the requested path: the index of its deepest bucket.
     pub(crate) fn leaf(&self) -> u64 {
         let deepest = self.pieces.last().expect("a trip has pieces").bucket;
         assert_eq!(deepest.level(), LEAF_LEVEL, "a path ends at a leaf");
@@ -24,7 +24,7 @@ impl Trip {
     }
 }
 
-/// What the position of a read in the public schedule says it is.
+/// The purpose of a read, according to its position in the public schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Serves a request: an access of Path ORAM, an AO access of RAW ORAM.
@@ -34,7 +34,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// What storage sees of it: these calls, and the parts that they move.
+    /// The calls of this purpose that storage sees, and the parts that they move.
     pub(crate) fn calls(self, scheme: Scheme) -> &'static [(Operation, Part)] {
         use Operation::{Read, Write};
         match (scheme, self) {
@@ -67,8 +67,8 @@ pub(crate) fn trips(run: &Run) -> Vec<Trip> {
         .collect()
 }
 
-/// The purposes of the reads of a run, which are fixed before it begins; but for how many there are,
-/// where a frontend adds to the requests.
+/// The purposes of the reads of a run, which are fixed before it begins. A front end may add
+/// accesses to the requests.
 pub(crate) fn schedule(run: &Run) -> Vec<Purpose> {
     let accesses = 1..=run.accesses.len();
     let purposes = accesses.flat_map(|access| {
@@ -89,7 +89,12 @@ pub(crate) fn leaves(run: &Run, purpose: Purpose) -> Vec<u64> {
     let reads = trips(run).into_iter().filter(|trip| trip.operation == Operation::Read);
     let leaves: Vec<u64> = reads.map(|trip| trip.leaf()).collect();
     let schedule = schedule(run);
-    assert_eq!(leaves.len(), schedule.len(), "as many paths as the schedule has, {:?}", run.setup);
+    assert_eq!(
+        leaves.len(),
+        schedule.len(),
+        "the view must have the paths of the schedule, {:?}",
+        run.setup
+    );
     let scheduled = leaves.into_iter().zip(schedule);
     scheduled.filter(|(_, found)| *found == purpose).map(|(leaf, _)| leaf).collect()
 }

@@ -1,4 +1,4 @@
-//! Blocks taken out of rho and put back: against a plain map, and a literal model of the array.
+//! Blocks taken out of rho and put back, against a plain map and a literal model of the array.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use oblivio_testkit::workload::Workload;
 
 use super::*;
 
-/// A block as it should be.
+/// The expected state of a block.
 #[derive(Clone, Copy, Default)]
 struct Model {
     fill: u8,
-    /// It was written, or put back.
+    /// Whether the block was written or put back.
     exists: bool,
     is_out: bool,
 }
 
-/// An ORAM out of which blocks are taken, and what it should be.
+/// An ORAM from which blocks are taken, and its expected state.
 struct Driven<F> {
     oram: RhoOram<F, PathScheme<MemoryStore>, StdRng>,
     blocks: Vec<Model>,
@@ -25,7 +25,7 @@ struct Driven<F> {
     small_per_main: usize,
     expected: RhoTally,
     refusals: u64,
-    /// How often a block was found on the client.
+    /// The number of blocks found on the client.
     found: u64,
 }
 
@@ -89,7 +89,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
         self.is_taken(address, seen);
     }
 
-    /// Storage sees nothing of it, whether the block is found or not.
+    /// Storage sees nothing, whether the block is found or not.
     fn take_on_client(&mut self, address: u64) {
         let mut seen = [0xA5; BLOCK_BYTES];
         let before = self.oram.tally();
@@ -117,7 +117,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
         self.array.put_back(address, &mut self.expected);
     }
 
-    /// What exists and is not out is there once, and nothing else.
+    /// Checks that exactly the blocks that exist and are not taken out are in the ORAM, each once.
     fn check(&mut self) {
         self.oram.check_invariants().unwrap();
         let mut seen: HashMap<u64, u32> = HashMap::new();
@@ -151,7 +151,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
         assert_eq!(small, self.small_per_main as u64 * tally.rounds());
     }
 
-    /// Where no victim waits for room, the array does what its model does.
+    /// Checks that the tally equals the model's, if no victim waits for the main stash.
     fn assert_tally(&self) {
         let tally = self.oram.tally();
         assert_eq!(of_array(tally), of_array(self.expected));
@@ -160,7 +160,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
 }
 
 #[test]
-fn what_is_taken_and_put_back_makes_a_map() {
+fn taking_and_putting_back_behave_like_a_map() {
     let (mut put_back, mut found) = (0, 0);
     for seed in 0..40 {
         let coins = &mut coins(seed);
@@ -188,7 +188,7 @@ fn full_stashes_refuse_lose_nothing_and_recover() {
     for seed in 0..10 {
         let (config, main) = tight(seed);
         let mut driven = Driven::new(&config, main);
-        // Full of blocks, of which few are ever out.
+        // Full of blocks, of which few are ever taken out.
         (0..80).for_each(|address| driven.write(address, 1));
         driven.run(&mut coins(!seed));
         refusals += driven.refusals;
@@ -196,7 +196,7 @@ fn full_stashes_refuse_lose_nothing_and_recover() {
     assert!(refusals > 30, "{refusals}");
 }
 
-/// A cache of 8 blocks that remaps with a delay, in front of rho whose small tree has 16.
+/// A cache of 8 blocks with delayed remapping, in front of rho with a small tree of 16 blocks.
 fn behind_a_cache() -> CachedOram<FreecursiveRho> {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
     let free = FreecursiveConfig::new(200, BLOCK_BYTES)
@@ -211,9 +211,9 @@ fn behind_a_cache() -> CachedOram<FreecursiveRho> {
 
 type FreecursiveRho = oblivio_core::front::rho::FreecursiveRho<MemoryStore, StdRng>;
 
-/// Neither coins nor data nor operations show in how many rounds there are.
+/// The number of rounds does not depend on coins, data or operations.
 #[test]
-fn behind_a_cache_the_number_of_rounds_depends_on_the_addresses_alone() {
+fn behind_a_cache_the_number_of_rounds_depends_only_on_the_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache());
     for request in Workload::Zipf.requests(200, 5).take(3000) {
         one.read(request.address, &mut [0; BLOCK_BYTES]).unwrap();
@@ -226,12 +226,12 @@ fn behind_a_cache_the_number_of_rounds_depends_on_the_addresses_alone() {
     let CacheTally { misses, given_back, .. } = cache;
     assert_eq!((rho.hits + rho.misses, rho.inserted), (misses, given_back));
     let main = one.oram().main().tally();
-    assert_eq!(main.data_accesses, rho.misses, "nothing that is given back costs one");
+    assert_eq!(main.data_accesses, rho.misses, "putting back costs no data access");
     assert_eq!(rho.small_accesses, rho.hits + rho.inserted);
 }
 
 #[test]
-fn a_cache_that_is_flushed_has_lost_nothing() {
+fn flushing_the_cache_loses_nothing() {
     let mut oram = behind_a_cache();
     let (mut coins, mut model) = (coins(2), [0; 200]);
     for _ in 0..2000 {
@@ -281,5 +281,9 @@ fn open_rounds_stay_open() {
     rho.put_back(3, &[1; BLOCK_BYTES]).unwrap();
     assert_eq!((rho.tally().small_accesses, rho.tally().rounds()), (1, 1));
     rho.evict().unwrap();
-    assert_eq!((rho.tally().small_dummies, rho.tally().rounds()), (3, 1), "an access, no round");
+    assert_eq!(
+        (rho.tally().small_dummies, rho.tally().rounds()),
+        (3, 1),
+        "one access is not a round"
+    );
 }

@@ -23,7 +23,7 @@ fn coins(seed: u64) -> StdRng {
 }
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
-    *among.choose(coins).expect("there is something to pick from")
+    *among.choose(coins).expect("the choices must not be empty")
 }
 
 fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
@@ -37,7 +37,7 @@ fn trees(config: &RhoConfig, main: &TreeConfig, seed: u64) -> Trees {
     TwoTrees::new(config, scheme(main), scheme(&config.small), coins(!seed)).unwrap()
 }
 
-/// A small tree with buckets of any size, and a pattern of any length.
+/// A small tree with any bucket sizes, and a pattern of any length.
 fn any_rho(coins: &mut StdRng) -> RhoConfig {
     let ways = pick(&[1, 2, 8], coins);
     let blocks = ways * pick(&[1, 2, 5], coins);
@@ -73,8 +73,8 @@ fn any_freecursive(
     FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap()
 }
 
-/// Trees whose stashes are full all the time. The position map of a Freecursive main ORAM fills its stash
-/// in the middle of a request.
+/// Trees whose stashes are frequently full. The position map of a Freecursive main ORAM fills its
+/// stash in the middle of a request.
 fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     let small =
         TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1).with_tree(TreeId(1));
@@ -91,7 +91,7 @@ fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     (config, main)
 }
 
-/// The literal array: in each set, the addresses, the one unused for longest first.
+/// The literal array: the addresses of each set, least recently used first.
 struct Array {
     ways: usize,
     sets: Vec<Vec<u64>>,
@@ -140,7 +140,7 @@ impl Array {
     }
 }
 
-/// What the two tallies must have in common.
+/// The counters that both tallies must agree on.
 fn of_array(tally: RhoTally) -> [u64; 4] {
     [tally.hits, tally.misses, tally.inserted, tally.put_back]
 }
@@ -220,7 +220,7 @@ fn rho_is_a_map_over_a_freecursive_main_oram() {
     assert!(put_back > 500, "{put_back}");
 }
 
-/// Where the cache has a copy: its changed victims are the writes.
+/// Behind a cache with copies, whose dirty victims are the writes.
 #[test]
 fn behind_a_cache_nothing_is_lost() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
@@ -248,7 +248,8 @@ fn behind_a_cache_nothing_is_lost() {
     oram.oram_mut().check_invariants().unwrap();
 }
 
-/// A batch fills the pattern: hits take all turns of the small tree, and only the end is made up.
+/// A batch of hits uses every turn of the small tree. Only the end of its last round is filled with
+/// dummies.
 #[test]
 fn a_batch_of_hits_leaves_no_turn_of_the_small_tree_unused() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();

@@ -1,10 +1,10 @@
-//! A check of a tree of which most was never written.
+//! Checks of trees that were mostly never written.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Trees of many forms after a few accesses, with the pieces that a check has read of each.
+/// Trees of many forms after a few accesses, each with the pieces that a check read.
 fn checked_trees() -> impl Iterator<Item = (RotatingConfig, Rotating, Vec<Piece>)> {
     (0..60).map(|seed| {
         let mut coins = StdRng::seed_from_u64(seed);
@@ -35,7 +35,7 @@ fn trees(config: &RotatingConfig) -> [TreeId; 3] {
 }
 
 #[test]
-fn it_reads_all_that_was_ever_written_and_nothing_else() {
+fn a_check_reads_exactly_what_was_written() {
     let (mut unwritten, mut early_pages) = (0, 0);
     for (config, mut oram, read) in checked_trees() {
         let [slots, heads, pages] = trees(&config);
@@ -62,14 +62,14 @@ fn it_reads_all_that_was_ever_written_and_nothing_else() {
     assert!(unwritten > 1000 && early_pages > 100, "{unwritten}, {early_pages}");
 }
 
-/// What tells pieces apart here.
+/// The part of a piece that identifies it here.
 fn key(piece: Piece) -> (u16, u8, u64) {
     (piece.tree.0, piece.bucket.level(), piece.bucket.index())
 }
 
-/// The client's counts say what was written. Storage is not asked.
+/// The client's counts tell what was written, without storage.
 #[test]
-fn storage_cannot_call_unwritten_what_was_written() {
+fn storage_cannot_pass_off_written_buckets_as_unwritten() {
     let mut hidden = [0; 3];
     for (config, mut oram, read) in
         checked_trees().filter(|(config, ..)| config.recursion.is_some())

@@ -1,12 +1,12 @@
-//! Calls of rotating RAW ORAM name each bucket twice: its slots in one tree of the store, and its head,
-//! which is in the same place of the next tree.
+//! Calls of rotating RAW ORAM name each bucket twice: its slots in one tree of the store, and its
+//! head at the same place of the next tree.
 
 use oblivio_core::store::{Piece, TreeId};
 
 /// The pieces of a call without heads.
 ///
 /// # Panics
-/// When the heads of a call are not those of its slots.
+/// If the heads of a call do not match its slots.
 #[track_caller]
 pub(crate) fn without_heads(slots: TreeId, pieces: Vec<Piece>) -> Vec<Piece> {
     let heads = TreeId(slots.0 + 1);
@@ -15,7 +15,7 @@ pub(crate) fn without_heads(slots: TreeId, pieces: Vec<Piece>) -> Vec<Piece> {
     let (of_heads, others): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|piece| piece.tree == heads);
     let expected: Vec<_> = kept.iter().map(|piece| Piece { tree: heads, ..*piece }).collect();
-    assert_eq!(of_heads, expected, "a head for the slots of each bucket");
+    assert_eq!(of_heads, expected, "every bucket must have both slots and a head");
     kept.extend(others);
     kept
 }

@@ -1,4 +1,4 @@
-//! What several kinds of tests need.
+//! Support code shared by several groups of tests.
 
 pub(crate) mod failing;
 pub(crate) mod grid;

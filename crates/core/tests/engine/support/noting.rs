@@ -1,4 +1,4 @@
-//! A scheme that notes what each access is for: what storage must not learn of a front end.
+//! A scheme that notes the purpose of each access, which storage must not learn.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
 use rand::CryptoRng;
 
-/// What was noted. Secret, in a system that had secrets. Copies share it.
+/// The notes. Would be secret in a real system. Copies share them.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<Request>>>);
 

@@ -16,7 +16,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// or as the main tree of [ρ](crate::front::rho).
     ///
     /// # Errors
-    /// Those of `wrap`; [`ErrorKind::InvalidConfig`] if the wrapped scheme has another tree;
+    /// The errors of `wrap`; [`ErrorKind::InvalidConfig`] if the wrapped scheme has another tree;
     /// [`ErrorKind::MustReopen`] after an earlier error.
     pub fn handed_on<T: Scheme, Q: CryptoRng>(
         self,

@@ -1,7 +1,7 @@
-//! Makes the ORAM that a combination says, on stores that are recorded.
+//! Builds the ORAM of a combination, on recorded stores.
 //!
-//! All are small and tight: 120 blocks, seven levels, three slots, so that blocks are in the stash, in
-//! the tree top and in the caches all the time, and are pushed out of them.
+//! All ORAMs are small and tight: 120 blocks, seven levels, three slots. So blocks are frequently
+//! in the stash, in the tree top and in the caches, and are evicted from them.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +27,7 @@ pub(crate) const BLOCK_BYTES: usize = 32;
 pub(crate) const LEAVES: u64 = 1 << LEAF_LEVEL;
 const LEAF_LEVEL: u8 = 6;
 
-/// A, where there are evictions.
+/// The parameter A of schemes with evictions.
 pub(crate) const ACCESSES_PER_EVICTION: u32 = 3;
 
 pub(crate) const TOP_LEVELS: u8 = 3;
@@ -36,21 +36,21 @@ const CACHE: CacheConfig = CacheConfig { blocks: 8, ways: 2 };
 
 pub(crate) const SMALL_PER_MAIN: usize = 2;
 
-/// Slots from the root down: more and fewer in the tree top, few in the middle.
+/// Slots from the root down: varying in the tree top, few in the middle.
 const PROFILE: [u16; LEAF_LEVEL as usize + 1] = [4, 2, 3, 1, 2, 3, 4];
 const UNIFORM: u16 = 3;
 
-/// No more than that: a subtree that is overloaded stays so until its blocks are remapped, which no
-/// eviction does.
+/// Not larger: an overloaded subtree stays so until its blocks are remapped, which evictions do not
+/// do.
 const TIGHT_STASH_BLOCKS_MAX: usize = 2;
 
 /// Levels of the position map in the tree of Freecursive ORAM: 15 blocks, and 2 above them.
 pub(crate) const POSITION_MAP_DEPTH: u64 = 2;
 
-/// As many entries of a position map may stay on the client.
+/// The most entries of a position map on the client.
 const CLIENT_ENTRIES_MAX: u64 = 4;
 
-/// What storage sees, of all trees in one order.
+/// The view over all trees, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
 
@@ -69,7 +69,7 @@ impl EventSink for Log {
 type Store = Recorder<MemoryStore, Log>;
 type Made = Result<Box<dyn Composed>, Error>;
 
-/// The ORAM of a combination, empty, and what storage will see of it.
+/// The empty ORAM of a combination, and its view.
 pub(crate) fn compose(
     combination: &Combination,
     seed: u64,
@@ -130,7 +130,7 @@ impl Builder {
         }
     }
 
-    /// Whatever the engine builds from parameters.
+    /// Any ORAM that [`build`](oblivio_core::front::build()) makes.
     fn built(&self) -> Made {
         let main = match self.combination.map {
             Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),
@@ -173,7 +173,7 @@ impl Builder {
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
 
-    /// Position-map blocks of eight entries; counters that reach their end all the time.
+    /// Position-map blocks of eight entries, and counters that overflow frequently.
     fn freecursive_config(&self) -> FreecursiveConfig {
         FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
             .unwrap()
@@ -193,7 +193,7 @@ impl Builder {
             .with_burst_accesses_max(config.burst_accesses_max()?))
     }
 
-    /// 16 blocks in sets of 4: fewer than are written.
+    /// 16 blocks in sets of 4: fewer than the workloads write.
     fn rho(&self) -> RhoConfig {
         let small = self.tree(16, BLOCK_BYTES, 4).with_tree(TreeId(1));
         RhoConfig::of_tree(small, 4, SMALL_PER_MAIN)
@@ -233,7 +233,7 @@ impl Builder {
     }
 }
 
-/// Stores that are recorded, under schemes that note what each access is for.
+/// Recorded stores, under schemes that note the purpose of each access.
 struct NotingGround<'a> {
     builder: &'a Builder,
     notes: Notes,

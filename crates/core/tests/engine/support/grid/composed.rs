@@ -1,4 +1,4 @@
-//! What the tests of the grid need of any ORAM beyond requests.
+//! The operations of an ORAM that the tests of the grid need, beyond requests.
 
 use std::ops::Range;
 
@@ -17,66 +17,67 @@ use crate::support::noting::{Notes, Noting};
 pub(crate) trait Composed {
     fn oram(&mut self) -> &mut dyn Oram;
 
-    /// One more eviction, or whatever else shrinks the stash; on each tree.
+    /// One more eviction in each tree, or another operation that shrinks the stash.
     fn make_room(&mut self) -> Result<(), Error>;
 
     fn check(&mut self) -> Result<(), Error>;
 
-    /// The accesses to each tree that the tallies own up to: without evictions, and without those that
-    /// [made room](Self::make_room) so many times.
+    /// The accesses to each tree according to the tallies, without evictions, after `room_made`
+    /// calls of [`make_room`](Self::make_room), whose accesses are excluded.
     fn accesses(&self, room_made: u64) -> Vec<u64>;
 
-    /// Those to data, where it can be told.
+    /// The accesses to data, if known.
     fn data_accesses(&self, room_made: u64) -> Option<u64>;
 
-    /// Those to a position map that lies in the same tree, where they are told apart; and those that move
-    /// a block because the counters of its group begin anew left out.
+    /// The accesses to a position map in the same tree, if counted separately. Excludes the moves
+    /// of group resets.
     fn position_map_accesses(&self) -> Option<u64> {
         None
     }
 
-    /// How often a block came back without an access to data.
+    /// The number of blocks put back without an access to data.
     fn put_back(&self) -> u64 {
         0
     }
 
-    /// Of the requests, those that reach the ORAM itself.
+    /// The number of requests that reach the ORAM itself.
     fn asked(&self, requests: u64) -> u64 {
         requests
     }
 
-    /// Of those, the ones that the tallies say were served without an access.
+    /// How many of these were served without an access, according to the tallies.
     fn hits(&self) -> u64 {
         0
     }
 
-    /// What each access was for, where it can be told. It is forgotten then.
+    /// The purpose of each access since the last call, if known.
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
         None
     }
 
-    /// Serves a request without an access, if that is asked for like this and the block is there.
+    /// Serves a request without an access, if this ORAM has a separate call for that and the block
+    /// is there.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Forgets blocks, if that can be done, and answers whether.
+    /// Forgets blocks. Returns whether this ORAM supports it.
     fn forget(&mut self, _: Range<u64>) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Gives blocks back that are in front of the ORAM.
+    /// Returns blocks in front of the ORAM to it.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// What the engine builds from parameters.
+/// An ORAM that the engine builds from parameters.
 pub(crate) struct Built {
     pub(crate) oram: Box<dyn Front>,
-    /// What each access was for, where there is one tree.
+    /// The purpose of each access, if there is one tree.
     pub(crate) notes: Option<Notes>,
-    /// Of the cache in front.
+    /// The policy of the cache in front.
     pub(crate) policy: Option<RemapPolicy>,
 }
 
@@ -93,7 +94,7 @@ impl Composed for Built {
         self.oram.check_invariants()
     }
 
-    /// Of ρ those of both trees, and those that made room among them.
+    /// With ρ, the accesses to both trees, including those that made room.
     fn accesses(&self, _: u64) -> Vec<u64> {
         let Counters { front, rho, .. } = self.oram.counters();
         rho.map_or(vec![front.accesses()], |rho| {
@@ -155,7 +156,10 @@ impl<B: Scheme> Composed for RecursiveOram<Noting<B>, StdRng> {
 
     fn accesses(&self, _: u64) -> Vec<u64> {
         let trees = self.schemes().len();
-        assert!(self.path_accesses().is_multiple_of(trees as u64), "a request reaches every tree");
+        assert!(
+            self.path_accesses().is_multiple_of(trees as u64),
+            "every request must access every tree"
+        );
         vec![self.path_accesses() / trees as u64; trees]
     }
 
@@ -193,7 +197,7 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
     }
 
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        // Whether a block was forgotten stands in its position-map block.
+        // The position-map block records whether a block was forgotten.
         loop {
             self.backend_mut().keep_state();
             let needed = self.needs(&[address])?;
@@ -219,7 +223,7 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
     }
 }
 
-/// A cache with [`RemapPolicy::AtAccess`] before what is not [built](Built).
+/// A cache with [`RemapPolicy::AtAccess`] in front of an ORAM other than [`Built`].
 pub(crate) struct AtAccess<O>(pub(crate) CachedOram<O>);
 
 impl<O: Oram + Composed> Composed for AtAccess<O> {

@@ -1,20 +1,19 @@
-//! A covering set: every two levels that go together at all, or every three, do so in one of its
-//! combinations.
+//! A covering set: every compatible pair or triple of levels occurs in one of its combinations.
 
 use std::collections::HashSet;
 
 use super::factors::{Choice, Combination, choices};
 use super::refusal::{Refusal, refusal};
 
-/// Levels of different factors: of each, its number and that of the level. In order.
+/// Levels of different factors, in order: each with the numbers of the factor and of the level.
 pub(crate) type Levels = Vec<(usize, usize)>;
 
-/// Which levels, so many at a time, some combination has that is not refused.
+/// The sets of `strength` levels that occur together in an allowed combination.
 pub(crate) fn allowed_together(strength: usize) -> HashSet<Levels> {
     allowed().iter().flat_map(|choice| together(choice, strength)).collect()
 }
 
-/// Takes, again and again, the combination with the most levels together that none before it has.
+/// Greedily takes the combination that covers the most new sets of levels.
 pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
     let allowed: Vec<_> =
         allowed().into_iter().map(|choice| (choice, together(&choice, strength))).collect();
@@ -23,7 +22,7 @@ pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
     while !missing.is_empty() {
         let gain =
             |of: &&(_, Vec<Levels>)| of.1.iter().filter(|one| missing.contains(*one)).count();
-        // Of several that are as good, the one that is found first.
+        // The first of several equally good combinations.
         let (choice, covered) =
             allowed.iter().rev().max_by_key(gain).expect("some combination is allowed");
         missing.retain(|one| !covered.contains(one));
@@ -32,12 +31,12 @@ pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
     chosen
 }
 
-/// All that is not refused.
+/// All combinations that are not refused.
 pub(crate) fn all_allowed() -> Vec<Combination> {
     allowed().into_iter().map(Combination::from).collect()
 }
 
-/// All that is refused.
+/// All refused combinations.
 pub(crate) fn all_refused() -> impl Iterator<Item = (Combination, Refusal)> {
     choices().map(Combination::from).filter_map(|refused| Some((refused, refusal(&refused)?)))
 }
@@ -46,7 +45,7 @@ fn allowed() -> Vec<Choice> {
     choices().filter(|choice| refusal(&Combination::from(*choice)).is_none()).collect()
 }
 
-/// The levels that a choice has together, so many at a time.
+/// The sets of `strength` levels that a choice has together.
 pub(crate) fn together(choice: &Choice, strength: usize) -> Vec<Levels> {
     let mut chosen = vec![Levels::new()];
     for _ in 0..strength {

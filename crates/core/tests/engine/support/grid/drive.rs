@@ -1,4 +1,4 @@
-//! Serves requests on any combination, and makes room where its stash is full.
+//! Serves requests on any combination, and makes room when its stash is full.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::build::{BLOCK_BYTES, CAPACITY, Log, compose};
 use super::composed::Composed;
 use super::factors::{Bound, Combination, Requests, Scheme};
 
-/// Lengths of batches, again and again.
+/// The lengths of batches, repeated.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 70];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 pub(crate) struct Request {
     pub(crate) address: u64,
     pub(crate) kind: Kind,
-    /// What a write fills the block with, and an update XORs into it.
+    /// The fill byte of a write, or the mask of an update.
     pub(crate) fill: u8,
 }
 
@@ -39,7 +39,7 @@ impl Request {
     }
 }
 
-/// An ORAM under way, and the plain array that it should be.
+/// A running ORAM, and the plain array that it should equal.
 pub(crate) struct Driven {
     combination: Combination,
     pub(crate) composed: Box<dyn Composed>,
@@ -47,9 +47,9 @@ pub(crate) struct Driven {
     array: Vec<[u8; BLOCK_BYTES]>,
     /// Requests served so far.
     pub(crate) requests: u64,
-    /// Those that were served because the client found the block when it was asked whether it has it.
+    /// Requests served because the client found the block when the test tried.
     pub(crate) found: u64,
-    /// How often room was made.
+    /// The number of times that room was made.
     pub(crate) room_made: u64,
 }
 
@@ -70,7 +70,7 @@ impl Driven {
         }
     }
 
-    /// Serves all of `requests`, in batches where the combination has them, and compares each answer
+    /// Serves all of `requests`, in batches if the combination has them, and compares each answer
     /// with the array.
     pub(crate) fn serve_all(&mut self, requests: &[Request]) {
         let mut rest = requests;
@@ -99,7 +99,7 @@ impl Driven {
         }
     }
 
-    /// How many of the requests took effect, and how it ended.
+    /// The number of requests that took effect, and the result.
     fn try_to_serve(&mut self, batch: &[Request]) -> (usize, Result<(), Error>) {
         let mut expected = self.array.clone();
         let served = Cell::new(0);
@@ -117,8 +117,8 @@ impl Driven {
                 }
             })
             .collect();
-        // Only an update tells whether it has been served. So where a batch can be refused half way,
-        // all are updates, of which some change nothing.
+        // Only an update tells whether it was served. So if a batch can be refused half way, all
+        // requests are updates, and some of them change nothing.
         let as_updates = self.combination.bound == Bound::Tight && batch.len() > 1;
         let accesses = batch.iter().zip(&mut reads).zip(&fills).zip(&mut updates);
         let mut accesses: Vec<_> = accesses
@@ -158,7 +158,7 @@ impl Driven {
             };
             assert!(
                 answer.is_none_or(|answer| answer == held),
-                "{request:?} is answered wrongly, {:?}",
+                "wrong answer to {request:?}, {:?}",
                 self.combination
             );
             request.apply(held);
@@ -181,7 +181,7 @@ impl Driven {
         assert!(self.room_made < 200_000, "no eviction makes room, {:?}", self.combination);
     }
 
-    /// Forgets blocks where that can be done.
+    /// Forgets blocks, if the ORAM supports it.
     pub(crate) fn forget(&mut self, range: Range<u64>) -> bool {
         loop {
             match self.composed.forget(range.clone()) {
@@ -196,20 +196,20 @@ impl Driven {
         }
     }
 
-    /// Gives back what is in front of the ORAM.
+    /// Returns blocks in front of the ORAM to it.
     pub(crate) fn flush(&mut self) {
         while let Err(error) = self.composed.flush() {
             self.make_room(&error);
         }
     }
 
-    /// What storage saw since it was asked the last time.
+    /// The view since the last call.
     pub(crate) fn take_view(&self) -> Vec<Event> {
         self.log.take()
     }
 }
 
-/// Requests of a workload, and what they write.
+/// The requests of a workload, with the data that they write.
 pub(crate) fn requests(
     workload: workload::Workload,
     seed: u64,

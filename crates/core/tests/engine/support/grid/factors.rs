@@ -1,18 +1,18 @@
-//! The factors, and their levels.
+//! The factors and their levels.
 
 pub(crate) use oblivio_core::schemes::TreeScheme as Scheme;
 use oblivio_core::{HitPolicy, Integrity};
 
-/// Where the position map is.
+/// The location of the position map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     Flat,
-    /// Plain recursion: a tree for each level of it.
+    /// Plain recursion, with a tree for each level.
     Recursive,
-    /// In the one tree, and every request fetches its whole chain.
+    /// In the same tree; every request fetches its whole chain.
     FreecursiveWithoutPlb,
     Freecursive,
-    /// In the one tree, of rotating RAW ORAM.
+    /// In the tree of rotating RAW ORAM.
     Nested,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum Map {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     Uniform,
-    /// Of each level its own number (IR-Alloc).
+    /// A different number on each level (IR-Alloc).
     Profile,
 }
 
@@ -28,20 +28,21 @@ pub(crate) enum Slots {
 pub(crate) enum Top {
     None,
     Dedicated,
-    /// IR-Stash.
+    /// Sets, as in IR-Stash.
     Sets,
 }
 
-/// What stands in front of the ORAM.
+/// The components in front of the ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Front {
     None,
     CacheAtAccess,
     CacheDelayed,
     Rho,
-    /// A cache in front of ρ, whose changed victims are written.
+    /// A cache in front of ρ; its dirty victims are written.
     CachedRho,
-    /// A cache in front of ρ, as it is meant to be used: what the cache has is out of it.
+    /// A cache with delayed remapping in front of ρ, as in its paper: cached blocks are outside of
+    /// the ORAM.
     DelayedRho,
 }
 
@@ -51,16 +52,16 @@ pub(crate) enum Requests {
     Batches,
 }
 
-/// Of the stash.
+/// The stash bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// It cannot be exceeded.
     Loose,
-    /// It is exceeded all the time, and background evictions make room.
+    /// It is exceeded frequently, and background evictions make room.
     Tight,
 }
 
-/// One level of each factor.
+/// A choice of one level of each factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Combination {
     pub(crate) scheme: Scheme,
@@ -91,7 +92,7 @@ const FRONTS: [Front; 6] = [
 const REQUESTS: [Requests; 2] = [Requests::Single, Requests::Batches];
 const BOUNDS: [Bound; 2] = [Bound::Loose, Bound::Tight];
 
-/// How many levels each factor has.
+/// The number of levels of each factor.
 pub(crate) const LEVELS: [usize; 9] = [
     Scheme::ALL.len(),
     MAPS.len(),
@@ -104,7 +105,7 @@ pub(crate) const LEVELS: [usize; 9] = [
     BOUNDS.len(),
 ];
 
-/// Which level of each factor.
+/// The number of the chosen level of each factor.
 pub(crate) type Choice = [usize; LEVELS.len()];
 
 impl From<Choice> for Combination {
@@ -125,11 +126,11 @@ impl From<Choice> for Combination {
 }
 
 impl Combination {
-    /// Which levels it has.
+    /// Its level numbers.
     pub(crate) fn choice(&self) -> Choice {
         choices()
             .find(|choice| Self::from(*choice) == *self)
-            .expect("a choice for each combination")
+            .expect("every combination has a choice")
     }
 
     pub(crate) fn is_freecursive(&self) -> bool {
@@ -145,7 +146,7 @@ impl Combination {
     }
 }
 
-/// Every choice there is, whether it goes together or not.
+/// All choices, including those that cannot be combined.
 pub(crate) fn choices() -> impl Iterator<Item = Choice> {
     (0..LEVELS.iter().product()).map(|mut number: usize| {
         LEVELS.map(|levels| {

@@ -1,16 +1,16 @@
-//! What does not go together, and why: what the engine refuses, said once more.
+//! The combinations that the engine must refuse, with the reasons.
 
 use oblivio_core::{HitPolicy, Integrity};
 
 use super::factors::{Combination, Front, Map, Requests, Scheme};
 
-/// Why there is no such combination.
+/// The reason why a combination does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It cannot be written down: no type or no field says it.
+    /// It does not compile: no type or field expresses it.
     ByTypes(&'static str),
-    /// It can, and whoever makes it gets [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig)
-    /// with these words.
+    /// The constructor returns [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) with a
+    /// message that contains these words.
     InvalidConfig(&'static str),
 }
 
@@ -27,28 +27,28 @@ fn by_types(combination: &Combination) -> Option<&'static str> {
     let reasons = [
         (
             is_rotating && !matches!(map, Map::Flat | Map::Nested),
-            "a rotating scheme has moves written down before they are made: it has its own frontend",
+            "a rotating scheme logs moves before it makes them, which needs its own front end",
         ),
         (
             !is_rotating && map == Map::Nested,
-            "nested position maps know which blocks live, which only rotating RAW ORAM asks",
+            "nested position maps record which blocks are live, which only rotating RAW ORAM needs",
         ),
         (
             is_rotating && !matches!(front, Front::None | Front::CacheAtAccess),
-            "blocks cannot be taken out of rotating RAW ORAM: a client that crashed would miss them",
+            "blocks cannot be taken out of rotating RAW ORAM: a crashed client would lose them",
         ),
         (
             is_rotating && serves && (front, requests) != (Front::None, Requests::Single),
-            "rotating RAW ORAM is asked for hits one by one, by serve_on_client",
+            "rotating RAW ORAM serves hits one by one, with serve_on_client",
         ),
         (
             map == Map::Recursive && !matches!(front, Front::None | Front::CacheAtAccess),
-            "blocks cannot be taken out of plain recursion: it is there to be literal",
+            "blocks cannot be taken out of plain recursion: it is a literal version",
         ),
-        (map == Map::Recursive && serves, "plain recursion has no hits: it is there to be literal"),
+        (map == Map::Recursive && serves, "plain recursion has no hits: it is a literal version"),
         (
             integrity == Integrity::Pmmac && !combination.is_freecursive(),
-            "PMMAC takes the counters of Freecursive ORAM",
+            "PMMAC needs the counters of Freecursive ORAM",
         ),
     ];
     reasons.into_iter().find_map(|(refused, reason)| refused.then_some(reason))
