@@ -1,7 +1,8 @@
-//! Short traces that come with the simulator: enough to try it, and too short for any figure.
+//! Short sample traces. They are enough to try the simulator, but too short to measure anything.
 
-/// A name and a compressed trace, for [`Trace::read`](crate::trace::Trace::read). Those that follow the set of IR-ORAM's Table II stand
-/// for the programs of these names; `sjeng` is a trace of SPEC06 that comes with Ramulator 1.0, under its licence.
+/// Names and compressed traces, for [`Trace::read`](crate::trace::Trace::read). The traces named
+/// after programs of IR-ORAM's Table II imitate these programs. `sjeng` is a SPEC06 trace that
+/// comes with Ramulator 1.0, under its licence.
 pub const SAMPLES: [(&str, &[u8]); 14] = [
     ("gcc", include_bytes!("../samples/gcc.trace.gz")),
     ("mcf", include_bytes!("../samples/mcf.trace.gz")),

@@ -1,4 +1,4 @@
-//! What the plugin is told: `name=value`, behind its file on the emulator's command line.
+//! The arguments of the plugin: `name=value`, after its file on the emulator's command line.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use oblivio_sim::LINE_BYTES;
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::recording::{FirstLevelSpec, StoreMisses};
 
-/// What to record, and where to.
+/// What to record, and where.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) output: PathBuf,
-    /// Records after which nothing more is recorded.
+    /// The number of records after which recording stops.
     pub(crate) records_max: u64,
     pub(crate) first_level: FirstLevelSpec,
 }
 
 impl Arguments {
-    /// The error names the argument.
+    /// Parses the arguments. An error names the argument.
     pub(crate) fn parse<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let mut output = None;
         let mut records_max = 2_000_000;
@@ -26,7 +26,7 @@ impl Arguments {
         let mut store_misses = StoreMisses::default();
         for argument in arguments {
             let number = |value: &str| {
-                value.parse::<u64>().map_err(|_| format!("{argument}: not a number of 64 bits"))
+                value.parse::<u64>().map_err(|_| format!("{argument}: not a 64-bit number"))
             };
             match argument.split_once('=') {
                 Some(("out", path)) => output = Some(PathBuf::from(path)),
@@ -38,8 +38,8 @@ impl Arguments {
                 Some(("store_misses", "fetch")) => store_misses = StoreMisses::Fetch,
                 _ => {
                     return Err(format!(
-                        "{argument}: not one of out=FILE, records=N, warmup=N, l1_kib=N, l1_ways=N, \
-                         store_misses=write|fetch"
+                        "{argument}: not one of out=FILE, records=N, warmup=N, l1_kib=N, \
+                         l1_ways=N, store_misses=write|fetch"
                     ));
                 }
             }
@@ -48,7 +48,7 @@ impl Arguments {
         let shape =
             CacheShape { lines: size(kib.saturating_mul(1024 / LINE_BYTES)), ways: size(ways) };
         Ok(Self {
-            output: output.ok_or("out=FILE is missing: where shall the records go?")?,
+            output: output.ok_or("out=FILE is missing: name the file for the records")?,
             records_max,
             first_level: FirstLevelSpec { shape, store_misses, warm_up },
         })
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_as_in_table_one() {
+    fn the_defaults_are_as_in_table_one() {
         let Arguments { output, records_max, first_level } =
             Arguments::parse(["out=a=b,c"].into_iter()).unwrap();
         assert_eq!((output, records_max), (PathBuf::from("a=b,c"), 2_000_000));

@@ -1,7 +1,6 @@
-//! The emulator's side: the one module with `unsafe` code.
+//! The interface to the emulator: the only module with `unsafe` code.
 //!
-//! What is declared here is version 1 of QEMU's interface for plugins (`qemu-plugin.h`): the functions
-//! of it that are used, and no more.
+//! It declares version 1 of QEMU's plugin interface (`qemu-plugin.h`), as far as it is used.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -15,7 +14,7 @@ use oblivio_sim::recording::Access;
 use crate::arguments::Arguments;
 use crate::recorder::Recorder;
 
-/// A translation block, an instruction: the emulator's own, seen by their addresses alone.
+/// A translation block and an instruction of the emulator. They are opaque.
 type Block = c_void;
 type Instruction = c_void;
 
@@ -49,22 +48,22 @@ unsafe extern "C" {
     safe fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
 }
 
-/// The version of the interface that is spoken here.
+/// The version of the interface that this plugin uses.
 // SAFETY: the emulator looks this name up, and reads one `int`.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 static qemu_plugin_version: c_int = 1;
 
-/// Instructions of all blocks begun so far. Translated code adds to it, without a lock: where threads
-/// do so at once, a few are lost.
+/// Instructions of all blocks started so far. Translated code adds to it without a lock, so
+/// concurrent threads may lose a few additions.
 static INSTRUCTIONS: AtomicU64 = AtomicU64::new(0);
 
 static RECORDER: OnceLock<Mutex<Recorder>> = OnceLock::new();
 
-/// Called once, when the emulator has loaded the plugin. An answer other than 0 ends it.
+/// Called once after the emulator has loaded the plugin. A result other than 0 ends the emulator.
 ///
 /// # Safety
-/// `arguments` points to `count` strings of C.
+/// `arguments` points to `count` C strings.
 // SAFETY: the emulator looks this name up, and calls it as its header declares it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn qemu_plugin_install(
@@ -79,19 +78,20 @@ unsafe extern "C" fn qemu_plugin_install(
     });
     let recorder = words
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|_| "an argument is no UTF-8".to_owned())
+        .map_err(|_| "an argument is not UTF-8".to_owned())
         .and_then(|words| Arguments::parse(words.into_iter()))
         .and_then(Recorder::start);
     match recorder {
         Ok(recorder) => drop(RECORDER.set(Mutex::new(recorder))),
         Err(message) => {
-            // The emulator has no other way to be told why. If that fails too, its exit code remains.
+            // The emulator has no other way to report the reason. If this fails too, only the exit
+            // code remains.
             let _ = writeln!(io::stderr(), "trace plugin: {message}");
             return 1;
         }
     }
-    // SAFETY: `plugin` is the number that the emulator just gave out; both functions have the types
-    // that it calls them with, and live as long as the library, which is never unloaded.
+    // SAFETY: `plugin` is the number that the emulator just passed in. Both functions have the
+    // types with which it calls them, and live as long as the library, which is never unloaded.
     unsafe {
         qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_translation);
         qemu_plugin_register_atexit_cb(plugin, on_end, ptr::null_mut());
@@ -102,9 +102,10 @@ unsafe extern "C" fn qemu_plugin_install(
 /// # Safety
 /// `block` is a block that the emulator is translating.
 unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {
-    // SAFETY: `block` is valid for this call, and its instructions are numbered from 0. The counter is
-    // static, of 64 bits, and may be written through a shared reference, being atomic. `on_access` has
-    // the type that it is called with; its argument is a number, which nobody follows.
+    // SAFETY: `block` is valid during this call, and its instructions are numbered from 0. The
+    // counter is a static 64-bit atomic, so it may be written through a shared reference.
+    // `on_access` has the type with which it is called. Its argument is a number that is never
+    // dereferenced.
     unsafe {
         let count = qemu_plugin_tb_n_insns(block);
         let counter = INSTRUCTIONS.as_ptr().cast();
@@ -123,7 +124,8 @@ unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {
     }
 }
 
-/// `to_come` are the instructions of the block that the counter holds already, and that come later.
+/// `to_come` is the number of instructions of the block that follow and that the counter includes
+/// already.
 extern "C" fn on_access(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
     let instruction = INSTRUCTIONS.load(Ordering::Relaxed) - to_come.addr() as u64;
     let bytes = 1 << qemu_plugin_mem_size_shift(info);

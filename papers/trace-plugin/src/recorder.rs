@@ -1,4 +1,4 @@
-//! From the accesses of the program to the raw file.
+//! Writes the program's accesses to the raw file.
 
 use std::fs::File;
 use std::io;
@@ -10,14 +10,13 @@ use oblivio_sim::recording::{Access, FirstLevel};
 
 use crate::arguments::Arguments;
 
-/// Records are written in pieces of this many.
+/// Records written at once.
 const RECORDS_PER_PIECE: usize = 4096;
 
-/// Instructions after which the header is written anew at the latest, so that a warm-up is seen to go
-/// on.
+/// The most instructions between two updates of the header, so that a warm-up shows progress too.
 const INSTRUCTIONS_PER_HEADER: u64 = 10_000_000;
 
-/// A first-level cache, and the file its records go to.
+/// A first-level cache, and the file for its records.
 pub(crate) struct Recorder {
     first_level: FirstLevel,
     file: File,
@@ -25,12 +24,12 @@ pub(crate) struct Recorder {
     progress: Progress,
     records_max: u64,
     header_is_due: u64,
-    /// The process that records. A child that it forks does not.
+    /// The recording process. Its forked children do not record.
     process: u32,
 }
 
 impl Recorder {
-    /// Makes the file.
+    /// Creates the file.
     pub(crate) fn start(arguments: Arguments) -> Result<Self, String> {
         let Arguments { output, records_max, first_level } = arguments;
         let first_level = FirstLevel::new(first_level).map_err(|error| error.to_string())?;
@@ -49,7 +48,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Makes an access of the program.
+    /// Handles an access of the program.
     pub(crate) fn access(&mut self, access: Access) {
         let Self { first_level, piece, progress, records_max, .. } = self;
         if progress.state != State::Running {
@@ -72,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// The program has ended.
+    /// Called when the program has ended.
     pub(crate) fn end(&mut self, instructions: u64) {
         if self.progress.state == State::Running {
             self.progress.instructions = instructions;
@@ -81,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// Writes what there is, and the header.
+    /// Writes the pending records and the header.
     fn write(&mut self) {
         if process::id() != self.process {
             self.progress.state = State::Ended;
@@ -90,7 +89,8 @@ impl Recorder {
         self.header_is_due = self.progress.instructions.saturating_add(INSTRUCTIONS_PER_HEADER);
         if self.try_write().is_err() {
             self.progress.state = State::Failed;
-            // The header has its room already: even a full disk takes it. If not, records are missing.
+            // The header overwrites existing bytes, so this works even on a full disk. If it fails,
+            // records are missing.
             let _ = self.file.write_all_at(&self.progress.encode(), 0);
         }
         self.piece.clear();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn it_writes_so_many_records_and_says_how_it_stands() {
+    fn it_writes_the_requested_records_and_their_state() {
         let path = std::env::temp_dir().join(format!("oblivio-recorder-{}", process::id()));
         let out = format!("out={}", path.display());
         for (records_max, accesses, state, records) in

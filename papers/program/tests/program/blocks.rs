@@ -15,7 +15,7 @@ const SMALL: &str = "run blocks --quick --initial placed --paths 10000 --output 
 fn figures_runs_that_are_kept_and_a_report() {
     let dir = TempDir::new().unwrap();
     let table = good(&dir, SMALL);
-    let titles = ["Utilisation of the levels under programs", "Where blocks are found"];
+    let titles = ["Utilisation of the levels under programs", "Where requested blocks are found"];
     for part in titles.into_iter().chain(["last level after chance", "10 runs"]) {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
@@ -46,7 +46,7 @@ fn figures_are_listed_and_impossible_ones_refused() {
     }
     assert!(bad(&dir, "run blocks --quick --figure fig7", 3).contains("choose from fig03"));
     let too_small = bad(&dir, "run blocks --quick --levels 10 --initial placed", 3);
-    assert!(too_small.contains("lines or more"), "{too_small}");
+    assert!(too_small.contains("give it at least"), "{too_small}");
     fs::create_dir(dir.path().join("empty")).unwrap();
     let empty = bad(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
     assert!(empty.contains("no trace of any program"), "{empty}");

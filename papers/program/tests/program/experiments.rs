@@ -27,7 +27,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("run alloc-search --levels 6 --load 9", "the load must be"),
         ("run techniques --requests 5", "a run needs 1000"),
         ("run techniques --trace nowhere", "check the path"),
-        ("run techniques --trace small", "small, line 1: this is no record"),
+        ("run techniques --trace small", "small, line 1: not a trace record"),
     ];
     for (command_line, advice) in cases {
         let message = bad(&dir, command_line, 3);

@@ -106,7 +106,7 @@ fn a_trace_is_moved_into_a_smaller_memory() {
     traces.good("convert usimm again --to usimm --remap 1000000 --scatter 1");
     assert_eq!(traces.text("far"), traces.text("again"));
     assert_ne!(traces.text("far"), traces.text("moved"));
-    traces.bad("convert usimm none --remap 127", 3, "give it 128 lines or more");
+    traces.bad("convert usimm none --remap 127", 3, "give it at least 128 lines");
     traces.bad("convert usimm none --scatter 1", 2, "--remap");
 }
 
@@ -165,11 +165,11 @@ fn unusable_input_is_code_3_with_advice() {
         ("info nowhere", "check the path"),
         ("info .", "cannot be read"),
         ("info nothing", "nothing, line 1: the trace is empty"),
-        ("info usimm bad", "bad, line 2: this is no record of a trace; one is `<gap> R"),
-        ("convert usimm out --from ramulator", "usimm, line 1: this is no record"),
-        ("convert usimm out --from binary", "this is no binary trace"),
-        ("convert writes out --to ramulator", "writes, record 1: this write does not come right"),
-        ("make scan --writes 2 --output out", "from 0 to 1"),
+        ("info usimm bad", "bad, line 2: not a trace record; a record is `<gap> R"),
+        ("convert usimm out --from ramulator", "usimm, line 1: not a trace record"),
+        ("convert usimm out --from binary", "not a binary trace"),
+        ("convert writes out --to ramulator", "writes, record 1: Ramulator's format only has"),
+        ("make scan --writes 2 --output out", "must be 0 to 1"),
         ("make scan --records 0 --output out", "from 1 to 67108864 records"),
         ("make store-stream --writes 0.5 --output out", "store-stream has no use for --writes"),
         ("make scan --stride 2 --output out", "scan has no use for --stride"),
@@ -188,7 +188,7 @@ fn an_error_in_a_trace_names_its_position() {
     let mut damaged = own.clone();
     damaged[20] ^= 1;
     fs::write(traces.path("damaged"), damaged).unwrap();
-    traces.bad("info damaged", 3, "the checksum does not fit");
+    traces.bad("info damaged", 3, "wrong checksum");
     fs::write(traces.path("cut"), &own[..20]).unwrap();
     traces.bad("info cut", 3, "cut, record 2, byte 20: the file ends too early");
 }

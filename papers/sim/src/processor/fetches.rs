@@ -1,4 +1,4 @@
-//! The lines that are under way from memory to the LLC.
+//! Tracks the lines in flight from memory to the LLC.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,17 +11,18 @@ use crate::Cycle;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     id: FetchId,
-    /// For a read that found its line under way: when that was.
+    /// If the read found its line in flight: the cycle in which it did.
     merged: Option<Cycle>,
 }
 
-/// The fetches that somebody may still wait for.
+/// The fetches on which an instruction may still wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetches {
-    /// Those since fetch number `forgotten`, in the order of their numbers.
+    /// The fetches from number `forgotten` on, in order.
     kept: VecDeque<Fetch>,
     forgotten: u64,
-    /// By which of those each line of the LLC comes. Looked up for each record: hence a quick hash.
+    /// The kept fetch of each line in the LLC. It is looked up for each record, so the hash must be
+    /// fast.
     of_line: HashMap<u64, FetchId, FixedState>,
     merges: u64,
 }
@@ -31,12 +32,12 @@ struct Fetch {
     line: u64,
     asked: Cycle,
     answered: Option<Cycle>,
-    /// Reads that still have to learn when it was answered.
+    /// Number of reads that have not taken the answer yet.
     waiting: u32,
 }
 
 impl Fetches {
-    /// A fetch of `line` that reaches memory at `asked`.
+    /// Starts a fetch of `line`, which reaches memory at `asked`.
     pub(super) fn start(&mut self, line: u64, asked: Cycle) -> FetchId {
         let id = FetchId(self.forgotten + self.kept.len() as u64);
         self.kept.push_back(Fetch { line, asked, answered: None, waiting: 0 });
@@ -44,7 +45,7 @@ impl Fetches {
         id
     }
 
-    /// Forgets what no instruction that is fetched at `now` or later can wait for.
+    /// Drops the fetches on which no instruction fetched at `now` or later can wait.
     pub(super) fn forget_before(&mut self, now: Cycle) {
         let useless =
             |fetch: &mut Fetch| fetch.waiting == 0 && fetch.answered.is_some_and(|at| at <= now);
@@ -56,26 +57,27 @@ impl Fetches {
         }
     }
 
-    /// How a read at `now` that finds `line` in the LLC has to wait: not at all if the line has come,
-    /// or came by no fetch.
+    /// The wait of a read at `now` that finds `line` in the LLC. `None` if no kept fetch brings the
+    /// line.
     pub(super) fn merge(&mut self, line: u64, now: Cycle) -> Option<Wait> {
         let id = *self.of_line.get(&line)?;
         Some(self.wait(id, Some(now)))
     }
 
-    /// How a read waits for fetch `id`: with `merged`, one that found the line under way at that cycle.
+    /// The wait of a read for fetch `id`. `merged` is the cycle in which the read found its line in
+    /// flight, if it did.
     pub(super) fn wait(&mut self, id: FetchId, merged: Option<Cycle>) -> Wait {
         let place = self.place(id);
         self.kept[place].waiting += 1;
         Wait { id, merged }
     }
 
-    /// When the line of a wait came. `None`: it is not known yet.
+    /// The cycle in which the line arrived; `None` if it is not known yet.
     pub(super) fn answered(&self, wait: Wait) -> Option<Cycle> {
         self.kept[self.place(wait.id)].answered
     }
 
-    /// Ends a wait whose line came.
+    /// Ends a wait whose line has arrived.
     pub(super) fn end(&mut self, wait: Wait) {
         let place = self.place(wait.id);
         let fetch = &mut self.kept[place];
@@ -84,25 +86,25 @@ impl Fetches {
         self.merges += u64::from(wait.merged.is_some_and(waited));
     }
 
-    /// `line` left the LLC, and if it comes back, then by another way.
+    /// Notes that `line` left the LLC. If it comes back, another fetch brings it.
     pub(super) fn left(&mut self, line: u64) {
         self.of_line.remove(&line);
     }
 
-    /// Fetch `id` is answered.
+    /// Notes the answer to fetch `id`.
     ///
     /// # Panics
-    /// When it was answered before, or `at` is before it was asked for.
+    /// If it was answered before, or `at` is before its request.
     pub(super) fn answer(&mut self, id: FetchId, at: Cycle) {
         assert!(id.0 >= self.forgotten, "{id:?} is answered twice");
         let place = self.place(id);
         let fetch = &mut self.kept[place];
         assert!(fetch.answered.is_none(), "{id:?} is answered twice");
-        assert!(at >= fetch.asked, "{id:?} is asked at {} and answered at {at}", fetch.asked);
+        assert!(at >= fetch.asked, "{id:?} was requested at {} and answered at {at}", fetch.asked);
         fetch.answered = Some(at);
     }
 
-    /// How many reads waited for a line that another had asked for.
+    /// Number of reads that waited for the fetch of an earlier read.
     pub(super) fn merges(&self) -> u64 {
         self.merges
     }

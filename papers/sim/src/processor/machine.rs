@@ -1,4 +1,4 @@
-//! The LLC between the pipeline and memory.
+//! The processor with its LLC, between the pipeline and memory.
 
 use super::fetches::Fetches;
 use super::pipeline::{Pipeline, When};
@@ -14,7 +14,7 @@ use crate::{Cycle, SimError};
 #[derive(Clone, Debug)]
 pub struct Processor<Records> {
     records: Records,
-    /// The instruction that uses the LLC next, and what it does. `None`: the trace is over.
+    /// The next record, with the number of its instruction. `None` at the end of the trace.
     current: Option<(u64, Record)>,
     pipeline: Pipeline,
     llc: Cache,
@@ -23,13 +23,13 @@ pub struct Processor<Records> {
     fetches: Fetches,
     fetch_room: Room,
     write_back_room: Room,
-    /// The victim of an instruction that also fetched: it is told after that.
+    /// The victim of an instruction that also fetched; its request follows the fetch.
     victim: Option<(Cycle, Request)>,
-    /// The changed line that must leave before the current instruction can be fetched.
+    /// The dirty line whose eviction delays the current instruction.
     in_the_way: Option<u64>,
-    /// Since when it need not wait for room, because its victim was written early.
+    /// The cycle from which the instruction needs no room, because its victim was written early.
     cleaned: Cycle,
-    /// After so many records, the caller is told.
+    /// The number of records after which [`Next::Marked`] is returned.
     mark: Option<u64>,
     tally: Tally,
 }
@@ -38,7 +38,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     /// A processor with an empty LLC, before its first instruction.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when it cannot work: [`ProcessorSpec::check`].
+    /// [`SimError::Spec`] as for [`ProcessorSpec::check`].
     pub fn new(spec: &ProcessorSpec, records: Records) -> Result<Self, SimError> {
         spec.check()?;
         let mut new = Self {
@@ -61,11 +61,12 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Ok(new)
     }
 
-    /// Puts what the next `records` of the trace use into the LLC, without time, requests or counting. To be done
-    /// before the first [`next`](Self::next). `left` is told each line that leaves the LLC.
+    /// Fills the LLC with the lines of the next `records` records, without time, requests or
+    /// counting. Call this before the first [`next`](Self::next). `left` receives each line that
+    /// leaves the LLC.
     ///
     /// # Errors
-    /// Those of `left`, which end it.
+    /// The errors of `left`.
     pub fn fill_llc(
         &mut self,
         records: u64,
@@ -77,20 +78,22 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             if !self.llc.touch(line, writes) {
                 self.llc.insert(line, writes).map_or(Ok(()), &mut *left)?;
             }
-            // The first instruction of the rest is the first of all.
+            // Instruction numbers start with the remaining records.
             self.current = self.records.next().map(|record| (record.gap.into(), record));
         }
         Ok(())
     }
 
-    /// Says [`Next::Marked`] after so many records, if the trace has more, before anything of the next one is done.
+    /// Makes [`Self::next`] return [`Next::Marked`] once after `records` records, before it runs
+    /// the next one, if there is one.
     pub fn mark_after(&mut self, records: u64) {
         self.mark = Some(records);
     }
 
-    /// What happens next. Instructions after cycle `horizon` do not change the LLC yet; with
-    /// [`Cycle::MAX`] it runs ahead as far as answers go. Requests reach memory up to the LLC's latency
-    /// after the horizon. They come in order of time.
+    /// Runs to the next request or other event. Instructions after cycle `horizon` do not change
+    /// the LLC yet. With [`Cycle::MAX`], the processor runs ahead as far as the known answers
+    /// allow. Requests are in order of time, and reach memory at most the LLC's latency after the
+    /// horizon.
     pub fn next(&mut self, horizon: Cycle) -> Next {
         loop {
             if let Some((at, request)) = self.victim.take() {
@@ -132,37 +135,38 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Memory answers fetch `id` at cycle `at`: to be told before instructions of later cycles are pulled, since
-    /// they may use its [room](ProcessorSpec::fetch_room).
+    /// Memory answers fetch `id` at cycle `at`. Call this before [`Self::next`] with a later
+    /// horizon, since later instructions may use the freed [room](ProcessorSpec::fetch_room).
     ///
     /// # Panics
-    /// When it was answered before, or `at` is before it was asked for.
+    /// If it was answered before, or `at` is before its request.
     pub fn answer(&mut self, id: FetchId, at: Cycle) {
         self.fetches.answer(id, at);
         self.fetch_room.free(at);
     }
 
-    /// Memory takes one of the write-backs at cycle `at`, no matter which: to be told before instructions of
-    /// later cycles are pulled.
+    /// Memory accepts one of the write-backs at cycle `at`. Call this before [`Self::next`] with a
+    /// later horizon.
     ///
     /// # Panics
-    /// When there is none.
+    /// If no write-back waits.
     pub fn written_back(&mut self, at: Cycle) {
         self.write_back_room.free(at);
     }
 
-    /// Nothing retires from cycle `from` to before `until`: a path is read. To be told before it is pulled up to
-    /// `from`, in order of time.
+    /// Stops retirement from cycle `from` to before `until`, while a path is read. Call this in
+    /// order of time, and before [`Self::next`] with a horizon of `from` or later.
     ///
     /// # Panics
-    /// When this processor's retirement [cannot be stopped](ProcessorSpec::paths_stop_retirement).
+    /// If [paths do not stop](ProcessorSpec::paths_stop_retirement) the retirement of this
+    /// processor.
     pub fn stop_retirement(&mut self, from: Cycle, until: Cycle) {
         self.pipeline.stop(from, until);
     }
 
-    /// Notes that `line` was written to memory early, at the start of cycle `at`: it is as memory has it.
-    /// Answers whether it was in the LLC. All answers before `at` must have been told, and all pulled
-    /// that happens up to `at - 1`, and nothing after it.
+    /// Marks `line` clean because it was written to memory early, at the start of cycle `at`.
+    /// Returns whether it was in the LLC. All answers before `at` must have been passed in, and the
+    /// processor must have run exactly to `at - 1`.
     pub fn written_early(&mut self, line: u64, at: Cycle) -> bool {
         if self.in_the_way == Some(line) {
             self.in_the_way = None;
@@ -171,13 +175,13 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.llc.clean(line)
     }
 
-    /// The LLC, as it is after all instructions up to the last horizon, or up to the last request if
-    /// there may be more to pull.
+    /// The LLC after all instructions up to the last horizon, or up to the last request if more may
+    /// follow.
     pub fn llc(&self) -> &Cache {
         &self.llc
     }
 
-    /// What has happened.
+    /// Counts so far.
     pub fn tally(&self) -> Tally {
         Tally { merges: self.fetches.merges(), ..self.tally }
     }
@@ -193,7 +197,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Goes to the next record.
+    /// Moves on to the next record.
     fn advance(&mut self) {
         if let Some((index, _)) = self.current {
             self.tally.instructions = index + 1;
@@ -205,7 +209,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             record.map(|record| (self.tally.instructions + u64::from(record.gap), record));
     }
 
-    /// Fetches an instruction that finds its line in the LLC.
+    /// Fetches an instruction that hits the LLC.
     fn hit(&mut self, index: u64, record: Record, cycle: Cycle) {
         if record.kind == Kind::Write {
             self.tally.write_hits += 1;
@@ -217,8 +221,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.pipeline.fetch(index, cycle, self.llc_latency, wait);
     }
 
-    /// Fetches an instruction that does not find its line in the LLC. Answers the first request that
-    /// follows.
+    /// Fetches an instruction that misses the LLC. Returns its first request.
     fn miss(
         &mut self,
         index: u64,
@@ -257,13 +260,13 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Whether an instruction that misses needs its line from memory.
+    /// Whether a missing instruction fetches its line from memory.
     fn fetches_for(&self, kind: Kind) -> bool {
         kind == Kind::Read || self.fetch_on_write_miss
     }
 
-    /// Since when there is the room that an instruction needs which misses and sends `victim` away: for
-    /// its write-back, and for its fetch. `None`: there is none.
+    /// The cycles from which there is room for an instruction that misses and evicts `victim`: for
+    /// its write-back, and for its fetch. `None` if there is no room yet.
     fn room_since(&mut self, kind: Kind, victim: Option<Victim>) -> Option<(Cycle, Cycle)> {
         let dirty = victim.filter(|victim| victim.dirty);
         self.in_the_way = dirty.map(|victim| victim.line);
@@ -275,8 +278,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Some((write_back, fetch))
     }
 
-    /// Counts the cycles in which instruction `index` held up all: until the ROB is `free`, until there
-    /// is room for a write-back, and until there is room for a fetch.
+    /// Counts the cycles for which instruction `index` stalled fetch: until the ROB is `free`,
+    /// until there is room for a write-back, and until there is room for a fetch.
     fn stall(&mut self, index: u64, free: Cycle, write_back: Cycle, fetch: Cycle) {
         let stalls = &mut self.tally.stalls;
         let mut from = self.pipeline.idle_from(index);

@@ -1,35 +1,41 @@
-//! An out-of-order processor in the manner of USIMM, with a last-level cache (LLC), as IR-ORAM is
-//! measured on (section V, Table I).
+//! An out-of-order processor with a last-level cache (LLC), modelled after USIMM, as used in
+//! IR-ORAM's evaluation (section V, Table I).
 //!
-//! It is driven by the misses of a first-level cache, and asks memory for what the LLC has not. How
-//! long memory takes decides when the next requests come: a reorder buffer (ROB) full of instructions
-//! behind a read that waits stands still.
+//! Its input is a trace of first-level cache misses, and it requests from memory the lines that
+//! miss the LLC. The latency of memory determines when the next requests come: a reorder buffer
+//! (ROB) that is full behind a waiting read stalls fetch.
 //!
 //! # The model
-//! In each cycle, first up to `retire_width` instructions retire, and then up to `width` are fetched, both in
-//! program order.
+//! In each cycle, up to `retire_width` instructions retire, and then up to `width` instructions are
+//! fetched, both in program order.
 //!
-//! - An instruction is fetched when there is room in the ROB. It retires when it is complete.
-//! - It completes `depth` cycles after its fetch, a read `llc_latency` later, and not before its line
-//!   has come.
-//! - A record of the trace is `gap` instructions that use no memory, and then one that does. That one
-//!   looks into the LLC when it is fetched: a line is in it from the read or write that missed it on,
-//!   and the line used longest ago has left, which is a request too. Requests reach memory `llc_latency`
-//!   after that, the fetch before the victim.
-//! - A read of a line under way waits for the same answer. A line that left before it came is asked for
-//!   again.
-//! - Where a path of an ORAM [stops retirement](ProcessorSpec::paths_stop_retirement), nothing retires from the
-//!   cycle in which it starts until it is read.
-//! - Nobody waits for a write. Where a changed line must leave and there is no room for a write-back, or
-//!   for a fetch that is needed, the instruction is fetched when there is.
+//! - An instruction is fetched when the ROB has room, and retires when it is complete.
+//! - It completes `depth` cycles after its fetch. A read takes `llc_latency` longer, and at least
+//!   until its line has arrived.
+//! - A record of the trace consists of `gap` instructions without memory access, and one with an
+//!   access. The latter looks up
+//! the LLC when it is fetched. From a miss on, the line counts as cached and the LRU line as
+//! evicted, which is another request. Requests reach memory `llc_latency` later, the fetch before
+//! the victim.
+//! - A read of a line in flight waits for the same answer. A line that was evicted before it
+//!   arrived is requested again.
+//! - If paths of an ORAM [stop retirement](ProcessorSpec::paths_stop_retirement), nothing retires
+//!   from the start of a path
+//! until it is read.
+//! - Writes never wait for data. If a dirty line must be evicted and there is no room for a
+//!   write-back, or for a necessary
+//! fetch, the instruction is fetched when there is room.
+//!
+//! The simulation does no work per cycle or per instruction. Its cost is proportional to the number
+//! of records (see `pipeline.rs`).
 //!
 //! Nothing is done for each cycle, nor for each instruction: the cost is that of the records (see
 //! `pipeline.rs`).
 //!
 //! # How to drive it
-//! The caller *pulls* requests with [`Processor::next`], and says when memory is done with them. What
-//! comes out depends on what was answered with which cycle, not on when the caller says so: a request
-//! is handed out only when no answer can change it.
+//! The caller *pulls* requests with [`Processor::next`], and passes in the answers of memory with
+//! their cycles. The result depends on these cycles, but not on when the caller passes them in: a
+//! request is returned only when no answer can change it any more.
 //!
 //! ```
 //! use oblivio_sim::Cycle;
@@ -47,8 +53,8 @@
 //!             Next::Ask { request: Request::Dropped { .. }, .. } => {}
 //!             Next::Done { at } => return at,
 //!             Next::Later { .. } => unreachable!("nothing is beyond the last cycle"),
-//!             Next::Marked { .. } => unreachable!("nobody has asked for it"),
-//!             Next::Waits => unreachable!("all is answered at once"),
+//!             Next::Marked { .. } => unreachable!("no mark was set"),
+//!             Next::Waits => unreachable!("every request is answered at once"),
 //!         }
 //!     }
 //! }
@@ -59,9 +65,9 @@
 //! # Ok::<(), oblivio_sim::SimError>(())
 //! ```
 //!
-//! A controller with a clock of its own takes the least of its next event and that of the processor,
-//! and pulls up to that cycle before it acts. Then [`Processor::llc`] is what it is at that cycle, as an
-//! early write-back (IR-DWB) needs it.
+//! A controller with its own clock compares its next event with the processor's, and pulls requests
+//! up to that cycle before it acts. [`Processor::llc`] is then the LLC at that cycle, as an early
+//! write-back (IR-DWB) needs it.
 
 mod fetches;
 mod machine;

@@ -1,32 +1,38 @@
-//! When instructions are fetched and retired.
+//! The times at which instructions are fetched and retired.
 //!
-//! A cycle has *slots* to fetch in and slots to retire in, as many or fewer; each kind is numbered through, so slot
-//! `s` of fetch is in cycle `s / fetch_width`. Instructions take slots in order:
+//! A cycle has a number of *slots* for fetch, and the same number or fewer for retirement. Each
+//! kind is numbered consecutively, so slot `s` of fetch is in cycle `s / fetch_width`. Instructions
+//! take slots in order:
 //!
-//! - fetch takes the next slot, or the first of the cycle in which the instruction `rob` places before
-//!   it retires, whichever is later,
-//! - retirement takes the next slot, or the first of the cycle in which the instruction completes.
+//! - Fetch takes the next slot, or the first slot of the cycle in which the instruction `rob`
+//!   places earlier retires, whichever
+//! is later.
+//! - Retirement takes the next slot, or the first slot of the cycle in which the instruction
+//!   completes, whichever is later.
 //!
-//! So both go up by one slot an instruction, and now and then *jump* to the start of a cycle. Between
-//! jumps nothing happens that is not known from the last jump. An instruction that waits for nothing
-//! completes `depth` cycles after its fetch: it can make retirement jump only where fetch jumped. And
-//! fetch jumps only where retirement jumped `rob` instructions before, or where somebody wants it to.
-//! So it is enough to follow the jumps, however many instructions lie between them.
+//! So both usually advance by one slot per instruction, and sometimes *jump* to the start of a
+//! cycle. Between jumps, everything follows from the last jump. An instruction that waits for
+//! nothing completes `depth` cycles after its fetch, so it makes retirement jump only where fetch
+//! jumped. Fetch jumps only where retirement jumped `rob` instructions earlier, or where the caller
+//! requires it. So it is enough to track the jumps, however many instructions lie between them.
 //!
-//! Where fewer retire in a cycle than are fetched, fetch runs into the end of the reorder buffer without any jump of
-//! retirement, and goes on at the pace of that. So the cycle in which an instruction is fetched is that of its slot
-//! or that in which the one `rob` places before it retires, whichever is later. Once it is the second, it stays so
-//! until somebody makes fetch jump: retirement is the slower one, and jumps later only. And no instruction that
-//! waits for nothing makes retirement jump there: it follows the one before at the pace at which both retire. Nor does
-//! the first of them: were `rob` less than `retire_width * depth`, the last jump of retirement would have made fetch
-//! jump before.
+//! If fewer instructions retire per cycle than are fetched, fetch reaches the end of the reorder
+//! buffer without any jump of retirement, and continues at the pace of retirement. So an
+//! instruction is fetched in the cycle of its slot, or in the cycle in which the instruction `rob`
+//! places earlier retires, whichever is later. Once it is the second, it remains the second until
+//! the caller makes fetch jump: retirement is slower, and its jumps only make it later. In this
+//! state, an instruction that waits for nothing does not make retirement jump, since it follows the
+//! previous one at the pace at which both retire. The first of them does not either: if `rob` were
+//! less than `retire_width * depth`, the last jump of retirement would have made fetch jump
+//! earlier.
 //!
-//! Where retirement can be *stopped* from outside, a stop makes it jump as well: the first instruction that would
-//! retire in it takes the first slot after it. A stop is told when it begins and not before, so nothing is decided then
-//! that comes after the caller's horizon.
+//! The caller can *stop* retirement, and a stop also makes it jump: the first instruction that
+//! would retire during the stop takes the first slot after it. A stop is announced only when it
+//! begins, so nothing after the caller's horizon is decided.
 //!
-//! A jump of retirement that leads to one of fetch leads to a further one only if the reorder buffer is
-//! smaller than `fetch_width * depth`. Such a processor costs a few steps for each `rob` instructions.
+//! A jump of retirement that causes a jump of fetch causes another jump of retirement only if the
+//! reorder buffer is smaller than `fetch_width * depth`. Such a processor costs a few steps per
+//! `rob` instructions.
 
 use std::collections::VecDeque;
 
@@ -45,37 +51,38 @@ pub(super) struct Pipeline {
     fetched: Jump,
     /// The last jump of retirement.
     retired: Jump,
-    /// The last jump of retirement that fetch has come to, `rob` instructions later.
+    /// The last jump of retirement whose effect fetch has reached, `rob` instructions later.
     held: Jump,
-    /// Jumps of retirement that fetch has not come to.
+    /// Jumps of retirement whose effect fetch has not reached yet.
     holding: VecDeque<Jump>,
-    /// Where retirement may have to jump, in order.
+    /// Instructions at which retirement may have to jump, in order.
     completing: VecDeque<Completion>,
-    /// Whether retirement is stopped now and then.
+    /// Whether the caller may stop retirement.
     can_stop: bool,
-    /// Stops that retirement has not passed, in order of time and apart from each other.
+    /// Stops that retirement has not passed, in order of time and disjoint.
     stops: VecDeque<Stop>,
 }
 
-/// Cycles from `from` to before `until`, in which nothing retires.
+/// A stop: no instruction retires from cycle `from` to before `until`.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     from: Cycle,
     until: Cycle,
 }
 
-/// When something happens to an instruction.
+/// The time of an event of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     /// At this cycle.
     At(Cycle),
-    /// At this cycle, which is past the horizon, or later.
+    /// At this cycle or later; it is past the horizon.
     Later(Cycle),
-    /// That depends on a fetch that has not been answered.
+    /// It depends on a fetch without an answer so far.
     Waits,
 }
 
-/// Instruction `index` takes `slot`, and those after it the next ones up to the next jump.
+/// Instruction `index` takes `slot`, and the following ones take the next slots, up to the next
+/// jump.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
     index: u64,
@@ -88,7 +95,7 @@ impl Jump {
     }
 }
 
-/// An instruction completes at a cycle, or when its line comes if that is later.
+/// An instruction completes at cycle `at`, or when its line arrives, whichever is later.
 #[derive(Clone, Copy, Debug)]
 struct Completion {
     index: u64,
@@ -114,17 +121,18 @@ impl Pipeline {
         }
     }
 
-    /// Nothing retires from cycle `from`, which is past all horizons so far, to before `until`.
+    /// Stops retirement from cycle `from` to before `until`. `from` must be past all horizons so
+    /// far.
     pub(super) fn stop(&mut self, from: Cycle, until: Cycle) {
-        assert!(self.can_stop, "the retirement of this processor is not stopped by paths");
+        assert!(self.can_stop, "paths do not stop the retirement of this processor");
         match self.stops.back_mut() {
             Some(last) if from <= last.until => last.until = last.until.max(until),
             _ => self.stops.push_back(Stop { from, until }),
         }
     }
 
-    /// Fetches all instructions before `index`, none of which uses the LLC, and tells when `index` may be
-    /// fetched.
+    /// Fetches all instructions before `index`, which do not use the LLC. Returns when `index` can
+    /// be fetched.
     pub(super) fn reach(
         &mut self,
         index: u64,
@@ -137,7 +145,7 @@ impl Pipeline {
             if let Some(jump) = self.next_held(index) {
                 self.holding.pop_front();
                 let (held, cycle) = (jump.index + self.rob, jump.slot / self.retire_width);
-                // What came before it was held up by the jump before.
+                // Earlier instructions were delayed by the previous jump.
                 let idle_from = self.idle_from(held);
                 self.held = jump;
                 if self.is_jump(held, cycle) {
@@ -146,7 +154,7 @@ impl Pipeline {
                 }
                 continue;
             }
-            // All that is fetched before `index` is known, and so is what retires without a jump.
+            // All fetches before `index` are known, and so is retirement without jumps.
             let Some(oldest) = index.checked_sub(self.rob) else { break };
             if !self.is_known(oldest) {
                 return next;
@@ -162,8 +170,8 @@ impl Pipeline {
         When::At(self.fetch_cycle(index).max(free_from))
     }
 
-    /// Fetches instruction `index` at `cycle` or as soon as there is a slot. It completes `extra` cycles
-    /// later than others do, and not before what it waits for.
+    /// Fetches instruction `index` at `cycle`, or at the next free slot. It completes `extra`
+    /// cycles later than usual, and not before the end of `wait`.
     pub(super) fn fetch(&mut self, index: u64, cycle: Cycle, extra: Cycle, wait: Option<Wait>) {
         let come_to = self.holding.pop_front_if(|jump| jump.index + self.rob == index);
         self.held = come_to.unwrap_or(self.held);
@@ -173,28 +181,28 @@ impl Pipeline {
         self.completing.push_back(Completion { index, at: cycle + self.depth + extra, wait });
     }
 
-    /// The first cycle in which fetch stands still if instruction `index`, the next, is not fetched.
+    /// The first cycle in which fetch stalls if the next instruction, `index`, is not fetched.
     pub(super) fn idle_from(&self, index: u64) -> Cycle {
         let before = index.checked_sub(1);
         before.map_or(0, |before| self.fetch_cycle(before) + 1)
     }
 
-    /// When instruction `index` is fetched, if neither fetch nor the retirement that holds it up has jumped since
-    /// their last jumps.
+    /// The cycle in which instruction `index` is fetched, if neither fetch nor the retirement that
+    /// delays it jumps again.
     fn fetch_cycle(&self, index: u64) -> Cycle {
         let cycle = self.fetched.slot_of(index) / self.fetch_width;
-        // Where as many retire as are fetched, fetch jumped with what holds it up, and is no sooner than that.
+        // If both widths are equal, fetch jumped together with the retirement that delays it, and
+        // is not earlier.
         let held = index.checked_sub(self.rob).map(|oldest| self.held.slot_of(oldest));
         held.map_or(cycle, |slot| cycle.max(slot / self.retire_width))
     }
 
-    /// Whether instruction `index`, fetched at `cycle`, is fetched at the start of a cycle that it would not be in
-    /// without.
+    /// Whether fetching instruction `index` at `cycle` needs a jump to the start of that cycle.
     fn is_jump(&self, index: u64, cycle: Cycle) -> bool {
         cycle * self.fetch_width > self.fetched.slot_of(index)
     }
 
-    /// When instruction `index`, the last, retires.
+    /// When the last instruction, `index`, retires.
     pub(super) fn retires(&mut self, index: u64, fetches: &mut Fetches, horizon: Cycle) -> When {
         loop {
             let next = self.retire(fetches, horizon);
@@ -211,7 +219,7 @@ impl Pipeline {
         if self.is_past(cycle, horizon) { When::Later(cycle) } else { When::At(cycle) }
     }
 
-    /// Follows retirement as far as answers and the horizon go, and tells when it goes on.
+    /// Follows retirement as far as answers and the horizon allow. Returns when it continues.
     fn retire(&mut self, fetches: &mut Fetches, horizon: Cycle) -> When {
         while let Some(&Completion { index, at, wait }) = self.completing.front() {
             let Some(come) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
@@ -235,18 +243,19 @@ impl Pipeline {
         When::Waits
     }
 
-    /// Makes retirement jump to `slot` at `index`, if it is not there without.
+    /// Makes retirement jump to `slot` at `index`, if it would be earlier otherwise.
     fn jump(&mut self, index: u64, slot: u64) {
         if slot > self.retired.slot_of(index) {
             self.retired = Jump { index, slot };
-            // Where the same instruction jumps again, out of nothing, out of a stop, or when its line comes.
+            // The same instruction may jump several times: on its own, out of a stop, or when its
+            // line arrives.
             self.holding.pop_back_if(|jump| jump.index == index);
             self.holding.push_back(self.retired);
         }
     }
 
-    /// Passes the next stop, if one of the instructions up to `index` would retire in it or after it. The slots of
-    /// all of them are known but for stops.
+    /// Passes the next stop, if one of the instructions up to `index` would retire during or after
+    /// it. Apart from stops, the slots of all of them must be known.
     fn pass_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
         let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
         let first = from * self.retire_width;
@@ -262,35 +271,35 @@ impl Pipeline {
         Passing::Passed
     }
 
-    /// The first cycle from `cycle` on that is in no stop.
+    /// The first cycle from `cycle` on that is not in a stop.
     fn after_stops(&self, cycle: Cycle) -> Cycle {
         let reached = self.stops.iter().take_while(|stop| stop.from <= cycle);
         reached.fold(cycle, |cycle, stop| cycle.max(stop.until))
     }
 
-    /// Whether a stop may still change what retires at `cycle`.
+    /// Whether a later stop may still change what retires at `cycle`.
     fn is_past(&self, cycle: Cycle, horizon: Cycle) -> bool {
         self.can_stop && cycle > horizon
     }
 
-    /// The next jump of retirement that holds up an instruction before `index`, if it is known.
+    /// The next jump of retirement that delays an instruction before `index`, if it is known.
     fn next_held(&self, index: u64) -> Option<Jump> {
         let jump = *self.holding.front()?;
         (jump.index + self.rob < index && self.is_known(jump.index)).then_some(jump)
     }
 
-    /// Whether it is known when `index` retires.
+    /// Whether the retirement of `index` is known.
     fn is_known(&self, index: u64) -> bool {
         self.completing.front().is_none_or(|completion| index < completion.index)
     }
 }
 
-/// What came of an attempt to pass a stop.
+/// The result of [`Pipeline::pass_stop`].
 enum Passing {
-    /// It is behind.
+    /// Retirement is past the stop.
     Passed,
-    /// It ends past the horizon, at this cycle.
+    /// The stop ends past the horizon, at this cycle.
     NotYet(Cycle),
-    /// None begins before.
+    /// No stop affects these instructions.
     NoneBefore,
 }

@@ -1,59 +1,59 @@
-//! What a processor says to memory.
+//! The requests of a processor to memory.
 
 use crate::Cycle;
 
-/// Names a fetch: they are numbered from 0 in the order in which they are asked for.
+/// Identifies a fetch. Fetches are numbered from 0 in the order of their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FetchId(pub(super) u64);
 
-/// What memory is asked for, or told.
+/// A request or notice to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// The LLC needs a line. To be answered: [`Processor::answer`](super::Processor::answer).
+    /// The LLC needs a line. Answer with [`Processor::answer`](super::Processor::answer).
     Fetch {
-        /// Which fetch it is.
+        /// The fetch.
         id: FetchId,
-        /// Which line.
+        /// The line.
         line: u64,
     },
-    /// A changed line leaves the LLC. It keeps its place in the room for write-backs until
+    /// A dirty line leaves the LLC. It takes up room for write-backs until
     /// [`Processor::written_back`](super::Processor::written_back).
     WriteBack {
-        /// Which line.
+        /// The line.
         line: u64,
     },
-    /// A line that memory has as it is leaves the LLC. Only who remaps blocks when they leave (LLC-D of
-    /// IR-ORAM, section IV-D) has something to do.
+    /// A clean line leaves the LLC. This matters only to ORAMs that remap blocks at this time
+    /// (LLC-D of IR-ORAM, section IV-D).
     Dropped {
-        /// Which line.
+        /// The line.
         line: u64,
     },
 }
 
-/// What happens next.
+/// The next event of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A request, in order of time.
     Ask {
         /// When it reaches memory.
         at: Cycle,
-        /// What it is.
+        /// The request.
         request: Request,
     },
-    /// No more is fetched up to the horizon that uses the LLC.
+    /// No further instruction up to the horizon uses the LLC.
     Later {
-        /// The next instruction that does is fetched then, or later.
+        /// The earliest cycle at which the next such instruction is fetched.
         at: Cycle,
     },
-    /// What comes next depends on a fetch that has not been answered, or a write-back that has not been
-    /// taken.
+    /// The next event depends on a fetch without an answer, or a write-back that was not accepted
+    /// yet.
     Waits,
-    /// All records up to the [mark](super::Processor::mark_after) were run. It is said once.
+    /// All records up to the [mark](super::Processor::mark_after) have run. Returned once.
     Marked {
-        /// When the instruction behind them that uses the LLC is fetched, or would be if nothing held it up.
+        /// When the next instruction that uses the LLC is fetched, unless it must wait for room.
         at: Cycle,
     },
-    /// The trace is over.
+    /// The end of the trace.
     Done {
         /// When the last instruction retires; 0 if there was none.
         at: Cycle,

@@ -1,17 +1,17 @@
-//! Room for what waits for memory.
+//! A bounded number of places for requests that wait for memory.
 
 use std::collections::VecDeque;
 
 use crate::Cycle;
 
-/// A number of places, each in use or free since some cycle. The place that is free for longest is used
-/// first, so a request gets its place as early as can be.
+/// A number of places, each in use, or free since some cycle. The place that has been free for
+/// longest is used first, so a request gets its place as early as possible.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// Places that were never used.
+    /// Number of places that were never used.
     fresh: u64,
     used: u64,
-    /// When the others that are free became so, in order of time.
+    /// For the other free places, the cycles at which they became free, in order.
     freed: VecDeque<Cycle>,
 }
 
@@ -20,12 +20,12 @@ impl Room {
         Self { fresh: places, used: 0, freed: VecDeque::new() }
     }
 
-    /// Since when there is a place. `None`: there is none.
+    /// The cycle from which a place is free; `None` if all are in use.
     pub(super) fn free_since(&self) -> Option<Cycle> {
         if self.fresh > 0 { Some(0) } else { self.freed.front().copied() }
     }
 
-    /// Uses a place, if there is one.
+    /// Uses the place that has been free for longest.
     pub(super) fn fill(&mut self) {
         self.used += 1;
         if self.fresh > 0 {
@@ -35,12 +35,13 @@ impl Room {
         }
     }
 
-    /// A place becomes free. One that becomes free earlier may be told of later, but before it is needed.
+    /// Frees a place at cycle `at`. Calls may be out of order of time, as long as each comes before
+    /// its place is needed.
     ///
     /// # Panics
-    /// When none was in use.
+    /// If no place was in use.
     pub(super) fn free(&mut self, at: Cycle) {
-        assert!(self.used > 0, "nothing waits that could make room at {at}");
+        assert!(self.used > 0, "no place is in use that could become free at {at}");
         self.used -= 1;
         let later = self.freed.iter().rev().take_while(|freed| **freed > at).count();
         self.freed.insert(self.freed.len() - later, at);

@@ -1,53 +1,52 @@
-//! What kind of processor it is.
+//! The parameters of a processor.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cache::{Cache, CacheShape};
 use crate::{Cycle, LINE_BYTES, SimError};
 
-/// More than any processor has. It keeps sums of cycles within their type.
+/// Upper bound of all fields. It keeps sums of cycles from overflowing.
 const MAX: u64 = 1 << 20;
 
-/// The sizes and latencies of a processor. What is not said is as in Table I of IR-ORAM, and where
-/// that is silent, as in USIMM.
+/// The dimensions and latencies of a processor. Defaults are from Table I of IR-ORAM, or from USIMM
+/// if the table has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProcessorSpec {
-    /// Its clock, in MHz. Nothing here depends on it: it relates cycles to those of memory.
+    /// Clock in MHz. It only relates cycles to memory clocks.
     pub clock_mhz: u32,
-    /// How many instructions it fetches in a cycle, and how many it retires where
-    /// [`retire_width`](Self::retire_width) does not say.
+    /// Instructions fetched per cycle. Also the default of [`retire_width`](Self::retire_width).
     pub width: u64,
-    /// How many instructions it retires in a cycle: as many as it fetches, or fewer. No paper says how many.
+    /// Instructions retired per cycle, at most `width`. No paper gives a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retire_width: Option<u64>,
-    /// How many instructions may be fetched and not yet retired: the entries of the reorder buffer.
+    /// Entries of the reorder buffer: instructions fetched but not yet retired.
     pub rob: u64,
     /// Cycles from fetch to completion of an instruction that waits for nothing.
     pub depth: Cycle,
     /// Bytes of the last-level cache (LLC).
     pub llc_bytes: u64,
-    /// Places of each line in the LLC.
+    /// Associativity of the LLC.
     pub llc_ways: usize,
-    /// Cycles that looking into the LLC takes on top of `depth`. No paper says how many: 10 is usual
-    /// for this size.
+    /// Cycles of an LLC look-up, in addition to `depth`. No paper gives a number; 10 is usual for
+    /// this size.
     pub llc_latency: Cycle,
-    /// Whether a write that misses the LLC fetches its line first. It need not where the first level
-    /// gives back whole lines.
+    /// Whether a write that misses the LLC fetches its line first. This is unnecessary if the first
+    /// level writes back whole lines.
     pub fetch_on_write_miss: bool,
-    /// How many write-backs may wait until memory takes them.
+    /// The most write-backs that may wait for memory.
     pub write_back_room: u64,
-    /// How many fetches may be under way: those of reads, and of writes where they
-    /// [fetch](Self::fetch_on_write_miss). No paper says how many; 16 miss registers are usual. Records of runs
-    /// from before there was a bound have `null`.
+    /// The most fetches in flight: of reads, and of writes if they
+    /// [fetch](Self::fetch_on_write_miss). No paper gives a number; 16 miss registers are usual.
+    /// Records of runs from before this bound existed have `null`.
     #[serde(deserialize_with = "fetch_room")]
     pub fetch_room: u64,
-    /// Whether each path of an ORAM stops retirement until it is read, whatever it is for: a front end in order,
-    /// as published simulators of ORAM have it. It goes with one fetch at a time only.
+    /// Whether each path of an ORAM stops retirement until it is read, whatever its purpose. This
+    /// models an in-order front end, as published ORAM simulators do. It requires `fetch_room` = 1.
     pub paths_stop_retirement: bool,
 }
 
-/// No bound at all.
+/// No bound on fetches.
 pub const FETCH_ROOM_MAX: u64 = MAX;
 
 fn fetch_room<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -74,16 +73,17 @@ impl Default for ProcessorSpec {
 }
 
 impl ProcessorSpec {
-    /// Refuses a processor that cannot work.
+    /// Checks that the parameters are possible.
     ///
     /// # Errors
-    /// [`SimError::Spec`], which names the field and what it may be.
+    /// [`SimError::Spec`] that names the field and its range.
     pub fn check(&self) -> Result<(), SimError> {
         within("clock_mhz", self.clock_mhz.into(), 1)?;
         within("width", self.width, 1)?;
         if !(1..=self.width).contains(&self.retired_at_once()) {
             return Err(SimError::Spec(format!(
-                "retire_width must be 1 to the width, {}, and not {}: this processor retires no faster than it fetches",
+                "retire_width must be 1 to {} (width), not {}: this processor retires no faster \
+                 than it fetches",
                 self.width,
                 self.retired_at_once()
             )));
@@ -95,20 +95,20 @@ impl ProcessorSpec {
         within("fetch_room", self.fetch_room, 1)?;
         if self.paths_stop_retirement && self.fetch_room != 1 {
             return Err(SimError::Spec(format!(
-                "a front end in which paths stop retirement has one fetch under way, and not {}: set fetch_room \
-                 to 1, or let paths stop nothing",
+                "paths can stop retirement only with one fetch at a time, not {}: set fetch_room \
+                 to 1, or paths_stop_retirement to false",
                 self.fetch_room
             )));
         }
         self.llc().map(drop)
     }
 
-    /// How many instructions it retires in a cycle.
+    /// Instructions retired per cycle.
     pub(super) fn retired_at_once(&self) -> u64 {
         self.retire_width.unwrap_or(self.width)
     }
 
-    /// The LLC, empty.
+    /// An empty LLC.
     pub(super) fn llc(&self) -> Result<Cache, SimError> {
         let lines = self.llc_bytes / LINE_BYTES;
         within("llc_bytes / 64", lines, 1)?;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_table_1() {
+    fn the_defaults_are_table_1() {
         let spec: ProcessorSpec = serde_json::from_str(r#"{"rob": 256}"#).unwrap();
         assert_eq!(spec, ProcessorSpec { rob: 256, ..ProcessorSpec::default() });
         spec.check().unwrap();

@@ -1,40 +1,40 @@
-//! What a processor counts.
+//! Counts of a processor.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// What has happened up to the last request.
+/// Counts up to the last request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Instructions fetched. When the trace is over, all of them are retired.
+    /// Instructions fetched. At the end of the trace, all of them have retired.
     pub instructions: u64,
-    /// Reads that found their line in the LLC, also where it was still under way.
+    /// Reads that hit the LLC, including lines in flight.
     pub read_hits: u64,
-    /// Those of `read_hits` that were fetched before their line had come, and waited for it with the
-    /// read that asked for it. Counted when they complete.
+    /// The part of `read_hits` whose line was in flight, so that they waited for an earlier fetch.
+    /// Counted when they complete.
     pub merges: u64,
-    /// Reads that did not find their line.
+    /// Reads that missed the LLC.
     pub read_misses: u64,
-    /// Writes that found their line.
+    /// Writes that hit the LLC.
     pub write_hits: u64,
-    /// Writes that did not.
+    /// Writes that missed the LLC.
     pub write_misses: u64,
-    /// Changed lines that left the LLC: the write-backs.
+    /// Dirty lines evicted from the LLC: the write-backs.
     pub dirty_victims: u64,
-    /// Unchanged lines that left it.
+    /// Clean lines evicted from the LLC.
     pub clean_victims: u64,
-    /// Why fetch stood still.
+    /// Cycles in which fetch stalled.
     pub stalls: Stalls,
 }
 
 impl Tally {
-    /// Records of the trace that were run: each uses the LLC once.
+    /// Records of the trace that have run. Each uses the LLC once.
     pub fn records(&self) -> u64 {
         self.read_hits + self.read_misses + self.write_hits + self.write_misses
     }
 
-    /// What has happened after `before`.
+    /// The difference from `before`.
     pub fn since(self, before: &Self) -> Self {
         Self {
             instructions: self.instructions - before.instructions,
@@ -54,13 +54,13 @@ impl Tally {
     }
 }
 
-/// Cycles in which no instruction was fetched although there was one, by what held it up first.
+/// Cycles in which no instruction was fetched although there was one, by the first cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// The reorder buffer was full.
     pub rob: Cycle,
-    /// A changed line had to leave the LLC, and too many write-backs waited for memory.
+    /// A dirty line had to leave the LLC, but too many write-backs waited for memory.
     pub write_backs: Cycle,
-    /// A line was missing, and too many fetches were under way.
+    /// A line was missing, but too many fetches were in flight.
     pub fetches: Cycle,
 }

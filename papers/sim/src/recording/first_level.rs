@@ -1,59 +1,60 @@
-//! From loads and stores to the records of a trace.
+//! Turns loads and stores into the records of a trace.
 //!
-//! A load that misses asks for its line ([`Kind::Read`]), and a changed line that must go gives it back
-//! ([`Kind::Write`]). What a store that misses asks for is a choice, see [`StoreMisses`].
+//! A load that misses requests its line ([`Kind::Read`]), and a dirty victim is written back
+//! ([`Kind::Write`]). For a store that misses, see [`StoreMisses`].
 //!
-//! The gaps of a trace count all instructions: each record stands for one instruction, and its gap for
-//! those before it that asked for nothing. Where one instruction gives two records, a later gap is
-//! shorter by one, so that the sum of `gap + 1` stays the number of instructions.
+//! The gaps of a trace count all instructions. A record represents one instruction, and its gap
+//! counts the preceding instructions without a record. If one instruction causes two records, a
+//! later gap is shorter by one, so the sum of `gap + 1` remains the number of instructions.
 
 use crate::cache::{Cache, CacheShape};
 use crate::trace::{Kind, Record};
 use crate::{LINE_BYTES, SimError};
 
-/// What a store asks for whose line is not in the cache.
+/// The effect of a store that misses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreMisses {
-    /// Nothing, until its line leaves the cache: a read is only what a program waits for, and it waits
-    /// for no store. So Table II of IR-ORAM counts, where lbm writes 45 lines per 1000 instructions and
-    /// reads none.
+    /// Only a write when its line leaves the cache. A read is something a program waits for, and it
+    /// never waits for a store. Table II of IR-ORAM counts in this way: lbm writes 45 lines per
+    /// 1000 instructions and reads none.
     #[default]
     Write,
-    /// The line, like a load: the cache fetches what a store does not overwrite.
+    /// It reads the line, like a load: the cache fetches the bytes that the store does not
+    /// overwrite.
     Fetch,
 }
 
-/// What a first-level cache is, and when it is looked at.
+/// The parameters of a first-level cache and its recording.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstLevelSpec {
-    /// Its sizes.
+    /// Its dimensions.
     pub shape: CacheShape,
-    /// What a store that misses asks for.
+    /// The effect of a store that misses.
     pub store_misses: StoreMisses,
-    /// Instructions that fill the cache before the first record.
+    /// Instructions before the first record, which only fill the cache.
     pub warm_up: u64,
 }
 
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The number of its instruction, from 1.
+    /// Number of its instruction, from 1.
     pub instruction: u64,
-    /// Its first byte.
+    /// Address of its first byte.
     pub address: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Whether it changes them.
+    /// Whether it is a store.
     pub is_store: bool,
 }
 
-/// A first-level data cache: write-back, least recently used goes first.
+/// A first-level data cache: write-back, with LRU replacement.
 #[derive(Clone, Debug)]
 pub struct FirstLevel {
     cache: Cache,
     store_misses: StoreMisses,
     warm_up: u64,
-    /// Instructions that the records so far stand for, and those of the warm-up.
+    /// Instructions covered by the records so far, including the warm-up.
     told: u64,
 }
 
@@ -61,14 +62,14 @@ impl FirstLevel {
     /// An empty cache.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is no such cache.
+    /// [`SimError::Spec`] if no cache has these dimensions.
     pub fn new(spec: FirstLevelSpec) -> Result<Self, SimError> {
         let FirstLevelSpec { shape, store_misses, warm_up } = spec;
         Ok(Self { cache: Cache::new(shape)?, store_misses, warm_up, told: warm_up })
     }
 
-    /// Makes an access, and tells its records: one for each line that it misses, each followed by the
-    /// changed line that had to go.
+    /// Makes an access, and passes its records to `tell`: one for each missed line, each followed
+    /// by its dirty victim.
     pub fn access(&mut self, access: Access, mut tell: impl FnMut(Record)) {
         let Access { instruction, address, bytes, is_store } = access;
         let last_byte = address.saturating_add(bytes.saturating_sub(1));
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_misses_writes_when_its_line_goes_or_is_fetched_too() {
+    fn a_store_that_misses_writes_at_eviction_or_also_fetches() {
         // Lines 0, 4 and 8 share a set of two.
         let accesses = [store(1, 0), load(2, 4 * 64), load(10, 8 * 64)];
         let written = records(StoreMisses::Write, 0, accesses);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_fills_the_cache_and_tells_nothing() {
+    fn a_warm_up_fills_the_cache_without_records() {
         let accesses = [load(1, 0), store(2, 64), load(10, 0), load(11, 128), load(12, 5 * 64)];
         let warm = [read(0, 2), read(0, 5)];
         assert_eq!(records(StoreMisses::Write, 10, accesses), warm);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against sets that are plain lists of (line, dirty), the line used last at the end.
+        /// Compares with plain lists of (line, dirty) per set, the most recently used line last.
         #[test]
         fn it_is_a_list_for_each_set(
             uses in prop::collection::vec((1u64..9, 0u64..2000, 1u64..17, any::<bool>()), 0..200),

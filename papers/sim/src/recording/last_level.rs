@@ -1,7 +1,7 @@
-//! What a trace asks of memory past a last-level cache: the figures of IR-ORAM, Table II.
+//! The memory traffic of a trace behind a last-level cache, as in Table II of IR-ORAM.
 //!
-//! No processor and no time: each record in turn. The first quarter of a trace fills the cache; what
-//! comes after is counted.
+//! There is no processor and no timing. The first quarter of the trace fills the cache, and the
+//! rest is counted.
 
 use std::ops::AddAssign;
 
@@ -9,19 +9,19 @@ use crate::SimError;
 use crate::cache::{Cache, CacheShape};
 use crate::trace::{Kind, Record};
 
-/// Requests to memory.
+/// The memory traffic of a number of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Instructions in which they came.
+    /// Number of instructions.
     pub instructions: u64,
-    /// Lines that the program waited for.
+    /// Lines read, for which the program waited.
     pub reads: u64,
-    /// Changed lines that went back.
+    /// Dirty lines written back.
     pub writes: u64,
 }
 
 impl Traffic {
-    /// Of `requests`, so many per 1000 instructions (MPKI).
+    /// `requests` per 1000 instructions (MPKI).
     pub fn per_kilo(&self, requests: u64) -> f64 {
         requests as f64 * 1000.0 / self.instructions.max(1) as f64
     }
@@ -35,28 +35,28 @@ impl AddAssign for Traffic {
     }
 }
 
-/// A last-level cache: write-back, and a line written to it whole is not fetched.
+/// A last-level cache: write-back, and a line that is written as a whole is not fetched.
 #[derive(Clone, Debug)]
 pub struct LastLevel {
     cache: Cache,
-    /// Records that still only fill the cache.
+    /// Remaining records of the warm-up.
     warm_up: u64,
     traffic: Traffic,
 }
 
 impl LastLevel {
-    /// 2 MiB of 8 ways (IR-ORAM, Table I).
+    /// 2 MiB in 8 ways (IR-ORAM, Table I).
     pub const SHAPE: CacheShape = CacheShape { lines: 32 << 10, ways: 8 };
 
-    /// An empty cache, for a trace of so many records.
+    /// An empty cache, for a trace of `records` records.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is no such cache.
+    /// [`SimError::Spec`] if no cache has this shape.
     pub fn new(shape: CacheShape, records: u64) -> Result<Self, SimError> {
         Ok(Self { cache: Cache::new(shape)?, warm_up: records / 4, traffic: Traffic::default() })
     }
 
-    /// Takes the next record.
+    /// Serves the next record.
     pub fn serve(&mut self, record: Record) {
         let Record { gap, kind, line } = record;
         let changes = kind == Kind::Write;
@@ -73,7 +73,7 @@ impl LastLevel {
         }
     }
 
-    /// What was asked of memory after the first quarter.
+    /// The traffic after the first quarter.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -93,15 +93,15 @@ mod tests {
     }
 
     #[test]
-    fn misses_are_reads_and_changed_victims_are_writes() {
+    fn misses_are_reads_and_dirty_victims_are_writes() {
         use Kind::{Read, Write};
         let records = [
             (Write, 0), // the first quarter
             (Write, 0),
             (Read, 1),
             (Read, 1),
-            (Write, 2), // 0 goes
-            (Read, 3),  // 1 goes, unchanged
+            (Write, 2), // evicts 0
+            (Read, 3),  // evicts 1, which is clean
             (Read, 2),
         ];
         let counted = traffic(&records);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_nothing_asks_for_nothing() {
+    fn an_empty_trace_has_no_traffic() {
         assert_eq!(traffic(&[]), Traffic::default());
         assert_eq!(traffic(&[]).per_kilo(0), 0.0);
     }

@@ -1,9 +1,9 @@
 //! Traces of real programs.
 //!
-//! An emulator reports each load and store of a program. A [first-level cache](FirstLevel) turns them
-//! into [records](crate::trace::Record), which travel through a [raw file](raw) to whoever writes the
-//! trace; there the pages of the program become [compact](Pages). What such a trace asks of memory is
-//! measured [past a last-level cache](LastLevel), as in Table II of IR-ORAM.
+//! An emulator reports each load and store of a program. A [first-level cache](FirstLevel) turns
+//! them into [records](crate::trace::Record), which go through a [raw file](raw) to the program
+//! that writes the trace. That program [renumbers](Pages) the pages compactly. The memory traffic
+//! of a trace is measured [behind a last-level cache](LastLevel), as in Table II of IR-ORAM.
 
 mod first_level;
 mod last_level;

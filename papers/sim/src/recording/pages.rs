@@ -1,7 +1,7 @@
 //! Compact addresses.
 //!
-//! A program's pages lie far apart in 47 bits of addresses. Numbered from 0 in the order of their first
-//! use, as an operating system deals out frames, they fit the protected space.
+//! The pages of a program are spread over 47 bits of addresses. Numbered from 0 in the order of
+//! first use, as an operating system assigns frames, they fit the protected memory.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::trace::Record;
 /// Lines of a page of 4 KiB.
 const LINES_PER_PAGE: u64 = 4096 / LINE_BYTES;
 
-/// The pages used so far, and their numbers.
+/// The pages used so far, with their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     numbers: HashMap<u64, u64>,
 }
 
 impl Pages {
-    /// The record with the address of its line in the compact space.
+    /// The record with its line in the compact address space.
     pub fn compact(&mut self, record: Record) -> Record {
         let next = self.numbers.len() as u64;
         let page = *self.numbers.entry(record.line / LINES_PER_PAGE).or_insert(next);
         Record { line: page * LINES_PER_PAGE + record.line % LINES_PER_PAGE, ..record }
     }
 
-    /// How many pages were used.
+    /// Number of pages used.
     pub fn count(&self) -> u64 {
         self.numbers.len() as u64
     }

@@ -1,8 +1,8 @@
-//! The file between the emulator, where records are made, and whoever writes the trace.
+//! The file between the emulator, which makes the records, and the program that writes the trace.
 //!
-//! A header of fixed size says how far the recording is, and is written anew from time to time; so it
-//! also shows progress, and tells what there is when the program was killed. The records follow, with
-//! the addresses of the program. It lives as long as the recording and is no format to keep.
+//! A header of fixed size has the state of the recording, and is rewritten regularly. So it also
+//! shows progress, and remains valid if the program is killed. The records follow, with the
+//! addresses of the program. The file exists only during the recording; it is not a storage format.
 
 use crate::SimError;
 use crate::trace::{Kind, Record};
@@ -15,32 +15,32 @@ pub const RECORD_BYTES: usize = 16;
 
 const MAGIC: [u8; 8] = *b"oblirec1";
 
-/// How a recording stands.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It goes on, or the program was killed.
+    /// It is running, or the program was killed.
     Running,
-    /// It has all its records.
+    /// It has all requested records.
     Full,
-    /// The program has ended.
+    /// The program has exited.
     Ended,
-    /// Its file could not be written.
+    /// Writing the file failed.
     Failed,
 }
 
-/// How far a recording is.
+/// The progress of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Instructions of the program so far, with those of the warm-up.
+    /// Instructions of the program so far, including the warm-up.
     pub instructions: u64,
     /// Records in the file.
     pub records: u64,
-    /// How it stands.
+    /// Its state.
     pub state: State,
 }
 
 impl Progress {
-    /// The header.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let state: u64 = match self.state {
             State::Running => 0,
@@ -57,7 +57,8 @@ impl Progress {
     }
 
     /// # Errors
-    /// [`SimError::Trace`] when this is no header: plugin and program differ in their versions.
+    /// [`SimError::Trace`] if the bytes are not a header. Plugin and program are then of different
+    /// versions.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, SimError> {
         let state = match number(&bytes[24..]) {
             _ if bytes[..8] != MAGIC => return Err(foreign("header")),
@@ -71,7 +72,7 @@ impl Progress {
     }
 }
 
-/// The bytes of a record.
+/// Encodes a record.
 pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
     let kind: u32 = match record.kind {
         Kind::Read => 0,
@@ -85,7 +86,7 @@ pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
 }
 
 /// # Errors
-/// [`SimError::Trace`] when these are no bytes of a record.
+/// [`SimError::Trace`] if the bytes are not a record.
 pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Record, SimError> {
     let kind = match number(&bytes[12..]) {
         0 => Kind::Read,
@@ -102,7 +103,7 @@ fn number(bytes: &[u8]) -> u64 {
 
 fn foreign(part: &str) -> SimError {
     SimError::Trace(format!(
-        "the plugin wrote a {part} that this program does not know: build both from the same sources"
+        "the plugin wrote an unknown {part}: build plugin and program from the same sources"
     ))
 }
 

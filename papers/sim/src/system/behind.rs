@@ -1,4 +1,4 @@
-//! What a memory is to the processor in front of it.
+//! The interface of memory to the processor in front of it.
 
 use super::outcome::MemoryTally;
 use super::watched::Watched;
@@ -8,12 +8,12 @@ use crate::processor::{FetchId, Processor};
 use crate::trace::Record;
 use crate::{Cycle, SimError};
 
-/// Memory, with or without ORAM. It answers the processor directly.
+/// Memory, with or without ORAM. It passes its answers directly to the processor.
 pub(super) trait Memory {
-    /// A line leaves the LLC before time begins.
+    /// A line leaves the LLC before the timed run begins.
     fn left_before(&mut self, victim: Victim) -> Result<(), SimError>;
 
-    /// Time begins, with these lines in the LLC.
+    /// The timed run begins, with these lines in the LLC.
     fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
 
     /// The LLC needs `line`.
@@ -28,20 +28,20 @@ pub(super) trait Memory {
     /// A line leaves the LLC.
     fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError>;
 
-    /// When something happens next that no request of the processor has to come for.
+    /// Time of the next event that does not depend on further requests of the processor.
     fn next_event(&mut self) -> Option<Cycle>;
 
-    /// Lets that happen.
+    /// Handles that event.
     fn act(
         &mut self,
         event: Cycle,
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError>;
 
-    /// What it did.
+    /// Counts so far.
     fn tally(&self) -> MemoryTally;
 
-    /// Who watches its DRAM.
+    /// The observer of its DRAM.
     fn watched(&self) -> &Watched;
 }
 

@@ -1,32 +1,32 @@
-//! How large the numbers of a machine may be. A file may hold any, and none may cost more memory or time than
-//! there is; whether they fit each other is for the parts to say.
+//! Upper bounds for the numbers of a machine. A file may contain any numbers, and none of them may
+//! cost excessive memory or time. Consistency between numbers is checked elsewhere.
 
 use super::SystemSpec;
 use crate::SimError;
 use crate::controller::{Initial, Pace};
 
-/// The largest tree: a larger one takes more memory than machines have.
+/// The most levels of a tree. A larger tree takes more memory than machines have.
 const LEVELS_MAX: usize = 26;
 
-/// Blocks of data: more than the largest tree has room for.
+/// The most data blocks: more than the largest tree can hold.
 const BLOCKS_MAX: u64 = 1 << 32;
 
-/// Lines of a block: 64 KiB, which a bucket of the most slots can hold.
+/// The most lines of a block: 64 KiB, which a bucket with the most slots can hold.
 const BLOCK_LINES_MAX: u64 = 1 << 10;
 
-/// Cycles of anything: a path takes thousands.
+/// The most cycles of a delay or period. A path takes thousands.
 const CYCLES_MAX: u64 = 1 << 24;
 
-/// Cycles between two context switches: minutes.
+/// The most cycles between two context switches: minutes.
 const SLICE_CYCLES_MAX: u64 = 1 << 40;
 
-/// Blocks of a cache on the chip.
+/// The most blocks of a cache on the chip.
 const CACHE_BLOCKS_MAX: u64 = 1 << 20;
 
-/// Requests for each thousand data blocks before the first of a run: ten for each block.
+/// The most requests per thousand data blocks before a run: ten per block.
 const AGING_MAX: u64 = 10_000;
 
-/// Refuses a number that is too large.
+/// Checks the upper and lower bounds.
 pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
     let SystemSpec { dram, controller, oram, .. } = spec;
     let cycles = match controller.pace {
@@ -34,7 +34,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
         Pace::StartToStart(cycles) | Pace::Gap(cycles) | Pace::WhenIdle(cycles) => cycles,
     };
     if controller.context_switch == Some(0) {
-        let message = "context_switch = 0: a program that never runs is never switched out: must be 1 at least";
+        let message = "context_switch = 0: must be at least 1, or the program would never run";
         return Err(SimError::Spec(message.to_owned()));
     }
     let mut bounded = vec![
@@ -59,7 +59,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
         if let Some((name, number, least)) =
             least.into_iter().find(|(_, number, least)| number < least)
         {
-            return Err(SimError::Spec(format!("{name} = {number}: must be {least} at least")));
+            return Err(SimError::Spec(format!("{name} = {number}: must be at least {least}")));
         }
         let slots_most = oram.slots.iter().copied().max().unwrap_or(0);
         bounded.extend([
@@ -84,7 +84,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
     }
     match bounded.into_iter().find(|(_, number, most)| number > most) {
         Some((name, number, most)) => {
-            Err(SimError::Spec(format!("{name} = {number}: must be {most} at most")))
+            Err(SimError::Spec(format!("{name} = {number}: must be at most {most}")))
         }
         None => Ok(()),
     }

@@ -1,28 +1,28 @@
-//! A machine as a file for people: every key with a comment, also those that are not set.
+//! Writes a machine as a TOML file with a comment on every key, including keys that are not set.
 //!
-//! TOML's serialiser knows no comments, so they go between the lines that it writes. Keys that this machine does
-//! not have are taken from one that has them all, behind a `#`.
+//! TOML's serialiser does not support comments, so they are inserted between its lines. Keys that
+//! this machine lacks are taken from a machine that has them all, and commented out with `#`.
 
 use std::fmt::Write;
 
 use super::notes::note;
 
-/// The widest line of a comment, in characters.
+/// Maximum width of a comment line, in characters.
 const WIDTH: usize = 110;
 
-/// A table, as lines. That at the top has no name.
+/// A table as lines. The top-level table has an empty path.
 struct Table<'a> {
     path: &'a str,
     entries: Vec<Entry<'a>>,
 }
 
-/// A key, and its line.
+/// A key with its line.
 struct Entry<'a> {
     key: &'a str,
     line: &'a str,
 }
 
-/// What `text` says, with comments, and with the keys of `full` that it lacks as comments.
+/// `text` with comments, and with the missing keys of `full` commented out.
 pub(super) fn commented(text: &str, full: &str) -> String {
     let (own, full) = (tables(text), tables(full));
     let mut file = String::new();
@@ -43,7 +43,7 @@ pub(super) fn commented(text: &str, full: &str) -> String {
     file
 }
 
-/// Whether there is a key or a table of this path, or one within it.
+/// Whether there is a key or table with this path, or a table within it.
 fn says(tables: &[Table<'_>], path: &str) -> bool {
     tables.iter().any(|table| {
         let is_within = table.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
@@ -52,7 +52,7 @@ fn says(tables: &[Table<'_>], path: &str) -> bool {
     })
 }
 
-/// Lines as the serialiser writes them: a key each, and never more than one.
+/// Splits the output of the serialiser, which writes one key per line.
 fn tables(text: &str) -> Vec<Table<'_>> {
     let mut tables = vec![Table { path: "", entries: Vec::new() }];
     for line in text.lines() {
@@ -74,7 +74,8 @@ fn begin(file: &mut String, path: &str, mark: &str) {
     let _ = writeln!(file, "{mark}[{path}]");
 }
 
-/// The key that a table is of: itself, or where it is one of a few alternatives, the one that has them.
+/// The key that a table belongs to: itself or, for an alternative of an enum, the key that has the
+/// alternatives.
 fn key_of(table: &str) -> &str {
     match (note(table), table.rsplit_once('.')) {
         (None, Some((key, _alternative))) => key,
@@ -91,7 +92,8 @@ fn path_of(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
-/// The comment on a key. The name of an alternative has none: it is in that of the key.
+/// Writes the comment on a key. The name of an alternative has none, since the comment on its key
+/// covers it.
 fn explain(file: &mut String, path: &str) {
     let mut line = String::from("#");
     for word in note(path).into_iter().flat_map(str::split_whitespace) {
@@ -119,14 +121,14 @@ mod tests {
     use crate::system::SystemSpec;
     use crate::system::notes::NOTES;
 
-    /// Hears the names of the fields that a type would read.
+    /// Captures the field names that a type would read.
     struct Fields(&'static [&'static str]);
 
     impl<'de> Deserializer<'de> for &mut Fields {
         type Error = Error;
 
         fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-            Err(de::Error::custom("no struct"))
+            Err(de::Error::custom("not a struct"))
         }
 
         fn deserialize_struct<V: Visitor<'de>>(
@@ -140,8 +142,8 @@ mod tests {
         }
 
         serde::forward_to_deserialize_any! {
-            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
-            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
         }
     }
 
@@ -151,7 +153,7 @@ mod tests {
         fields.0
     }
 
-    /// Every key that a machine may have, by its path.
+    /// The paths of all keys that a machine may have.
     fn all_keys() -> Vec<String> {
         let of_tables = [
             ("", fields::<SystemSpec>()),
@@ -165,13 +167,13 @@ mod tests {
             ("oram", fields::<OramSpec>()),
             ("oram.rho", fields::<RhoSpec>()),
         ];
-        // A table that is new has keys as well. That of a pace has the name of an alternative.
+        // Also detects new tables. The table of a pace is named after an alternative.
         let full = toml::to_string(&SystemSpec::with_every_key().unwrap()).unwrap();
         for Table { path, .. } in tables(&full) {
             let is_known = of_tables.iter().any(|(table, _)| *table == path);
             assert!(
                 is_known || path == "controller.pace",
-                "{path} is a table that is not in this test"
+                "{path} is a table that this test does not list"
             );
         }
         let keys = |(table, keys): &(&str, &'static [&'static str])| {
@@ -188,11 +190,11 @@ mod tests {
             assert!(note(key).is_some(), "{key} has no comment: write one in notes.rs");
         }
         for (key, _) in NOTES {
-            assert!(keys.iter().any(|known| known == key), "{key} is a comment on no key");
+            assert!(keys.iter().any(|known| known == key), "the comment on {key} has no key");
         }
     }
 
-    /// Those with all keys: of two, since not all go together.
+    /// Machines with all keys between them. Not all keys can be combined in one machine.
     fn machines() -> [SystemSpec; 5] {
         let paper = || SystemSpec::paper(12).unwrap();
         let plain = SystemSpec { oram: None, ..paper() };
@@ -245,7 +247,7 @@ mod tests {
         let set = SystemSpec::parse(&file, "a.toml").unwrap();
         assert_eq!(set.oram.unwrap().tree_top_ways, Some(4));
         assert_eq!(set.controller.context_switch, Some(32_000_000));
-        // Where there is no ORAM, all of it is there to be set.
+        // Without an ORAM, all of its keys are present but commented out.
         let mut file = String::new();
         for line in plain.to_toml().unwrap().lines() {
             let is_oram = file.contains("\n[oram]") || line == "#[oram]";

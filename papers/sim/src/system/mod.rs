@@ -1,12 +1,12 @@
-//! A whole machine: a processor that runs a trace, and the memory behind it.
+//! A complete machine: a processor that runs a trace, and its memory.
 //!
 //! ```text
 //!  trace ──► processor with its LLC ──► controller (core) ──► DRAM
 //!                                  └──► DRAM, without ORAM
 //! ```
 //!
-//! There is one loop for both: it takes the earlier of what the processor asks next and what memory does
-//! next. Results depend on the specification, the trace and the seed, and on nothing else.
+//! One loop serves both kinds. It handles the earlier of the processor's next request and the
+//! memory's next event. Results depend only on the specification, the trace and the seed.
 
 mod behind;
 mod bounds;
@@ -36,10 +36,10 @@ use oram::OramMemory;
 use plain::PlainMemory;
 use watched::Watched;
 
-/// How a run goes on.
+/// Receives the progress of a run.
 pub trait Progress {
-    /// So many records of the trace have been read: told when the machine is built, when its warm-up is
-    /// over, and now and then.
+    /// `done` records of the trace have run. Called when the machine is built, at the end of its
+    /// warm-up, and regularly.
     fn records(&self, done: u64);
 }
 
@@ -47,24 +47,26 @@ impl Progress for () {
     fn records(&self, _: u64) {}
 }
 
-/// What comes before the records that count.
+/// The part of a run before counting begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// So many records fill the LLC alone, and take no time. With delayed remapping, what is then in the LLC is
-    /// out of the ORAM.
+    /// Records that only fill the LLC, and take no time. With delayed remapping, the blocks that
+    /// are then in the LLC are out of the ORAM.
     pub llc_records: u64,
-    /// Whether what leaves the LLC meanwhile goes to the small tree of ρ, by paths that take no time. If not, that tree is empty
-    /// when time begins. Without ρ it means nothing.
+    /// Whether lines that leave the LLC during `llc_records` move to the small tree of ρ, by
+    /// untimed paths. If not, that tree is empty at first. It has no effect without ρ.
     pub fills_small_tree: bool,
-    /// So many more fill all caches and mix the tree: they take time, and are not in the [`Outcome`].
+    /// Further records that fill all caches and mix the tree. They take time, but are not in the
+    /// [`Outcome`].
     pub records: u64,
 }
 
-/// Runs `records` to their end on a machine of `spec`, those of `warm_up` first. All coins come from `seed`.
+/// Runs the records of `warm_up`, and then all remaining `records`, on a machine of `spec`. All
+/// randomness follows from `seed`.
 ///
 /// # Errors
-/// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for a line that the ORAM has
-/// not.
+/// [`SimError::Spec`] if the parameters cannot be combined. [`SimError::Engine`] for a line past
+/// the end of the ORAM.
 pub fn run(
     spec: &SystemSpec,
     records: impl IntoIterator<Item = Record>,
@@ -75,11 +77,11 @@ pub fn run(
     run_from(spec, InitialOram::Seed(seed), records, warm_up, seed, progress)
 }
 
-/// The same, from an initial ORAM that may be there already. `seed` is for what comes by chance after that. A machine without
-/// an ORAM needs none.
+/// As [`run`], but from an initial ORAM, which may be ready-made. All later randomness follows from
+/// `seed`. A machine without an ORAM ignores `initial`.
 ///
 /// # Errors
-/// Those of [`run`], and [`SimError::Spec`] for the initial ORAM of another specification.
+/// The errors of [`run`], and [`SimError::Spec`] for an initial ORAM of another specification.
 pub fn run_from(
     spec: &SystemSpec,
     initial: InitialOram,
@@ -92,11 +94,11 @@ pub fn run_from(
     Ok(run_watched(spec, initial, records, warm_up, seed, progress, watched)?.0)
 }
 
-/// As [`run_from`], with each command of DRAM, those of the warm-up included, held against the rules of the DRAM by a
-/// [`Checker`]. The outcome is the same, and takes some times as long. Beside it stands how many commands were checked.
+/// As [`run_from`], with a [`Checker`] of all DRAM commands, including the warm-up. The outcome is
+/// the same, but the run takes several times as long. Also returns the number of checked commands.
 ///
 /// # Errors
-/// Those of [`run_from`], and [`SimError::Command`] at the first command that is illegal.
+/// The errors of [`run_from`], and [`SimError::Command`] at the first illegal command.
 pub fn run_checked(
     spec: &SystemSpec,
     initial: InitialOram,
@@ -127,7 +129,7 @@ fn run_watched(
     run_any(spec, initial, records, warm_up, seed, progress, watched)
 }
 
-/// The machine does not depend on the kind of records: it is compiled once.
+/// Independent of the type of the records, so it is compiled only once.
 fn run_any(
     spec: &SystemSpec,
     initial: InitialOram,
@@ -150,14 +152,14 @@ fn run_any(
     }
 }
 
-/// Records of any kind of trace.
+/// Records from any kind of trace.
 struct Records<'r> {
-    /// Brings the next ones, or none where the trace has ended.
+    /// Appends the next records; appends none at the end of the trace.
     bring: &'r mut dyn FnMut(&mut VecDeque<Record>),
     ahead: VecDeque<Record>,
 }
 
-/// So many at once: to ask for each would cost more than to bring it.
+/// Records fetched at once, since a call per record would be expensive.
 const RECORDS_BROUGHT: usize = 1 << 8;
 
 impl Iterator for Records<'_> {
@@ -177,11 +179,11 @@ struct Machine<'r, M> {
     memory: M,
 }
 
-/// How many records pass between two reports.
+/// Records between two reports of progress.
 const RECORDS_AT_ONCE: u64 = 1 << 12;
 
 impl<'r, M: Memory> Machine<'r, M> {
-    /// With its LLC as the first records leave it.
+    /// Builds a machine whose LLC is filled by the first records.
     fn new(
         spec: &SystemSpec,
         records: Records<'r>,
@@ -197,7 +199,8 @@ impl<'r, M: Memory> Machine<'r, M> {
         Ok(Self { processor, memory })
     }
 
-    /// What came out, and how many commands of DRAM were checked, if they are.
+    /// Runs to the end. Returns the outcome, and the number of checked DRAM commands if there is a
+    /// checker.
     fn run(
         mut self,
         warm_up: u64,
@@ -209,10 +212,10 @@ impl<'r, M: Memory> Machine<'r, M> {
             self.processor.mark_after(warm_up);
         }
         let mut reported = 0;
-        // A request reaches memory some cycles after it is pulled: what memory does before comes first.
+        // A request that was pulled, but reaches memory later. Earlier memory events come first.
         let mut pulled = None;
         loop {
-            // Memory acts at its next event; the processor is pulled up to the cycle before.
+            // Memory acts at its next event. The processor is pulled up to the cycle before.
             let event = self.memory.next_event();
             if pulled.is_none() {
                 let horizon = event.map_or(Cycle::MAX, |event| event.saturating_sub(1));
@@ -220,11 +223,11 @@ impl<'r, M: Memory> Machine<'r, M> {
                     Next::Ask { at, request } => pulled = Some((at, request)),
                     Next::Done { at } => {
                         let after = self.outcome(at);
-                        // Nothing is counted of a trace that ends in the warm-up.
+                        // A trace that ends within the warm-up counts nothing.
                         let before = if after.records > warm_up { before } else { after.clone() };
                         return Ok((after.since(&before), self.memory.watched().checked()));
                     }
-                    // Memory has done all that it does before: its next event is later.
+                    // All earlier memory events are done, since the next one is later.
                     Next::Marked { at } => {
                         before = self.outcome(at);
                         progress.records(before.records);
@@ -244,8 +247,8 @@ impl<'r, M: Memory> Machine<'r, M> {
                 }
                 (None, None) => {
                     return Err(SimError::Spec(
-                        "the processor waits for memory, and memory for the processor: this is a \
-                         defect of the simulator"
+                        "the processor and memory wait for each other: this is a defect of the \
+                         simulator"
                             .to_owned(),
                     ));
                 }

@@ -1,4 +1,4 @@
-//! Memory behind the ORAM controller.
+//! Memory behind an ORAM controller.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
 
-/// The controller, and what it has to tell the processor.
+/// The controller, with the events to be passed to the processor.
 pub(super) struct OramMemory {
     controller: Controller<DramBus<Watched>, FetchId>,
     told: Vec<Told<FetchId>>,
@@ -105,30 +105,30 @@ impl Memory for OramMemory {
     }
 }
 
-/// Carries paths to DRAM: all reads of a path at once, and then all its writes.
+/// The bus to DRAM. It sends all reads of a path at once, and then all its writes.
 pub(super) struct DramBus<O> {
     pub(super) dram: Dram<O>,
     clocks: Clocks,
     latency: Cycle,
-    /// By number of the tree.
+    /// By the number of the tree.
     trees: Vec<PlacedTree>,
-    /// Where the tree top goes at a context switch, if there are any.
+    /// The lines for the tree top at a context switch.
     tree_top: Range<u64>,
     done: Vec<Completion>,
 }
 
-/// A tree in DRAM.
+/// A tree laid out in DRAM.
 struct PlacedTree {
     buckets: BucketLines,
     /// Its first line.
     start: u64,
-    /// The levels that lie in memory.
+    /// The levels in memory.
     levels: Range<u8>,
     header_lines: u64,
 }
 
 impl PlacedTree {
-    /// The lines of all buckets of a path, or those of their headers.
+    /// The lines of all buckets on a path, or only of their headers.
     fn path(&self, leaf: Leaf, writes: Writes) -> impl Iterator<Item = u64> {
         let wanted = match writes {
             Writes::Buckets => usize::MAX,
@@ -143,7 +143,7 @@ impl PlacedTree {
 }
 
 impl<O: Observer> DramBus<O> {
-    /// For the trees of `oram`; `observer` sees each command.
+    /// A bus for the trees of `oram`. `observer` sees each DRAM command.
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, observer: O) -> Result<Self, SimError> {
         let dram = Dram::observed(&spec.dram, spec.channels, observer)?;
         let row_span = dram.row_span();
@@ -166,7 +166,8 @@ impl<O: Observer> DramBus<O> {
         let start = tree_top.end;
         if start > dram.lines() {
             return Err(SimError::Spec(format!(
-                "the trees have {start} lines and the DRAM {}: use more channels, or a DRAM with more rows",
+                "the trees have {start} lines, but the DRAM has {}: use more channels, or a DRAM \
+                 with more rows",
                 dram.lines()
             )));
         }
@@ -174,7 +175,7 @@ impl<O: Observer> DramBus<O> {
         Ok(Self { dram, clocks, latency, trees, tree_top, done: Vec::new() })
     }
 
-    /// Asks for all lines of a path, or for those of the headers, at once.
+    /// Requests all lines of a path at once, or only those of the headers.
     fn ask(&mut self, path: &PathAccess, kind: Kind, what: Writes, at: Cycle) {
         let arrival = self.clocks.clock(at);
         for line in self.trees[usize::from(path.tree.0)].path(path.leaf, what) {
@@ -183,7 +184,7 @@ impl<O: Observer> DramBus<O> {
         }
     }
 
-    /// Asks for all lines of the tree top at once.
+    /// Requests all lines of the tree top at once.
     fn ask_for_tree_top(&mut self, kind: Kind, at: Cycle) {
         let arrival = self.clocks.clock(at);
         for line in self.tree_top.clone() {
@@ -192,7 +193,7 @@ impl<O: Observer> DramBus<O> {
         }
     }
 
-    /// Waits until all is done.
+    /// Runs until all requests are done. Returns the time, which is at least `start`.
     fn finish(&mut self, start: Cycle) -> Cycle {
         self.done.clear();
         let last = self.dram.run_until_idle(&mut self.done);
@@ -222,7 +223,7 @@ impl<O: Observer> Bus for DramBus<O> {
     }
 }
 
-/// Lines of the buckets that the client keeps.
+/// Number of lines of the tree top.
 fn tree_top_lines(spec: &SystemSpec, oram: &OramSpec) -> u64 {
     let kept = (0..).zip(&oram.slots).take(oram.tree_top_levels.into());
     kept.map(|(level, slots)| (u64::from(*slots) * oram.block_lines + spec.header_lines) << level)

@@ -1,4 +1,4 @@
-//! What came out of a run.
+//! The outcome of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,41 +8,41 @@ use crate::dram::{Currents, DramTally, Energy};
 use crate::processor::Tally;
 use crate::{Cycle, SimError};
 
-/// What a machine did.
+/// The counts of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Cycles it took.
+    /// Duration in cycles.
     pub cycles: Cycle,
     /// Records of the trace.
     pub records: u64,
-    /// The processor's side.
+    /// Counts of the processor.
     pub processor: Tally,
-    /// The memory's side.
+    /// Counts of memory.
     pub memory: MemoryTally,
 }
 
-/// What memory did.
+/// The counts of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryTally {
     /// The ORAM controller, if there is one.
     pub controller: Option<ControllerTally>,
-    /// The DRAM. Records of runs that did not count have nothing here.
+    /// The DRAM. Results of older versions lack it.
     #[serde(default)]
     pub dram: DramTally,
 }
 
 impl Outcome {
-    /// The energy that the DRAM of `spec` took, if this is what came out of it.
+    /// The energy that the DRAM of `spec` used for this outcome.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if nobody knows what its chips draw.
+    /// [`SimError::Spec`] if the currents of its chips are not known.
     pub fn dram_energy(&self, spec: &SystemSpec) -> Result<Energy, SimError> {
         let currents = Currents::built_in(&spec.dram.name)?;
         let microseconds = self.cycles as f64 / f64::from(spec.processor.clock_mhz);
         Ok(currents.energy(&spec.dram, spec.channels, &self.memory.dram, microseconds))
     }
 
-    /// What happened after `before`.
+    /// The difference from `before`.
     pub(super) fn since(self, before: &Self) -> Self {
         Self {
             cycles: self.cycles - before.cycles,

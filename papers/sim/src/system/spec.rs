@@ -12,19 +12,19 @@ use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
 use crate::{Cycle, SimError, cut_lines};
 
-/// How a tree lies in DRAM.
+/// The layout of a tree in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// Level after level.
     Heap,
-    /// Subtrees that fill a row of every channel together.
+    /// Subtrees that fill a row of every channel.
     Subtrees,
-    /// The same, with the lines of each path spread evenly over the channels.
+    /// Subtrees, with the lines of each path spread evenly over the channels.
     Balanced,
 }
 
-/// A machine: data, not code.
+/// The parameters of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemSpec {
@@ -32,27 +32,28 @@ pub struct SystemSpec {
     pub processor: ProcessorSpec,
     /// One channel of DRAM.
     pub dram: DramSpec,
-    /// How many of them.
+    /// Number of DRAM channels.
     pub channels: u32,
-    /// How the trees lie in DRAM.
+    /// The layout of the trees in DRAM.
     pub layout: Layout,
     /// Lines of a bucket's header. IR-ORAM counts none; Tiny ORAM has one.
     pub header_lines: u64,
-    /// Cycles from DRAM to whoever asked it, on top of DRAM's own: for the memory controller, and to decipher.
-    /// They pass once for a path, whose lines follow each other. Tables of processors count none.
+    /// Cycles from DRAM to the requester, in addition to DRAM's own: for the memory controller and
+    /// decryption. They count once per path, whose lines arrive in a row. The tables of papers
+    /// count none.
     #[serde(default)]
     pub memory_latency: Cycle,
     /// The controller.
     pub controller: ControllerSpec,
-    /// The ORAM. Without one, the LLC asks DRAM itself.
+    /// The ORAM. Without one, the LLC accesses DRAM directly.
     pub oram: Option<OramSpec>,
 }
 
 impl SystemSpec {
-    /// Table I of IR-ORAM, with its Baseline; `leaf_level` is 24 there.
+    /// Table I of IR-ORAM with its Baseline, for which `leaf_level` is 24.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if the built-in DRAM is none.
+    /// [`SimError::Spec`] if the built-in DRAM is missing.
     pub fn paper(leaf_level: u8) -> Result<Self, SimError> {
         Ok(Self {
             processor: ProcessorSpec::default(),
@@ -66,18 +67,18 @@ impl SystemSpec {
         })
     }
 
-    /// Reads a machine from the text of a file, in TOML or JSON; `file` is its name for messages.
+    /// Parses a machine from a file in TOML or JSON. `file` is the name used in messages.
     ///
     /// # Errors
-    /// [`SimError::Spec`], which names the file, when the text describes no machine.
+    /// [`SimError::Spec`] that names the file, if the text is not a machine.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
         let wrong = |error: &dyn fmt::Display| {
             SimError::Spec(format!(
-                "{file} describes no machine: {}",
+                "{file} does not describe a machine: {}",
                 cut_lines(&error.to_string())
             ))
         };
-        // A document of TOML never begins with a brace.
+        // A TOML document never begins with a brace.
         let spec: Self = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| wrong(&error))?
         } else {
@@ -87,22 +88,22 @@ impl SystemSpec {
         Ok(spec)
     }
 
-    /// The text of a file in TOML that [`Self::parse`] reads. Each key has a comment; keys that are not set are
-    /// there as comments.
+    /// The machine as a TOML file for [`Self::parse`]. Each key has a comment, and keys that are
+    /// not set are commented out.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for a number that TOML has not.
+    /// [`SimError::Spec`] for a number that TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, SimError> {
         let text =
             |spec: &Self| toml::to_string(spec).map_err(|error| SimError::Spec(error.to_string()));
         let plain = text(self)?;
         let file = commented(&plain, &text(&Self::with_every_key()?)?);
-        // A name may be any text, and look like keys itself.
+        // A name may be any text, including text that looks like keys.
         let is_read_again = toml::from_str(&file).is_ok_and(|read: Self| read == *self);
         Ok(if is_read_again { file } else { plain })
     }
 
-    /// One that leaves no key out.
+    /// A machine with every key.
     pub(super) fn with_every_key() -> Result<Self, SimError> {
         let mut spec = Self::paper(24)?;
         spec.dram = DramSpec::built_in("DDR4-2400")?;
@@ -121,10 +122,11 @@ impl SystemSpec {
         Ok(spec)
     }
 
-    /// Refuses parts that do not go together. It takes no time: what passes here can run.
+    /// Checks that the parameters are possible and can be combined. This is fast, and a machine
+    /// that passes can run.
     ///
     /// # Errors
-    /// [`SimError::Spec`], which says what is wrong, and [`SimError::Engine`] for a tree that there is not.
+    /// [`SimError::Spec`] that says what is wrong, and [`SimError::Engine`] for an impossible tree.
     pub fn check(&self) -> Result<(), SimError> {
         self.processor.check()?;
         self.dram.check()?;
@@ -134,21 +136,21 @@ impl SystemSpec {
             controller::check(oram, &self.controller)?;
         }
         if self.processor.paths_stop_retirement && !self.controller.pace.is_fixed() {
-            let message = "paths stop retirement at a fixed pace only, where it is known beforehand when the next one \
-                           starts: set a pace of gap or start-to-start";
+            let message = "paths can stop retirement only at a fixed pace, where the next start is \
+                           known in advance: set a pace of gap or start-to-start";
             return Err(SimError::Spec(message.to_owned()));
         }
         let delayed = self.oram.as_ref().is_some_and(|oram| oram.remap == Remap::Delayed);
         if delayed && !self.processor.fetch_on_write_miss {
-            let message = "with delayed remapping a line in the LLC is nowhere in the ORAM, so a write that \
-                           misses must fetch it: set fetch_on_write_miss";
+            let message = "with delayed remapping a write that misses must fetch its line, since a \
+                           cached line is not in the ORAM: set fetch_on_write_miss";
             return Err(SimError::Spec(message.to_owned()));
         }
         Ok(())
     }
 
-    /// The same machine, with what it does not use as [`Self::paper`] has it. Without an ORAM there is no controller,
-    /// no tree, and no path that could stop retirement.
+    /// The same machine, with unused parameters reset to [`Self::paper`]. Without an ORAM there is
+    /// no controller, no tree, and no path that could stop retirement.
     #[must_use]
     pub fn without_unused(self) -> Self {
         if self.oram.is_some() {
@@ -169,7 +171,7 @@ impl SystemSpec {
     }
 }
 
-/// Two clocks that started together, in kHz.
+/// Converts between two clocks in kHz that started together.
 #[derive(Clone, Copy)]
 pub(super) struct Clocks {
     processor: u128,
@@ -177,17 +179,17 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// The first clock of the DRAM at or after a cycle of the processor.
+    /// The first DRAM clock at or after a processor cycle.
     pub(super) fn clock(self, cycle: Cycle) -> Clock {
         (u128::from(cycle) * self.dram).div_ceil(self.processor) as Clock
     }
 
-    /// The last clock of the DRAM at or before a cycle of the processor.
+    /// The last DRAM clock at or before a processor cycle.
     pub(super) fn clock_by(self, cycle: Cycle) -> Clock {
         (u128::from(cycle) * self.dram / self.processor) as Clock
     }
 
-    /// The first cycle of the processor at or after a clock of the DRAM.
+    /// The first processor cycle at or after a DRAM clock.
     pub(super) fn cycle(self, clock: Clock) -> Cycle {
         (u128::from(clock) * self.processor).div_ceil(self.dram) as Cycle
     }
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_describes_no_machine_is_named() {
+    fn an_invalid_file_is_named() {
         let good = toml::to_string(&small()).unwrap();
         for (part, wrong, says) in [
             ("channels", "chanels", "chanels"),
@@ -240,7 +242,7 @@ mod tests {
             let error = SystemSpec::parse(&good.replacen(part, wrong, 1), "a.toml").unwrap_err();
             let error = error.to_string();
             assert!(
-                error.starts_with("a.toml describes no machine: ") && error.contains(says),
+                error.starts_with("a.toml does not describe a machine: ") && error.contains(says),
                 "{error}"
             );
         }
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_without_oram_does_not_use_changes_nothing_that_comes_out() {
+    fn unused_parameters_of_a_machine_without_oram_change_nothing() {
         let plain = SystemSpec { oram: None, ..small() };
         let mut other = plain.clone();
         other.controller.pace = Pace::StartToStart(5);
@@ -291,7 +293,7 @@ mod tests {
         assert!(error.starts_with("the trees have"), "{error}");
     }
 
-    /// Where numbers are.
+    /// The locations of numbers in a file.
     const PARTS: [&str; 11] = [
         "/channels",
         "/header_lines",
@@ -306,7 +308,7 @@ mod tests {
         "/dram/timing",
     ];
 
-    /// Whatever a file says, it is run or refused.
+    /// A file with any number either runs or is refused.
     #[test]
     fn no_number_of_a_file_is_taken_on_trust() {
         let good = serde_json::to_value(small()).unwrap();

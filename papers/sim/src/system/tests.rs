@@ -1,4 +1,4 @@
-//! Whole machines, on short traces.
+//! Tests of complete machines on short traces.
 
 use oblivio_core::geometry::Leaf;
 use oblivio_core::store::TreeId;
@@ -32,7 +32,7 @@ pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     (0..records).map(record).collect()
 }
 
-/// The same, so slow that slots are left over.
+/// The same with long gaps, so that some slots are unused.
 fn quiet(records: usize, seed: u64) -> impl Iterator<Item = Record> {
     trace(records, seed).into_iter().map(|record| Record { gap: record.gap * 100, ..record })
 }
@@ -80,10 +80,10 @@ pub(super) fn machines() -> Vec<SystemSpec> {
     machines
 }
 
-/// Levels that it has on the chip.
+/// Levels on the chip.
 const TREE_TOP_LEVELS: u8 = 5;
 
-/// One whose program is switched out now and then.
+/// A machine whose program is switched out regularly.
 fn switched() -> SystemSpec {
     let oram = OramSpec {
         tree_top_levels: TREE_TOP_LEVELS,
@@ -95,7 +95,7 @@ fn switched() -> SystemSpec {
     spec
 }
 
-/// One whose front end waits for each read, and whose requests wait for each other wherever they can.
+/// A machine with an in-order front end, whose requests wait for each other wherever possible.
 fn of_an_order() -> SystemSpec {
     of_an_order_with(OramSpec { plb_ways: 2, ..OramSpec::paper(LEAF_LEVEL) })
 }
@@ -110,12 +110,12 @@ fn of_an_order_with(oram: OramSpec) -> SystemSpec {
     spec
 }
 
-/// Such machines with every scheme that [`machines`] have, with IR-DWB, without the queue of writes that answers, and with
-/// fewer instructions that retire.
+/// In-order machines with each scheme of [`machines`], with IR-DWB, without the answering write
+/// queue, and with fewer instructions retired per cycle.
 fn machines_of_an_order() -> Vec<SystemSpec> {
     let ordered = |spec: SystemSpec| {
         let fetches = spec.processor.fetch_on_write_miss;
-        let mut ordered = of_an_order_with(spec.oram.expect("each of them has an ORAM"));
+        let mut ordered = of_an_order_with(spec.oram.expect("each of these machines has an ORAM"));
         ordered.processor.fetch_on_write_miss = fetches;
         ordered.controller.early_write_backs = spec.controller.early_write_backs;
         ordered.controller.context_switch = spec.controller.context_switch;
@@ -132,7 +132,7 @@ fn machines_of_an_order() -> Vec<SystemSpec> {
     ordered
 }
 
-/// A warm-up that takes time.
+/// A warm-up of timed records only.
 pub(super) fn timed(records: u64) -> WarmUp {
     WarmUp { records, ..WarmUp::default() }
 }
@@ -165,7 +165,7 @@ fn the_processor_asks_for_the_same_whatever_is_behind_it() {
 #[test]
 fn every_request_is_a_data_path_or_was_served_without_one() {
     let mut all_early = 0;
-    // Delayed remapping serves no victims, and with Rho blocks go from tree to tree.
+    // Delayed remapping serves no victims, and in ρ blocks move between trees.
     let is_plain = |spec: &&SystemSpec| {
         let oram = spec.oram.as_ref();
         oram.is_some_and(|oram| oram.remap == Remap::AtAccess && oram.rho.is_none())
@@ -175,7 +175,8 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
     machines.push(of_an_order());
     let machines = machines.iter().filter(is_plain);
     for (spec, trace) in machines.flat_map(|spec| traces.each_ref().map(|trace| (spec, trace))) {
-        // Write-backs that wait when the last instruction retires are never made: there is time for them before it, and it is in the LLC.
+        // A long gap before a last record, so that no write-back is pending when the last
+        // instruction retires. Its line is in the LLC.
         let last = Record { gap: 3_000_000, kind: Kind::Read, ..*trace.last().unwrap() };
         let whole = run(spec, trace.iter().copied().chain([last]), timed(0), 1, &()).unwrap();
         let tally = whole.memory.controller.clone().unwrap();
@@ -192,14 +193,15 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
 fn a_seed_gives_one_outcome() {
     for spec in machines() {
         assert_eq!(outcome(&spec, 1), outcome(&spec, 1));
-        assert_ne!(outcome(&spec, 1), outcome(&spec, 2), "the tree is another");
+        assert_ne!(outcome(&spec, 1), outcome(&spec, 2), "the tree differs");
     }
-    assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "there is no chance in it");
+    assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "it uses no randomness");
 }
 
-/// What is kept of runs of this model is used again. If these are meant to take other times, [`MODEL`] is raised with them.
+/// Saved results of this model are reused. If a change is meant to alter results, [`MODEL`] must be
+/// raised with it.
 #[test]
-fn other_results_are_those_of_another_model() {
+fn the_same_model_gives_the_same_results() {
     let plain = machine(None);
     let machines = machines();
     let cycles: Vec<_> =
@@ -220,15 +222,15 @@ fn other_results_are_those_of_another_model() {
 }
 
 #[test]
-fn lines_that_come_back_before_they_were_written_or_leave_before_they_came_are_there_once() {
-    // Few lines in few sets, so that what leaves is soon asked for again.
+fn lines_in_flight_or_waiting_to_be_written_exist_once() {
+    // Few lines in few sets, so that victims are soon requested again.
     let delayed = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
     let rho = Some(RhoSpec { blocks: 16, small_per_main: 2, old_copy: OldCopy::TakenOut });
     let specs = [delayed.clone(), OramSpec { rho, ..delayed }].map(|oram| machine(Some(oram)));
     let mut coins = StdRng::seed_from_u64(5);
     for (seed, mut spec) in (0..20).zip(specs.into_iter().cycle()) {
         spec.processor.fetch_on_write_miss = true;
-        // In the smaller cache, lines leave before they have come.
+        // In the smaller cache, lines are evicted before they arrive.
         spec.processor.llc_bytes = if seed % 4 < 2 { 2 << 10 } else { 512 };
         let record = |_| Record {
             gap: coins.random_range(0..4),
@@ -252,9 +254,9 @@ fn warm_up_is_not_counted() {
     assert_eq!((nothing.records, nothing.cycles), (0, 0));
 }
 
-/// Stores to a part of memory that the LLC does not hold and the small tree does, and then reads of it.
+/// Stores to a part of memory that fits the small tree but not the LLC, and then reads of it.
 #[test]
-fn what_fills_the_llc_fills_the_small_tree_of_rho_if_it_is_said_to() {
+fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
     let stores = (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i * 7 % 450 });
     let reads = (0..450).map(|line| Record { gap: 300, kind: Kind::Read, line });
     let records: Vec<_> = stores.chain(reads).collect();
@@ -278,10 +280,10 @@ fn what_fills_the_llc_fills_the_small_tree_of_rho_if_it_is_said_to() {
     ] {
         let paths = |warm_up| tally(&spec, warm_up).0.position_map.iter().sum::<u64>();
         let [cold, warm] = [cold, warm].map(paths);
-        // The tags of the array say where they are.
+        // The tag array finds them in the small tree.
         assert!(warm * 3 < cold, "{warm} of {cold}: {spec:?}");
     }
-    // Others have nothing to fill.
+    // Other machines have no small tree to fill.
     for spec in machines().iter().chain([&machine(None)]) {
         let has_rho = spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some());
         let run = |warm_up| run(spec, records.iter().copied(), warm_up, 1, &()).unwrap();
@@ -289,8 +291,9 @@ fn what_fills_the_llc_fills_the_small_tree_of_rho_if_it_is_said_to() {
     }
 }
 
-/// A trace that fits the LLC asks for nothing then, and one that does not sends changed lines away from the first miss
-/// on. No record of it is counted, and with delayed remapping what the LLC has is out of the ORAM.
+/// A trace that then fits the LLC requests nothing, and another one evicts dirty lines from its
+/// first miss on. No record of the warm-up is counted. With delayed remapping, the lines of the LLC
+/// are out of the ORAM.
 #[test]
 fn an_llc_that_was_filled_is_full_when_time_begins() {
     let fits = || (0..2000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 200 });
@@ -307,7 +310,8 @@ fn an_llc_that_was_filled_is_full_when_time_begins() {
     }
 }
 
-/// Each path stops the program, whoever it is for: dummies cost time too, and a switch that contradicts it is refused.
+/// Each path stops the program, whatever its purpose, so dummies cost time too. Conflicting
+/// parameters are refused.
 #[test]
 fn a_front_end_in_order_waits_for_every_path() {
     let quiet = || trace(1000, 1).into_iter().map(|record| Record { gap: 5000, ..record });
@@ -328,13 +332,14 @@ fn a_front_end_in_order_waits_for_every_path() {
     let mut spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
     spec.processor.paths_stop_retirement = true;
     let refused = run(&spec, quiet(), timed(0), 1, &()).unwrap_err().to_string();
-    assert!(refused.contains("one fetch under way, and not 16"), "{refused}");
+    assert!(refused.contains("one fetch at a time, not 16"), "{refused}");
     (spec.processor.fetch_room, spec.controller.pace) = (1, Pace::Free);
     let refused = run(&spec, quiet(), timed(0), 1, &()).unwrap_err().to_string();
-    assert!(refused.contains("at a fixed pace only"), "{refused}");
+    assert!(refused.contains("only at a fixed pace"), "{refused}");
 }
 
-/// Reads that the queue of writes answers are none of DRAM's, and only those of paths that nobody waits for.
+/// Reads answered by the write queue do not reach DRAM. They are only those of evictions and
+/// dummies.
 #[test]
 fn dram_does_not_read_what_its_queue_of_writes_answers() {
     for mut spec in machines() {
@@ -352,7 +357,7 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
     }
 }
 
-/// Also where nothing is asked of memory for long, before and after it.
+/// Also with long gaps without requests before and after it.
 #[test]
 fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {
@@ -401,7 +406,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(run(&spec, far, timed(0), 1, &()).unwrap_err().to_string().contains("past the end"));
 }
 
-/// Paths, and at a context switch all buckets that the client keeps, out and in again: no other line moves.
+/// Besides paths, only the buckets of the tree top move at a context switch, out and in again.
 #[test]
 fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     let spec = switched();
@@ -422,14 +427,15 @@ fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     let mut now = 10_000_000;
     for _ in 0..3 {
         let moved = bus.move_tree_top(now);
-        // Twice as many lines, at two cycles each if every bus of the four is busy all the time.
+        // Each line moves twice, at two cycles if all four buses are always busy.
         assert!((kept * 8..kept * 16).contains(&(moved - now)), "{} cycles", moved - now);
         now = moved;
     }
     bus.dram.observer().verdict().unwrap();
 }
 
-/// As many bytes on each path of a tree with a fourth of the leaves, but for the levels that are not there.
+/// As many bytes on each path as in a tree with four times the leaves, apart from the two missing
+/// levels.
 #[test]
 fn a_path_moves_all_lines_of_its_blocks() {
     let lines_of_path = |block_lines, levels| {
@@ -446,7 +452,7 @@ fn a_path_moves_all_lines_of_its_blocks() {
     };
     assert_eq!(lines_of_path(1, LEAF_LEVEL), 4 * 13);
     assert_eq!(lines_of_path(4, LEAF_LEVEL - 2), 4 * 4 * 11);
-    // The last line there is, and one past it.
+    // The last line, and the line after it.
     let oram = OramSpec { block_lines: 4, fan_out: 64, ..OramSpec::paper(LEAF_LEVEL - 2) };
     let ask = |line| {
         let record = Record { gap: 0, kind: Kind::Read, line };
@@ -457,8 +463,8 @@ fn a_path_moves_all_lines_of_its_blocks() {
     assert!(ask(oram.lines()).unwrap_err().to_string().contains("past the end"));
 }
 
-/// Lines of one block: the first of them brings the others to the client, and positions take as much of the map as their
-/// blocks are fewer.
+/// The first access to a line brings the other lines of its block to the client. The position map
+/// shrinks with the number of blocks.
 #[test]
 fn neighbours_share_their_block() {
     let scan = || (0..4 << LEAF_LEVEL).map(|line| Record { gap: 100, kind: Kind::Read, line });
@@ -480,7 +486,7 @@ fn neighbours_share_their_block() {
     assert!(four.position_map[0] < one.position_map[0], "{one:?} {four:?}");
 }
 
-/// The bus of a machine, watched, after 300 random paths one after the other; and cycles of a path.
+/// The observed bus of a machine after 300 random paths in a row, and the cycles per path.
 fn carried(spec: &SystemSpec) -> (DramBus<Checker>, u64) {
     const PATHS: u64 = 300;
     let oram = spec.oram.as_ref().unwrap();
@@ -503,7 +509,7 @@ fn carried(spec: &SystemSpec) -> (DramBus<Checker>, u64) {
 fn a_path_of_the_paper_takes_its_time_and_breaks_no_rule() {
     for (channels, cycles) in [(4, 600..750), (1, 1900..2250)] {
         let mut spec = SystemSpec { channels, ..SystemSpec::paper(24).unwrap() };
-        // The gaps between subtrees are more than one channel has to spare.
+        // The gaps between subtrees exceed the spare capacity of one channel.
         spec.dram.rows = 1 << 17;
         let (bus, taken) = carried(&spec);
         bus.dram.observer().verdict().unwrap();
@@ -517,10 +523,10 @@ fn the_way_from_memory_takes_its_cycles_once_for_each_path_or_line() {
     let small = SystemSpec::paper(LEAF_LEVEL).unwrap();
     let [near, far] = [0, LATENCY]
         .map(|memory_latency| carried(&SystemSpec { memory_latency, ..small.clone() }).1);
-    // More lies between a path and the refresh after it.
+    // The larger latency may shift a refresh.
     assert!(far.abs_diff(near + LATENCY) <= 2, "{near} and {far} cycles");
 
-    // One read after the other.
+    // Reads one at a time.
     let mut plain = machine(None);
     plain.processor.rob = 1;
     let cycles = |memory_latency| {

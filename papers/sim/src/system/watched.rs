@@ -1,10 +1,10 @@
-//! Who watches the DRAM of a machine: it counts commands, and holds each against the rules if it is told to.
+//! The observer of a machine's DRAM. It counts commands, and optionally checks them.
 
 use crate::SimError;
 use crate::dram::checker::Checker;
 use crate::dram::{Clock, Command, DramTally, Observer};
 
-/// Sees each command, from the first of the warm-up on.
+/// Sees each command, including the warm-up.
 #[derive(Default)]
 pub(super) struct Watched {
     tally: DramTally,
@@ -12,8 +12,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// One that holds commands against what `checker` knows, if there is one. That takes some times as long as the
-    /// simulation itself.
+    /// An observer with an optional checker. Checking takes several times as long as the simulation
+    /// itself.
     pub(super) fn by(checker: Option<Checker>) -> Self {
         Self { tally: DramTally::default(), checker }
     }
@@ -22,15 +22,15 @@ impl Watched {
         self.tally
     }
 
-    /// How many commands were held against the rules, if they are.
+    /// Number of checked commands; `None` without a checker.
     pub(super) fn checked(&self) -> Option<u64> {
         self.checker.as_ref().map(Checker::commands)
     }
 
-    /// Whether all commands so far are legal, or were not checked.
+    /// Whether all commands so far are legal. Unchecked commands count as legal.
     ///
     /// # Errors
-    /// [`SimError::Command`], which names the first that is not.
+    /// [`SimError::Command`] that names the first illegal command.
     pub(super) fn verdict(&self) -> Result<(), SimError> {
         self.checker.as_ref().map_or(Ok(()), Checker::verdict).map_err(SimError::Command)
     }
@@ -62,7 +62,7 @@ mod tests {
     use crate::dram::DramSpec;
     use crate::system::SystemSpec;
 
-    /// All machines, with one without an ORAM.
+    /// All machines, including one without an ORAM.
     fn all() -> Vec<SystemSpec> {
         machines().into_iter().chain([machine(None)]).collect()
     }
@@ -77,14 +77,15 @@ mod tests {
                 run_checked(&spec, initial, records(), timed(100), 1, &()).unwrap();
             assert_eq!(checked, plain, "{spec:?}");
             let dram = plain.memory.dram;
-            // Those of the warm-up are checked as well.
+            // The commands of the warm-up are checked too.
             assert!(commands > dram.lines() + dram.activates, "{commands} of {dram:?}");
         }
     }
 
     type Change = fn(&mut DramSpec);
 
-    /// DRAM that is faster than its rules allow: the checker knows another one.
+    /// The DRAM is faster than its rules allow, since the checker has the parameters of another
+    /// one.
     #[test]
     fn a_run_ends_at_its_first_illegal_command_and_names_it() {
         let slower = |change: Change| {

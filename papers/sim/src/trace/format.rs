@@ -1,25 +1,25 @@
-//! How traces are written down.
+//! The formats of trace files.
 
 use std::fmt;
 
 /// A format of trace files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// USIMM: `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`, one record a line. The
-    /// program counter is dropped.
+    /// USIMM: one record per line, `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`.
+    /// The program counter is ignored.
     Usimm,
-    /// Ramulator (1.0, of a processor): `<gap> <read address> [<write-back address>]` in decimal, a
-    /// read and then a write with gap 0 on a line. So every write follows a read.
+    /// Ramulator 1.0, processor traces: `<gap> <read address> [<write-back address>]` in decimal. A
+    /// line is a read, optionally followed by a write with gap 0. So every write follows a read.
     Ramulator,
-    /// Two to fourteen bytes a record, with a checksum.
+    /// Our binary format: two to fourteen bytes per record, with a checksum.
     Binary,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Usimm, Self::Ramulator, Self::Binary];
 
-    /// What it is called.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Usimm => "usimm",

@@ -1,20 +1,21 @@
-//! Several programs on one processor, in turns.
+//! Mixes traces of several programs that take turns on one processor.
 
 use super::{LINES_MAX, PAGE_LINES, Record, Trace};
 use crate::SimError;
 
 impl Trace {
-    /// The trace of several programs that take turns of `slice` instructions each, in order. Every one
-    /// has a range of addresses of its own, to which it is moved as a whole, page for page. A turn ends
-    /// after the record that uses it up, and what that took too much is missing from the next one. A
-    /// program that has ended takes no more turns.
+    /// A trace of several programs that take turns of `slice` instructions each, in order. Each
+    /// program is moved as a whole, by whole pages, to an address range of its own. A turn ends
+    /// after the record that uses it up; instructions beyond the slice are deducted from the next
+    /// turn. A program that has ended takes no more turns.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is nothing to mix, a slice is empty, there would be more records
-    /// than [`RECORDS_MAX`](super::RECORDS_MAX), or the ranges do not fit beside each other.
+    /// [`SimError::Spec`] if there are no traces, the slice is empty, the result exceeds
+    /// [`RECORDS_MAX`](super::RECORDS_MAX) records, or the address ranges do not fit next to each
+    /// other.
     pub fn mix(name: &str, traces: &[Self], slice: u64) -> Result<Self, SimError> {
         if slice == 0 {
-            return Err(SimError::Spec("a turn has one instruction at least".to_owned()));
+            return Err(SimError::Spec("a slice must be at least one instruction".to_owned()));
         }
         let mut programs = programs(traces, slice)?;
         let mut records = Vec::with_capacity(traces.iter().map(|trace| trace.records.len()).sum());
@@ -29,22 +30,22 @@ impl Trace {
     }
 }
 
-/// A program, and how far it has come.
+/// A program, with its remaining records.
 struct Program<'a> {
     left: &'a [Record],
-    /// What is added to its lines, modulo 2^64.
+    /// Added to its lines, modulo 2^64.
     offset: u64,
     instructions: u64,
     slice: u64,
 }
 
 impl Program<'_> {
-    /// How many turns it has used up.
+    /// Number of turns used up so far.
     fn turn(&self) -> u64 {
         self.instructions / self.slice
     }
 
-    /// What it asks for until its turn is over, in its own range.
+    /// The records of its current turn, in its own range.
     fn take_turn(&mut self) -> impl Iterator<Item = Record> {
         let turn = self.turn();
         let mut count = 0;
@@ -59,7 +60,7 @@ impl Program<'_> {
     }
 }
 
-/// The programs of `traces`, each with the range after that of the one before.
+/// The programs of `traces`, each with the range after the previous one.
 fn programs(traces: &[Trace], slice: u64) -> Result<Vec<Program<'_>>, SimError> {
     let mut end = 0;
     let programs = traces.iter().map(|trace| {
@@ -77,7 +78,7 @@ fn programs(traces: &[Trace], slice: u64) -> Result<Vec<Program<'_>>, SimError> 
     });
     programs.collect::<Option<Vec<_>>>().ok_or_else(|| {
         SimError::Spec(
-            "the addresses of these traces do not fit beside each other: remap each first"
+            "the addresses of these traces do not fit next to each other: remap each first"
                 .to_owned(),
         )
     })
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn programs_take_turns_beside_each_other() {
-        // 10 instructions a record, and 4; the second has the second page, at its own place in it.
+        // 10 and 4 instructions per record. The second program gets the second page, and keeps its
+        // offset in the page.
         let traces = [reads(3, 9, 1 << 40), reads(7, 3, (1 << 30) + 5)];
         let mixed = Trace::mix("both", &traces, 10).unwrap();
         assert_eq!(lines(&mixed), [0, 69, 69, 69, 0, 69, 69, 0, 69, 69]);
@@ -122,7 +124,7 @@ mod tests {
         assert!(error.to_string().contains("remap each first"), "{error}");
     }
 
-    /// Turns by the letter: a credit that is filled up at each.
+    /// A literal model of the turns: a credit that is refilled at each turn.
     fn by_the_letter(traces: &[Trace], slice: i64) -> Vec<(usize, Record)> {
         let mut left: Vec<VecDeque<Record>> =
             traces.iter().map(|trace| trace.records.iter().copied().collect()).collect();
@@ -144,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn turns_are_those_by_the_letter(
+        fn turns_match_the_literal_model(
             traces in prop::collection::vec(any_trace(), 1..4),
             slice in 1u64..500,
         ) {
@@ -155,7 +157,8 @@ mod tests {
             let mixed = Trace::mix("mixed", &traces, slice).unwrap();
             let expected = by_the_letter(&traces, slice as i64);
             prop_assert_eq!(mixed.records().len(), expected.len());
-            let offsets: Vec<_> = programs(&traces, slice).unwrap().iter().map(|p| p.offset).collect();
+            let offsets: Vec<_> =
+                programs(&traces, slice).unwrap().iter().map(|p| p.offset).collect();
             for (mixed, (program, record)) in mixed.records().iter().zip(expected) {
                 let line = record.line.wrapping_add(offsets[program]);
                 prop_assert_eq!(*mixed, Record { line, ..record });

@@ -1,7 +1,7 @@
-//! Compressed files: gzip and zstd are read, gzip is written.
+//! Compressed files: reads gzip and zstd, and writes gzip.
 //!
-//! Zstd is read by a decoder in Rust, so that nothing here needs a C compiler. Its encoder is not used:
-//! it does not compress as the original does, and gzip suffices for what is written here.
+//! The zstd decoder is written in Rust, so no C compiler is needed. Its encoder is not used, since
+//! it compresses less than the original, and gzip suffices for our output.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 
@@ -9,24 +9,24 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// How gzip begins.
+/// The magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How a frame of zstd begins.
+/// The magic number of a zstd frame.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// How a file is compressed that is written.
+/// The compression of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compression {
-    /// Not at all.
+    /// Uncompressed.
     #[default]
     None,
-    /// With gzip.
+    /// gzip.
     Gzip,
 }
 
-/// What `file` holds, unpacked if it begins as something packed does. It is unpacked as it is read: a
-/// small file of many bytes costs no memory.
+/// Decompresses `file` if it starts with a known magic number. It decompresses while reading, so a
+/// small file that expands to many bytes costs no memory.
 pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (start, file) = peek(file, ZSTD.len())?;
     let file = BufReader::new(file);
@@ -39,14 +39,15 @@ pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn BufRead + '
     })
 }
 
-/// The first `count` bytes of `file`, or all if it has fewer, and `file` as it was.
+/// Reads the first `count` bytes of `file`, or all of them if it is shorter. Also returns a reader
+/// of the complete file.
 pub(super) fn peek<R: Read>(mut file: R, count: usize) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::new();
     file.by_ref().take(count as u64).read_to_end(&mut start)?;
     Ok((start.clone(), Cursor::new(start).chain(file)))
 }
 
-/// Lets `write` write to `out`, compressed.
+/// Runs `write` on a compressing wrapper of `out`.
 pub(super) fn pack<W: Write>(
     compression: Compression,
     mut out: W,
@@ -63,7 +64,7 @@ pub(super) fn pack<W: Write>(
     out.flush()
 }
 
-/// The frames of a zstd file, one after the other, each with its checksum if it has one.
+/// Decodes the concatenated frames of a zstd file, and checks their checksums.
 struct Frames<R> {
     decoder: FrameDecoder,
     packed: R,
@@ -88,11 +89,11 @@ impl<R: BufRead> Read for Frames<R> {
 }
 
 impl<R> Frames<R> {
-    /// What the decoder leaves to its caller.
+    /// Checks the frame's checksum, which the decoder does not do.
     fn check(&self) -> io::Result<()> {
         match self.decoder.get_checksum_from_data() {
             Some(sum) if Some(sum) != self.decoder.get_calculated_checksum() => {
-                Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum of zstd does not fit"))
+                Err(io::Error::new(io::ErrorKind::InvalidData, "wrong zstd checksum"))
             }
             _ => Ok(()),
         }

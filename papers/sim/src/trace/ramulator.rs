@@ -1,6 +1,5 @@
-//! The format of Ramulator (2015) for processors: a line for each read, with the address of the line
-//! that it drives out of the cache, if that must be written. All numbers are decimal, with one space
-//! between.
+//! The processor trace format of Ramulator (2015). A line is a read, optionally with the address of
+//! the dirty line that it evicts. Numbers are decimal, separated by one space.
 
 use std::io::{self, Write};
 
@@ -22,16 +21,16 @@ pub(super) fn parse(line: &str) -> Option<Line> {
     numbers.next().is_none().then_some(Line { first, then })
 }
 
-/// Whether the format can hold `trace`: every write must follow a read, with gap 0. Nothing else is
-/// bent to fit, since that would change what the trace says.
+/// Checks that the format can represent `trace`: every write must follow a read, with gap 0. Other
+/// traces are refused, since adapting them would change their meaning.
 pub(super) fn check(trace: &Trace) -> Result<(), SimError> {
     let mut after_read = false;
     for (number, record) in (1..).zip(&trace.records) {
         let fits = record.kind == Kind::Read || after_read && record.gap == 0;
         if !fits {
             return Err(SimError::Trace(format!(
-                "{}, record {number}: this write does not come right after a read, and others have no \
-                 place in Ramulator's format; write the trace in USIMM's or the binary one",
+                "{}, record {number}: Ramulator's format only has writes right after a read; write \
+                 the trace in USIMM's or the binary format",
                 trace.name
             )));
         }
@@ -40,7 +39,7 @@ pub(super) fn check(trace: &Trace) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Writes records that [`check`] let pass.
+/// Writes records that passed [`check`].
 pub(super) fn write(records: &[Record], out: &mut dyn Write) -> io::Result<()> {
     let mut records = records.iter().peekable();
     while let Some(read) = records.next() {

@@ -1,4 +1,4 @@
-//! Reading a trace, whatever it is written in.
+//! Reads traces in any format.
 
 use std::io::{self, BufReader, Read};
 
@@ -7,21 +7,21 @@ use super::{Format, RECORDS_MAX, Trace, binary, check_name, packing, text};
 use crate::SimError;
 
 impl Trace {
-    /// Reads a trace, compressed (gzip, zstd) or not. A binary trace says itself what it is; in text,
-    /// the first line decides. `name` is what the file is called in errors, and the trace as well,
-    /// unless it is a binary one, which brings its name along.
+    /// Reads a trace, compressed (gzip, zstd) or not. The format is detected from the magic number,
+    /// or from the first line of a text. `name` is the name of the file in messages, and of the
+    /// trace, unless the file is binary and has a name.
     ///
     /// # Errors
-    /// [`SimError::Trace`] with the first line (text) or byte (binary) that is wrong, when there is no
-    /// record or there are too many, or when the file cannot be read or unpacked.
+    /// [`SimError::Trace`] with the first invalid line (text) or byte (binary); also if there are
+    /// no records or too many, or if the file cannot be read or decompressed.
     pub fn read(name: &str, file: impl Read) -> Result<Self, SimError> {
         read(name, None, file)
     }
 
-    /// Reads a trace of which the format is known.
+    /// Reads a trace in a given format.
     ///
     /// # Errors
-    /// As [`Trace::read`], and when it is of another format.
+    /// The same as of [`Trace::read`], and if the file has another format.
     pub fn read_as(format: Format, name: &str, file: impl Read) -> Result<Self, SimError> {
         read(name, Some(format), file)
     }

@@ -1,38 +1,38 @@
-//! One request of a program.
+//! A memory request of a program.
 
 use crate::LINE_BYTES;
 
-/// How many lines 64-bit addresses of bytes can tell apart: every line is below.
+/// Upper bound of line numbers: 64-bit byte addresses have this number of lines.
 pub const LINES_MAX: u64 = u64::MAX / LINE_BYTES + 1;
 
-/// Whether a request wants a line or gives one back.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The program waits for the line.
+    /// The line is fetched, and the program waits for it.
     Read,
-    /// A changed line leaves the first-level cache. Nobody waits for it.
+    /// A dirty line leaves the first-level cache. The program does not wait for it.
     Write,
 }
 
-/// A miss of the first-level cache.
+/// A miss of the first-level cache, or a dirty victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// Instructions since the record before that asked for nothing.
+    /// Instructions without a record since the previous record.
     pub gap: u32,
-    /// What it asks for.
+    /// The kind of request.
     pub kind: Kind,
-    /// Which line: the address of its bytes over [`LINE_BYTES`], below [`LINES_MAX`].
+    /// The line: byte address divided by [`LINE_BYTES`], below [`LINES_MAX`].
     pub line: u64,
 }
 
 impl Record {
-    /// The instructions it stands for: those of its gap, and the read itself. A write is none, since
-    /// the cache makes it and not the program.
+    /// Number of instructions of this record: its gap, and one for a read. A write counts none,
+    /// since the cache makes it.
     pub fn instructions(&self) -> u64 {
         u64::from(self.gap) + u64::from(self.kind == Kind::Read)
     }
 
-    /// The address of the line's first byte.
+    /// Address of the line's first byte.
     pub(super) fn address(&self) -> u64 {
         self.line * LINE_BYTES
     }

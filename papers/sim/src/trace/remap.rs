@@ -1,8 +1,8 @@
-//! Moving a trace into a small memory.
+//! Moves a trace into a small memory.
 //!
-//! A program's addresses are spread over 47 bits. An operating system gives it a page of memory for
-//! each of its own that it touches, and that is done here: pages keep their lines together, and a
-//! footprint that fits the memory fits, wherever its addresses were.
+//! A program's addresses are spread over 47 bits. An operating system assigns a page of memory to
+//! each page that a program touches, and so does this module. Lines of a page stay together, and a
+//! footprint fits if the memory has enough pages, whatever its addresses are.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,26 +12,27 @@ use rand::{RngExt, SeedableRng};
 use super::{PAGE_BYTES, PAGE_LINES, Record, Trace};
 use crate::SimError;
 
-/// Which page of memory a page gets when it is touched first.
+/// The page of memory assigned when a page is first touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placing {
-    /// The next.
+    /// The next free page.
     InOrder,
-    /// Any of those that are free, as coins of this seed fall.
+    /// A random free page.
     Random {
-        /// Where the coins come from.
+        /// Seed of the random choice.
         seed: u64,
     },
-    /// That of its own number, counted round the memory, or the next that is free. So distances within an array stay as they are.
+    /// The page with the same number modulo the size of memory, or the next free one. This
+    /// preserves distances within arrays.
     AsItIs,
 }
 
 impl Trace {
-    /// The trace with its pages of [`PAGE_BYTES`] moved into a memory of `lines` lines. Lines that make
-    /// no whole page are left out.
+    /// The trace with its pages of [`PAGE_BYTES`] moved into a memory of `lines` lines. Lines
+    /// beyond the last whole page are not used.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when the trace touches more pages than the memory has.
+    /// [`SimError::Spec`] if the trace touches more pages than the memory has.
     pub fn remap(&self, lines: u64, placing: Placing) -> Result<Self, SimError> {
         let mut memory = Memory::new(lines / PAGE_LINES, placing);
         let mut given: HashMap<u64, u64> = HashMap::new();
@@ -50,8 +51,8 @@ impl Trace {
     fn too_large(&self, lines: u64) -> SimError {
         let pages = super::TraceStats::of(self).pages;
         SimError::Spec(format!(
-            "{} touches {pages} pages of {PAGE_BYTES} bytes, and {lines} lines have {}: give it {} \
-             lines or more",
+            "{} touches {pages} pages of {PAGE_BYTES} bytes, but {lines} lines have {}: give it at \
+             least {} lines",
             self.name,
             lines / PAGE_LINES,
             pages * PAGE_LINES
@@ -59,21 +60,21 @@ impl Trace {
     }
 }
 
-/// The pages of a memory, which are given away one by one.
+/// The pages of a memory, assigned one by one.
 struct Memory {
     pages: u64,
     given: u64,
     free: Free,
 }
 
-/// Which pages of a memory are free.
+/// The free pages of a memory.
 enum Free {
-    /// All from here on.
+    /// All pages from the next one on.
     Later,
-    /// They are shuffled as they are given away (Fisher and Yates), so that it costs nothing to have many: which page is at a place, if it is not the one with
-    /// that number.
+    /// A lazy shuffle of all pages (Fisher and Yates), so that a large memory costs nothing.
+    /// `moved` has the page at each position, where it differs from the position.
     Shuffled { coins: Box<StdRng>, moved: HashMap<u64, u64> },
-    /// All but these.
+    /// All pages but these.
     Others(HashSet<u64>),
 }
 
@@ -90,7 +91,7 @@ impl Memory {
         Self { pages, given: 0, free }
     }
 
-    /// The page for a page of the program; none if all are taken.
+    /// Assigns a page to page `wanted` of the program; `None` if all are in use.
     fn give(&mut self, wanted: u64) -> Option<u64> {
         let (pages, next) = (self.pages, self.given);
         if next >= pages {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_stay_where_they_are_as_far_as_there_is_room() {
+    fn pages_keep_their_numbers_if_there_is_room() {
         let trace = touching([5, 6, 8 + 5, 16 + 5, 7, 5]);
         let moved = trace.remap(8 * PAGE_LINES, Placing::AsItIs).unwrap();
         assert_eq!(pages(&moved), [5, 6, 7, 0, 1, 5]);
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(full, random(1, 50).unwrap());
         assert_ne!(full, random(2, 50).unwrap());
         assert!(random(1, 1 << 50).unwrap().iter().any(|page| *page > 1 << 48));
-        // The last page to be touched gets each as often as any other.
+        // The page touched last gets each page equally often.
         let lasts = (0..5000).map(|seed| random(seed, 50).unwrap()[49]).collect::<Vec<_>>();
         let counts = (0..50).map(|page| lasts.iter().filter(|last| **last == page).count());
         assert!(
@@ -178,7 +179,8 @@ mod tests {
             let error =
                 touching(0..50).remap(50 * PAGE_LINES - 1, placing).unwrap_err().to_string();
             assert!(
-                error.contains("touches 50 pages") && error.contains("have 49: give it 3200"),
+                error.contains("touches 50 pages")
+                    && error.contains("have 49: give it at least 3200"),
                 "{error}"
             );
             assert!(touching(0..1).remap(0, placing).is_err());
@@ -187,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_but_the_place_of_pages_stays(trace in any_trace()) {
+        fn only_page_numbers_change(trace in any_trace()) {
             let stats = TraceStats::of(&trace);
             for placing in PLACINGS {
                 let lines = stats.pages * PAGE_LINES;

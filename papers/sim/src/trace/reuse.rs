@@ -1,15 +1,14 @@
-//! How soon lines are used again.
+//! Reuse distances of lines.
 //!
-//! The *distance* of a use is how many lines have been used since the line was used before, itself
-//! included: a cache of that many lines that lets the one unused for longest go (LRU) still holds it,
-//! and no smaller one does (Mattson et al., 1970). A line counts at its last use only, so the
-//! distance is the number of uses since that are still somebody's last, which a tree of partial sums
-//! (Fenwick, 1994) gives in logarithmic time.
+//! The *distance* of a use is the number of different lines used since the previous use of the same
+//! line, itself included. An LRU cache with this number of lines still holds the line, and a
+//! smaller one does not (Mattson et al., 1970). Each line counts only at its last use. So the
+//! distance is the number of times since then that are the last use of some line. A Fenwick tree
+//! (1994) computes this in logarithmic time.
 
 use std::collections::HashMap;
 
-/// For each `k`, how many of `lines` are used again at a distance of 2^k at most, and more than half
-/// of that.
+/// For each `k`, the number of uses in `lines` with a distance above 2^(k-1) and up to 2^k.
 pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     let mut last_uses = LastUses { sums: vec![0; lines.len() + 1] };
     let mut last_use: HashMap<u64, usize> = HashMap::new();
@@ -30,8 +29,8 @@ pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     counts
 }
 
-/// The points in time at which some line was used last. Element `i` of a Fenwick tree, from 1, holds
-/// the sum of as many points up to `i` as its lowest set bit says.
+/// The times that are the last use of some line, as a Fenwick tree. Element `i`, counted from 1, is
+/// the number of such times among the last `lowest set bit of i` times up to `i`.
 struct LastUses {
     sums: Vec<u32>,
 }
@@ -53,7 +52,7 @@ impl LastUses {
         }
     }
 
-    /// How many are before `time`.
+    /// Number of such times before `time`.
     fn before(&self, time: usize) -> usize {
         let (mut i, mut sum) = (time, 0);
         while i > 0 {
@@ -72,15 +71,15 @@ mod tests {
 
     #[test]
     fn distances_by_hand() {
-        // At 1; 3 and 3, which count as up to 4; 2.
+        // Distances 1; 3 and 3, which count as up to 4; and 2.
         assert_eq!(distances([7, 7, 8, 9, 7, 8, 7].into_iter()), [1, 1, 2]);
         assert!(distances([1, 2, 3].into_iter()).is_empty());
     }
 
     proptest! {
-        /// Against a list of all lines in the order of their last use.
+        /// Compares with a list of all lines in the order of their last use.
         #[test]
-        fn they_are_places_in_a_list(lines in prop::collection::vec(0u64..40, 0..300)) {
+        fn distances_match_positions_in_a_list(lines in prop::collection::vec(0u64..40, 0..300)) {
             let mut list: Vec<u64> = Vec::new();
             let mut counts = vec![0; 10];
             for line in &lines {

@@ -1,30 +1,30 @@
-//! What a trace is like, in numbers.
+//! Statistics of a trace.
 
 use std::collections::HashSet;
 
 use super::{Kind, PAGE_LINES, Trace, reuse};
 use crate::LINE_BYTES;
 
-/// What a trace is like.
+/// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStats {
-    /// Records that read.
+    /// Number of reads.
     pub reads: u64,
-    /// Records that write.
+    /// Number of writes.
     pub writes: u64,
-    /// Instructions covered; see [`Record::instructions`](super::Record::instructions).
+    /// Number of instructions; see [`Record::instructions`](super::Record::instructions).
     pub instructions: u64,
-    /// Lines that are asked for, each counted once.
+    /// Number of different lines.
     pub lines: u64,
-    /// Pages of [`PAGE_BYTES`](super::PAGE_BYTES) that are touched, each counted once.
+    /// Number of different pages of [`PAGE_BYTES`](super::PAGE_BYTES).
     pub pages: u64,
-    /// For each `k`, the records whose line was among the 2^k lines asked for last, and not among
-    /// half as many.
+    /// For each `k`, the records whose line was among the 2^k lines used last, but not among the
+    /// last 2^(k-1).
     reused: Vec<u64>,
 }
 
 impl TraceStats {
-    /// Measures `trace`, in time of its records times their logarithm.
+    /// Measures `trace`. For `n` records this takes time O(n log n).
     pub fn of(trace: &Trace) -> Self {
         let records = trace.records.as_slice();
         let lines: HashSet<u64> = records.iter().map(|record| record.line).collect();
@@ -40,17 +40,17 @@ impl TraceStats {
         }
     }
 
-    /// Reads and writes together.
+    /// Number of records.
     pub fn records(&self) -> u64 {
         self.reads + self.writes
     }
 
-    /// Reads for 1000 instructions; none if there is no instruction.
+    /// Reads per 1000 instructions; `None` without instructions.
     pub fn reads_per_1000(&self) -> Option<f64> {
         self.per_1000(self.reads)
     }
 
-    /// Writes for 1000 instructions; none if there is no instruction.
+    /// Writes per 1000 instructions; `None` without instructions.
     pub fn writes_per_1000(&self) -> Option<f64> {
         self.per_1000(self.writes)
     }
@@ -59,19 +59,19 @@ impl TraceStats {
         (self.instructions > 0).then(|| 1000.0 * count as f64 / self.instructions as f64)
     }
 
-    /// Bytes of all lines that are asked for.
+    /// Bytes of all different lines.
     pub fn footprint_bytes(&self) -> u64 {
         self.lines * LINE_BYTES
     }
 
-    /// The part of all records whose line was among the `2^log2_lines` lines asked for last: what a
-    /// cache of so many lines would serve that lets the line unused for longest go (LRU).
+    /// The fraction of records whose line was among the `2^log2_lines` lines used last. This is the
+    /// hit rate of an LRU cache of that size.
     pub fn reuse(&self, log2_lines: usize) -> f64 {
         let held: u64 = self.reused.iter().take(log2_lines + 1).sum();
         held as f64 / self.records() as f64
     }
 
-    /// The smallest `log2_lines` for which [`TraceStats::reuse`] grows no more.
+    /// The smallest `log2_lines` at which [`TraceStats::reuse`] reaches its maximum.
     pub fn reuse_log2_lines_max(&self) -> usize {
         self.reused.len().saturating_sub(1)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn figures_by_hand() {
-        // 8 instructions: gaps 3 and 2, and three reads. Lines 1, 2, 1, 64, 1.
+        // 8 instructions: gaps of 3 and 2, and three reads. Lines 1, 2, 1, 64, 1.
         let stats = TraceStats::of(&read("3 64 128\n0 64 4096\n2 64").unwrap());
         assert_eq!((stats.records(), stats.reads, stats.writes), (5, 3, 2));
         assert_eq!((stats.instructions, stats.lines, stats.pages), (8, 3, 2));

@@ -1,4 +1,4 @@
-//! Traces as files: what is read, what is refused, and that both ways give the same.
+//! Trace files: reading, errors, and round trips.
 
 use std::io::{BufReader, Cursor, Read, Write};
 
@@ -22,7 +22,7 @@ pub(super) fn record(gap: u32, kind: Kind, line: u64) -> Record {
     Record { gap, kind, line }
 }
 
-/// Numbers of any length, and not nearly always of the longest.
+/// Records with numbers of all lengths, not mostly the longest.
 fn any_record() -> impl Strategy<Value = Record> {
     let kind = prop_oneof![Just(Kind::Read), Just(Kind::Write)];
     (any::<u32>(), 0u32..32, kind, 0..LINES_MAX, 0u32..58).prop_map(
@@ -58,7 +58,8 @@ fn packed(text: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// `1 64` and `2 128 192`, a line each, and then `5 640`: two frames by zstd 1.5.4, with checksums.
+/// The lines `1 64` and `2 128 192`, and then `5 640`: two frames written by zstd 1.5.4, with
+/// checksums.
 const ZSTD_FRAMES: [&[u8]; 2] = [
     b"\x28\xb5\x2f\xfd\x24\x0f\x79\0\x001 64\n2 128 192\n\xbf\xfc\xe5\x18",
     b"\x28\xb5\x2f\xfd\x04\x58\x31\0\x005 640\n\x6a\xd4\x57\xe4",
@@ -109,13 +110,13 @@ fn a_compressed_trace_is_the_same_trace() {
 }
 
 #[test]
-fn what_is_damaged_or_cut_is_no_shorter_trace() {
+fn damaged_or_truncated_files_are_refused() {
     let text = "1 64\n".repeat(9);
     let mut damaged = ZSTD_FRAMES.concat();
     // The checksum of the first frame, and one of its bytes.
     for place in [26, 12] {
         damaged[place] ^= 1;
-        assert!(read(&damaged).unwrap_err().contains("the checksum of zstd does not fit"));
+        assert!(read(&damaged).unwrap_err().contains("wrong zstd checksum"));
         damaged[place] ^= 1;
     }
     let whole = [packed(text.as_bytes()), damaged.clone()];
@@ -128,7 +129,7 @@ fn what_is_damaged_or_cut_is_no_shorter_trace() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_with_its_line() {
+fn an_invalid_record_is_refused_with_its_line() {
     let long = format!("1 64\n{}5 64\n", "0".repeat(200));
     let cut = format!("1 64\n5 64{}\n", " ".repeat(200));
     let ramulator = [
@@ -163,15 +164,18 @@ fn what_is_no_record_is_refused_with_its_line() {
     for (files, form) in [(&ramulator[..], "(Ramulator)"), (&usimm[..], "(USIMM)")] {
         for text in files {
             let error = read(text).unwrap_err();
-            assert!(error.starts_with("a.trace, line 2: this is no record"), "{text:?}: {error}");
-            assert!(error.contains("; one is `") && error.ends_with(form), "{text:?}: {error}");
+            assert!(error.starts_with("a.trace, line 2: not a trace record"), "{text:?}: {error}");
+            assert!(
+                error.contains("; a record is `") && error.ends_with(form),
+                "{text:?}: {error}"
+            );
         }
     }
     let of_gap = read("1 R 40\n4294967296 R 40").unwrap_err();
     assert!(of_gap.contains("(its gap is 2^32 or more)"), "{of_gap}");
     let of_mark = read("\u{feff}1 R 40\n").unwrap_err();
     assert!(of_mark.contains("byte order mark: save the file as UTF-8 without one"), "{of_mark}");
-    assert!(!read("1 R 40\n1 r 40").unwrap_err().contains("record of a trace ("));
+    assert!(!read("1 R 40\n1 r 40").unwrap_err().contains("not a trace record ("));
     let error = read([b'1', 0xff]).unwrap_err();
     assert!(error.starts_with("a.trace, line 1: ") && error.contains("(USIMM), or"), "{error}");
     assert!(read("").unwrap_err().contains("line 1: the trace is empty"));
@@ -179,7 +183,7 @@ fn what_is_no_record_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_format_that_is_named_is_the_only_one() {
+fn a_given_format_is_the_only_one_accepted() {
     let trace = read("1 64\n2 128 192\n").unwrap();
     for (format, line) in [(Format::Usimm, "line 1"), (Format::Binary, "byte 8")] {
         let error = Trace::read_as(format, "a", &b"1 64\n2 64\n"[..]).unwrap_err().to_string();
@@ -202,12 +206,12 @@ fn a_file_of_too_many_records_is_not_read_to_its_end() {
         let read = text::read("a", Some(TextFormat::Ramulator), lines.as_bytes(), records_max);
         let error = read.map_err(|error| error.to_string());
         assert_eq!(error.is_ok(), fits);
-        assert!(fits || error.unwrap_err().contains("line 6: there are more than"));
+        assert!(fits || error.unwrap_err().contains("line 6: more than"));
     }
 }
 
 #[test]
-fn a_trace_that_is_none_cannot_be_made() {
+fn invalid_traces_cannot_be_made() {
     let one = vec![record(0, Kind::Read, 0)];
     assert!(Trace::new("a", Vec::new()).is_err());
     assert!(Trace::new("a", vec![record(0, Kind::Read, LINES_MAX)]).is_err());
@@ -217,7 +221,7 @@ fn a_trace_that_is_none_cannot_be_made() {
 }
 
 #[test]
-fn ramulator_has_no_place_for_writes_that_follow_no_read() {
+fn ramulator_cannot_hold_writes_without_a_read() {
     let (read, write) = (record(1, Kind::Read, 1), record(0, Kind::Write, 2));
     for (records, number) in [
         (vec![write], 1),

@@ -1,21 +1,21 @@
-//! Traces as text, one record a line: what the formats of USIMM and Ramulator have in common.
+//! Text traces, with one record per line: common parts of the USIMM and Ramulator formats.
 
 use std::io::{self, BufRead, Read};
 
 use super::{Record, ramulator, usimm};
 use crate::{LINE_BYTES, SimError};
 
-/// The longest line, in bytes with its end: no record comes near.
+/// The most bytes of a line, including its end. No record comes near.
 const TEXT_LINE_BYTES_MAX: usize = 128;
 
-/// A format of text.
+/// A text format.
 #[derive(Clone, Copy)]
 pub(super) enum TextFormat {
     Usimm,
     Ramulator,
 }
 
-/// What a line says: a record, and perhaps another right after.
+/// The contents of a line: one or two records.
 pub(super) struct Line {
     pub(super) first: Record,
     pub(super) then: Option<Record>,
@@ -38,14 +38,14 @@ impl TextFormat {
         }
     }
 
-    /// What a record looks like, for who gave something else.
+    /// The form of a record, for messages.
     fn description(format: Option<Self>) -> String {
         let forms = Self::ALL.map(Self::form).join(", or ");
-        format!("one is {}", format.map_or(forms, |format| format.form().to_owned()))
+        format!("a record is {}", format.map_or(forms, |format| format.form().to_owned()))
     }
 }
 
-/// All records of `file`, `records_max` at most. Without a format, the first line decides.
+/// Reads all records of `file`, at most `records_max`. Without a format, the first line decides.
 pub(super) fn read(
     name: &str,
     mut format: Option<TextFormat>,
@@ -65,16 +65,16 @@ pub(super) fn read(
         let known = format.map_or_else(|| TextFormat::ALL.into_iter().find_map(of), of);
         let Some((known, Line { first, then })) = known else {
             return Err(SimError::Trace(format!(
-                "{name}, line {number}: this is no record of a trace{}; {}",
+                "{name}, line {number}: not a trace record{}; {}",
                 defect(&line),
                 TextFormat::description(format)
             )));
         };
         format = Some(known);
-        // Before they are in: a list that is full takes twice its memory for one record more.
+        // Check before adding: growing a full list for one more record takes twice its memory.
         if records.len() + 1 + usize::from(then.is_some()) > records_max {
             return Err(SimError::Trace(format!(
-                "{name}, line {number}: there are more than {records_max} records; cut the trace"
+                "{name}, line {number}: more than {records_max} records; shorten the trace"
             )));
         }
         records.push(first);
@@ -89,7 +89,7 @@ pub(super) fn read(
     Ok(records)
 }
 
-/// What is wrong with a line, if it is a mistake that its look hides.
+/// Describes a mistake that is invisible or easily overlooked, if the line has one.
 fn defect(line: &[u8]) -> &'static str {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let gap = str::from_utf8(&line[..digits]).ok().filter(|gap| !gap.is_empty());
@@ -103,21 +103,21 @@ fn defect(line: &[u8]) -> &'static str {
 }
 
 pub(super) fn unreadable(name: &str, line: u64, error: &io::Error) -> SimError {
-    SimError::Trace(format!("{name}, line {line}: it cannot be read: {error}"))
+    SimError::Trace(format!("{name}, line {line}: the file cannot be read: {error}"))
 }
 
-/// The number of the line of memory that holds the byte at `address`.
+/// The number of the line that contains the byte at `address`.
 pub(super) fn line_at(address: u64) -> u64 {
     address / LINE_BYTES
 }
 
-/// A number of digits only: no sign.
+/// Parses a number that consists of digits only, without a sign.
 pub(super) fn number(digits: &str, radix: u32) -> Option<u64> {
     let all_digits = digits.chars().all(|digit| digit.is_digit(radix));
     all_digits.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// A line without its end; none if it is cut or no text.
+/// A line without its end; `None` if it is too long or not UTF-8.
 fn text_of(line: &[u8]) -> Option<&str> {
     let is_cut = line.len() == TEXT_LINE_BYTES_MAX && !line.ends_with(b"\n");
     let text = (!is_cut).then(|| str::from_utf8(line).ok()).flatten()?;

@@ -1,6 +1,6 @@
-//! The format of USIMM, the Utah simulated memory module (2012): a line for each record, with hex
-//! addresses of bytes, and for reads the address of the instruction. What stands between is any
-//! white space, as its own reader has it.
+//! The format of USIMM, the Utah simulated memory module (2012). A line is a record, with the byte
+//! address in hex, and for reads the address of the instruction. Fields are separated by any white
+//! space, as in USIMM's own reader.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) fn parse(line: &str) -> Option<Line> {
     Some(Line { first, then: None })
 }
 
-/// A hex number, with `0x` or without.
+/// A hex number, with or without `0x`.
 fn hex(digits: &str) -> Option<u64> {
     number(digits.strip_prefix("0x").unwrap_or(digits), 16)
 }

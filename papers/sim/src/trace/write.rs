@@ -1,4 +1,4 @@
-//! Writing a trace.
+//! Writes traces.
 
 use std::io::Write;
 
@@ -6,13 +6,13 @@ use super::{Compression, Format, Trace, binary, packing, ramulator, usimm};
 use crate::SimError;
 
 impl Trace {
-    /// Writes the trace to `out`, record by record. The same trace gives the same bytes. Text has no
-    /// place for the name.
+    /// Writes the trace to `out`, record by record. The same trace gives the same bytes. Text
+    /// formats do not contain the name.
     ///
     /// # Errors
-    /// [`SimError::Trace`] when the format cannot hold the trace, before anything is written: that of
-    /// Ramulator has no place for a write that does not come right after a read. [`SimError::Output`]
-    /// when `out` fails.
+    /// [`SimError::Trace`] if the format cannot represent the trace; nothing is then written.
+    /// Ramulator's format only has writes right after a read. [`SimError::Output`] if writing to
+    /// `out` fails.
     pub fn write(
         &self,
         format: Format,

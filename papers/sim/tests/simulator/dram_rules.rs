@@ -1,19 +1,19 @@
-//! The scheduler of DRAM against the checker, which knows the rules and nothing else.
+//! The DRAM scheduler, checked by the independent checker.
 
 use oblivio_sim::dram::checker::Checker;
 use oblivio_sim::dram::{Clock, Command, Completion, Dram, DramSpec, Observer, Request, Timing};
 use oblivio_sim::trace::Kind;
 use proptest::prelude::*;
 
-/// The numbers of a load: what share is written, how far apart requests and lines are.
+/// Parameters of a random load: fraction of writes, and distances between requests and lines.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     requests: u64,
     writes_percent: u64,
     longest_pause: u64,
-    /// Lines are chosen in this many rows of each bank …
+    /// Lines are chosen in this number of rows of each bank …
     rows: u64,
-    /// … and among so many columns.
+    /// … and this number of columns.
     columns: u64,
     seed: u64,
 }
@@ -22,7 +22,7 @@ impl Load {
     fn requests(self, spec: &DramSpec, channels: u32) -> Vec<Request> {
         let mut state = self.seed;
         let mut below = |bound: u64| {
-            // Knuth's MMIX: good enough to shuffle.
+            // Knuth's MMIX generator; good enough here.
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) % bound
         };
@@ -60,7 +60,7 @@ fn any_load() -> impl Strategy<Value = Load> {
         })
 }
 
-/// Requests, as `scheduled` has it; what the rules of `allowed` say of it.
+/// Runs a load on `scheduled`, and returns the verdict of a checker with the rules of `allowed`.
 fn run(
     scheduled: &DramSpec,
     allowed: &DramSpec,
@@ -106,7 +106,7 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|done| done.clock));
     }
 
-    /// Whoever asks, and how often, changes nothing.
+    /// The completions do not depend on how the caller runs the DRAM.
     #[test]
     fn all_ways_to_run_give_the_same_completions(load in any_load(), step in 1u64..500) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -134,7 +134,7 @@ proptest! {
         prop_assert_eq!(&in_steps, &done);
     }
 
-    /// A later write never changes what a read of the same line finds, nor the other way round.
+    /// A read never sees a later write to the same line, and never misses an earlier one.
     #[test]
     fn requests_for_a_line_keep_their_order(load in any_load()) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -147,7 +147,9 @@ proptest! {
         let requests = load.requests(&spec, 1);
         for (first, read) in requests.iter().enumerate() {
             let next = requests[first + 1..].iter().find(|next| next.line == read.line);
-            if let Some(next) = next.filter(|next| (read.kind, next.kind) == (Kind::Read, Kind::Write)) {
+            if let Some(next) =
+                next.filter(|next| (read.kind, next.kind) == (Kind::Read, Kind::Write))
+            {
                 prop_assert!(clocks[first] < clocks[next.id as usize]);
             }
         }
@@ -155,7 +157,7 @@ proptest! {
 }
 
 #[test]
-fn a_read_of_what_waits_to_be_written_costs_no_burst_and_no_time() {
+fn a_read_of_a_line_with_a_waiting_write_takes_no_burst() {
     let spec = DramSpec::built_in("DDR3-1600").unwrap();
     let mut dram = Dram::new(&spec, 1).unwrap();
     let request = |id, line, kind, arrival| Request { id, line, kind, arrival };
@@ -164,7 +166,8 @@ fn a_read_of_what_waits_to_be_written_costs_no_burst_and_no_time() {
     let mut done = Vec::new();
     assert_eq!(dram.finish_reads(&mut done), Some(6));
     assert_eq!(done, [Completion { id: 1, clock: 6 }]);
-    // Row, write, burst: 11 + 5 + 4. The clock is not beyond it, so that the next may come at once.
+    // Row, write, burst: 11 + 5 + 4. The clock is not past this point, so the next request may
+    // follow at once.
     assert_eq!(dram.next_completion(), Some(Completion { id: 0, clock: 20 }));
     assert_eq!(dram.next_completion(), None);
     dram.enqueue(request(2, 1, Kind::Read, 30)).unwrap();
@@ -191,7 +194,7 @@ fn writes_wait_for_reads_until_the_high_mark_and_then_go_until_the_low_one() {
     }
 }
 
-/// A part in which no rule follows from another.
+/// A part with timings of which none follows from the others.
 fn tight(part: &str) -> DramSpec {
     let mut spec = DramSpec::built_in(part).unwrap();
     spec.timing.refi = 900;
@@ -204,7 +207,7 @@ fn tight(part: &str) -> DramSpec {
     spec
 }
 
-/// The first rule that is broken when `change`d is scheduled.
+/// The first rule that is violated when the part with `change` is scheduled.
 fn violation(part: &str, change: impl Fn(&mut DramSpec)) -> Option<String> {
     let allowed = tight(part);
     let mut scheduled = allowed.clone();
@@ -255,7 +258,7 @@ fn bank_groups_and_bursts_that_are_a_clock_too_fast_are_caught() {
         ("tCCD", shorter(|spec| spec.bank_groups.as_mut().unwrap().ccd -= 1)),
         ("tRRD", shorter(|spec| spec.bank_groups.as_mut().unwrap().rrd -= 1)),
         ("tWTR", shorter(|spec| spec.bank_groups.as_mut().unwrap().wtr -= 1)),
-        // A shorter burst shows as whatever comes first after it.
+        // A shorter burst violates whichever rule comes first after it.
         ("", shorter(|spec| spec.burst_clocks -= 1)),
     ];
     for (rule, found) in found {
@@ -271,13 +274,13 @@ fn a_rank_that_is_refreshed_a_clock_too_seldom_is_caught_in_time() {
     let refi = Clock::from(allowed.timing.refi);
     for (spec, caught) in [(&allowed, false), (&scheduled, true)] {
         let mut dram = Dram::observed(spec, 1, Checker::new(&allowed, 1)).unwrap();
-        // After so many it is one more interval late than the ranks' taking turns explains.
+        // By then it is one interval later than the ranks' turns can explain.
         dram.run_until((3 * refi + 10) * refi, &mut Vec::new());
         assert_eq!(dram.observer().verdict().is_err_and(|what| what.contains("tREFI")), caught);
     }
 }
 
-/// A checker to which one channel never comes.
+/// A checker that never sees the commands of one channel.
 struct Deaf(Checker);
 
 impl Observer for Deaf {
@@ -293,7 +296,7 @@ impl Observer for Deaf {
 }
 
 #[test]
-fn a_channel_that_is_never_refreshed_is_caught_though_nothing_is_sent_to_it() {
+fn a_channel_without_commands_or_refreshes_is_caught() {
     let spec = DramSpec::built_in("DDR3-1600").unwrap();
     let refi = Clock::from(spec.timing.refi);
     for channels in [1, 2] {

@@ -1,4 +1,4 @@
-//! The simulator against literal models and known answers.
+//! Compares the simulator with literal models and known results.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

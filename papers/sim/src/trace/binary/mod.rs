@@ -1,8 +1,8 @@
-//! The binary format: about four bytes a record, version 1.
+//! The binary format, version 1: about four bytes per record.
 //!
-//! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
-//! bit set on all bytes but the last. It is written as short as possible, so a trace has exactly one
-//! file, and a reader refuses any other.
+//! A *number* is an unsigned 64-bit integer in LEB128: seven bits per byte, lowest first, with the
+//! top bit set on all bytes but the last. It is written in its shortest form, so each trace has
+//! exactly one encoding. A reader refuses any other.
 //!
 //! ```text
 //! file     = "OBLTRACE" version name count record* checksum
@@ -15,8 +15,8 @@
 //! checksum = four bytes: CRC-32 (IEEE) of all bytes before, the lowest first; nothing follows
 //! ```
 //!
-//! Zig-zag puts the sign into the lowest bit: 0, -1, 1, -2 are 0, 1, 2, 3. Since neighbours in a trace
-//! are often neighbours in memory, most differences are short.
+//! Zig-zag moves the sign into the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. Most differences are
+//! short, because neighbours in a trace are often neighbours in memory.
 
 mod read;
 #[cfg(test)]
@@ -26,8 +26,8 @@ mod write;
 pub(super) use read::read;
 pub(super) use write::write;
 
-/// What every binary trace starts with.
+/// The first bytes of every binary trace.
 pub(super) const MAGIC: [u8; 8] = *b"OBLTRACE";
 
-/// The one version so far.
+/// The only version so far.
 const VERSION: u8 = 1;

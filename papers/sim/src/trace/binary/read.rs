@@ -1,4 +1,4 @@
-//! Reads a binary trace. Its bytes are not trusted.
+//! Reads a binary trace. The bytes are untrusted.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -8,23 +8,23 @@ use super::{MAGIC, VERSION};
 use crate::SimError;
 use crate::trace::{Kind, LINES_MAX, NAME_BYTES_MAX, RECORDS_MAX, Record, Trace, check_name};
 
-/// Reads the trace that the file called `name` holds.
+/// Reads a trace. `name` is the name of the file in messages.
 pub(in crate::trace) fn read(name: &str, file: impl BufRead) -> Result<Trace, SimError> {
     let mut input = Input { name, record: None, bytes: file, offset: 0, sum: Hasher::new() };
     if input.array()? != MAGIC {
-        return Err(input.wrong("this is no binary trace; give a file that this program wrote"));
+        return Err(input.wrong("not a binary trace; give a file that this program wrote"));
     }
     let version = input.byte()?;
     if version != VERSION {
         return Err(input.wrong(&format!(
-            "the version is {version}, and only {VERSION} is known: use a newer program"
+            "version {version} is unknown (this program reads {VERSION}): use a newer program"
         )));
     }
     let own_name = input.own_name()?;
     let count = input.number()?;
     if count == 0 || count > RECORDS_MAX as u64 {
         return Err(input.wrong(&format!(
-            "a trace has from 1 to {RECORDS_MAX} records, and this claims {count}"
+            "a trace has from 1 to {RECORDS_MAX} records, but this file claims {count}"
         )));
     }
     let mut records = Vec::new();
@@ -40,10 +40,10 @@ pub(in crate::trace) fn read(name: &str, file: impl BufRead) -> Result<Trace, Si
     Ok(Trace { name: own_name, records })
 }
 
-/// Bytes, how many were taken, and their sum.
+/// Input with byte offset and running checksum.
 struct Input<'a, R> {
     name: &'a str,
-    /// The record that is being read, from 1.
+    /// Number of the current record, from 1.
     record: Option<u64>,
     bytes: R,
     offset: u64,
@@ -54,7 +54,7 @@ impl<R: BufRead> Input<'_, R> {
     fn own_name(&mut self) -> Result<String, SimError> {
         let length = self.number()?;
         if length > NAME_BYTES_MAX as u64 {
-            return Err(self.wrong(&format!("a name has {NAME_BYTES_MAX} bytes at most")));
+            return Err(self.wrong(&format!("a name has at most {NAME_BYTES_MAX} bytes")));
         }
         let bytes = (0..length).map(|_| self.byte()).collect::<Result<Vec<_>, _>>()?;
         let name = String::from_utf8(bytes).map_err(|_| self.wrong("the name is not UTF-8"))?;
@@ -62,11 +62,11 @@ impl<R: BufRead> Input<'_, R> {
         Ok(name)
     }
 
-    /// The next record, when the one before has this line.
+    /// Reads the next record. `before` is the line of the previous one.
     fn record_after(&mut self, before: u64) -> Result<Record, SimError> {
         let head = self.number()?;
         let gap = u32::try_from(head >> 1)
-            .map_err(|_| self.wrong(&format!("a gap is {} at most", u32::MAX)))?;
+            .map_err(|_| self.wrong(&format!("a gap is at most {}", u32::MAX)))?;
         let kind = if head & 1 == 0 { Kind::Read } else { Kind::Write };
         let difference = un_zig_zag(self.number()?);
         let line = before.checked_add_signed(difference).filter(|line| *line < LINES_MAX);
@@ -74,15 +74,15 @@ impl<R: BufRead> Input<'_, R> {
         Ok(Record { gap, kind, line })
     }
 
-    /// The checksum, and then nothing.
+    /// Checks the checksum, and that no bytes follow.
     fn end(&mut self) -> Result<(), SimError> {
         let sum = self.sum.clone().finalize();
         if u32::from_le_bytes(self.array()?) != sum {
-            return Err(self.wrong("the checksum does not fit: the file is damaged; get it again"));
+            return Err(self.wrong("wrong checksum: the file is damaged; get it again"));
         }
         match self.bytes.by_ref().bytes().next() {
             None => Ok(()),
-            Some(Ok(_)) => Err(self.wrong("there are bytes after the end; cut the file here")),
+            Some(Ok(_)) => Err(self.wrong("there are bytes after the end; truncate the file here")),
             Some(Err(error)) => Err(self.unreadable(&error)),
         }
     }
@@ -120,13 +120,13 @@ impl<R: BufRead> Input<'_, R> {
     fn unreadable(&self, error: &io::Error) -> SimError {
         match error.kind() {
             ErrorKind::UnexpectedEof => {
-                self.wrong("the file ends too early: it was cut; get it again")
+                self.wrong("the file ends too early: it was truncated; get it again")
             }
-            _ => self.wrong(&format!("it cannot be read: {error}")),
+            _ => self.wrong(&format!("the file cannot be read: {error}")),
         }
     }
 
-    /// What is wrong with the bytes before, or at, where the input is now.
+    /// An error at the current position of the input.
     fn wrong(&self, what: &str) -> SimError {
         let record = self.record.map_or_else(String::new, |record| format!(", record {record}"));
         SimError::Trace(format!("{}{record}, byte {}: {what}", self.name, self.offset))

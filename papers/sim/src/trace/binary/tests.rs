@@ -14,23 +14,23 @@ fn small() -> Trace {
     Trace::new("a", records).unwrap()
 }
 
-/// A file with this after the version, and a checksum that fits.
+/// A file with these bytes after the version, and a matching checksum.
 fn file(after_version: &[u8]) -> Vec<u8> {
     let said = [&MAGIC[..], &[VERSION], after_version].concat();
     let sum = crc32fast::hash(&said).to_le_bytes();
     [said, sum.to_vec()].concat()
 }
 
-/// The checksum is by another program: zlib's.
+/// The checksum was computed by another program (zlib).
 #[test]
 fn the_bytes_of_a_trace_are_these() {
     let bytes = b"OBLTRACE\x01\x01a\x03\x06\x14\x01\x01\xd8\x04\x80\x01\x53\xd4\xca\x17";
     assert_eq!(to_bytes(&small()), bytes);
-    assert_eq!(read(bytes), Ok(small()), "and it brings its name along");
+    assert_eq!(read(bytes), Ok(small()), "its own name is used");
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_even_under_a_fitting_checksum() {
+fn invalid_contents_are_refused_despite_a_right_checksum() {
     assert!(read(file(b"\0\x01\x02\x02")).is_ok());
     let long_name = [&[0x81, 0x08][..], &[b'a'; NAME_BYTES_MAX + 1], b"\x01\0\0"].concat();
     let too_many = [&b"\0"[..], &[0x81, 0x80, 0x80, 0x20], b"\0\0"].concat();
@@ -39,8 +39,8 @@ fn what_contradicts_itself_is_refused_even_under_a_fitting_checksum() {
         [&b"\0\x01\0"[..], &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 8]].concat();
     for (after_version, why) in [
         (&b"\0\0"[..], "from 1 to 67108864 records"),
-        (&too_many, "this claims 67108865"),
-        (&long_name, "a name has 1024 bytes at most"),
+        (&too_many, "claims 67108865"),
+        (&long_name, "a name has at most 1024 bytes"),
         (b"\x02a\n\x01\0\0", "control characters"),
         (b"\x01\xff\x01\0\0", "not UTF-8"),
         (b"\0\x81\0\0\0", "longer than it must be"),
@@ -48,11 +48,11 @@ fn what_contradicts_itself_is_refused_even_under_a_fitting_checksum() {
             b"\0\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\0",
             "record 1, byte 21: a number exceeds 64",
         ),
-        (&large_gap, "record 1, byte 16: a gap is 4294967295 at most"),
+        (&large_gap, "record 1, byte 16: a gap is at most 4294967295"),
         (b"\0\x01\0\x01", "record 1, byte 13: a line is below"),
         (&large_line, "a line is below 288230376151711744"),
         (b"\0\x02\0\0", "ends too early"),
-        (b"\0\x01\0\0\0", "the checksum does not fit"),
+        (b"\0\x01\0\0\0", "wrong checksum"),
     ] {
         let error = read(file(after_version)).unwrap_err();
         assert!(error.contains(why), "{after_version:x?}: {error}");
@@ -75,7 +75,7 @@ fn no_bit_can_be_flipped() {
 
 proptest! {
     #[test]
-    fn cut_anywhere_or_longer_it_is_refused(trace in any_trace(), more: u8) {
+    fn truncated_or_extended_files_are_refused(trace in any_trace(), more: u8) {
         let bytes = to_bytes(&trace);
         for length in 0..bytes.len() {
             prop_assert!(read(&bytes[..length]).is_err());
@@ -84,9 +84,11 @@ proptest! {
         prop_assert!(error.contains("bytes after the end"), "{}", error);
     }
 
-    /// There is exactly one file for each trace.
+    /// Each trace has exactly one encoding.
     #[test]
-    fn what_is_read_is_written_with_the_same_bytes(after_version in prop::collection::vec(any::<u8>(), 0..12)) {
+    fn a_valid_file_is_written_back_with_the_same_bytes(
+        after_version in prop::collection::vec(any::<u8>(), 0..12)
+    ) {
         let bytes = file(&[&b"\0\x02"[..], &after_version].concat());
         if let Ok(trace) = read(&bytes) {
             prop_assert_eq!(to_bytes(&trace), bytes);

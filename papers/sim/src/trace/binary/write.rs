@@ -29,7 +29,7 @@ fn zig_zag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
 
-/// An output that sums up what goes through.
+/// An output with a running checksum.
 struct Summed<'a> {
     out: &'a mut dyn Write,
     sum: Hasher,

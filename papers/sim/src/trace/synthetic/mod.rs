@@ -1,4 +1,4 @@
-//! Traces that are made: one for each way in which programs use memory.
+//! Synthetic traces, with typical access patterns of programs.
 
 mod requests;
 #[cfg(test)]
@@ -12,69 +12,67 @@ use crate::SimError;
 use oblivio_models::workload::Workload;
 use requests::{Request, Requests};
 
-/// Which lines are asked for, and how.
+/// The access pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
-    /// As a workload has it.
+    /// Addresses of a workload.
     Workload {
-        /// Which.
+        /// The workload.
         workload: Workload,
-        /// The probability of a write, from 0 to 1.
+        /// Probability of a write, from 0 to 1.
         writes: f64,
     },
-    /// Every so many lines, around and around: columns of a table. If that number and the footprint
-    /// have a common divisor, only a part of the lines is asked for.
+    /// A fixed stride, modulo the footprint, like the columns of a table. If stride and footprint
+    /// have a common divisor, only some of the lines are accessed.
     Stride {
-        /// Lines from one to the next.
+        /// Lines from one access to the next.
         lines: u64,
-        /// The probability of a write, from 0 to 1.
+        /// Probability of a write, from 0 to 1.
         writes: f64,
     },
-    /// Each line says which is next, and no line comes twice before all have come: a linked list in
-    /// random order. Nothing is written.
+    /// Reads a linked list in random order. It goes through all lines before it repeats.
     PointerChase,
-    /// All lines in turn, and each is written only: a memory that is filled.
+    /// Writes all lines in turn: filling memory.
     StoreStream,
-    /// A random line is read, and then written: counters in a hash table.
+    /// Reads and then writes a random line: counters in a hash table.
     HashUpdates,
 }
 
-/// How many instructions go before a record. Of a read and the write that belongs to it, the write has
-/// none.
+/// The instructions before a record. The write that follows its read has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
-    /// Always so many.
+    /// A constant number.
     Constant(u32),
-    /// As many as there are failures before a success (geometric distribution).
+    /// Geometrically distributed.
     Geometric {
-        /// How many there are on average.
+        /// The mean.
         mean: f64,
     },
 }
 
-/// A trace to be made. The same one gives the same records.
+/// The parameters of a synthetic trace. Equal parameters give equal records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synthetic {
-    /// Which lines are asked for.
+    /// The access pattern.
     pub pattern: Pattern,
-    /// How many lines there are, from line 0 on.
+    /// Number of lines, from line 0 on.
     pub lines: u64,
-    /// How many instructions go before.
+    /// The instructions before each record.
     pub gap: Gap,
-    /// How many records to make.
+    /// Number of records.
     pub records: usize,
-    /// Where all coins come from.
+    /// Seed of all randomness.
     pub seed: u64,
 }
 
-/// The longest list that pointers can be chased through.
+/// The most lines of a pointer chase.
 const CHASE_LINES_MAX: u64 = RECORDS_MAX as u64;
 
 impl Synthetic {
-    /// Makes it.
+    /// Makes the trace.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when it cannot be made. The message says which number to change.
+    /// [`SimError::Spec`] that names the parameter to change.
     pub fn make(&self, name: &str) -> Result<Trace, SimError> {
         self.check().map_err(SimError::Spec)?;
         let mut coins = StdRng::seed_from_u64(self.seed);
@@ -98,15 +96,15 @@ impl Synthetic {
             _ => LINES_MAX,
         };
         if lines == 0 || lines > lines_max {
-            return Err(format!("the lines to ask for are from 1 to {lines_max}, not {lines}"));
+            return Err(format!("the number of lines must be 1 to {lines_max}, not {lines}"));
         }
         match pattern {
             Pattern::Workload { writes, .. } | Pattern::Stride { writes, .. }
                 if !(0.0..=1.0).contains(&writes) =>
             {
-                Err(format!("the part of writes is from 0 to 1, not {writes}"))
+                Err(format!("the fraction of writes must be 0 to 1, not {writes}"))
             }
-            Pattern::Stride { lines: 0, .. } => Err("a stride is 1 at least".to_owned()),
+            Pattern::Stride { lines: 0, .. } => Err("a stride must be at least 1".to_owned()),
             _ => gap.check(),
         }
     }
@@ -116,7 +114,7 @@ impl Gap {
     fn check(self) -> Result<(), String> {
         match self {
             Self::Geometric { mean } if !(0.0..=f64::from(u32::MAX)).contains(&mean) => {
-                Err(format!("the mean of gaps is from 0 to {}, not {mean:e}", u32::MAX))
+                Err(format!("the mean gap must be 0 to {}, not {mean:e}", u32::MAX))
             }
             _ => Ok(()),
         }
@@ -127,7 +125,7 @@ impl Gap {
             Self::Constant(gap) => gap,
             Self::Geometric { mean: 0.0 } => 0,
             Self::Geometric { mean } => {
-                // A failure has probability mean / (1 + mean). A coin is less than 1.
+                // A failure has probability mean / (1 + mean). `coin` is below 1.
                 let coin: f64 = coins.random();
                 (-(-coin).ln_1p() / mean.recip().ln_1p()) as u32
             }

@@ -1,4 +1,4 @@
-//! What a pattern asks for, one request after the other.
+//! The requests of a pattern.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -7,15 +7,15 @@ use super::{Pattern, Synthetic};
 use crate::trace::Kind;
 use oblivio_models::workload::{Addresses, Workload};
 
-/// One line asked for.
+/// A request of a pattern.
 pub(super) struct Request {
     pub(super) kind: Kind,
     pub(super) line: u64,
-    /// Whether it belongs to the request before.
+    /// Whether it belongs to the previous request.
     pub(super) follows: bool,
 }
 
-/// The requests of a pattern, without end.
+/// The endless requests of a pattern.
 pub(super) enum Requests {
     Coins { addresses: Box<Addresses>, writes: f64, coins: Box<StdRng> },
     Stride { next: u64, stride: u64, lines: u64, writes: f64, coins: Box<StdRng> },
@@ -75,7 +75,7 @@ fn kind(coins: &mut StdRng, writes: f64) -> Kind {
     if coins.random_bool(writes) { Kind::Write } else { Kind::Read }
 }
 
-/// For each of `lines` lines which comes after it, in one random cycle through all (Sattolo, 1986).
+/// The successor of each of `lines` lines, in one random cycle through all (Sattolo, 1986).
 fn cycle(lines: u32, coins: &mut StdRng) -> Vec<u32> {
     let mut next: Vec<u32> = (0..lines).collect();
     for last in (1..next.len()).rev() {

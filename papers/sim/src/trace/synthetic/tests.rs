@@ -78,14 +78,14 @@ fn coins_fall_as_often_as_they_should() {
         let gaps = || trace.records().iter().map(|record| f64::from(record.gap));
         let measured = gaps().sum::<f64>() / 100_000.0;
         assert!((measured - mean).abs() <= 0.02 * mean, "{mean}: {measured}");
-        // A constant would have the same mean, but not this part of zeros.
+        // A constant would have the same mean, but another fraction of zeros.
         let zeros = gaps().filter(|gap| *gap == 0.0).count() as f64 / 100_000.0;
         assert!((zeros - 1.0 / (1.0 + mean)).abs() < 0.01, "{mean}: {zeros}");
     }
 }
 
 #[test]
-fn a_seed_is_all_there_is_to_chance() {
+fn the_seed_determines_the_trace() {
     for pattern in [
         Pattern::Workload { workload: Workload::Zipf, writes: 0.5 },
         Pattern::PointerChase,
@@ -106,11 +106,11 @@ fn what_cannot_be_made_is_refused_with_the_number_to_change() {
         (Synthetic { lines: 0, ..PLAIN }, "lines"),
         (Synthetic { lines: CHASE_LINES_MAX + 1, ..PLAIN }, "lines"),
         (Synthetic { lines: LINES_MAX + 1, pattern: Pattern::StoreStream, ..PLAIN }, "lines"),
-        (Synthetic { pattern: scan(1.01), ..PLAIN }, "part of writes"),
-        (Synthetic { pattern: scan(f64::NAN), ..PLAIN }, "part of writes"),
+        (Synthetic { pattern: scan(1.01), ..PLAIN }, "fraction of writes"),
+        (Synthetic { pattern: scan(f64::NAN), ..PLAIN }, "fraction of writes"),
         (Synthetic { pattern: Pattern::Stride { lines: 0, writes: 0.0 }, ..PLAIN }, "stride"),
-        (geometric(-1.0), "mean of gaps"),
-        (geometric(f64::INFINITY), "mean of gaps"),
+        (geometric(-1.0), "mean gap"),
+        (geometric(f64::INFINITY), "mean gap"),
     ] {
         let error = synthetic.make("a").unwrap_err().to_string();
         assert!(error.contains(why), "{synthetic:?}: {error}");

@@ -1,4 +1,4 @@
-//! Drives the processor against a memory, in several ways that must not matter.
+//! Drives the processor and a memory, in several ways that must give the same result.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,19 +10,20 @@ use oblivio_sim::trace::Record;
 use super::memory::{Memory, What};
 use super::{Cleaning, Outcome};
 
-/// How a caller pulls requests and tells what memory says.
+/// How the caller pulls requests and passes in memory's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Pulls as far ahead as can be; tells what memory says as soon as memory knows it, long before it
-    /// holds.
+    /// Pulls as far ahead as possible. Passes in answers as soon as memory has decided them, long
+    /// before they take effect.
     AheadAndEarly,
-    /// Pulls as far ahead as can be; tells things in order, when they are next.
+    /// Pulls as far ahead as possible. Passes in answers in order of time.
     Ahead,
     /// Goes from event to event.
     Stepwise,
 }
 
-/// What memory says, the earliest first: the cycle, and which fetch it answers.
+/// The answers of memory, earliest first: the cycle, and the number of the fetch, or `None` for a
+/// write-back.
 type Telling = Reverse<(Cycle, Option<usize>)>;
 
 pub(crate) struct Driver<'a, Records> {
@@ -35,7 +36,7 @@ pub(crate) struct Driver<'a, Records> {
     out: Outcome,
 }
 
-/// What an event is, in the order in which those of one cycle come.
+/// The kinds of event, in the order in which those of one cycle happen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Clean,
@@ -57,7 +58,7 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
         }
     }
 
-    /// `cleanings` are in order of time, and only where the driver goes stepwise.
+    /// `cleanings` are in order of time. They require [`Style::Stepwise`].
     pub(crate) fn run(mut self, style: Style, cleanings: &'a [Cleaning]) -> Outcome {
         self.cleanings = cleanings;
         if style != Style::Stepwise {
@@ -73,8 +74,8 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
                 Next::Later { at } => Some(at),
                 _ => None,
             };
-            let (at, event) = self.next_event(later).expect("something makes it go on");
-            // All that is asked up to then must be known before.
+            let (at, event) = self.next_event(later).expect("an unfinished run has an event");
+            // All requests up to then must be known before.
             let known = if event == Event::Clean { at.saturating_sub(1) } else { at };
             if self.horizon < known {
                 self.horizon = known;
@@ -112,7 +113,7 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
         loop {
             let Next::Ask { at, request } = self.processor.next(self.horizon) else {
                 let next = self.processor.next(self.horizon);
-                assert!(!matches!(next, Next::Ask { .. }), "asked twice, it says something else");
+                assert!(!matches!(next, Next::Ask { .. }), "a repeated call gives another answer");
                 return next;
             };
             let last = self.out.asked.last().map_or(0, |(at, _)| *at);

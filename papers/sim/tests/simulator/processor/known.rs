@@ -1,4 +1,4 @@
-//! Figures worked out by hand. The processor is that of Table I, with an LLC latency of 10 cycles.
+//! Results worked out by hand. The processor is that of Table I, with an LLC latency of 10 cycles.
 
 use oblivio_sim::Cycle;
 use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request, Stalls};
@@ -22,24 +22,25 @@ fn run(spec: &ProcessorSpec, trace: Vec<Record>) -> Outcome {
     Driver::new(spec, trace.into_iter(), Memory::new(MEMORY)).run(Style::Ahead, &[])
 }
 
-/// Instruction 31 reads first. It is fetched in cycle 31 / 4 = 7, asks at 17, has its line at 417.
-/// Reads 2, 3 and 4 are in the ROB with it, each 8 cycles later: 425, 433, 441. Read 5 is instruction
-/// 159 = 31 + 128. It takes the entry of read 1, is fetched at 417, has its line at 827: 410 cycles
-/// later. So have the three after it. In all there are 250 such groups, and the last read of the last
-/// one has its line at 441 + 249 * 410.
+/// Instruction 31 reads first. It is fetched in cycle 31 / 4 = 7, its request reaches memory at 17,
+/// and its line arrives at 417. Reads 2, 3 and 4 are in the ROB with it, 8 cycles apart: 425, 433,
+/// 441. Read 5 is instruction 159 = 31 + 128. It takes the entry of read 1, is fetched at 417, and
+/// has its line at 827: 410 cycles later. The same holds for the next three. In all there are 250
+/// such groups, and the last read of the last group has its line at 441 + 249 * 410.
 #[test]
 fn four_misses_overlap_in_a_rob_of_128() {
     let outcome = run(&ProcessorSpec::default(), reads(31, 0..1000));
     assert_eq!(outcome.end, 441 + 249 * 410);
     assert_eq!(outcome.asked[3..5], [(41, What::Fetch(3)), (427, What::Fetch(4))]);
-    // From cycle 40 on instruction 159 is waited for; later groups fetch for 32 of the 410 cycles.
+    // From cycle 40 on fetch waits for instruction 159. Later groups fetch during 32 of the 410
+    // cycles.
     assert_eq!(outcome.tally.stalls.rob, (417 - 40) + 248 * (410 - 32));
     assert_eq!((outcome.tally.instructions, outcome.tally.read_misses), (32_000, 1000));
 }
 
-/// With one read in the ROB, each has its line 410 cycles after the one before: the first at 417. So it
-/// is with a large ROB where one fetch may be under way: the next one is fetched in the cycle of the
-/// answer.
+/// With one read in the ROB, each has its line 410 cycles after the previous one; the first at 417.
+/// A large ROB with one fetch at a time behaves in the same way: the next read is fetched in the
+/// cycle of the answer.
 #[test]
 fn one_miss_at_a_time() {
     let small_rob = ProcessorSpec { rob: 32, ..ProcessorSpec::default() };
@@ -49,20 +50,20 @@ fn one_miss_at_a_time() {
     }
 }
 
-/// 2^32 instructions at 4 a cycle; the last is fetched in cycle 2^30 - 1 and complete 10 cycles later.
-/// That takes no longer than a short trace.
+/// 2^32 instructions at 4 per cycle. The last one is fetched in cycle 2^30 - 1 and completes 10
+/// cycles later. The simulation takes no longer than for a short trace.
 #[test]
-fn what_uses_no_memory_runs_at_full_width() {
+fn instructions_without_memory_run_at_full_width() {
     let store = Record { gap: u32::MAX, kind: Kind::Write, line: 0 };
     let outcome = run(&ProcessorSpec::default(), vec![store]);
     assert_eq!(outcome.end, (1 << 30) - 1 + 10);
     assert_eq!(outcome.tally.stalls, Stalls::default());
 }
 
-/// As long as the ROB has room, four are fetched in a cycle; then as many as retire, two. The last one retires in the
-/// cycle of the last two.
+/// While the ROB has room, four instructions are fetched per cycle. Then only two are, as many as
+/// retire. The last instruction retires in the cycle of the last two.
 #[test]
-fn what_uses_no_memory_retires_at_the_width_of_retirement() {
+fn instructions_without_memory_retire_at_the_retire_width() {
     let store = Record { gap: (1 << 30) - 1, kind: Kind::Write, line: 0 };
     let spec = ProcessorSpec { retire_width: Some(2), ..ProcessorSpec::default() };
     let outcome = run(&spec, vec![store]);
@@ -70,8 +71,8 @@ fn what_uses_no_memory_retires_at_the_width_of_retirement() {
     assert_eq!(outcome.tally.stalls, Stalls::default());
 }
 
-/// A ROB of 8 empties once in the 10 cycles that instructions take: 800 of them take 100 rounds, and
-/// the last is fetched one cycle after the first of its round.
+/// A ROB of 8 empties once per 10 cycles, the depth of the pipeline. 800 instructions take 100
+/// rounds, and the last one is fetched one cycle after the first of its round.
 #[test]
 fn a_rob_smaller_than_the_pipeline_holds_it_up() {
     let spec = ProcessorSpec { rob: 8, ..ProcessorSpec::default() };
@@ -79,9 +80,10 @@ fn a_rob_smaller_than_the_pipeline_holds_it_up() {
     assert_eq!(outcome.end, 99 * 10 + 1 + 10);
 }
 
-/// The second read is instruction 1, also fetched in cycle 0, and complete when the line has come, at
-/// 410. From then on the ROB is full and 4 instructions retire in a cycle; the last, number 4001, a
-/// thousand cycles later. It is a hit: it was fetched 32 cycles before, and complete 20 after that.
+/// The second read is instruction 1. It is also fetched in cycle 0, and completes when its line
+/// arrives, at 410. From then on the ROB is full and 4 instructions retire per cycle. The last one,
+/// number 4001, retires a thousand cycles later. It is a hit: it was fetched 32 cycles before, and
+/// completed 20 cycles after that.
 #[test]
 fn reads_of_a_line_under_way_wait_together() {
     let mut trace = reads(0, [7, 7, 7]);
@@ -92,8 +94,8 @@ fn reads_of_a_line_under_way_wait_together() {
     assert_eq!(outcome.end, 410 + 4001 / 4);
 }
 
-/// A line that is in the LLC at first is there 20 cycles after the fetch of its read, in cycle 7. The victim of its
-/// set is changed, so it is written back.
+/// A read of a line in the filled LLC completes 20 cycles after its fetch, in cycle 7. The victim
+/// of its set is dirty, so it is written back.
 #[test]
 fn an_llc_that_was_filled_hits() {
     let spec = ProcessorSpec { llc_bytes: LINE_BYTES, llc_ways: 1, ..ProcessorSpec::default() };
@@ -111,9 +113,9 @@ fn an_llc_that_was_filled_hits() {
     assert_eq!(processor.tally().read_hits, 1);
 }
 
-/// An LLC of one line, room for two write-backs, and a memory that takes one every 100 cycles. Write 0
-/// finds the LLC empty; 1 and 2 fill the room in cycle 0; write 3 is fetched at 100, and write `n` at
-/// `100 * (n - 2)`.
+/// An LLC of one line, room for two write-backs, and a memory that accepts one every 100 cycles.
+/// Write 0 finds the LLC empty. Writes 1 and 2 fill the room in cycle 0. Write 3 is fetched at 100,
+/// and write `n` at `100 * (n - 2)`.
 #[test]
 fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     let spec = ProcessorSpec {
@@ -138,8 +140,8 @@ fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     assert_eq!(processor.tally().stalls, Stalls { write_backs: 700 - 7, ..Stalls::default() });
 }
 
-/// As above, but the line in the way is written early, so that nothing waits for room. The LLC is not
-/// touched beyond the horizon.
+/// The same, but the dirty line is written early, so no instruction waits for room. The LLC does
+/// not change past the horizon.
 #[test]
 fn a_line_written_early_is_not_in_the_way() {
     let spec = ProcessorSpec {
@@ -155,7 +157,7 @@ fn a_line_written_early_is_not_in_the_way() {
     assert!(!processor.written_early(0, 50) && processor.written_early(1, 50));
     let dropped = Next::Ask { at: 60, request: Request::Dropped { line: 1 } };
     assert_eq!(processor.next(50), dropped);
-    // The read is 400 instructions later.
+    // The read comes 400 instructions later.
     assert_eq!(processor.next(50), Next::Later { at: 150 });
     assert_eq!(processor.next(150), Next::Done { at: 170 });
 }
@@ -167,7 +169,7 @@ fn an_empty_trace_is_over_at_once() {
     assert_eq!(processor.next(0), Next::Done { at: 0 });
 }
 
-/// A processor with one fetch under way, which was asked for at 10.
+/// A processor with one fetch in flight, requested at 10.
 fn asked_once() -> (Processor<impl Iterator<Item = Record>>, oblivio_sim::processor::FetchId) {
     let spec = ProcessorSpec { fetch_room: 2, ..ProcessorSpec::default() };
     let mut processor = Processor::new(&spec, reads(0, 0..2).into_iter()).unwrap();
@@ -186,13 +188,13 @@ fn nothing_is_answered_twice() {
 }
 
 #[test]
-#[should_panic(expected = "is asked at 10")]
+#[should_panic(expected = "was requested at 10")]
 fn nothing_is_answered_before_it_is_asked() {
     let (mut processor, id) = asked_once();
     processor.answer(id, 9);
 }
 
-/// The line that comes first makes the room, though the other is told before.
+/// The first line to arrive makes room, although the other answer is passed in first.
 #[test]
 fn answers_that_make_room_may_overtake_each_other() {
     let spec = ProcessorSpec { fetch_room: 2, ..ProcessorSpec::default() };
@@ -209,9 +211,9 @@ fn answers_that_make_room_may_overtake_each_other() {
     assert!(matches!(processor.next(20), Next::Ask { at: 30, .. }));
 }
 
-/// Four instructions retire in a cycle from cycle 10 on, and none from 12 to before 50: so of 400, the first 8 are out
-/// before, and the last retires 97 cycles after the stop. The ROB of 128 is full when 136 are fetched, in cycle 33; fetch
-/// stands still from 34 to 50.
+/// From cycle 10 on four instructions retire per cycle, but none from 12 to before 50. So 8 of 400
+/// instructions retire before the stop, and the last one 97 cycles after it. The ROB of 128 is full
+/// when 136 are fetched, in cycle 33. Fetch stalls from 34 to 50.
 #[test]
 fn a_path_stops_retirement_until_it_is_read() {
     let spec =
@@ -227,7 +229,7 @@ fn a_path_stops_retirement_until_it_is_read() {
 }
 
 #[test]
-#[should_panic(expected = "nothing waits")]
+#[should_panic(expected = "no place is in use")]
 fn no_write_back_is_taken_that_was_not_asked_for() {
     let (mut processor, _) = asked_once();
     processor.written_back(10);

@@ -1,4 +1,4 @@
-//! The processor, one cycle after the other: slow, and as its description says.
+//! A literal model of the processor, cycle by cycle as in its description.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,7 +25,7 @@ struct Line {
 pub(crate) struct Literal<'a> {
     spec: &'a ProcessorSpec,
     rob: VecDeque<Entry>,
-    /// Each set with the line used last at the end.
+    /// The lines of each set, the most recently used last.
     sets: Vec<Vec<Line>>,
     fetches: usize,
     answered: HashMap<usize, Cycle>,
@@ -137,7 +137,7 @@ impl<'a> Literal<'a> {
         Fetched::Yes
     }
 
-    /// Answers the fetch by which the line comes.
+    /// Returns the fetch that brings the line, if it is in flight.
     fn use_llc(&mut self, record: Record, now: Cycle) -> Result<Option<usize>, Fetched> {
         let writes = record.kind == Kind::Write;
         let number = record.line % self.sets.len() as u64;

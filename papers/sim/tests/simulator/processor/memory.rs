@@ -1,4 +1,4 @@
-//! Memories for tests. What they answer depends on what was asked by then, and on nothing else.
+//! Memories for tests. Their answers depend only on the requests so far.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,18 @@ pub(crate) enum What {
     Dropped(u64),
 }
 
-/// How a memory behaves.
+/// The behaviour of a memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits {
-    /// Cycles from one turn to the next. 0: each request has its turn at once.
+    /// Cycles between turns. If 0, each request has its turn at once.
     pub(crate) every: Cycle,
-    /// Which of those that wait has its turn.
+    /// Which of the waiting requests takes the turn.
     pub(crate) order: Order,
-    /// Cycles from the turn to the answer: from `latency` on, less than `latency + spread`, at random.
+    /// Latency from the turn to the answer: random, at least `latency` and less than
+    /// `latency + spread`.
     pub(crate) latency: Cycle,
     pub(crate) spread: Cycle,
-    /// From the cycle after each turn on, nothing retires for so many cycles.
+    /// Cycles for which retirement stops after each turn, starting with the next cycle.
     pub(crate) stops: Cycle,
 }
 
@@ -33,13 +34,13 @@ pub(crate) enum Order {
     Random,
 }
 
-/// What memory says, and when it holds.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) at: Cycle,
-    /// The number of the fetch that is answered. `None`: a write-back is taken.
+    /// Number of the answered fetch; `None` if a write-back is accepted.
     pub(crate) answers: Option<usize>,
-    /// From which cycle to before which nothing retires.
+    /// Retirement stops from the first cycle to before the second.
     pub(crate) stop: Option<[Cycle; 2]>,
 }
 
@@ -68,14 +69,14 @@ impl Memory {
         }
     }
 
-    /// When something has its turn next, if nothing more is asked before.
+    /// Time of the next turn, if no further request arrives before it.
     pub(crate) fn next_turn(&self) -> Option<Cycle> {
         let (asked, _) = *self.asked.front()?;
         let Habits { every, .. } = self.habits;
         Some(if every == 0 { asked } else { asked.max(self.not_before).next_multiple_of(every) })
     }
 
-    /// All that was asked up to the next turn is known: it happens.
+    /// Takes the next turn. All requests up to then must be known.
     pub(crate) fn take_turn(&mut self) -> Told {
         let Habits { every, order, latency, spread, stops } = self.habits;
         let now = self.next_turn().unwrap();
@@ -90,7 +91,7 @@ impl Memory {
             Order::Random => coin as usize % waiting,
         };
         let (_, answers) = self.asked.remove(place).unwrap();
-        // Write-backs are taken in order: only answers may overtake each other.
+        // Write-backs are accepted in order. Only answers may overtake each other.
         let random = if answers.is_some() { coin % spread.max(1) } else { 0 };
         let stop = (stops > 0).then_some([now + 1, now + 1 + stops]);
         Told { at: now + latency + random, answers, stop }

@@ -1,5 +1,5 @@
-//! The processor against its own description, gone through cycle by cycle, and against figures that
-//! were worked out by hand.
+//! Compares the processor with a literal, cycle-by-cycle model of its description, and with results
+//! worked out by hand.
 
 mod driver;
 mod known;
@@ -15,7 +15,7 @@ use driver::{Driver, Style};
 use literal::Literal;
 use memory::{Habits, Memory, Order, What};
 
-/// All that can be seen of a run.
+/// All observable results of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     asked: Vec<(Cycle, What)>,
@@ -23,7 +23,7 @@ struct Outcome {
     tally: Tally,
 }
 
-/// The line that goes next from a set of the LLC is written to memory at the start of a cycle.
+/// At the start of a cycle, the LRU line of a set in the LLC is written to memory.
 #[derive(Clone, Copy, Debug)]
 struct Cleaning {
     at: Cycle,
@@ -89,17 +89,17 @@ fn run(spec: &ProcessorSpec, trace: &[Record], habits: Habits, style: Style) -> 
     Driver::new(spec, trace.iter().copied(), Memory::new(habits)).run(style, &[])
 }
 
-/// At the size of Table I, with an LLC that is full and misses often, and a controller that serves one
-/// request every 300 cycles, the newest first.
+/// A processor as in Table I, with a full LLC that misses often, and a controller that serves the
+/// newest request every 300 cycles.
 #[test]
-fn it_is_so_at_full_size() {
+fn it_matches_the_literal_model_at_full_size() {
     let spec = ProcessorSpec { fetch_on_write_miss: true, ..ProcessorSpec::default() };
     let lines = spec.llc_bytes / LINE_BYTES;
     let record = |number: u64| {
-        // Two records for each line, one soon after the other.
+        // Two records per line, close to each other.
         let coin = (number / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let kind = if (coin + number).is_multiple_of(3) { Kind::Write } else { Kind::Read };
-        // Few sets, so that each line is one of more than its set holds.
+        // Few sets, each with more lines than it can hold.
         let line = coin % 16 + (coin >> 8) % 12 * lines;
         Record { gap: (coin >> 16) as u32 % 63, kind, line }
     };
@@ -120,21 +120,21 @@ proptest! {
         ..ProptestConfig::with_cases(3000)
     })]
 
-    /// However far ahead it is pulled, and however early it is told what memory says.
+    /// However far ahead it is pulled, and however early answers are passed in.
     #[test]
-    fn it_is_what_its_description_says(spec in specs(), trace in traces(), habits in memories()) {
+    fn it_matches_the_literal_model(spec in specs(), trace in traces(), habits in memories()) {
         let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
         prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
         prop_assert_eq!(&run(&spec, &trace, habits, Style::Ahead), &expected);
-        // Told early, answers that overtake each other are not told in order of time.
+        // If answers can overtake each other, passing them in early is not in order of time.
         if spec.fetch_room == FETCH_ROOM_MAX || habits.spread == 0 {
             prop_assert_eq!(&run(&spec, &trace, habits, Style::AheadAndEarly), &expected);
         }
     }
 
-    /// Each turn of memory stops retirement, as paths do that are read.
+    /// Each turn of memory stops retirement, as the paths of an ORAM do.
     #[test]
-    fn retirement_stops_where_it_is_told(
+    fn retirement_stops_when_requested(
         spec in specs(),
         trace in traces(),
         habits in memories(),
