@@ -72,7 +72,7 @@ impl Region {
     /// A region of `bytes` zeros.
     ///
     /// # Errors
-    /// [`NoMemory`] with the system's message.
+    /// `NoMemory`, with the system's message.
     pub fn new(bytes: u64) -> Result<Self, NoMemory> {
         let length = usize::try_from(bytes).map_err(NoMemory::because)?;
         Ok(Self { memory: backing::Memory::new(length)? })

@@ -7,7 +7,7 @@
 //!   by address ([`TreeTopKind`]).
 //!
 //! The bytes of all these blocks are in one `BlockRoom` and mostly stay in place when a block moves
-//! between them: only its [`Entry`] moves.
+//! between them: only its `Entry` moves.
 //!
 //! Everything here is secret.
 
