@@ -43,7 +43,8 @@ pub enum NoBlock {
     NotAnswers,
     /// The answers contradict each other, and too few servers answered to tell which are wrong.
     #[error(
-        "answers of servers contradict each other, and too few servers answered to tell which are wrong"
+        "answers of servers contradict each other, and too few servers answered to tell which \
+         are wrong"
     )]
     Contradict,
 }

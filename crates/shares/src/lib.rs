@@ -49,8 +49,6 @@
 //! wrote ([`durable`]). ADR 16 describes how an eviction counts on all servers or on none. The
 //! client wipes queries, matrices and its position map; the caller wipes blocks. The code has had
 //! no audit outside the project.
-//! 16. The client wipes queries, matrices and its position map; blocks are their owner's to wipe.
-//! Nobody outside the project has audited it.
 
 pub mod answers;
 pub mod client;

@@ -70,7 +70,7 @@ mod tests {
         equations.iter().map(|equation| equation[size]).collect()
     }
 
-    fn weights_are_those_of_vandermonde<F: Field>() {
+    fn weights_match_vandermonde<F: Field>() {
         for dealers in [&[1, 2, 3][..], &[1, 3, 5], &[2, 3, 4, 6, 7], &[1, 2, 3, 4, 5, 6, 7]] {
             assert_eq!(weights::<F>(dealers, 0), first_row_of_the_inverse::<F>(dealers));
         }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn weights_are_the_first_row_of_the_inverse_of_vandermonde() {
-        over_all_fields!(weights_are_those_of_vandermonde);
+        over_all_fields!(weights_match_vandermonde);
         use crate::field::Mersenne61;
         let minus = |a: u64| Mersenne61::subtract(0, a);
         assert_eq!(weights::<Mersenne61>(&[1, 2, 3], 0), [3, minus(3), 1]);

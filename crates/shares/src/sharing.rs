@@ -308,7 +308,7 @@ pub(crate) mod tests {
 
     /// Checks that drawn and computed shares are a result of Algorithm 1 for some coefficients: one
     /// polynomial of degree *t* goes through all of them.
-    fn shares_are_those_of_the_paper<F: Field>() {
+    fn shares_match_the_paper<F: Field>() {
         for parties in all_parties() {
             let degree = parties.colluding();
             let secret = drawn::<F>(2, 5);
@@ -347,7 +347,7 @@ pub(crate) mod tests {
 
     #[test]
     fn shares_are_values_of_a_polynomial_as_in_the_paper() {
-        over_all_fields!(shares_are_those_of_the_paper);
+        over_all_fields!(shares_match_the_paper);
     }
 
     /// Lemma 2.1.

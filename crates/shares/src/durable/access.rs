@@ -80,7 +80,9 @@ impl ShareArray {
     ) -> Result<(), Error> {
         let number = self.known.accesses();
         if number >= WRITES_MAX {
-            return Err(impossible("a volume allows at most 2^48 accesses: copy it to a new volume"));
+            return Err(impossible(
+                "a volume allows at most 2^48 accesses: copy it to a new volume",
+            ));
         }
         let at = self.known.at();
         self.catch_up(at)?;
@@ -213,8 +215,8 @@ impl ShareArray {
         if let Positions::OnClient(map) = &self.known.positions {
             return Ok(address.and_then(|address| map.client.positions().get(address as usize)));
         }
-        // Ask all servers, not only as many as needed, so that a wrong share is detected whatever
-        // the purpose of the access.
+        // Ask all servers, not only the minimum, so that a wrong share is detected whatever the
+        // purpose of the access.
         let request = Request::Metadata { at, leaf: shown };
         let requests = std::iter::repeat_n(request, self.params.parties.servers());
         let bytes = self.trees[tree].path_metadata_bytes();
@@ -406,7 +408,8 @@ impl ShareArray {
         Error::new(
             ErrorKind::Corrupt,
             format!(
-                "{what}: a server lies, or its shares are damaged. The data was not used.{who}{before}"
+                "{what}: a server lies, or its shares are damaged. The data was not \
+                 used.{who}{before}"
             ),
         )
     }

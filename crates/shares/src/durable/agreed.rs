@@ -45,8 +45,8 @@ pub(super) struct Points {
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) at: Point,
-    /// The point at which each server is asked; `None` if it has nothing of the agreed point. It
-    /// may lack the last slots of the root.
+    /// The point to use in requests to each server; `None` if it has nothing of the agreed point.
+    /// It may lack the last slots of the root.
     asked: Vec<Option<Point>>,
 }
 
@@ -59,7 +59,7 @@ impl Agreed {
         between.chain([slots]).collect()
     }
 
-    /// The point at which each server is asked for these slots.
+    /// The point to use in requests to each server for these slots.
     pub(super) fn asked_for(&self, Slots { bucket, first, count }: Slots) -> Vec<Option<Point>> {
         let has_it = |at: &Point| bucket != BucketId::ROOT || at.written >= first + count;
         self.asked.iter().map(|asked| asked.filter(has_it)).collect()
@@ -84,7 +84,8 @@ impl Points {
             damaged(&servers::failure(&**servers, failed, OTHERS_ARE_READ));
         }
         if found.is_none() {
-            let message = "too few share servers are at the same point: nothing can be read from them";
+            let message =
+                "too few share servers are at the same point: nothing can be read from them";
             damaged(&Error::new(ErrorKind::Corrupt, message));
         }
         let at = found?;

@@ -161,7 +161,9 @@ impl DurableOram for ShareArray {
         check_sound(self.broken)?;
         let steps: &[Step] = plan.steps()?;
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
-            return Err(invalid("the plan does not match the operations, or exceeds the remaining accesses"));
+            return Err(invalid(
+                "the plan does not match the operations, or exceeds the remaining accesses",
+            ));
         }
         for (step, op) in steps.iter().zip(&*ops) {
             if let Some(address) = step.address {

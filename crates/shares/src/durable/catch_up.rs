@@ -111,7 +111,9 @@ impl ShareArray {
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {
-            return Err(self.corrupt(0, "a block for a server that is catching up is not what was written"));
+            return Err(
+                self.corrupt(0, "a block for a server that is catching up is not what was written")
+            );
         }
         let request = |(server, number)| {
             laggards.iter().find(|it| it.server == server && it.written == at.written)?;

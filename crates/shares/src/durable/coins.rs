@@ -114,6 +114,8 @@ impl EraCoins {
 
     /// The coins of the current era. Use [`Self::of_attempt`] for matrices.
     pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
-        self.0.as_mut().ok_or_else(|| impossible("internal error: no era has begun; report this bug"))
+        self.0
+            .as_mut()
+            .ok_or_else(|| impossible("internal error: no era has begun; report this bug"))
     }
 }

@@ -101,7 +101,8 @@ impl DurableConfig for S3OramParams {
             Fact::Line(
                 "tree",
                 format!(
-                    "{} levels, {slots} slots per bucket (Z), an eviction every {accesses} accesses (A)",
+                    "{} levels, {slots} slots per bucket (Z), an eviction every {accesses} \
+                     accesses (A)",
                     tree.height() + 1
                 ),
             ),

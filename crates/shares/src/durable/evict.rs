@@ -23,8 +23,9 @@ use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Point, Request};
 
 /// The advice if a server is missing or astray.
-const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: bring it back and open the \
-                              volume again, or rebuild its shares with `oblivio shares repair`";
+const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: bring it back and \
+                              open the volume again, or rebuild its shares with `oblivio shares \
+                              repair`";
 
 /// Servers that failed, and why.
 type Failed = Vec<(usize, StoreError)>;
@@ -163,8 +164,8 @@ impl ShareArray {
         } else if is(StoreErrorKind::UnknownVersion) {
             "Nothing is lost: use programs of one version"
         } else {
-            "An eviction needs all servers, and links between them: check that they reach each other, \
-             and open the volume again"
+            "An eviction needs all servers, and links between them: check that they reach each \
+             other, and open the volume again"
         };
         servers::failure(&*self.store, failed, advice)
     }

@@ -20,7 +20,7 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::Point;
 
-/// The address that stands for no block.
+/// The encoded address of a dummy access.
 pub(super) const NOTHING: u64 = u64::MAX;
 
 /// Bytes of the salt of a step.

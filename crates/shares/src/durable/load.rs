@@ -20,7 +20,8 @@ use crate::message::{Point, Request, Slots};
 use crate::sharing::Share;
 
 /// The advice if a server fails.
-const ADVICE: &str = "A new volume needs all of its servers: fix this one, and create the volume again";
+const ADVICE: &str =
+    "A new volume needs all of its servers: fix this one, and create the volume again";
 
 impl ShareArray {
     pub(super) fn load_all(
@@ -71,6 +72,8 @@ impl From<Error> for Failed {
 
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
-        Self(impossible(format!("{error}. Create the volume again: its blocks will get other leaves")))
+        Self(impossible(format!(
+            "{error}. Create the volume again: its blocks will get other leaves"
+        )))
     }
 }

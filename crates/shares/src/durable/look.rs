@@ -23,8 +23,8 @@ impl ShareArray {
         setups.map(Request::Setup).collect()
     }
 
-    /// Asks for the progress of all servers in a tree, and checks the setup of those that are set
-    /// up (see [`standing::tell`]).
+    /// Asks for the progress of all servers in a tree, and checks the setup of servers that have
+    /// one (see [`standing::tell`]).
     fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
         let (setups, parties) = (self.setups(tree), self.params.parties);
         standing::tell(&mut self.servers(tree), parties, setups)
@@ -52,7 +52,8 @@ impl ShareArray {
             if epochs.iter().any(|epoch| epoch.at != Point::default()) {
                 return Err(Error::new(
                     ErrorKind::StoreMismatch,
-                    "the share servers hold blocks of another volume: use other folders for the new volume",
+                    "the share servers hold blocks of another volume: use other folders for the \
+                     new volume",
                 ));
             }
         }
@@ -68,8 +69,8 @@ impl ShareArray {
         let mut servers = self.servers(0);
         let met = vec![Request::Meet; servers.count()];
         let met = servers.ask(met);
-        let lacking = "Servers deal to each other: list all other servers as peers of each server, at an \
-                       address that it can reach";
+        let lacking = "Servers deal to each other: list all other servers as peers of each \
+                       server, at an address that it can reach";
         servers::all(&*servers, met.into_iter().map(servers::done), lacking).map(drop)
     }
 

@@ -7,8 +7,9 @@
 //! new leaf of its block before any server sees the access.
 //!
 //! ```text
-//! number of accesses n      the servers' point is        n / A evictions, n mod A blocks in the root
-//!           select ─► check ─► seal ─► write      and if the root is full:  epochs ─► roll back ─► evict
+//! after n accesses, the servers' point is: n / A evictions, n mod A blocks in the root
+//! access:    select ─► check ─► seal ─► write
+//! full root: epochs ─► roll back ─► evict
 //! ```
 //!
 //! # Recovery
@@ -144,7 +145,8 @@ impl DurableScheme for DurableS3Oram {
     }
 
     fn about(&self) -> &'static str {
-        "S3ORAM on three or more share servers that compute: little traffic, and no server sees a block"
+        "S3ORAM on three or more share servers that compute: little traffic, and no server sees a \
+         block"
     }
 
     fn needs_servers(&self) -> bool {
@@ -168,7 +170,8 @@ impl DurableScheme for DurableS3Oram {
             Some(Slots::Same(slots)) => slots,
             Some(Slots::PerLevel(_)) => {
                 return Err(impossible(format!(
-                    "the scheme `{NAME}` has the same number of slots on every level: give one number"
+                    "the scheme `{NAME}` has the same number of slots on every level: give one \
+                     number"
                 )));
             }
         };
@@ -217,7 +220,7 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
             least = cost;
         }
     }
-    // If some servers may be missing, map trees are impossible, and this error says so.
+    // If some servers may be missing, map trees are impossible, and this returns that error.
     if least.client_bytes() == whole {
         in_trees(1)?;
     }

@@ -75,8 +75,8 @@ impl S3OramParams {
         }
         if !(1..=BLOCKS_MAX).contains(&blocks) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` holds 1 to {BLOCKS_MAX} blocks: choose larger blocks or another \
-                 scheme"
+                "the scheme `{NAME}` holds 1 to {BLOCKS_MAX} blocks: choose larger blocks or \
+                 another scheme"
             )));
         }
         let tree = Tree::for_blocks(blocks, preset).map_err(|it| impossible(it.to_string()))?;
@@ -84,8 +84,8 @@ impl S3OramParams {
         if overflow > OVERFLOW_LOG2_MAX {
             return Err(impossible(format!(
                 "with {} slots (Z) and {} accesses between evictions (A), one of 2^{:.0} evictions \
-                 overflows a bucket, which loses the volume: choose more slots or evict more often, \
-                 for at most one of 2^{:.0}",
+                 overflows a bucket, which loses the volume: choose more slots or evict more \
+                 often, for at most one of 2^{:.0}",
                 preset.slots, preset.accesses, -overflow, -OVERFLOW_LOG2_MAX
             )));
         }
@@ -102,9 +102,9 @@ impl S3OramParams {
         if parties.servers() != parties.for_product() {
             let client_bytes = self.cost()?.client_bytes();
             return Err(impossible(format!(
-                "with {} servers of which {} may collude, some may be missing, so the position map must \
-                 be on the client, which takes {client_bytes} bytes: allow more client memory, or let \
-                 more servers collude",
+                "with {} servers of which {} may collude, some may be missing, so the position \
+                 map must be on the client, which takes {client_bytes} bytes: allow more client \
+                 memory, or let more servers collude",
                 parties.servers(),
                 parties.colluding()
             )));
@@ -162,7 +162,8 @@ impl S3OramParams {
     /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if they are invalid or not
     /// supported.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let other_length = |_| impossible(format!("the parameters of `{NAME}` have a wrong length"));
+        let other_length =
+            |_| impossible(format!("the parameters of `{NAME}` have a wrong length"));
         let mut fields = Fields::of(params);
         let mut read = || {
             let [servers, colluding] = fields.array()?;

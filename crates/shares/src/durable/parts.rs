@@ -129,8 +129,8 @@ impl Parts {
         Err(self.error(servers, &format!("{needed} must have all writes: {BRING_BACK}")))
     }
 
-    /// An error that names the servers that do not participate. Its kind is that of a failed
-    /// server, or [`ErrorKind::StoreRolledBack`] if no server failed.
+    /// An error that names the servers that do not participate. It has the kind of a server's
+    /// failure, or [`ErrorKind::StoreRolledBack`] if no server failed.
     pub(super) fn error(&self, servers: &dyn ShareServers, advice: &str) -> Error {
         let each = self.0.iter().enumerate();
         let each = each.filter_map(|(server, part)| Some((servers.name(server), part.why()?)));

@@ -23,8 +23,8 @@ use crate::servers::ShareServers;
 use crate::sharing::Share;
 
 /// The advice if too few of the other servers answer.
-const OTHERS_ARE_NEEDED: &str = "Shares are rebuilt from the other servers: bring back at least one more \
-                                 of them than may collude";
+const OTHERS_ARE_NEEDED: &str = "Shares are rebuilt from the other servers: bring back at least \
+                                 one more of them than may collude";
 
 /// The end of an error if another server is not what it should be.
 const NOTHING_WAS_DONE: &str = "Nothing was removed";
@@ -59,9 +59,9 @@ pub enum Need {
 }
 
 /// Reads all shares of the other servers before anything is removed: checks that they are the
-/// servers of the volume, in this order, and that their shares recover blocks of it. With only *t*
-/// + 1 other servers, this is the only way to detect a wrong share. `progress` gets the number of
-/// buckets read so far.
+/// servers of the volume, in this order, and that their shares recover blocks of it. If only *t* +
+/// 1 other servers answer, this is the only way to detect a wrong share. `progress` gets the number
+/// of buckets read so far.
 ///
 /// # Errors
 /// If too few other servers answer, one belongs to another volume, or their shares contradict each
@@ -75,7 +75,7 @@ pub fn check_others(
 ) -> Result<Checked, Error> {
     check_place(servers, params, lost)?;
     let (number, seals, mut done) =
-        (lost as u8 + 1, Seals::new(params, key, NOTHING_WAS_DONE), 0);
+        (lost as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut TreeServers { servers, tree: tree.number };
@@ -389,9 +389,9 @@ fn settle(
     };
     if let Some(server) = claims.iter().position(is_further) {
         let message = format!(
-            "{} claims to be ahead of the others, so the state of the lost server is unknown. Bring \
-             back other servers, or repair that server first; if it is wrong, stop it and start the \
-             repair again",
+            "{} claims to be ahead of the others, so the state of the lost server is unknown. \
+             Bring back other servers, or repair that server first; if it is wrong, stop it and \
+             start the repair again",
             servers.name(server)
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
@@ -405,9 +405,9 @@ fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, lost: usize
     let [behind, lost] = [behind, lost].map(|server| servers.name(server));
     let message = format!(
         "{behind} lacks the last writes, and {lost} claims to have them: repair {behind} first. If \
-         that repair is refused because shares of {lost} are wrong, do not open the volume, because \
-         an eviction would spread them: remove the volume's folder on {lost}, which gives up the \
-         last writes"
+         that repair is refused because shares of {lost} are wrong, do not open the volume, \
+         because an eviction would spread them: remove the volume's folder on {lost}, which gives \
+         up the last writes"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }
@@ -464,8 +464,8 @@ fn shares_of(
     wrong: &mut Vec<usize>,
 ) -> Result<Vec<u8>, Error> {
     let contradict = || {
-        let message = "shares of the other servers contradict each other, and too few servers answer \
-                       to tell which are wrong: no share was rebuilt from them";
+        let message = "shares of the other servers contradict each other, and too few servers \
+                       answer to tell which are wrong: no share was rebuilt from them";
         Error::new(ErrorKind::Corrupt, message)
     };
     let mut shares = Vec::with_capacity(run.count * tree.fetched_bytes());

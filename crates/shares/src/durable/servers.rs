@@ -24,7 +24,8 @@ pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
                 .into(),
         ),
         Ok(servers) if servers.count() != count => mismatch(format!(
-            "the volume has {count} share servers, and the store has {}: name all of them, in order",
+            "the volume has {count} share servers, and the store has {}: name all of them, in \
+             order",
             servers.count()
         )),
         Ok(servers) => Ok(servers),

@@ -89,8 +89,8 @@ pub(super) fn agree(
 }
 
 /// The error if no server is the one it is named as.
-const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in another \
-                             order than when this volume was created: name the servers and \
+const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in \
+                             another order than when this volume was created: name the servers and \
                              their keys in that order";
 
 /// The error if one server is not the one it is named as, but others are.

@@ -17,7 +17,7 @@ use crate::sharing::Parties;
 /// The advice if the shares of a single server may be wrong.
 const MAY_BE_REPAIRED: &str = "Rebuild the shares of one server after the other anyway \
     (`oblivio shares repair`): a repair is refused, and changes nothing, unless the shares of the \
-    others are right. After a successful repair, open the volume as one that was tampered with. If \
+    others are right. After a successful repair, open the volume with `after_tampering`. If \
     all repairs are refused, a server has dealt wrong shares in an eviction";
 
 /// The advice if the shares of all servers fit each other.
@@ -58,7 +58,8 @@ impl Suspicion {
         let suspects = match evictions.as_slice() {
             [] => String::new(),
             evictions => format!(
-                ". The data was last written by eviction {} (from 0), and the servers that deal are {}",
+                ". The data was last written by eviction {} (from 0), and the servers that deal \
+                 are {}",
                 evictions.join(", "),
                 trust.dealing(self.parties)
             ),

@@ -112,15 +112,15 @@ impl Trust {
         let wrong = (0..self.is_wrong.len()).filter(|server| self.is_wrong[*server]);
         let names: Vec<_> = wrong.map(|server| servers.name(server)).collect();
         let message = format!(
-            "an eviction needs {} servers with correct shares, and wrong shares were found on {}: an \
-             eviction would spread them to all servers. Nothing is lost: {REPAIR}",
+            "an eviction needs {} servers with correct shares, and wrong shares were found on {}: \
+             an eviction would spread them to all servers. Nothing is lost: {REPAIR}",
             parties.for_product(),
             names.join(", "),
         );
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
     }
 
-    /// The servers that have not answered wrong, at most as many as deal in an eviction.
+    /// Servers that have not answered wrong, at most the number of dealers of an eviction.
     fn trusted(&self, parties: Parties) -> Vec<u8> {
         let numbers = parties.numbers().zip(&self.is_wrong);
         let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
@@ -176,7 +176,7 @@ mod tests {
             _: Vec<Option<Request>>,
             _: Patience,
         ) -> Vec<Option<ServerAnswer>> {
-            unreachable!("no server is asked")
+            unreachable!("no server gets a request")
         }
 
         fn begin_retries(&mut self) {}

@@ -254,7 +254,7 @@ impl Files {
 }
 
 impl Bucket<'_> {
-    /// Reads slots from `first` on, as many as fit in `out`.
+    /// Fills `out` with slots from `first` on.
     pub(super) fn read(&self, first: usize, out: &mut [u8]) -> io::Result<()> {
         self.file.read_at(self.offset + (first * self.block_bytes) as u64, out)
     }

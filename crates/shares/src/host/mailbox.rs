@@ -341,8 +341,8 @@ mod tests {
         assert_eq!(wait_long((0, 1)), Err(Missing::Lost));
         assert!(wait(&mailbox, 2, 1).is_ok());
         assert_eq!(wait_long((0, 2)), Ok(()));
-        // The same holds for a part before one that has arrived. Parts of other lanes are in
-        // progress at the same time.
+        // The same holds for an earlier part of the same lane. Parts of other lanes are in progress
+        // at the same time.
         mailbox.take(2, &dealt(1, 6, 1)).unwrap();
         mailbox.take(2, &dealt(1, 7, 0)).unwrap();
         assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(Missing::Lost); 2]);

@@ -7,7 +7,8 @@
 //! A page names the write or eviction after which it is valid, and the path and query of the write.
 //! Each bucket has two places. A new page goes to the place that does not hold the currently valid
 //! one. So the state before is always available, for a client that repeats a request and for a
-//! rollback. Of two intact pages, the later one counts that is not later than the server's point.
+//! rollback. A page later than the server's point does not count. If two intact pages remain, the
+//! later one counts.
 //!
 //! Pages become durable with the record of the write, in one sync, so a crash may leave the record
 //! intact and pages torn. The write was then not acknowledged, and is dropped, as if its block were

@@ -50,8 +50,7 @@ impl Files {
         let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
             // Either the client broke the protocol, or this server was restarted since the select.
             return Err(evict::of_another(
-                "this server has no query for this write: select the block again"
-                    .into(),
+                "this server has no query for this write: select the block again".into(),
             ));
         };
         let write = Marked::of(*leaf, query);
@@ -70,9 +69,7 @@ impl Files {
         let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
         let are_known = marks.are_known(bucket, at).map_err(unusable)?;
         are_known.then_some(()).ok_or_else(|| {
-            has_nothing_before(
-                "this server no longer has the marks before its last write",
-            )
+            has_nothing_before("this server no longer has the marks before its last write")
         })
     }
 

@@ -208,8 +208,8 @@ impl Host {
         if !is_doubtful {
             return Ok(());
         }
-        let why = "this server could not sync its files, and refuses all requests: check its disk, and \
-                   restart it";
+        let why = "this server could not sync its files, and refuses all requests: check its \
+                   disk, and restart it";
         Err(Refusal { kind: StoreErrorKind::Failed, why: why.into() })
     }
 
@@ -231,7 +231,9 @@ impl Host {
         if let Some(files) = self.trees.get(tree) {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
-                "this server is set up for another tree, or with another number or other servers".into()
+                "this server is set up for another tree, or with another number or other \
+                 servers"
+                    .into()
             });
         }
         if tree != self.trees.len() {
@@ -303,9 +305,7 @@ impl Host {
 /// another attempt.
 fn begun_before(is_latest: bool) -> Refusal {
     if is_latest {
-        evict::of_another(
-            "the link to the client was lost during this attempt to evict".into(),
-        )
+        evict::of_another("the link to the client was lost during this attempt to evict".into())
     } else {
         "this server has seen a later attempt to evict".into()
     }

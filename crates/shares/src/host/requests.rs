@@ -42,9 +42,7 @@ impl Files {
         let Some(marks) = self.marks() else { return Ok(()) };
         let are_kept = marks.are_kept(before).map_err(unusable)?;
         are_kept.then_some(()).ok_or_else(|| {
-            has_nothing_before(
-                "this server no longer has the marks before its last eviction",
-            )
+            has_nothing_before("this server no longer has the marks before its last eviction")
         })
     }
 
@@ -91,7 +89,7 @@ impl Files {
         }
         if shares.len() != usize::from(tree.height()) + 1 {
             return Err(
-                "an eviction needs one matrix for each level, and one for the sibling leaf".into()
+                "an eviction needs one matrix for each level, and one for the sibling leaf".into(),
             );
         }
         let bytes = 2 * tree.slots() * tree.slots();
@@ -107,7 +105,9 @@ impl Files {
             return Ok(());
         }
         if at != (Point { evictions: evictions + 1, written: 0 }) {
-            return Err("this server cannot roll back to this eviction: it is at another point".into());
+            return Err(
+                "this server cannot roll back to this eviction: it is at another point".into()
+            );
         }
         let Some(written) = written_before else {
             return Err(has_nothing_before(

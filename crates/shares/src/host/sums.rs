@@ -48,7 +48,7 @@ impl Order {
         Self { slot_step: 1, piece_step: slots }
     }
 
-    /// The index of the checksum of a piece among those of the bucket.
+    /// The index of a piece's checksum in the bucket.
     pub(super) fn index(self, slot: usize, piece: usize) -> usize {
         slot * self.slot_step + piece * self.piece_step
     }
@@ -118,7 +118,7 @@ mod tests {
     use crate::tree::{Preset, Tree};
 
     #[test]
-    fn the_checksum_of_a_slot_follows_from_those_of_its_pieces() {
+    fn the_checksum_of_a_slot_follows_from_its_pieces() {
         let (parties, slots) = (Parties::new(3, 1).unwrap(), 128);
         let tree = Tree::new(1, Preset { slots, accesses: 4 }).unwrap();
         for block_bytes in [700, 4096, 8192, 9_000] {

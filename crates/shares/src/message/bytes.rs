@@ -385,7 +385,7 @@ fn shares(fields: &mut Fields<'_>) -> Result<Vec<Share<u8>>, Error> {
 }
 
 fn strange() -> Error {
-    Error::new(ErrorKind::InvalidRequest, "the message is not a valid message of the share server protocol")
+    Error::new(ErrorKind::InvalidRequest, "the message violates the protocol of share servers")
 }
 
 #[cfg(test)]
@@ -422,8 +422,8 @@ mod tests {
             "the eviction period exceeds the slots of the root",
             |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
         );
-        let bytes =
-            (1..=BLOCK_BYTES_MAX, 0..=12usize).prop_filter("metadata as long as the slot", |(all, said)| said < all);
+        let bytes = (1..=BLOCK_BYTES_MAX, 0..=12usize)
+            .prop_filter("metadata as long as the slot", |(all, said)| said < all);
         (parties, tree, bytes, 1..=3u8, any::<u8>()).prop_filter_map(
             "too large for a server",
             |(parties, tree, (block_bytes, metadata_bytes), number, byte)| {
@@ -523,7 +523,9 @@ mod tests {
                 prop_assert_eq!(Request::decode(&asked).is_ok(), tree == 0);
             }
             prop_assert!(Request::decode_in(&request.encode_in(TREES_MAX)).is_err());
-            prop_assert!(Request::decode_in(&[&[IN_TREE, 1][..], &request.encode_in(1)].concat()).is_err());
+            prop_assert!(
+                Request::decode_in(&[&[IN_TREE, 1][..], &request.encode_in(1)].concat()).is_err()
+            );
             prop_assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
             prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
         }

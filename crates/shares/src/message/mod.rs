@@ -170,7 +170,7 @@ pub enum Request {
     Fetch {
         /// The point at which the slots are read. The server must still have it.
         at: Point,
-        /// The slots, at most as many as [`Slots::at_once`] allows.
+        /// The slots, at most [`Slots::at_once`].
         slots: Slots,
     },
     /// Stores shares in slots of a new tree.

@@ -1,7 +1,7 @@
 //! A store over several servers, each of which holds a share of the same data and computes on it.
 //!
 //! Each server has a volume of the same name. Its trees hold records, which are the same on all
-//! servers. Beside them are the server's shares, which are accessed through [`ShareServers`].
+//! servers. The server's shares are separate, and are accessed through [`ShareServers`].
 //!
 //! # The value of a record
 //! At most *t* servers lie, so a value that *t* + 1 servers return comes from an honest one: the
@@ -293,9 +293,8 @@ impl SharedStore {
             return Ok(());
         }
         let missing = self.failures(|_, server| server.why_missing());
-        let message = format!(
-            "{there} servers are available, and {enough} are needed. Missing: {missing}"
-        );
+        let message =
+            format!("{there} servers are available, and {enough} are needed. Missing: {missing}");
         Err(StoreError::new(StoreErrorKind::Unreachable, message))
     }
 }

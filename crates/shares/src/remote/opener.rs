@@ -62,8 +62,8 @@ impl SharesPlace {
         let name = self.name();
         let Some(server) = SharedStore::look(&self.reached()?, name)? else { return Ok(()) };
         let message = format!(
-            "{server} already has a volume {name} of this client: choose another name, or remove the \
-             remains of an interrupted creation (oblivio remove)"
+            "{server} already has a volume {name} of this client: choose another name, or remove \
+             the remains of an interrupted creation (oblivio remove)"
         );
         Err(OpenError::new(OpenErrorKind::Exists, message))
     }

@@ -330,8 +330,8 @@ pub(super) fn check_has_volume<'e>(
             return Ok(());
         }
         let message = format!(
-            "{absent} of {servers} servers report no volume {volume}, and {needed} must have it: its data \
-             is lost, unless the folders of these servers are restored"
+            "{absent} of {servers} servers report no volume {volume}, and {needed} must have it: \
+             its data is lost, unless the folders of these servers are restored"
         );
         return Err(OpenError::new(OpenErrorKind::Damaged, message));
     }
@@ -339,8 +339,8 @@ pub(super) fn check_has_volume<'e>(
         return Err(nowhere(volume));
     }
     let message = format!(
-        "{absent} of {servers} servers have no volume {volume}, and the others do not open it: check the \
-         name, or bring back the others"
+        "{absent} of {servers} servers have no volume {volume}, and the others do not open it: \
+         check the name, or bring back the others"
     );
     Err(OpenError::new(OpenErrorKind::Missing, message))
 }
@@ -364,8 +364,8 @@ fn anew_or_wait(number: usize, there: usize, colluding: usize) -> String {
 /// The error of a server with a damaged volume, with advice, if other servers have the volume.
 fn damaged_at(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
-        ". Other servers have the volume: {advice}. If the server is reported as up to date, it can be \
-         rebuilt anyway"
+        ". Other servers have the volume: {advice}. If the server is reported as up to date, it \
+         can be rebuilt anyway"
     ))
 }
 
@@ -390,8 +390,8 @@ pub(super) fn check(servers: &[ShareServer], colluding: usize) -> Result<(), Ope
 
 fn differs(one: &str, other: &str) -> OpenError {
     let message = format!(
-        "{other} has other trees than {one}, so they do not belong to one volume: check the order of \
-         the servers and the name"
+        "{other} has other trees than {one}, so they do not belong to one volume: check the order \
+         of the servers and the name"
     );
     OpenError::new(OpenErrorKind::WrongMembers, message)
 }

@@ -1,13 +1,12 @@
 //! The location of a volume on share servers:
 //! `shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE`.
 //!
-//! | part | meaning |
-//! |---|---|
-//! | `HOST:PORT` | the address of each of 3 to 7 servers, in the order of their numbers, as in [`RemotePlace`](oblivio_store::RemotePlace) |
-//! | `/NAME` | the name of the client's volume, the same on each server |
-//! | `server=` | the public key of each server, in the same order |
-//! | `key=` | the file of the client's private key |
-//! | `collude=` | the number of servers that may collude; by default (*servers* - 1) / 2 |
+//! - `HOST:PORT`: the address of each of 3 to 7 servers, in the order of their numbers, as in
+//!   [`RemotePlace`](oblivio_store::RemotePlace)
+//! - `/NAME`: the name of the client's volume, the same on each server
+//! - `server=`: the public key of each server, in the same order
+//! - `key=`: the file of the client's private key
+//! - `collude=`: the number of servers that may collude; by default (*servers* - 1) / 2
 //!
 //! Nothing in the URL is secret; the contents of the key file are.
 
@@ -57,7 +56,8 @@ impl SharesPlace {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let form = || {
             format!(
-                "the form is {SCHEME}://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE"
+                "the form is \
+                 {SCHEME}://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE"
             )
         };
         let (authorities, name) = place.split_once('/').ok_or_else(form)?;
@@ -66,8 +66,8 @@ impl SharesPlace {
         check_name(name).map_err(Invalid::why)?;
         let [keys, key, colluding] = parameters(query, ["server", "key", "collude"])?;
         let keys = keys.ok_or_else(|| {
-            "missing ?server=KEY,KEY,KEY (the servers' public keys; `oblivio key server` prints the key \
-             of each server there)"
+            "missing ?server=KEY,KEY,KEY (the servers' public keys; `oblivio key server` prints \
+             the key of each server there)"
                 .to_owned()
         })?;
         let keys = keys.split(',').map(public_key).collect::<Result<Vec<_>, _>>()?;
@@ -75,8 +75,8 @@ impl SharesPlace {
         let count = addresses.len();
         if !(SERVERS_MIN..=SERVERS_MAX).contains(&count) {
             return Err(format!(
-                "a {SCHEME}:// URL names {SERVERS_MIN} to {SERVERS_MAX} servers, separated by commas; this one \
-                 names {count}"
+                "a {SCHEME}:// URL names {SERVERS_MIN} to {SERVERS_MAX} servers, separated by \
+                 commas; this one names {count}"
             ));
         }
         if keys.len() != count {
@@ -87,7 +87,7 @@ impl SharesPlace {
         }
         if names_twice(&addresses) || names_twice(&keys) {
             return Err(
-                "a server is named twice, by its address or its key: name different servers".into()
+                "a server is named twice, by its address or its key: name different servers".into(),
             );
         }
         let colluding_max = (count - 1) / 2;
@@ -95,8 +95,8 @@ impl SharesPlace {
         let colluding = colluding.filter(|colluding| (1..=colluding_max).contains(colluding));
         let colluding = colluding.ok_or_else(|| {
             format!(
-                "collude= must be 1 to {colluding_max} of {count} servers: shares can only be multiplied if \
-                 fewer than half of the servers may collude"
+                "collude= must be 1 to {colluding_max} of {count} servers: shares can only be \
+                 multiplied if fewer than half of the servers may collude"
             )
         })?;
         let servers = addresses.into_iter().zip(keys);

@@ -76,8 +76,9 @@ impl SharedStore {
                 Ok((store, _)) => {
                     let first = shapes.get_or_insert_with(|| store.shapes().to_vec());
                     if first != store.shapes() {
-                        let message =
-                            format!("{called} has other trees than the other servers: repair it first");
+                        let message = format!(
+                            "{called} has other trees than the other servers: repair it first"
+                        );
                         return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
                     }
                     opened.push(Ok(store));

@@ -49,7 +49,9 @@ impl<F: Field> Server<F> {
             return Err(Refused("this is not the next eviction"));
         }
         if attempt <= self.attempt {
-            return Err(Refused("this server has already seen this attempt to evict, or a later one"));
+            return Err(Refused(
+                "this server has already seen this attempt to evict, or a later one",
+            ));
         }
         if matrices.len() != usize::from(self.tree.height()) + 1 {
             return Err(Refused(
@@ -213,9 +215,7 @@ impl<F: Field> Server<F> {
     /// If this server has not finished exactly that many evictions.
     pub fn agree(&mut self, evictions: u64) -> Result<(), Refused> {
         if evictions != self.evictions || self.evicting.is_some() {
-            return Err(Refused(
-                "this server has not finished exactly this number of evictions",
-            ));
+            return Err(Refused("this server has not finished exactly this number of evictions"));
         }
         self.replaced = None;
         Ok(())

@@ -4,14 +4,16 @@
 //! records what a server can read in its messages. Each server is a tree of the view, with one more
 //! for each tree of the position map. A message is recorded as accesses to that tree:
 //!
-//! | request | recorded as |
-//! |---|---|
-//! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, and the answer the contents of the leaf |
-//! | [`Metadata`](Request::Metadata) | a read of the header of each bucket of the path but the leaf; the answer is the contents of the last. A view thus counts an access once, by its query for the same path |
-//! | [`Write`](Request::Write) | a write of a slot of the root |
-//! | [`Evict`](Request::Evict) | a read and then a write of each bucket of the path; the message is the contents of the root that is read |
-//! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of each slot |
-//! | anything else | a read of the root's header |
+//! - [`Select`](Request::Select): a read of each bucket of the path; the message is the contents of
+//!   the root, and the answer the contents of the leaf
+//! - [`Metadata`](Request::Metadata): a read of the header of each bucket of the path but the leaf;
+//!   the answer is the contents of the last. A view thus counts an access once, by its query for
+//!   the same path
+//! - [`Write`](Request::Write): a write of a slot of the root
+//! - [`Evict`](Request::Evict): a read and then a write of each bucket of the path; the message is
+//!   the contents of the root that is read
+//! - [`Fetch`](Request::Fetch), [`Put`](Request::Put): a read or a write of each slot
+//! - anything else: a read of the root's header
 //!
 //! Requests sent to several servers at once share a trip. Messages between servers do not pass
 //! here: a [`WireRecorder`] watches one server, and records both.

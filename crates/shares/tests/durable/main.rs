@@ -329,7 +329,7 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
 
 /// An owner with 48 blocks, and the contents of the blocks before its last access. That access, to
 /// block 7, and its eviction stopped after `trips` trips, when one of three servers had handled the
-/// request. `None` if there are not so many trips.
+/// request. `None` if there are fewer trips.
 fn stopped_in_an_access(
     of_kind: fn(Parties, u64) -> Owner,
     trips: usize,

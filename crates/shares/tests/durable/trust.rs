@@ -314,7 +314,10 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     // A server that was missing does not get it either.
     let of_five = Owner::new(parties(5, 1), 9);
     let error = with_an_older_block(of_five, Some(4)).read(6).unwrap_err();
-    assert!(error.to_string().contains("a server that is catching up is not what was written"), "{error}");
+    assert!(
+        error.to_string().contains("a server that is catching up is not what was written"),
+        "{error}"
+    );
 }
 
 /// The metadata names the block of a slot, and so does the seal of the block.

@@ -126,7 +126,10 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
             *latest = at;
             let kind = std::mem::discriminant(request);
             let before = shown.insert((kind, *tree, at), leaf);
-            assert!(before.is_none_or(|before| before == leaf), "the repeated access shows another path");
+            assert!(
+                before.is_none_or(|before| before == leaf),
+                "the repeated access shows another path"
+            );
             again += usize::from(before.is_some());
         }
         assert!(again > 20, "{again}");

@@ -101,7 +101,9 @@ fn damage_that_is_copied_is_found_when_it_is_dealt() {
     });
     let answers = world.ask_all(requests.collect());
     match &answers[4] {
-        Answer::Refused(it) => assert!(it.why.contains("does not match its checksum"), "{}", it.why),
+        Answer::Refused(it) => {
+            assert!(it.why.contains("does not match its checksum"), "{}", it.why)
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -242,7 +242,7 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
-/// A server that has not finished an eviction can thus be read together with one that has.
+/// A server before an eviction and a server after it can thus be read together.
 #[test]
 fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     let mut world = world(3, 1, 2);

@@ -454,11 +454,7 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     };
     let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
     for (tree, request, expected) in [
-        (
-            0,
-            Request::Write { at, block: block() },
-            "has no query for this write",
-        ),
+        (0, Request::Write { at, block: block() }, "has no query for this write"),
         (0, path(level.tree.leaves()), "no such path"),
         (0, Request::Metadata { at: Point { evictions: 1, written: 0 }, leaf: Leaf(0) }, "is at"),
         (3, path(0), "not set up for this tree"),

@@ -278,7 +278,7 @@ impl World {
                 return;
             }
             let waited =
-                |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt its shares"));
+                |it: &Answer| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt"));
             assert!(!answers.iter().any(waited), "{answers:?}");
             if !mem::take(&mut is_expected) {
                 self.restart_the_dead(&answers);

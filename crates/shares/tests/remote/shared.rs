@@ -235,10 +235,7 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     be_there(&[three], false);
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
-    assert!(
-        error.to_string().starts_with("2 servers are available, and 3 are needed"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("2 servers are available, and 3 are needed"), "{error}");
     // A server that comes back and gets the writes it missed makes three.
     be_there(&[one], true);
     wait_until_missing(&mut store, 2);
@@ -286,10 +283,10 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(shared.key(2), [3; 32]);
 }
 
-/// The client waits for a server that reports that it is working. A silent server is lost, and one
+/// The client waits for a server that reports that it is working. A silent server is lost. A server
 /// that reports work without a computation lies.
 #[test]
-fn a_server_that_works_says_so() {
+fn a_working_server_reports_that_it_works() {
     let servers = servers::<3>();
     let within = Duration::from_millis(400);
     let options = options().with_answer_within(within);

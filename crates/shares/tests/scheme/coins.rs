@@ -102,14 +102,18 @@ fn paths_and_seeds_are_what_was_drawn() {
             coins.numbers.clear();
             let (selected, select) = client.select(address, &mut coins).unwrap();
             are_drawn(parties, &mut coins, select.iter().map(|it| &it.query));
-            let [drawn] = coins.numbers[..] else { panic!("expected one drawn number for the path") };
+            let [drawn] = coins.numbers[..] else {
+                panic!("expected one drawn number for the path")
+            };
             let expected = paths.get(&address).copied().unwrap_or(drawn & 7);
             assert!(select.iter().all(|it| it.leaf.0 == expected), "access {n}");
             coins.numbers.clear();
             let block: [u8; 8] = if n % 2 == 0 { [0; 8] } else { choices.random() };
             let write = client.write(&selected, &block, &mut coins).unwrap();
             are_drawn(parties, &mut coins, write.iter().map(|it| &it.block));
-            let [drawn] = coins.numbers[..] else { panic!("expected one drawn number for the path") };
+            let [drawn] = coins.numbers[..] else {
+                panic!("expected one drawn number for the path")
+            };
             paths.insert(address, drawn & 7);
             let evictions = usize::from(client.must_evict()) + usize::from(n % 50 == 0);
             for _ in 0..evictions {

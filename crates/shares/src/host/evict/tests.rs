@@ -220,7 +220,11 @@ fn each_attempt_draws_a_seed_from_the_system() {
         let answer = ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
         assert_eq!(answer == Answer::Done, is_done);
         if let Answer::Refused(refusal) = answer {
-            assert!(refusal.why.contains("cannot get randomness from its system: no entropy"), "{}", refusal.why);
+            assert!(
+                refusal.why.contains("cannot get randomness from its system: no entropy"),
+                "{}",
+                refusal.why
+            );
         }
     }
     // The seeds of two attempts are all different.

@@ -22,8 +22,7 @@ struct Both<F: Field> {
     coins: StdRng,
     /// Blocks written since the last eviction.
     written: usize,
-    /// How many slots held metadata of a stale block: one that was taken, or one that does not
-    /// belong on the path.
+    /// The number of slots with stale metadata: of a taken block, and of a block off the path.
     passed_over: [usize; 2],
 }
 
