@@ -163,8 +163,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
         address: u64,
         blocks: u64,
         new_data: Option<&[Vec<u8>]>,
-        // Class i = ceil(log2 r), and the ranges to read.
     ) -> Vec<Vec<u8>> {
+        // Class i = ceil(log2 r), and the ranges to read.
         let class = self.form.class_for(blocks);
         let base = address >> class << class;
         let second = (base + (1 << class)) % self.form.blocks;
@@ -178,8 +178,9 @@ impl<R: CryptoRng> ReferenceRange<R> {
                     "the request must lie within one range"
                 );
                 vec![base]
-            } // ReadRange for each range.
+            }
         };
+        // ReadRange for each range.
         let mut read = BTreeMap::new();
         for range in &ranges {
             read.append(&mut self.read_range(class, *range));
@@ -194,8 +195,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
             if let Some(data) = new_data {
                 read.insert(block, data[k as usize].clone());
             }
-            // Evict as many paths of every tree as blocks were read (for A = 1, as in the paper).
         }
+        // Evict as many paths of every tree as blocks were read (for A = 1, as in the paper).
         self.since_eviction += (ranges.len() as u64) << class;
         let paths = self.since_eviction / self.form.evict_period;
         self.since_eviction %= self.form.evict_period;
@@ -221,15 +222,15 @@ impl<R: CryptoRng> ReferenceRange<R> {
         let at =
             self.form.classes.iter().position(|it| *it == class).expect("the form has this class");
         let blocks = 1 << class;
-        // Draw a fresh path p' and store it in the position map.
         let first = self.leaf_for(at, base);
+        // Draw a fresh path p' and store it in the position map.
         let fresh = self.draw_leaf();
         let Self { form, subs, runs, .. } = self;
         let sub = &mut subs[at];
         sub.position_map.insert(base >> class, fresh);
         let run = Run { class, is_eviction: false, first, paths: blocks };
-        // Read the run on every level, and the stash.
         runs.push(run);
+        // Read the stash, and the run on every level.
         let is_wanted = |copy: &BlockCopy| (base..base + blocks).contains(&copy.address);
         let mut copies: Vec<BlockCopy> =
             sub.stash.values().filter(|copy| is_wanted(copy)).cloned().collect();
@@ -256,9 +257,9 @@ impl<R: CryptoRng> ReferenceRange<R> {
         sub.evictions += paths;
         if paths == 0 {
             return;
-            // Read the buckets of the run and merge them with the stash, without stale copies.
         }
         runs.push(run);
+        // Read the buckets of the run and merge them with the stash, without stale copies.
         let mut copies: Vec<_> = core::mem::take(&mut sub.stash).into_values().collect();
         for level in 0..=form.leaf_level {
             for bucket in run.buckets(level) {
@@ -267,9 +268,9 @@ impl<R: CryptoRng> ReferenceRange<R> {
         }
         if form.copies == ReadCopies::Left {
             copies.retain(|copy| sub.leaf_of(copy.address, form) == Some(copy.leaf));
-            // Refill greedily from the leaves up, at most Z blocks per bucket.
         }
         sub.stash = newest(copies);
+        // Refill greedily from the leaves up, at most Z blocks per bucket.
         for level in (0..=form.leaf_level).rev() {
             for bucket in run.buckets(level) {
                 let goes = |copy: &&BlockCopy| copy.leaf % (1 << level) == bucket;
