@@ -6,8 +6,8 @@
 /// Advice in library messages, and its replacement in messages of this program.
 const SAID: [(&str, &str); 28] = [
     ("allow more client memory", "allow more client memory (--client-memory)"),
-    ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
-    ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
+    ("open the volume with `after_tampering`", "open the volume with --after-tampering"),
+    ("check the volume with `after_tampering`", "run `oblivio check --after-tampering`"),
     ("without an access: open them without that", "without an access: leave --serve-hits out"),
     ("have moves durable before reads", "leave --sync-moves out"),
     ("allow longer files", "allow longer files (`ulimit -f`)"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_say_what_is_replaced() {
+    fn every_replaced_advice_occurs_in_a_library() {
         let libraries = libraries();
         assert!(libraries.len() > 100);
         for (library, here) in SAID {

@@ -77,7 +77,7 @@ pub struct Copied {
     pub buckets: u64,
     /// Buckets written to the destination since the copy was last begun or resumed.
     pub buckets_written: u64,
-    /// Bytes of those buckets.
+    /// Bytes of the written buckets.
     pub bytes_written: u64,
     /// Buckets read from both sides and compared since the copy was last begun or resumed.
     pub buckets_compared: u64,

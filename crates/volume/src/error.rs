@@ -131,7 +131,7 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered if !error.is_advised() => {
-                ". Restore what was changed, and open the volume as one that was tampered with (a \
+                ". Restore what was changed, and open the volume with `after_tampering` (a \
                  backup from before the last opening is too old: this was one). Without it, \
                  `oblivio rescue` saves what is left"
             }

@@ -17,7 +17,7 @@ pub struct Inside {
     pub to_blocks: u64,
     /// Accesses to blocks of the position map that were not on the client.
     pub to_positions: u64,
-    /// Dummy accesses, which a fixed rate makes when nothing is to be done.
+    /// Dummy accesses, which a fixed rate makes when there is no work.
     pub to_nothing: u64,
     /// The fill of the stash. `None` if the scheme does not report it.
     pub stash: Option<StashFill>,

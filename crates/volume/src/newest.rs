@@ -52,15 +52,15 @@ const VERSION: u32 = 1;
 const CLAIM_BYTES: usize = 8 + 4 + 8 + MAC_BYTES;
 const BYTES: usize = CLAIM_BYTES + MAC_BYTES;
 
-/// The age of a superblock, compared with the newest one that the client has seen.
+/// The age of a superblock, compared with the newest that the client has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     Same,
     Newer,
 }
 
-/// Refuses a superblock that is older than the newest one that the client has seen, or a different
-/// one with the same number. Changes nothing.
+/// Refuses a superblock that is older than the newest that the client has seen, or a different one
+/// with the same number. Changes nothing.
 pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
     age(dir, owner).map(drop)
 }
@@ -136,11 +136,11 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
     }
 }
 
-/// The error for a superblock that is older than the one that the client's directory names.
+/// The error for a superblock that is older than the client's directory names.
 pub(crate) fn older_superblock() -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StoreRolledBack,
-        "the superblock is not the newest one that this client has seen: its key slots were \
+        "the superblock is not the newest that this client has seen: its key slots were \
          rolled back. Restore the latest copy of the volume",
     )
 }

@@ -24,7 +24,7 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
         VolumeErrorKind::Tampered,
         format!(
             "storage was found to be changed when the volume was last used. Restore it as it \
-             was then, and open the volume as one that was tampered with (a backup from before the \
+             was then, and open the volume with `after_tampering` (a backup from before the \
              last opening is too old); or save what is left with `oblivio rescue`{found}"
         ),
     ))
@@ -39,7 +39,7 @@ pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeEr
     Err(VolumeError::new(
         VolumeErrorKind::Tampered,
         "storage was found to be changed when the volume was last used. Resolve this before you \
-         change its keys: restore storage, and check the volume as one that was tampered with; or \
+         change its keys: restore storage, and check the volume with `after_tampering`; or \
          save what is left with `oblivio rescue`, and make a new volume",
     ))
 }

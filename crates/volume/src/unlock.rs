@@ -68,7 +68,7 @@ pub enum NewerCopies {
 /// `directory` opens the client's directory of a volume. It is called in two cases:
 ///
 /// - Storage shows several superblocks with the highest number, because a lost change was repeated.
-///   The one that the directory names counts.
+///   The directory decides which of them counts.
 /// - The secret opens no superblock in storage. If it opens the newer one of the directory, the
 ///   error is [`UnlockError::Older`].
 ///

@@ -44,7 +44,7 @@ impl Queue {
 
     /// Answers requests with the volume's error until the disk is closed.
     pub(super) fn refuse_all(&self, error: VolumeError) -> VolumeError {
-        // The first failure is the one that counts.
+        // Only the first failure is kept.
         let _ = self.failure.set(error.to_string());
         loop {
             // The failed worker may already have taken `Close`.

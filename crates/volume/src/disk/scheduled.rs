@@ -21,7 +21,7 @@ use super::schedule::{Shares, Wanted, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// The number of blocks to look at for each access of a tick, to find one that is missing or dirty;
+/// The number of blocks to look at for each access of a tick, to find a missing or dirty block;
 /// or twice the blocks of a range, if that is more. The bound keeps the first access of a tick from
 /// waiting for a longer search.
 const LOOKS_PER_ACCESS: usize = 16;

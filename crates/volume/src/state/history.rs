@@ -133,7 +133,7 @@ impl History {
                 VolumeErrorKind::Tampered,
                 "storage is damaged where it would show whether the client's directory is the \
                  latest. Restore the store; or, if you know that the directory is the latest, open \
-                 the volume as one that was tampered with",
+                 the volume with `after_tampering`",
             )),
             RollbackProbe::Unclear | RollbackProbe::NotYet => Ok(()),
         }

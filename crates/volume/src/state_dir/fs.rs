@@ -174,8 +174,8 @@ fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StateDamaged,
         format!(
-            "the client's directory {} does not exist: name the one that the volume was last used \
-             with. Without it the blocks cannot be found",
+            "the client's directory {} does not exist: name the directory that the volume was last \
+             used with. Without it the blocks cannot be found",
             path.display()
         ),
     )

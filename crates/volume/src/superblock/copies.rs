@@ -120,7 +120,7 @@ impl Copies {
     }
 
     /// Like [`Self::unlock`]. Several authentic copies can share the highest number, after a lost
-    /// change was repeated. `named` returns the MAC of the one that the client's directory names.
+    /// change was repeated. `named` returns the MAC that the client's directory names.
     /// Without it, the first one counts.
     pub(crate) fn unlock_named(
         &self,

@@ -1,4 +1,4 @@
-//! A volume that is moved to another store: what becomes of it wherever that ends, and what it shows.
+//! Copying a volume to another store: crashes at any point, and what storage sees.
 
 use std::io;
 
@@ -18,10 +18,11 @@ use rand::rngs::StdRng;
 
 use crate::support::bench::{Bench, read, write};
 
-/// What makes a store a volume is copied last: the anchors, then the back pair of superblocks, then the front one.
+/// The trees that make a store a volume are copied last: the anchors, then the back pair of
+/// superblocks, then the front pair.
 const LAST_TREES: [TreeId; 3] = [TreeId(1), BACK, FRONT];
 
-/// Keeps the progress, and ends a copy after so many trips.
+/// Keeps the progress, and stops a copy after a number of trips.
 struct Keeper {
     kept: Progress,
     trips_left: u64,
@@ -40,7 +41,7 @@ impl CopyWatch for Keeper {
     }
 }
 
-/// A volume, and the place it is copied to.
+/// A volume, and the destination of its copy.
 struct Move {
     bench: Bench,
     to: World,
@@ -57,26 +58,26 @@ impl Move {
         let to = World::new(&shapes(&bench.setup.params()).unwrap());
         let source = Source::of(&mut bench.world.store()).unwrap();
         let keeper = Keeper { kept: Progress::begin(source), trips_left: u64::MAX };
-        // Each trip is kept.
+        // Progress is kept after each trip.
         let options = CopyOptions { keep_each_bytes: 1, ..CopyOptions::default() };
         Self { bench, to, keeper, options }
     }
 
-    /// Begins, or goes on.
+    /// Begins or resumes the copy.
     fn go(&mut self) -> Result<Copied, CopyError> {
         let (kept, options) = (self.keeper.kept, self.options);
         let (mut from, mut to) = (self.bench.world.store(), self.to.store());
         copy(&mut from, &mut to, kept, options, &mut self.keeper)
     }
 
-    /// Goes on for so many trips.
+    /// Continues for this number of trips.
     fn go_for(&mut self, trips: u64) {
         self.keeper.trips_left = trips;
         assert!(matches!(self.go(), Err(CopyError::Interrupted)));
         self.keeper.trips_left = u64::MAX;
     }
 
-    /// Goes on until everything is to be read back.
+    /// Continues until all buckets are moved.
     fn go_until_all_is_moved(&mut self) {
         let all = pieces_of_scheme(&self.bench.setup).len() as u64;
         while self.keeper.kept.buckets < all {
@@ -89,7 +90,7 @@ impl Move {
         self.bench.world.snapshot().store() == self.to.snapshot().store()
     }
 
-    /// The copy, opened with the client's directory of the volume.
+    /// Opens the copy with the client's directory of the volume.
     fn open_copy(&self) -> Result<(), VolumeError> {
         let coins = StdRng::seed_from_u64(77);
         let (mut volume, _) =
@@ -99,7 +100,7 @@ impl Move {
     }
 }
 
-/// What a store saw from here on: what was done, and to which piece.
+/// What a store saw from index `from` on: the operation and the piece of each event.
 fn seen(world: &World, from: usize) -> Vec<(Operation, Option<Piece>)> {
     let seen = world.view().split_off(from);
     let event = |seen| match seen {
@@ -125,7 +126,7 @@ fn all_pieces(setup: &SmallVolume) -> Vec<Piece> {
     pieces
 }
 
-/// Those that are copied first.
+/// The pieces that are copied first.
 fn pieces_of_scheme(setup: &SmallVolume) -> Vec<Piece> {
     let mut pieces = all_pieces(setup);
     pieces.retain(|piece| !LAST_TREES.contains(&piece.tree));
@@ -151,7 +152,7 @@ fn a_copy_opens_as_the_volume_and_the_old_place_is_refused_after_that() {
 }
 
 #[test]
-fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
+fn a_copy_that_ends_anywhere_is_no_volume_and_can_be_resumed() {
     let operations = {
         let mut it = Move::new(2);
         it.go().unwrap();
@@ -166,7 +167,7 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
         {
             let mut it = Move::new(2);
             let mut has_closed = false;
-            // Half of them end a second time, a little later.
+            // Half of the runs end a second time, a little later.
             for fault in [Some(fault), (n % 2 == 0).then_some(Fault::CrashAt(n / 3))] {
                 it.to.plan(fault.as_slice(), &mut coins);
                 let ended = it.go();
@@ -174,7 +175,7 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
                 it.to.crash(&mut coins, survival);
                 has_closed |= it.keeper.kept.step == Step::Closing;
                 if !has_closed {
-                    assert!(look(&mut it.to.store()).is_err(), "{fault:?}: it is a volume already");
+                    assert!(look(&mut it.to.store()).is_err(), "{fault:?}: it is already a volume");
                 }
             }
             it.go().unwrap();
@@ -185,7 +186,7 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
 }
 
 #[test]
-fn what_is_not_read_back_is_copied_all_the_same() {
+fn a_copy_without_reading_back_is_complete() {
     let mut it = Move::new(4);
     it.options.reads_back = false;
     it.go().unwrap();
@@ -196,8 +197,8 @@ fn what_is_not_read_back_is_copied_all_the_same() {
     assert!(!seen(&it.to, 0).iter().any(data));
 }
 
-/// What storage sees of a copy: the old place, all buckets in one order, whatever was done with the volume; the new place,
-/// which of them were ever written.
+/// What storage sees of a copy: the source sees all buckets in one order, whatever was done with
+/// the volume; the destination sees which of them were ever written.
 #[test]
 fn a_copy_shows_all_buckets_in_order_and_which_were_ever_written() {
     let mut old_places = Vec::new();
@@ -225,7 +226,7 @@ fn a_copy_shows_all_buckets_in_order_and_which_were_ever_written() {
         let writes = new_place.filter(|(operation, _)| *operation == Operation::Write);
         assert_eq!(writes.map(|(_, piece)| piece.unwrap()).collect::<Vec<_>>(), expected);
     }
-    assert!(old_places[0] == old_places[1], "it depends on what was done with the volume");
+    assert!(old_places[0] == old_places[1], "the order depends on what was done with the volume");
     let changes =
         |(operation, _): &(Operation, _)| matches!(operation, Operation::Write | Operation::Flush);
     assert!(!old_places[0].iter().any(changes));
@@ -250,7 +251,7 @@ fn a_volume_that_was_opened_since_is_not_copied_on() {
     }
 }
 
-/// A machine that dies while it opens the volume has changed it.
+/// A machine that dies while it opens the volume has changed the volume.
 #[test]
 fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
     for n in 0..60 {
@@ -270,7 +271,7 @@ fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
 }
 
 #[test]
-fn what_was_changed_at_the_new_place_is_found_and_named() {
+fn a_change_in_the_destination_is_found_and_named() {
     for piece in pieces_of_scheme(&SmallVolume::default()).iter().step_by(9) {
         let mut it = Move::new(9);
         it.go_until_all_is_moved();
@@ -281,7 +282,7 @@ fn what_was_changed_at_the_new_place_is_found_and_named() {
                 matches!(found, Err(CopyError::Different(found)) if found == *piece),
                 "{found:?}"
             );
-            assert!(look(&mut it.to.store()).is_err(), "it is no volume");
+            assert!(look(&mut it.to.store()).is_err(), "the destination is no volume");
         }
         it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
         it.go().unwrap();
@@ -295,7 +296,7 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     let (begun, _) = (it.keeper.kept, it.go().unwrap());
     let closing = it.keeper.kept;
     assert_eq!(closing.step, Step::Closing);
-    // All was done but to forget the progress.
+    // The copy was complete, but its progress was not deleted.
     it.go().unwrap();
     it.open_copy().unwrap();
     let before = it.to.snapshot();
@@ -306,11 +307,11 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     let mut other = Move::new(11);
     other.to = it.to.clone();
     assert!(matches!(other.go(), Err(CopyError::InUse)));
-    assert!(it.to.snapshot().store() == before.store(), "it was not touched");
+    assert!(it.to.snapshot().store() == before.store(), "the destination was changed");
     it.open_copy().unwrap();
 }
 
-/// A copy that was interrupted after its comparison, and one that is whole.
+/// A copy that was interrupted after its comparison, and a complete one.
 #[test]
 fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted() {
     let mut it = Move::new(13);
@@ -321,7 +322,7 @@ fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted()
     it.options.reads_back = false;
     assert_eq!(it.go().unwrap().buckets_compared, 0);
     it.options.reads_back = true;
-    // The comparison itself is interrupted once, and goes on where it was.
+    // The comparison itself is interrupted once, and continues where it stopped.
     it.go_for(1);
     let kept = it.keeper.kept;
     assert!(kept.step == Step::ReadingBack && kept.buckets > 0);

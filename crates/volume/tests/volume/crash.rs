@@ -1,4 +1,4 @@
-//! A volume in a world in which machines die. `make crash` does the same at length.
+//! Volumes under injected crashes and failures. `make crash` runs the same at length.
 
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
@@ -10,7 +10,8 @@ use rand::rngs::StdRng;
 
 use crate::support::bench::{Bench, get, places, read};
 
-/// Runs the volume again and again. Each time another operation meets a fault: every `nth`, with each of `faults`.
+/// Runs the volume repeatedly. In each run another operation has a fault: every `nth`, with each of
+/// `faults`.
 fn fault_each_nth_operation(
     volume: &SmallVolume,
     survival: Survival,
@@ -86,7 +87,7 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     }
 }
 
-/// Each disk fails and forgets by itself, also within a flush of all.
+/// Each disk fails and loses data independently, also during a flush of all disks.
 #[test]
 fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
     for (scheme, survival) in [
@@ -110,7 +111,7 @@ fn an_opening_after_a_crash_may_end_in_a_crash() {
     }
 }
 
-/// A sync that failed may have dropped an anchor, and a cache still show it to whoever opens next.
+/// A failed sync may have dropped an anchor that a cache still shows to the next opening.
 #[test]
 fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
     let setup = SmallVolume::default();
@@ -129,11 +130,12 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
     }
 }
 
-/// An operation fails, and what it was to make durable may be in a cache alone. The next opening, on the same machine,
-/// takes it from there and goes on from it, and the power goes: nothing may be durable that follows what is not.
+/// An operation fails, and its data may be in a cache only. The next opening on the same machine
+/// takes the data from the cache and continues from it, and then the power fails. Data may not be
+/// durable if it follows data that is not.
 #[test]
-fn a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out() {
-    // Each range that is forgotten after the first leads to a checkpoint, in a file of its own.
+fn a_failed_operation_and_a_power_loss_in_the_next_opening_do_not_lock_the_owner_out() {
+    // Each forgotten range after the first leads to a checkpoint, in a new file.
     let setup = SmallVolume { state_file_bytes_max: 0, ..SmallVolume::default() };
     let world = setup.world();
     let create = StdRng::seed_from_u64(1);
@@ -169,8 +171,8 @@ fn a_failed_operation_and_a_power_loss_in_the_next_opening_lock_nobody_out() {
     }
 }
 
-/// Writes larger and larger numbers to a block, with checkpoints between them, and closes the volume. `flushed` is the
-/// latest that survives a crash.
+/// Writes ascending numbers to a block, with checkpoints between them, and closes the volume.
+/// `flushed` is the latest number that survives a crash.
 fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
     for number in 1..=3 {
         let data = [number; BLOCK_BYTES as usize];
@@ -182,7 +184,7 @@ fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
     volume.close().map(drop)
 }
 
-/// Storage must not fall two checkpoints behind because openings come to nothing.
+/// Storage must not fall two checkpoints behind if openings fail.
 #[test]
 fn two_openings_in_a_row_may_end_at_any_operation() {
     let setup = SmallVolume { steps: 20, ..SmallVolume::default() };
@@ -196,8 +198,9 @@ fn two_openings_in_a_row_may_end_at_any_operation() {
     }
 }
 
-/// What a power loss took from a client that synced late is still in storage when the volume is opened again, and
-/// was never tampered with. Once it is overwritten, an old directory is told from the latest again.
+/// Storage still shows accesses that a client lost in a power loss because it synced late. The next
+/// opening must not report tampering. Once they are overwritten, an old directory is detected
+/// again.
 #[test]
 fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
     for scheme in SmallScheme::each() {
@@ -229,7 +232,7 @@ fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
     }
 }
 
-/// Evictions that are made again have the names they had before the crash, and so need another key.
+/// Evictions that recovery repeats have their old names, so they need another key.
 #[test]
 fn what_recovery_writes_again_is_sealed_under_another_key() {
     let tree = SmallVolume { leaf_level: 10, ..SmallVolume::default() };
@@ -240,7 +243,7 @@ fn what_recovery_writes_again_is_sealed_under_another_key() {
     }
 }
 
-/// Checks it, and says of how many places.
+/// Checks this, and returns the number of places checked.
 fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
     let mut written_again = 0;
     for crash_at in (20..200).step_by(6) {
@@ -259,7 +262,7 @@ fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
             })
             .collect();
         for (piece, old) in places(&bench.setup).zip(old) {
-            // A place that held nothing was not sealed before.
+            // An empty place was not sealed before.
             if written.contains(&piece) && old.iter().any(|byte| *byte != 0) {
                 let new = get(&bench.world, piece);
                 let equal = old.chunks_exact(16).zip(new.chunks_exact(16)).any(|(a, b)| a == b);

@@ -1,5 +1,5 @@
-//! A disk is the disk that it says it is, whatever waits together, and asks storage for no block twice, however
-//! small its cache is.
+//! A disk behaves like a disk, whatever requests wait together, and accesses no block twice,
+//! however small its cache is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     let write = DiskOp::Write { offset: 0, data: data.clone().into(), durable: true };
     assert_eq!(accesses(&world, || assert_eq!(call(&disk, write).unwrap()[..], [])), BLOCKS);
     let read = DiskOp::Read { offset: 0, bytes: DISK_BYTES };
-    // One of them is the one that the cache holds.
+    // The cache holds one of them.
     let read = accesses(&world, || assert_eq!(call(&disk, read).unwrap()[..], data));
     assert_eq!(read, BLOCKS - 1);
 }
 
-/// What the cache holds of the next blocks of a long request stays until their turn has come, and so does what was read ahead.
+/// Cached blocks of a long request stay until their turn, and so do blocks that were read ahead.
 #[test]
 fn a_request_longer_than_the_cache_reads_no_block_twice() {
     let setup = SmallVolume {
@@ -54,7 +54,7 @@ fn a_request_longer_than_the_cache_reads_no_block_twice() {
     assert_eq!((two, all), (2, setup.blocks - 2));
 }
 
-/// Blocks that are read ahead stay until their turn comes, however long what is before them takes.
+/// Blocks that are read ahead stay until their turn, however long the requests before them take.
 #[test]
 fn reads_behind_a_long_write_make_an_access_a_block() {
     for (cache, written, read) in [(2, 40, 1200), (256, 1000, 1000)] {
@@ -79,7 +79,7 @@ fn reads_behind_a_long_write_make_an_access_a_block() {
     }
 }
 
-/// The cache has no more blocks than it may, whatever waits to be written back.
+/// The cache stays within its bound, whatever waits to be written back.
 #[test]
 fn a_long_write_is_written_back_while_it_is_served() {
     let (world, disk) = disk(4);
@@ -94,7 +94,7 @@ fn a_long_write_is_written_back_while_it_is_served() {
 fn what_is_in_the_cache_makes_no_access_and_zeros_make_none() {
     let (world, disk) = disk(BLOCKS);
     let write = |fill| DiskOp::Write { offset: 100, data: vec![fill; 1000].into(), durable: false };
-    // The first and the last of three blocks are read, because only parts of them are written.
+    // The first and the last of three blocks are read, because they are written in part.
     assert_eq!(accesses(&world, || drop(call(&disk, write(1)).unwrap())), 2);
     assert_eq!(accesses(&world, || drop(call(&disk, write(2)).unwrap())), 0);
     let zero = DiskOp::Zero { offset: 0, bytes: DISK_BYTES.into(), durable: true };
@@ -142,7 +142,7 @@ fn requests_that_wait_together_are_served_in_some_order() {
     }
 }
 
-/// What comes while others are served is begun meanwhile: neither of them may lose what the other writes.
+/// Requests that arrive during others begin meanwhile: neither may lose what the other writes.
 #[test]
 fn requests_that_come_one_after_the_other_are_served_in_some_order() {
     const AT_ONCE: usize = 12;
@@ -155,7 +155,7 @@ fn requests_that_come_one_after_the_other_are_served_in_some_order() {
             let op = request(&mut coins);
             let (read_at, ticket) = (read_at(&op), shadow.submit(&op));
             let (told, answer) = channel();
-            // The last answers come when the test is over.
+            // The last answers arrive after the test has ended.
             let done = Box::new(move |answer| drop(told.send(answer)));
             disk.submit(Request { op, done });
             under_way.push_back((read_at, ticket, answer));
@@ -171,7 +171,7 @@ fn requests_that_come_one_after_the_other_are_served_in_some_order() {
     }
 }
 
-/// Of a few blocks or a part of one, often about the same ones.
+/// A request for some blocks or a part of one, often the same ones.
 fn request(coins: &mut StdRng) -> DiskOp {
     let block_bytes = u64::from(BLOCK_BYTES);
     let granule = if coins.random_ratio(2, 3) { block_bytes } else { 100 };
@@ -212,9 +212,10 @@ fn a_request_past_the_end_is_refused_alone() {
 }
 
 #[test]
-fn what_could_not_be_made_durable_is_not_said_to_be() {
+fn a_request_that_could_not_be_made_durable_fails() {
     let zero = |durable| DiskOp::Zero { offset: 0, bytes: u64::from(BLOCK_BYTES), durable };
-    // Longer than the cache: it is written back before those that wait with it are made durable.
+    // Longer than the cache: it is written back before the requests that wait with it become
+    // durable.
     let data = || vec![7; 8 * BLOCK_BYTES as usize].into();
     let long = || DiskOp::Write { offset: 0, data: data(), durable: true };
     let durable: [&dyn Fn() -> Vec<DiskOp>; 4] = [
@@ -242,9 +243,9 @@ fn what_could_not_be_made_durable_is_not_said_to_be() {
     }
 }
 
-/// At once, and not only when the disk is closed.
+/// At once, not only when the disk is closed.
 #[test]
-fn whoever_asks_is_told_what_the_volume_failed_with() {
+fn later_requests_fail_with_the_error_of_the_volume() {
     for cache_blocks_max in [0, 5] {
         let setup = SmallVolume::default();
         let (world, disk) = disk_of(&setup, cache_blocks_max);
@@ -274,15 +275,15 @@ fn the_store_of_a_disk_that_was_closed_holds_what_was_written() {
     let data = || WipedBytes::from(&[7; BLOCK_BYTES as usize][..]);
     call(&disk, DiskOp::Write { offset: 0, data: data(), durable: false }).unwrap();
     let store = disk.close_into_store().unwrap();
-    assert!(disk.close_into_store().is_err(), "there is one");
+    assert!(disk.close_into_store().is_err(), "the disk was closed before");
     let volume = setup.open(store, world.dir(), StdRng::seed_from_u64(2)).unwrap().0;
     let disk = Disk::start(volume, &DiskOptions::default()).unwrap();
     let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
     assert_eq!(call(&disk, read).unwrap()[..], data()[..]);
 }
 
-/// Requests under way, those that wait, and later ones are answered if the thread of the volume
-/// panics, with a cache, without one and with a schedule.
+/// If the volume's thread panics, requests in flight, waiting and later ones are answered: with a
+/// cache, without one and with a schedule.
 #[test]
 fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
     for (kind, closes_at_once) in [(0, false), (1, false), (2, false), (0, true), (1, true)] {
@@ -291,7 +292,7 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
         let is_panicking = panics.clone();
         let panic_on_read = move |store: &mut CrashStore, call: &mut Call<'_>| {
             let panics = call.operation == Operation::Read && is_panicking.load(Ordering::Relaxed);
-            assert!(!panics, "a defect, for this test");
+            assert!(!panics, "a panic for this test");
             call.forward(store)
         };
         let store = Faulty::new(world.store(), panic_on_read);
@@ -355,7 +356,7 @@ fn disk_of(setup: &SmallVolume, cache_blocks_max: u64) -> (World, Disk) {
     )
 }
 
-/// How many accesses storage sees while `work` is done.
+/// The number of accesses that storage sees during `work`.
 fn accesses(world: &World, work: impl FnOnce()) -> u64 {
     let paths = |operation| {
         let mut trips: Vec<_> = world
@@ -374,7 +375,7 @@ fn accesses(world: &World, work: impl FnOnce()) -> u64 {
     };
     let [read, written] = [Operation::Read, Operation::Write].map(paths);
     work();
-    // An eviction reads its path before it writes it.
+    // An eviction reads its path before writing it.
     let evictions = paths(Operation::Write) - written;
     let accesses = paths(Operation::Read) - read - evictions;
     assert!(accesses.abs_diff(evictions * u64::from(EVICT_PERIOD)) < u64::from(EVICT_PERIOD));

@@ -1,4 +1,5 @@
-//! An old client's directory is refused before anything is written: what the right one needs is still there.
+//! An old client's directory is refused before anything is written: the right one can still open
+//! the volume.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ use oblivio_volume::{Volume, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Heads of buckets: they differ with every eviction.
+/// Heads of buckets, which differ after each eviction.
 const HEADS: TreeId = TreeId(4);
 const ANCHORS: TreeId = TreeId(1);
 
@@ -40,7 +41,7 @@ fn write(volume: &mut Volume, address: u64) {
     volume.access(&mut [Access { address, op: Op::Write(&data) }]).unwrap();
 }
 
-/// A volume with [`contents`] in every block, closed.
+/// A closed volume with [`contents`] in every block.
 fn filled(setup: &SmallVolume) -> World {
     let world = setup.world();
     let coins = StdRng::seed_from_u64(1);
@@ -63,24 +64,24 @@ fn outcome(setup: &SmallVolume, world: &World) -> Outcome {
     Ok(())
 }
 
-/// A copy of the directory is made after `before` accesses of a session, `after` more come, and the power
-/// goes. The copy is tried, and then the right directory.
+/// A copy of the directory is made after `before` accesses of a session, and the power fails after
+/// `after` more. The copy is tried, and then the right directory.
 #[test]
 fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
     for setup in setup().on_each_scheme() {
         let pairs = (0..12).flat_map(|before| (1..24).map(move |after| (before, after)));
         let histories = pairs.flat_map(|(before, after)| {
-            // What was not synced is gone from storage, or all of it is there.
+            // Unsynced data of storage is lost, or survives completely.
             [Survival::None, Survival::All].map(|survival| (before, after, survival))
         });
         let filled = filled(&setup).snapshot();
         let refused = histories.filter(|history| is_refused(&setup, &filled, *history)).count();
-        // All but those in which storage holds nothing that the copy does not know of.
+        // All except the runs in which storage holds nothing that the copy does not know.
         assert!(refused > 440, "{refused} of 552: {setup:?}");
     }
 }
 
-/// Whether the copy is refused; then the right directory opens.
+/// Whether the copy is refused. Then the right directory must open.
 fn is_refused(
     setup: &SmallVolume,
     filled: &Snapshot,
@@ -113,8 +114,8 @@ fn is_refused(
     true
 }
 
-/// What a recovery does again is sealed anew, under keys that only its process knows. If it is interrupted, that
-/// hides nothing from a copy of the directory which was made before.
+/// Recovery seals repeated work under keys that only its process knows. If it is interrupted, an
+/// older copy of the directory must still be detected.
 #[test]
 fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
     let on_each = setup().on_each_scheme().map(|setup| (setup, 1, 3));
@@ -139,8 +140,8 @@ fn a_recovery_that_is_interrupted_hides_nothing_from_an_old_copy() {
     }
 }
 
-/// A copy that was made while a recovery was under way knows the checkpoint which that announced. It is as good as
-/// the right directory until one of the two has come to the end of a recovery.
+/// A copy made during a recovery knows the checkpoint that the recovery announced. It is as good as
+/// the right directory until one of them completes a recovery.
 #[test]
 fn a_copy_from_within_a_recovery_is_refused_after_it() {
     let setup = setup();
@@ -153,7 +154,7 @@ fn a_copy_from_within_a_recovery_is_refused_after_it() {
     for (point, survival) in interruptions(&setup, &world, &latest) {
         let copy = world.snapshot();
         let mut volume = open(&setup, &world, 8).unwrap();
-        // Evictions, and no checkpoint after that of the opening.
+        // Evictions, and no checkpoint after the one of the opening.
         (5..9).for_each(|n| write(&mut volume, n));
         drop(volume);
         let after = world.snapshot();
@@ -165,7 +166,8 @@ fn a_copy_from_within_a_recovery_is_refused_after_it() {
     }
 }
 
-/// Interrupts an opening at each of its operations in turn, in every way. The world is as that left it.
+/// Interrupts an opening at each of its operations in turn, in every way. Leaves the world as the
+/// interruption did.
 fn interruptions(
     setup: &SmallVolume,
     world: &World,
@@ -175,14 +177,14 @@ fn interruptions(
         world.restore_store(latest);
         world.restore_dir(latest);
         let mut coins = StdRng::seed_from_u64(seed << 32 | point);
-        // So that the faults are counted from this opening on.
+        // Faults are counted from this opening on.
         world.crash(&mut coins, Survival::All);
         world.plan(&[Fault::CrashAt(point)], &mut coins);
         let is_through = open(setup, world, 7).is_ok();
         world.crash(&mut coins, survival);
         (!is_through).then_some((point, survival))
     };
-    // Which writes survive is chance, so that is tried again: of none there are no two ways.
+    // Which writes survive is random, so it is tried several times, except if none survives.
     let tries = (0..3).flat_map(|seed| Survival::MODES.map(|survival| (seed, survival)));
     let tries = tries.filter(|(seed, survival)| *seed == 0 || *survival != Survival::None);
     tries.flat_map(move |(seed, survival)| {
@@ -190,7 +192,7 @@ fn interruptions(
     })
 }
 
-/// Evictions ahead of their time are in the log, too, and count.
+/// Evictions ahead of schedule are in the log and count.
 #[test]
 fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
     let setup = SmallVolume { stash_blocks_max: 1, leaf_level: 4, slots: 3, ..setup() };
@@ -209,7 +211,7 @@ fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
     assert!(ahead > 8, "{ahead} runs had evictions ahead of their time");
 }
 
-/// As many as buckets of the leaves that were written.
+/// The number of evictions: buckets of leaves that were written.
 fn evictions(world: &World) -> u64 {
     let is_of_a_leaf = |seen: &&Seen| match seen {
         Seen::Event(event) => {
@@ -221,7 +223,7 @@ fn evictions(world: &World) -> u64 {
     world.take_view().iter().filter(is_of_a_leaf).count() as u64
 }
 
-/// Keys that the owner has removed since must not come back by an old directory.
+/// An old directory must not bring back keys that the owner has removed.
 #[test]
 fn keys_are_not_changed_with_a_directory_that_storage_is_ahead_of() {
     let setup = setup();
@@ -240,15 +242,15 @@ fn keys_are_not_changed_with_a_directory_that_storage_is_ahead_of() {
     assert_eq!(change(), Ok(()));
 }
 
-/// How many pieces have been written.
+/// The number of pieces that were written.
 fn writes(world: &World) -> usize {
     let is_write =
         |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
     world.view().iter().filter(|seen| is_write(seen)).count()
 }
 
-/// A copy of the directory was made while the volume was closed. The next session ends with a power loss of
-/// storage in which any of its writes may survive.
+/// A copy of the directory was made while the volume was closed. The next session ends with a power
+/// loss of storage, in which any of its writes may survive.
 #[test]
 fn a_session_that_left_anything_in_storage_is_missed() {
     let setup = setup();
@@ -293,8 +295,8 @@ fn heads(setup: &SmallVolume, world: &World, snapshot: &Snapshot) -> Vec<Vec<u8>
     buckets.map(&mut read).collect()
 }
 
-/// Two clients go on from one state, as when a machine is copied while it runs: with the same coins, and other
-/// data.
+/// Two clients continue from one state, as when a machine is copied while it runs: with the same
+/// coins and different data.
 #[test]
 fn a_client_that_was_cloned_gives_away_no_plaintext() {
     let setup = setup();
@@ -315,17 +317,17 @@ fn a_client_that_was_cloned_gives_away_no_plaintext() {
 /// Before the first access after an opening or a checkpoint, storage must show that checkpoint.
 #[test]
 fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
-    // Each range that is forgotten after the first leads to a checkpoint, without an access.
+    // Each forgotten range after the first leads to a checkpoint without an access.
     let setup = SmallVolume { state_file_bytes_max: 0, ..setup() };
     for checkpoints in 0..3 {
         let world = filled(&setup);
         let mut volume = open(&setup, &world, 5).unwrap();
         if checkpoints > 0 {
-            // What was looked at once is looked at again.
+            // The fence was checked once, and is checked again.
             write(&mut volume, 1);
         }
         (0..=checkpoints).for_each(|_| volume.forget(0..1).unwrap());
-        // Another client overtakes: storage shows another checkpoint.
+        // Another client takes over: storage shows another checkpoint.
         let other = filled(&setup);
         let mut overtaking = open(&setup, &other, 6).unwrap();
         (0..=checkpoints).for_each(|_| overtaking.forget(0..1).unwrap());
@@ -334,10 +336,11 @@ fn a_second_client_is_noticed_before_a_bucket_is_overwritten() {
     }
 }
 
-/// Where the stash is too full for an access, what comes first after a checkpoint or an opening is an eviction.
+/// If the stash is too full for an access, an eviction comes first after a checkpoint or an
+/// opening.
 #[test]
 fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
-    // Hardly room for all blocks, and a checkpoint with each range that is forgotten after the first.
+    // Hardly room for all blocks, and a checkpoint with each forgotten range after the first.
     let tight = SmallVolume {
         stash_blocks_max: 1,
         leaf_level: 4,
@@ -360,7 +363,7 @@ fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
     };
     let mut ahead = [0, 0];
     for (accesses, is_opened_again) in (1..40).flat_map(|n| [(n, false), (n, true)]) {
-        // Alone, it makes evictions that are not due yet.
+        // Without a second client, evictions ahead of schedule come.
         let (world, mut volume) = used(accesses, is_opened_again, 5);
         world.take_view();
         write(&mut volume, 0);
@@ -378,9 +381,9 @@ fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
     assert!(ahead.iter().all(|runs| *runs > 5), "{ahead:?} runs began with such an eviction");
 }
 
-/// The same of storage that goes back while a client uses it: that is not the work of another client.
+/// The same for storage that rolls back while a client uses it: that is not another client.
 #[test]
-fn storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritten() {
+fn a_rollback_during_a_session_is_named_before_a_bucket_is_overwritten() {
     let setup = setup();
     let world = filled(&setup);
     let old = world.snapshot();
@@ -388,7 +391,7 @@ fn storage_that_goes_back_during_a_session_is_named_before_a_bucket_is_overwritt
     replace_anchors(&world, &old);
     assert_eq!(first_failure(&mut volume, &world), VolumeErrorKind::StoreRolledBack);
 
-    // By one checkpoint alone.
+    // By one checkpoint only.
     let checkpoints = SmallVolume { state_file_bytes_max: 0, ..setup };
     let world = filled(&checkpoints);
     let mut volume = open(&checkpoints, &world, 5).unwrap();
@@ -409,7 +412,7 @@ fn replace_anchors(world: &World, other: &Snapshot) {
     }
 }
 
-/// Writes until that fails. Nothing may be written to storage before.
+/// Writes until an error. Nothing may be written to storage before it.
 fn first_failure(volume: &mut Volume, world: &World) -> VolumeErrorKind {
     world.take_view();
     let kind = loop {

@@ -1,5 +1,5 @@
-//! Who may open a volume: keys that were removed stay removed, whatever storage shows, and no crash
-//! locks the owner out.
+//! Keys of a volume: removed keys stay removed, whatever storage shows, and no crash locks the
+//! owner out.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
@@ -12,7 +12,7 @@ use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The key file that every volume here is made with, in slot 0.
+/// The key file in slot 0 of every volume here.
 const OWNERS: u8 = 5;
 
 const ADD: SlotChange = SlotChange::Add { key_file: 6 };
@@ -29,10 +29,10 @@ fn a_removed_key_stays_removed_from_the_moment_that_the_removal_returns() {
     bench.change(REMOVE).unwrap();
     bench.show(&old);
     assert_eq!(bench.open().map(drop).unwrap_err(), VolumeErrorKind::StoreRolledBack);
-    // A change on the old superblock would bring the key back under a number of its own.
+    // A change of the old superblock would bring the key back under a new number.
     for change in [ADD_ANOTHER, REMOVE] {
         assert_eq!(bench.change(change), Err(VolumeErrorKind::StoreRolledBack));
-        assert_eq!(bench.superblocks(), old, "it was refused and changed something");
+        assert_eq!(bench.superblocks(), old, "a refused change changed something");
     }
 }
 
@@ -42,7 +42,7 @@ fn an_opening_with_a_newer_superblock_is_the_last_with_an_older_one() {
     let (old, before) = (bench.superblocks(), bench.world.snapshot());
     bench.change(REMOVE).unwrap();
     let new = bench.superblocks();
-    // The removal came to nothing on the client's side.
+    // The removal was lost on the client's side.
     bench.world.restore_dir(&before);
     bench.open().unwrap().close().unwrap();
     bench.show(&old);
@@ -52,7 +52,8 @@ fn an_opening_with_a_newer_superblock_is_the_last_with_an_older_one() {
     assert!(bench.opens(OWNERS) && !bench.opens(6));
 }
 
-/// A change that was never acknowledged left a superblock with the number of the one that was.
+/// A change that was never acknowledged left a superblock with the same number as the acknowledged
+/// one.
 #[test]
 fn another_superblock_with_the_number_of_the_newest_is_refused() {
     let bench = Bench::with_two_keys();
@@ -138,10 +139,10 @@ fn a_directory_that_does_not_know_the_newest_superblock_is_damaged() {
 
 // ───────────────────────────── crashes ─────────────────────────────
 
-/// Wherever the machine dies, and whatever survives on either side: the owner gets in, the removal has
-/// happened or not, and what the next opening has seen cannot be undone.
+/// Whenever the machine dies, and whatever survives on either side: the owner can open the volume,
+/// the removal has happened or not, and a superblock that the next opening has seen is not undone.
 #[test]
-fn a_crash_in_a_key_change_locks_nobody_out_and_undoes_nothing() {
+fn a_crash_in_a_key_change_does_not_lock_the_owner_out_and_undoes_nothing() {
     let bench = Bench::with_two_keys();
     let (old, good) = (bench.superblocks(), bench.world.snapshot());
     let (mut happened, mut undone) = (0, 0);
@@ -172,11 +173,11 @@ fn a_crash_in_a_key_change_locks_nobody_out_and_undoes_nothing() {
     assert!(happened > 20 && undone > 20, "{happened} {undone}");
 }
 
-/// What an opening finds may be in a cache alone. It must not be noted as the newest before it is
-/// durable: a power loss would take it away, and the older one would be refused. And it must not be
-/// made durable where the older one is all that a disk holds.
+/// A superblock that an opening finds may be in a cache only. It must be durable before it is noted
+/// as the newest: otherwise a power loss would remove it, and the older one would be refused. And
+/// it must not overwrite the older one while that is the only durable one.
 #[test]
-fn a_superblock_that_a_failed_sync_left_in_a_cache_locks_nobody_out() {
+fn a_superblock_that_a_failed_sync_left_in_a_cache_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();
     let good = bench.world.snapshot();
     let operations = bench.operations_of(REMOVE);
@@ -193,15 +194,16 @@ fn a_superblock_that_a_failed_sync_left_in_a_cache_locks_nobody_out() {
             bench.world.crash(&mut coins, survival);
             bench.open().unwrap().close().unwrap();
             assert!(bench.opens(OWNERS));
-            assert!(again.is_err() || bench.opens(8), "an acknowledged key is gone");
+            assert!(again.is_err() || bench.opens(8), "an acknowledged key is lost");
         }
     }
 }
 
-/// A removal fails in its first sync: the superblock that it wrote is in a cache, and a disk may hold parts of it.
-/// The next change must not begin with the copies of the old one, which are all that is whole on the disk.
+/// A removal fails in its first sync: its superblock is in a cache, and the disk may hold parts of
+/// it. The next change must not begin with the copies of the old superblock, which are the only
+/// complete ones on the disk.
 #[test]
-fn a_key_change_on_a_superblock_in_a_cache_alone_locks_nobody_out_wherever_it_dies() {
+fn a_crash_in_a_key_change_on_a_superblock_in_a_cache_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();
     let good = bench.world.snapshot();
     let first = |kind: OpKind, change: SlotChange| {
@@ -229,7 +231,7 @@ fn a_key_change_on_a_superblock_in_a_cache_alone_locks_nobody_out_wherever_it_di
     }
 }
 
-/// What an opening has seen stays seen, though the note of it was in a cache alone when it came.
+/// A superblock that an opening has seen is not undone, even if the note of it was in a cache only.
 #[test]
 fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() {
     let bench = Bench::with_two_keys();
@@ -257,9 +259,9 @@ fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() 
     assert!(of_names > 0, "the sync of the note never failed");
 }
 
-/// Of an opening that adopts a superblock which nobody acknowledged.
+/// In an opening that adopts an unacknowledged superblock.
 #[test]
-fn a_crash_in_the_opening_after_a_key_change_locks_nobody_out() {
+fn a_crash_in_the_opening_after_a_key_change_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();
     let before = bench.world.snapshot();
     bench.change(REMOVE).unwrap();
@@ -292,7 +294,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Closed, with slot 0 for its owner and slot 1 for somebody else.
+    /// A closed volume: slot 0 belongs to the owner, slot 1 to another person.
     fn with_two_keys() -> Self {
         let setup = SmallVolume::default();
         let world = setup.world();
@@ -301,7 +303,7 @@ impl Bench {
         let bench = Self { setup, world };
         bench.change(ADD).unwrap();
         assert!(bench.opens(OWNERS) && bench.opens(6));
-        // All of it is durable.
+        // Everything is durable.
         let snapshot = bench.world.snapshot();
         bench.restore(&snapshot);
         bench
@@ -312,7 +314,7 @@ impl Bench {
         changed.map_err(|error: VolumeError| error.kind())
     }
 
-    /// How many operations it takes, without a fault.
+    /// The number of operations of the change, without a fault.
     fn operations_of(&self, change: SlotChange) -> u64 {
         let before = self.world.snapshot();
         self.world.plan(&[], &mut StdRng::seed_from_u64(0));
@@ -328,7 +330,7 @@ impl Bench {
         opened.map(|(volume, _)| volume).map_err(|error| error.kind())
     }
 
-    /// Makes more checkpoints than storage could mistake for one.
+    /// Makes more than one checkpoint, so that storage cannot confuse them.
     fn write_all(&self) {
         let mut volume = self.open().unwrap();
         let data = [1; BLOCK_BYTES as usize];
@@ -338,7 +340,7 @@ impl Bench {
         volume.close().unwrap();
     }
 
-    /// Whether a file full of this byte unlocks what storage shows.
+    /// Whether a key file filled with this byte unlocks the superblocks in storage.
     fn opens(&self, key_file: u8) -> bool {
         let secret = Secret::KeyFile(vec![key_file; 32].into());
         let copies = read_copies(&mut self.world.store());
@@ -349,7 +351,7 @@ impl Bench {
         places().map(|piece| self.world.store().read(&[piece]).unwrap().get(0).to_vec())
     }
 
-    /// Lets storage show other superblocks.
+    /// Makes storage show other superblocks.
     fn show(&self, superblocks: &Superblocks) {
         for (piece, bytes) in places().into_iter().zip(superblocks) {
             let spans = [Span { start: 0, bytes: bytes.len() }];

@@ -1,5 +1,5 @@
-//! Storage that changes bytes learns nothing from whether an access fails: not whether there was a request,
-//! nor where its block was. And what it changed is found once, not again with every opening.
+//! Storage that changes bytes does not learn from a failed access whether there was a request or
+//! where its block was. And a change is found once, not again in every opening.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -19,20 +19,20 @@ use rand::{RngExt, SeedableRng};
 /// Slots of buckets.
 const SLOTS: TreeId = TreeId(2);
 
-/// Notes on taken slots, where the position map is in the tree.
+/// The table of taken slots, if the position map is in the tree.
 const NOTES: TreeId = TreeId(5);
 
-/// Of each kind of access.
+/// The number of probes for each kind of access.
 const PROBES: u64 = 400;
 
-/// A wrong alarm in a million runs with other seeds.
+/// The test may fail by chance for one of a million seeds.
 const FALSE_ALARMS: f64 = 1e-6;
 
 fn contents(address: u64) -> [u8; BLOCK_BYTES as usize] {
     std::array::from_fn(|i| (address as usize * 7 + i + 1) as u8)
 }
 
-/// A volume that is in use: half of its blocks were written, and it was closed.
+/// A volume in use: half of its blocks were written, and it was closed.
 struct Bench {
     setup: SmallVolume,
     world: World,
@@ -71,7 +71,7 @@ impl Bench {
         opened.map(|(volume, _)| volume)
     }
 
-    /// Whether storage was asked for a path since the view was taken.
+    /// Whether storage has seen a path since the view was taken.
     fn has_shown_a_path(&self) -> bool {
         let first_level = self.setup.tree_top_levels + 1;
         let is_of_a_path = |seen: &Seen| match seen {
@@ -83,8 +83,8 @@ impl Bench {
         self.world.take_view().iter().any(is_of_a_path)
     }
 
-    /// Changes one slot in about half of the places of the first level in storage. Changing them again puts
-    /// them right.
+    /// Changes one slot in about half of the places of the first level in storage. A second call
+    /// restores them.
     fn change(&self, seed: u64) {
         let mut coins = StdRng::seed_from_u64(seed);
         let level = usize::from(self.setup.tree_top_levels) + 1;
@@ -104,10 +104,10 @@ fn write(volume: &mut Volume, address: u64, data: &[u8]) -> Result<(), VolumeErr
     volume.access(&mut [Access { address, op: Op::Write(data) }])
 }
 
-/// What an access is for.
+/// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// A block that the access before has brought to the client.
+    /// The block that the previous access has brought to the client.
     Again,
     Another,
     NeverWritten,
@@ -121,8 +121,8 @@ fn one_and_another(bench: &Bench, seed: u64) -> (u64, u64) {
     (coins.random_range(0..written / 2), coins.random_range(written / 2..written))
 }
 
-/// For how many of [`PROBES`] the client has the block that is asked for next: it makes no access for one, if the
-/// owner allows that.
+/// For how many of [`PROBES`] the client has the requested block: it makes no access for such a
+/// block if the owner allows that.
 fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     let is_hit = |seed: &u64| {
         bench.restore();
@@ -140,7 +140,7 @@ fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     (0..PROBES).filter(is_hit).count() as u64
 }
 
-/// How many of [`PROBES`] accesses fail, and how many do not.
+/// How many of [`PROBES`] accesses fail, and how many succeed.
 fn failures(bench: &Bench, wanted: Wanted) -> [u64; 2] {
     let failed = (0..PROBES).filter(|seed| {
         bench.restore();
@@ -173,7 +173,7 @@ fn whether_an_access_fails_does_not_depend_on_what_it_is_for() {
     let hits = [Wanted::Again, Wanted::Another].map(|wanted| stash_hits(&bench, wanted));
     assert!(hits[0] == PROBES && hits[1] < PROBES / 10, "blocks on the client: {hits:?}");
     let another = failures(&bench, Wanted::Another);
-    assert!(another.iter().all(|count| *count > PROBES / 3), "half of them: {another:?}");
+    assert!(another.iter().all(|count| *count > PROBES / 3), "about half: {another:?}");
     for wanted in [Wanted::Again, Wanted::NeverWritten, Wanted::Written] {
         let found = failures(&bench, wanted);
         verdicts.add(format!("{wanted:?} {found:?} {another:?}"), homogeneity(&found, &another));
@@ -188,7 +188,7 @@ fn submit(disk: &Disk, op: DiskOp) -> Receiver<Result<WipedBytes, DiskError>> {
     answer
 }
 
-/// How many of [`PROBES`] ticks fail, and how many do not.
+/// How many of [`PROBES`] ticks fail, and how many succeed.
 fn failed_ticks(bench: &Bench, is_busy: bool) -> [u64; 2] {
     let failed = (0..PROBES).filter(|seed| {
         bench.restore();
@@ -211,16 +211,16 @@ fn failed_ticks(bench: &Bench, is_busy: bool) -> [u64; 2] {
 }
 
 #[test]
-fn whether_a_tick_fails_does_not_depend_on_whether_somebody_asks() {
+fn whether_a_tick_fails_does_not_depend_on_whether_there_are_requests() {
     let bench = Bench::new();
     let (idle, busy) = (failed_ticks(&bench, false), failed_ticks(&bench, true));
-    assert!(idle.iter().all(|count| *count > PROBES / 3), "half of them: {idle:?}");
+    assert!(idle.iter().all(|count| *count > PROBES / 3), "about half: {idle:?}");
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
     verdicts.add(format!("idle {idle:?}, busy {busy:?}"), homogeneity(&idle, &busy));
     verdicts.conclude();
 }
 
-/// Changes storage so that an access finds it out. Returns with which seed.
+/// Changes storage so that an access detects it. Returns the seed.
 fn find_tampering(bench: &Bench) -> u64 {
     let is_found = |seed: &u64| {
         bench.restore();
@@ -230,21 +230,25 @@ fn find_tampering(bench: &Bench) -> u64 {
     (0..).find(is_found).unwrap()
 }
 
-/// Storage could ask another question with every opening.
+/// Otherwise storage could ask another question with every opening.
 #[test]
-fn what_failed_is_not_repeated_until_the_owner_says_so() {
+fn a_failed_access_is_not_repeated_until_the_owner_allows_it() {
     let bench = Bench::new();
     let seed = find_tampering(&bench);
     for _ in 0..3 {
         bench.world.take_view();
         let error = bench.open(2).map(drop).unwrap_err();
         assert_eq!(error.kind(), VolumeErrorKind::Tampered);
-        assert!(error.to_string().contains("tampered with"), "{error}");
+        assert!(error.to_string().contains("after_tampering"), "{error}");
         assert!(!bench.has_shown_a_path(), "a path was read again");
     }
     let setup = SmallVolume { after_tampering: true, ..bench.setup };
     let bench = Bench { setup, ..bench };
-    assert_eq!(kind(&bench.open(2).map(drop)), VolumeErrorKind::Tampered, "it is still changed");
+    assert_eq!(
+        kind(&bench.open(2).map(drop)),
+        VolumeErrorKind::Tampered,
+        "storage is still changed"
+    );
     bench.change(seed);
     let mut volume = bench.open(2).unwrap();
     for address in 0..setup.blocks / 2 {
@@ -257,7 +261,7 @@ fn what_failed_is_not_repeated_until_the_owner_says_so() {
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
 }
 
-/// Storage could ask its questions between power losses.
+/// Otherwise storage could ask its questions between power losses.
 #[test]
 fn what_failed_is_not_repeated_after_a_power_loss() {
     let bench = Bench::new();
@@ -268,7 +272,8 @@ fn what_failed_is_not_repeated_after_a_power_loss() {
     assert!(!bench.has_shown_a_path(), "a path was read again");
 }
 
-/// The owner said so once, and storage still holds what it should not; the opening is interrupted, wherever it is.
+/// The owner stated once that storage was restored, but it was not, and the opening is interrupted
+/// at any operation.
 #[test]
 fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
     let bench = Bench::new();
@@ -296,7 +301,7 @@ fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
     }
 }
 
-/// Notes that count as blank would bring copies back that were taken.
+/// If the table of taken slots were read as empty, taken copies would come back.
 #[test]
 fn changed_notes_on_taken_slots_are_found() {
     let setup = SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() };
@@ -316,7 +321,7 @@ fn changed_notes_on_taken_slots_are_found() {
     assert_eq!(kind(&outcome), VolumeErrorKind::Tampered);
 }
 
-/// A medium that cannot be read once has not lied: nobody has to say that it is right again.
+/// A disk with one read error has not lied: the owner need not state that it was restored.
 #[test]
 fn what_could_not_be_read_is_read_again_by_the_next_opening() {
     let bench = Bench::new();
@@ -332,7 +337,7 @@ fn what_could_not_be_read_is_read_again_by_the_next_opening() {
     read(&mut bench.open(3).unwrap(), 7).unwrap();
 }
 
-/// The same, if it is a recovery that finds the change.
+/// The same, if a recovery finds the change.
 #[test]
 fn what_failed_in_a_recovery_is_not_repeated_either() {
     let bench = Bench::new();
@@ -356,7 +361,7 @@ fn what_failed_in_a_recovery_is_not_repeated_either() {
         .unwrap();
     bench.world.take_view();
     let error = bench.open(3).map(drop).unwrap_err();
-    assert!(error.to_string().contains("tampered with"), "{error}");
+    assert!(error.to_string().contains("after_tampering"), "{error}");
     let has_written =
         |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
     assert!(!bench.world.take_view().iter().any(has_written));

@@ -1,6 +1,6 @@
-//! Volumes and disks: what they hold, what they survive, and what storage sees of them.
+//! Volumes and disks: their contents, their durability, and what storage sees of them.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+#![allow(clippy::unwrap_used, reason = "this crate is tests")]
 
 mod beginning;
 mod contents;
@@ -27,7 +27,7 @@ mod support;
 mod tamper;
 mod torn_anchor;
 
-/// Fails to compile when a scheme has no module of tests here.
+/// Fails to compile if a scheme has no test module here.
 macro_rules! require_tests {
     ($($scheme:ident $module:ident),*) => {
         $(

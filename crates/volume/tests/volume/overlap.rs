@@ -1,5 +1,5 @@
-//! Batches that overlap: the next one is begun while storage still reads for the one before. Storage is held back where
-//! a test wants it.
+//! Overlapping batches: the next one begins while storage still reads for the previous one. The
+//! tests can hold storage back.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, channel};
@@ -20,10 +20,10 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::seen::DATA_TREE;
 
-/// Nothing that a disk does takes so long.
+/// Longer than anything that a disk does.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Blocks that the cache holds.
+/// The number of cached blocks.
 const CACHED: u64 = 8;
 
 #[test]
@@ -32,7 +32,7 @@ fn a_block_on_its_way_that_is_written_keeps_what_was_written() {
     let answers = held.serve(vec![read(1), read(2), write(3, 99, false)], vec![read(3)]);
     assert_eq!(first_bytes(answers), [Some(1), Some(2), None, Some(99)]);
     assert_eq!(held.contents(3), 99);
-    // Also once the cache has written it back, and forgotten it.
+    // Also after the cache has written it back and evicted it.
     (40..40 + CACHED).for_each(|block| assert_eq!(held.contents(block), block as u8));
     assert_eq!(held.contents(3), 99);
 }
@@ -53,14 +53,14 @@ fn a_block_on_its_way_that_is_forgotten_is_zeros() {
     }
 }
 
-/// A cache of one block drops the zeros before what they replace arrives.
+/// A cache of one block evicts the zeros before the data that they replace arrives.
 #[test]
 fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
     let held = Held::with_cache(1);
     let first = vec![read(1), read(2), zero(3), read(4), read(5)];
     let answers = first_bytes(held.serve(first, vec![read(3), read(6), read(3)]));
     assert_eq!(answers[5..], [Some(0), Some(6), Some(0)]);
-    // Nor if nobody waits for it any more, and what was used since takes the place of the zeros.
+    // The same if no request waits for it any more, and blocks used since replace the zeros.
     let held = Held::with_cache(3);
     let all = vec![read(1), read(2), zero(3), read(3), read(1), read(2), write(5, 99, false)];
     assert_eq!(first_bytes(held.serve(all, vec![]))[3], Some(0));
@@ -79,7 +79,7 @@ fn a_trim_does_not_wait_for_what_was_begun() {
     assert_eq!(first_bytes(vec![last]), [Some(0)]);
 }
 
-/// Of requests that wait together, the first are not answered with the last.
+/// The first of several waiting requests are not answered together with the last.
 #[test]
 fn an_answer_waits_for_nothing_that_comes_after_it() {
     let held = Held::new();
@@ -91,12 +91,13 @@ fn an_answer_waits_for_nothing_that_comes_after_it() {
     assert_eq!(one.unwrap()[0], 1);
     assert!(held.gate.0.is_reached());
     let last = answers.next_back().unwrap();
-    assert!(last.try_recv().is_err(), "storage has not been asked for it");
+    assert!(last.try_recv().is_err(), "storage has not read it yet");
     held.gate.0.open();
     assert_eq!(first_bytes(answers.chain([last]).collect()), (2..12).map(Some).collect::<Vec<_>>());
 }
 
-/// It waits for those that came before it, and for those that came before they were done; for nobody else.
+/// A flush waits for the requests before it and for requests that arrive before those are done, and
+/// for no others.
 #[test]
 fn a_flush_does_not_wait_for_ever_while_others_ask() {
     let held = Held::new();
@@ -108,7 +109,7 @@ fn a_flush_does_not_wait_for_ever_while_others_ask() {
     let first = vec![read(1).then(move || gate.close()), noted(DiskOp::Flush.into(), "flush")];
     let mut answers = held.serve(first, vec![read(2), read(3)]);
     assert_eq!(first_bytes(vec![answers.remove(0)]), [Some(1)]);
-    assert!(held.gate.0.is_reached(), "storage is asked for the second read");
+    assert!(held.gate.0.is_reached(), "storage begins the second read");
     answers.extend((20..23).map(|block| held.submit(noted(read(block), "later"))));
     held.gate.0.open();
     first_bytes(answers);
@@ -137,20 +138,21 @@ fn a_disk_is_closed_although_storage_reads() {
     let (closed, is_closed) = channel();
     let closing = disk.clone();
     let close = move || closed.send(closing.close().is_ok()).unwrap();
-    // If the disk is never closed, nobody waits for this thread.
+    // If the disk is never closed, the test does not wait for this thread.
     thread::Builder::new().spawn(close).unwrap();
     thread::sleep(Duration::from_millis(100));
     gate.0.open();
     assert_eq!(answer.recv_timeout(PATIENCE), Ok(true));
     let outcome = is_closed.recv_timeout(PATIENCE);
-    // What is left of the disk would wait for its end here.
+    // Dropping the disk would wait for its end here.
     std::mem::forget(disk);
     assert_eq!(outcome, Ok(true));
 }
 
-/// Who asks while it closes is answered: with what was asked, or that it was closed.
+/// A request during the closing is answered: with its data, or with the error that the disk was
+/// closed.
 #[test]
-fn everybody_is_answered_while_a_disk_is_closed() {
+fn every_request_is_answered_while_a_disk_is_closed() {
     let Held { gate, disk, .. } = Held::new();
     let disk = Arc::new(disk);
     let ask = |block: u64| {
@@ -178,7 +180,7 @@ fn everybody_is_answered_while_a_disk_is_closed() {
     assert!(outcomes.all(|outcome| outcome.err() == Some(DiskErrorKind::Closed)));
 }
 
-/// Also when something fails after that.
+/// Also if an operation fails after that.
 #[test]
 fn a_disk_that_fails_while_it_is_closed_is_closed() {
     for cache in [0, CACHED] {
@@ -198,14 +200,14 @@ fn a_disk_that_fails_while_it_is_closed_is_closed() {
             let answers = [first, ask(8)];
             let (closed, is_closed) = channel();
             let closing = disk.clone();
-            // If the disk is never closed, nobody waits for this thread.
+            // If the disk is never closed, the test does not wait for this thread.
             let close = move || closed.send(closing.close().is_ok()).unwrap();
             thread::Builder::new().spawn(close).unwrap();
             thread::sleep(Duration::from_millis(20));
             world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
             gate.0.open();
             for answer in answers {
-                answer.recv_timeout(PATIENCE).expect("everybody is answered");
+                answer.recv_timeout(PATIENCE).expect("every request is answered");
             }
             let outcome = is_closed.recv_timeout(PATIENCE);
             std::mem::forget(disk);
@@ -214,7 +216,7 @@ fn a_disk_that_fails_while_it_is_closed_is_closed() {
     }
 }
 
-/// What waits for a flush waits for it, whatever was begun.
+/// A request that waits for a flush waits for it, whatever reads were begun.
 #[test]
 fn what_is_durable_survives_although_the_next_batch_is_begun() {
     let held = Held::new();
@@ -232,8 +234,8 @@ fn what_is_durable_survives_although_the_next_batch_is_begun() {
     assert_eq!(data[0], 99);
 }
 
-/// Whatever comes in two batches that overlap, the disk holds what it would hold if all came one by one; also after a power
-/// loss, once a flush was answered.
+/// Requests in two overlapping batches leave the disk as if they came one by one; also after a
+/// power loss, once a flush was answered.
 #[test]
 fn batches_that_overlap_are_done_in_their_order() {
     let mut coins = StdRng::seed_from_u64(1);
@@ -272,7 +274,7 @@ fn batches_that_overlap_are_done_in_their_order() {
                 }
                 asked
             };
-            // So many are not in the cache that storage is asked.
+            // Enough blocks outside of the cache that storage must read.
             let first = batch(6, 10);
             let mut next = batch(0, 12);
             next.push(DiskOp::Flush.into());
@@ -292,23 +294,23 @@ fn batches_that_overlap_are_done_in_their_order() {
     }
 }
 
-/// Whatever fails, everybody is told. And what is done for requests, step by step, is the same whether blocks are dirty,
-/// and whether those are forgotten that are on their way.
+/// Every request is answered, whatever fails. And the steps made for requests are the same whether
+/// blocks are dirty, and whether blocks on their way are forgotten.
 #[test]
-fn what_is_done_depends_on_counts_alone_and_everybody_is_answered() {
+fn steps_depend_on_counts_alone_and_every_request_is_answered() {
     let dirty = || vec![write(50, 1, false)];
     let with = |range: u64| move || vec![read(1), zero(range), read(2)];
     let one = steps(&Vec::new, &with(3));
     assert!(one.contains(&OpKind::FileBeginSync), "nothing was begun: {one:?}");
     assert_eq!(one, steps(&dirty, &with(3)));
     assert_eq!(one, steps(&Vec::new, &with(60)));
-    // So many that windows have more than a block.
+    // Enough blocks that windows have more than one.
     let many = || (1..=16).map(read).collect::<Vec<_>>();
     assert_eq!(steps(&Vec::new, &many), steps(&dirty, &many));
 }
 
-/// What is done, in its order, after requests that are `before`, for the `first` batch and one more. Each of the steps
-/// fails once: that names them.
+/// The steps, in order, for the `first` batch and one more, after the requests `before`. Each step
+/// fails once, which gives its name.
 fn steps(before: &dyn Fn() -> Vec<Asked>, first: &dyn Fn() -> Vec<Asked>) -> Vec<OpKind> {
     let mut kinds = Vec::new();
     for fails_at in 0.. {
@@ -321,8 +323,8 @@ fn steps(before: &dyn Fn() -> Vec<Asked>, first: &dyn Fn() -> Vec<Asked>) -> Vec
         held.world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
         let answers = held.serve(first(), vec![read(3), read(4)]);
         for answer in answers {
-            // An answer or an error, but it comes.
-            let _ = answer.recv_timeout(PATIENCE).expect("everybody is answered");
+            // An answer or an error, but it must arrive.
+            let _ = answer.recv_timeout(PATIENCE).expect("every request is answered");
         }
         let Some(strike) = held.world.first_strike() else { break };
         if !matches!(strike.kind, OpKind::StoreRead | OpKind::StoreWrite) {
@@ -334,7 +336,7 @@ fn steps(before: &dyn Fn() -> Vec<Asked>, first: &dyn Fn() -> Vec<Asked>) -> Vec
     kinds
 }
 
-/// How often storage was asked for something.
+/// The number of read calls that storage saw.
 fn reads(world: &World) -> usize {
     let view = world.take_view();
     let trips = view.iter().filter_map(|seen| match seen {
@@ -349,14 +351,14 @@ fn reads(world: &World) -> usize {
 struct Held {
     setup: SmallVolume,
     world: World,
-    /// Goes before the disk, which may wait there.
+    /// Dropped before the disk, which may wait there.
     gate: OpenAtTheEnd,
     disk: Disk,
 }
 
 type Answer = Result<WipedBytes, DiskError>;
 
-/// A request, and what its answer sets off before anybody hears of it.
+/// A request, and an action that its answer triggers before the receiver gets it.
 struct Asked {
     op: DiskOp,
     then: Box<dyn FnOnce() + Send>,
@@ -383,7 +385,7 @@ fn write(block: u64, fill: u8, durable: bool) -> Asked {
     DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable }.into()
 }
 
-/// The first half of a block.
+/// A write of the first half of a block.
 fn write_a_part(block: u64, fill: u8) -> Asked {
     let data = vec![fill; BLOCK_BYTES as usize / 2].into();
     DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable: false }.into()
@@ -400,7 +402,7 @@ fn first_bytes(answers: Vec<Receiver<Answer>>) -> Vec<Option<u8>> {
     answers.into_iter().map(first_byte).collect()
 }
 
-/// How many paths storage was told of before they were read.
+/// The number of paths announced to storage before they were read.
 fn paths_announced(world: &World) -> usize {
     let setup = setup();
     let leaf_level = setup.leaf_level + 1;
@@ -414,13 +416,13 @@ fn paths_announced(world: &World) -> usize {
     announced.count()
 }
 
-/// With room for all that is begun here before a checkpoint is due.
+/// Room for all reads that begin here before a checkpoint is due.
 fn setup() -> SmallVolume {
     SmallVolume { leaf_level: 6, tree_top_levels: 4, ..SmallVolume::default() }
 }
 
 impl Held {
-    /// A disk of which each block holds its number.
+    /// A disk whose blocks hold their numbers.
     fn new() -> Self {
         Self::with_cache(CACHED)
     }
@@ -456,7 +458,7 @@ impl Held {
         let Asked { op, then } = asked;
         let done = Box::new(move |answer| {
             then();
-            // Who no longer listens has seen enough.
+            // The receiver may have been dropped.
             let _ = told.send(answer);
         });
         self.disk.submit(Request { op, done });
@@ -468,7 +470,7 @@ impl Held {
         answer.unwrap()[0]
     }
 
-    /// Has `first` served together. When storage is asked to read for them, `next` comes.
+    /// Has the disk serve `first` together. When storage begins to read for them, submits `next`.
     fn serve(&self, first: Vec<Asked>, next: Vec<Asked>) -> Vec<Receiver<Answer>> {
         let (is_busy, busy) = channel();
         let (all_are_there, go_on) = channel::<()>();
@@ -482,7 +484,7 @@ impl Held {
         let mut answers: Vec<_> = first.into_iter().map(|asked| self.submit(asked)).collect();
         all_are_there.send(()).unwrap();
         before.recv().unwrap().unwrap();
-        // Something may fail before storage is asked.
+        // An operation may fail before storage reads.
         if self.gate.0.is_reached() {
             answers.extend(next.into_iter().map(|asked| self.submit(asked)));
         }
@@ -491,7 +493,7 @@ impl Held {
     }
 }
 
-/// Where reads wait while it is closed.
+/// A gate that reads wait at while it is closed.
 #[derive(Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -524,7 +526,7 @@ impl Gate {
         state.somebody_waits = false;
     }
 
-    /// Whether somebody waits there, at the latest in a moment.
+    /// Whether a read waits at the gate, or comes there within a moment.
     fn is_reached(&self) -> bool {
         let state = self.state.lock().unwrap();
         let moment = Duration::from_secs(2);
@@ -533,7 +535,7 @@ impl Gate {
     }
 }
 
-/// Also where a test has failed: nobody waits for ever.
+/// Opens the gate also if a test has failed, so that no thread waits for ever.
 struct OpenAtTheEnd(Arc<Gate>);
 
 impl Drop for OpenAtTheEnd {

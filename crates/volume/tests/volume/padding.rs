@@ -1,5 +1,5 @@
-//! At a fixed rate, what is done in the client's directory does not depend on what was asked: a tick that comes while
-//! the log or a checkpoint is written is left out, and storage sees that.
+//! At a fixed rate, operations in the client's directory do not depend on requests: a tick that
+//! comes due while the log or a checkpoint is written is skipped, and storage sees that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::schedule::{ACCESSES, Bench, CLIENTS, Client, setups};
 
 type Steps = Arc<Mutex<Vec<DirStep>>>;
 
-/// A directory that keeps what is done in it.
+/// A directory that records its operations.
 fn watched(dir: CrashDir, steps: &Steps) -> WatchedDir {
     let steps = steps.clone();
     WatchedDir::new(dir, move |step| {
@@ -20,18 +20,19 @@ fn watched(dir: CrashDir, steps: &Steps) -> WatchedDir {
     })
 }
 
-/// Bytes of a record in a file that are not the record's own.
+/// Bytes of a record in a file in addition to the record's own.
 const AROUND_RECORD: usize = 36 + 16;
 
-/// The record of a range that was forgotten. There is one for each trim.
+/// The record of a forgotten range. There is one for each trim.
 const FORGET: DirStep = DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 8 };
 
-/// The record of a block that was written where it was: of a hit that makes no access.
+/// The record of a write on the client: a hit that makes no access.
 const IN_PLACE: DirStep =
     DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
 
-/// All that was done so far. What is appended to a file that was just made counts together: of two sections of a state, one may
-/// be shorter because the other is longer. All else is told append by append, because filler goes where they end.
+/// All operations so far. Appends to a new file count together: one section of a state may be
+/// shorter because another is longer. Other appends count one by one, because filler depends on
+/// where they end.
 fn take(steps: &Steps) -> Vec<DirStep> {
     let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     let mut together: Vec<DirStep> = Vec::new();
@@ -52,7 +53,8 @@ fn take(steps: &Steps) -> Vec<DirStep> {
     together
 }
 
-/// A volume that is made, and 120 ticks, before each `period`-th of which the client asks.
+/// Creates a volume and makes 120 ticks. The client makes a request before every `period`-th of
+/// them.
 fn bench(
     setup: SmallVolume,
     world: &World,
@@ -72,7 +74,7 @@ fn bench(
     bench
 }
 
-/// Fails unless all clients have the same done.
+/// Fails unless the operations are the same for all clients.
 fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<DirStep>) {
     for setup in setups() {
         let [(_, idle), others @ ..] = CLIENTS;
@@ -88,7 +90,7 @@ fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<DirStep>) {
 }
 
 #[test]
-fn the_clients_directory_takes_as_long_whoever_asks() {
+fn the_time_of_the_clients_directory_does_not_depend_on_requests() {
     assert_alike(|setup, client| {
         let (world, steps) = (setup.world(), Steps::default());
         let dir = watched(world.dir(), &steps);
@@ -98,12 +100,13 @@ fn the_clients_directory_takes_as_long_whoever_asks() {
 }
 
 #[test]
-fn closing_and_opening_take_as_long_whoever_asked() {
+fn the_time_of_closing_and_opening_does_not_depend_on_requests() {
     assert_alike(|setup, client| {
         let (world, steps) = (setup.world(), Steps::default());
         let dir = || watched(world.dir(), &steps);
-        // So seldom that nobody waits at the end, and with room for trims: that would keep the disk open, which is seen.
-        // The opening knows of the fixed rate, too.
+        // The requests are so rare that none waits at the end, and there is room for trims:
+        // otherwise the disk would stay open, which storage sees. The opening uses the fixed rate,
+        // too.
         let device = Device::Scheduled { cache_blocks_max: 8, accesses: ACCESSES };
         let setup = SmallVolume { state_file_bytes_max: 1 << 20, device, ..setup };
         bench(setup, &world, dir(), client, 10).close();

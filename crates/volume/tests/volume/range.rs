@@ -1,4 +1,4 @@
-//! A volume on rORAM: what storage sees of ranges, and what of a request becomes one.
+//! A volume on rORAM: what storage sees of ranges, and which requests become ranges.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
@@ -23,7 +23,7 @@ const CLASS: u8 = 3;
 const RANGE: u64 = 1 << CLASS;
 const BYTES: usize = BLOCK_BYTES as usize;
 
-/// The slots of the tree of blocks, and of that of ranges.
+/// The slots of the tree of blocks, and of the tree of ranges.
 const TREES: [TreeId; 2] = [TreeId(2), TreeId(5)];
 
 fn volume() -> SmallVolume {
@@ -41,7 +41,7 @@ fn range(number: u64) -> Extent {
     Extent { first: number * RANGE, class: CLASS }
 }
 
-/// Reads a range, or writes the blocks that `fill` says.
+/// Reads a range, or writes the blocks for which `fill` returns a byte.
 fn access(
     volume: &mut Volume,
     extent: Extent,
@@ -58,7 +58,7 @@ fn access(
 
 // ───────────────────────────── what storage sees ─────────────────────────────
 
-/// Makes an access to a block, or to a range.
+/// Accesses a block or a range.
 type Workload = fn(&mut Volume, u64, bool);
 
 const WORKLOADS: [(&str, Workload); 6] = [
@@ -66,7 +66,7 @@ const WORKLOADS: [(&str, Workload); 6] = [
         true => drop(access(volume, range(1), |_| None).unwrap()),
         false => read(volume, 9).unwrap(),
     }),
-    ("reads of what was never written", |volume, step, is_range| match is_range {
+    ("reads of unwritten blocks", |volume, step, is_range| match is_range {
         true => drop(access(volume, range(step % 9), |_| None).unwrap()),
         false => read(volume, step % 76).unwrap(),
     }),
@@ -74,7 +74,7 @@ const WORKLOADS: [(&str, Workload); 6] = [
         true => drop(access(volume, range(2), |_| Some(step as u8)).unwrap()),
         false => write(volume, 17, 3).unwrap(),
     }),
-    ("writes to a part of all", |volume, step, is_range| match is_range {
+    ("writes to some blocks of each range", |volume, step, is_range| match is_range {
         true => {
             drop(access(volume, range(step % 9), |block| (block % 3 == 0).then_some(7)).unwrap());
         }
@@ -94,7 +94,7 @@ const WORKLOADS: [(&str, Workload); 6] = [
     }),
 ];
 
-/// Sequences of equal classes look alike, but for which paths are read.
+/// Sequences with the same classes look alike, except for the paths that are read.
 #[test]
 fn what_storage_sees_follows_from_the_classes_alone() {
     for seed in 0..4 {
@@ -119,7 +119,7 @@ fn what_storage_sees_follows_from_the_classes_alone() {
     }
 }
 
-/// The pieces of blocks that a call read or wrote, with the tree, without what was announced.
+/// The trees and pieces of blocks that each call read or wrote, without announcements.
 fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
     calls_of(world, &TREES)
 }
@@ -136,21 +136,22 @@ fn calls_of(world: &World, trees: &[TreeId]) -> Vec<(Operation, TreeId, u8, Vec<
     calls.into_iter().map(|((_, tree, level), (op, places))| (op, tree, level, places)).collect()
 }
 
-/// After the evictions before `g`, where the bucket is that a leaf has on a level.
+/// The place of a leaf's bucket on a level, after the evictions before `g`.
 fn place_after(g: u64, leaf: u64, level: u8) -> u64 {
     let of_level = 1u64 << level;
     let last = g - 1 - (g - 1).wrapping_sub(leaf) % of_level;
     last % (of_level + (1 << volume().tree_top_levels))
 }
 
-/// The leaf whose bucket is there on the last level.
+/// The leaf whose bucket is in this place of the last level.
 fn leaf_at(g: u64, place: u64) -> u64 {
     let level = volume().leaf_level;
     (0..1 << level).find(|leaf| place_after(g, *leaf, level) == place).unwrap()
 }
 
-/// To the piece: a range is read on paths that follow each other from a fresh one on, in the tree of its class; and then both
-/// trees make the evictions that are due, and read and write what follows from their count.
+/// To the piece: a range is read on consecutive paths that begin with a fresh one, in the tree of
+/// its class. Then both trees make the due evictions, whose reads and writes follow from their
+/// count.
 #[test]
 fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() {
     let (world, mut volume) = made();
@@ -162,7 +163,7 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     for step in 0..4000u64 {
         world.take_view();
         let class = if coins.random() { CLASS } else { 0 };
-        // One range and one block over and over, written and read.
+        // One range and one block repeatedly, written and read.
         match class {
             0 => read(&mut volume, 9).unwrap(),
             _ => drop(access(&mut volume, range(1), |_| (step % 3 == 0).then_some(1)).unwrap()),
@@ -214,7 +215,7 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     verdicts.conclude();
 }
 
-/// To the piece: what is announced of a range and of the evictions behind it is what is read.
+/// To the piece: the announcements for a range and for the evictions after it are what is read.
 #[test]
 fn what_is_announced_is_what_is_read() {
     let (world, mut volume) = made();
@@ -239,7 +240,7 @@ fn what_is_announced_is_what_is_read() {
     }
 }
 
-/// What is announced while others are read, as well.
+/// Including announcements made while others are read.
 #[test]
 fn reads_that_are_begun_look_alike() {
     let views = [0, 1, 2].map(|what| {
@@ -261,19 +262,20 @@ fn reads_that_are_begun_look_alike() {
         looks(&world.take_view())
     });
     assert!(views[0].iter().flatten().any(|look| look.1 == Operation::Prefetch));
-    assert_alike(&[views[0].clone(), views[1].clone()], "all of it written");
-    assert_alike(&[views[0].clone(), views[2].clone()], "a part of it written");
+    assert_alike(&[views[0].clone(), views[1].clone()], "all blocks written");
+    assert_alike(&[views[0].clone(), views[2].clone()], "some blocks written");
 }
 
-/// Storage that changes a bucket must not learn from the answer what was in it, or was looked for.
+/// Storage that changes a bucket must not learn from the answer what the bucket held or what was
+/// requested.
 #[test]
 fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     const REQUESTS: [(&str, Workload); 5] = [
-        ("what was just written", |volume, _, _| drop(access(volume, range(3), |_| None))),
-        ("what was written long ago", |volume, _, _| drop(access(volume, range(1), |_| None))),
-        ("what was never written", |volume, _, _| drop(access(volume, range(7), |_| None))),
+        ("blocks just written", |volume, _, _| drop(access(volume, range(3), |_| None))),
+        ("blocks written long ago", |volume, _, _| drop(access(volume, range(1), |_| None))),
+        ("blocks never written", |volume, _, _| drop(access(volume, range(7), |_| None))),
         ("a write", |volume, _, _| drop(access(volume, range(1), |_| Some(9)))),
-        ("what was trimmed", |volume, _, _| drop(access(volume, range(2), |_| None))),
+        ("trimmed blocks", |volume, _, _| drop(access(volume, range(2), |_| None))),
     ];
     let mut bench = Bench::new(volume(), 1);
     let (mut volume, _) = bench.open().unwrap();
@@ -286,7 +288,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     volume.close().unwrap();
     let good = bench.world.snapshot();
     let mut failed = 0;
-    // A bucket of the first levels in storage is on every run, whichever it is.
+    // Every run includes a bucket of the first levels in storage.
     for index in 0..16 {
         let answers = REQUESTS.map(|(name, ask)| {
             bench.world.restore_store(&good);
@@ -315,7 +317,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     assert!(failed >= 8, "{failed}");
 }
 
-/// Each tree has a bucket of each place that counts; the spare places hold what does not any more.
+/// Each tree has a current bucket in each place, except for spare places.
 #[test]
 fn a_check_finds_any_bucket_that_was_changed() {
     let mut bench = Bench::new(volume(), 1);
@@ -342,8 +344,8 @@ fn a_check_finds_any_bucket_that_was_changed() {
     assert_eq!(found, buckets);
 }
 
-/// Every tree has all blocks: what is damaged in one is in the other. Where both are damaged, what is given back is right, or
-/// said to be doubtful.
+/// Every tree has all blocks, so a block that is damaged in one tree is in the other. If both are
+/// damaged, rescued blocks are right or reported as doubtful.
 #[test]
 fn a_rescue_takes_from_one_tree_what_another_has_lost() {
     let mut bench = Bench::new(volume(), 1);
@@ -389,7 +391,7 @@ fn a_rescue_takes_from_one_tree_what_another_has_lost() {
 
 // ───────────────────────────── what becomes a range ─────────────────────────────
 
-/// A disk, and how many blocks and ranges it has accessed so far.
+/// A disk, and the number of blocks and ranges it has accessed so far.
 struct Counted {
     world: World,
     disk: Disk,
@@ -424,7 +426,7 @@ impl Counted {
         self.call(DiskOp::Write { offset: block * BYTES as u64, data, durable: false });
     }
 
-    /// All of these wait together.
+    /// All of these requests wait together.
     fn ask_together(&self, ops: impl Iterator<Item = DiskOp>) {
         let (sender, answers) = sync_channel(64);
         let mut asked = 0;
@@ -438,7 +440,7 @@ impl Counted {
         assert_eq!(answers.iter().filter(|is_ok| *is_ok).count(), asked);
     }
 
-    /// Accesses to blocks, and to ranges, since the last time.
+    /// Accesses to blocks and to ranges since the last call.
     fn accesses(&self) -> [usize; 2] {
         self.accesses_of(TREES)
     }
@@ -448,25 +450,25 @@ impl Counted {
         let calls = calls_of(&self.world, &trees);
         trees.map(|tree| {
             let count = |op| calls.iter().filter(|call| call.0 == op && call.1 == tree).count();
-            // Each batch of evictions reads as often as it writes.
+            // Each batch of evictions has as many reads as writes.
             (count(Operation::Read) - count(Operation::Write)) / usize::from(levels)
         })
     }
 }
 
 #[test]
-fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
+fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_cached() {
     let disk = Counted::new(40);
     disk.write(0, 76, 5);
     disk.call(DiskOp::Flush);
-    // It is filled with other blocks.
+    // The cache is filled with other blocks.
     disk.read(40, 36);
     disk.accesses();
     assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
     assert_eq!(disk.accesses(), [0, 1]);
     assert_eq!(disk.read(8, RANGE), vec![5; RANGE as usize * BYTES]);
-    assert_eq!(disk.accesses(), [0, 0], "all of it is at hand");
-    // So also if its first blocks are.
+    assert_eq!(disk.accesses(), [0, 0], "all blocks are cached");
+    // The same if its first blocks are cached.
     for at_hand in [1, 3, RANGE - 1] {
         let disk = Counted::new(40);
         disk.read(16, at_hand);
@@ -474,10 +476,10 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
         disk.read(16, RANGE);
         assert_eq!(disk.accesses(), [0, 1], "{at_hand}");
     }
-    // A part of the next one is at hand, and newer than what storage has.
+    // A part of the next range is cached, and newer than in storage.
     disk.write(17, 1, 6);
     let read = disk.read(15, RANGE + 2);
-    // On a slow machine, what is dirty may have been written back meanwhile, by itself.
+    // On a slow machine, dirty blocks may have been written back meanwhile.
     assert_eq!(disk.accesses()[1], 1);
     let fills: Vec<_> = read.chunks(BYTES).map(|block| block[0]).collect();
     assert_eq!(fills, [5, 5, 6, 5, 5, 5, 5, 5, 5, 5]);
@@ -487,7 +489,7 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_at_hand_of_it() {
     assert_eq!(disk.accesses(), [RANGE as usize, 0]);
 }
 
-/// Also where no read can be begun ahead, because a checkpoint is due.
+/// Also if no read can be begun ahead, because a checkpoint is due.
 #[test]
 fn what_was_written_is_not_read_over() {
     let disk = Counted::new(64);
@@ -507,11 +509,11 @@ fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
         disk.call(DiskOp::Flush);
         assert_eq!(disk.accesses(), [0, 1]);
     }
-    // All of it is at hand, and one block is not dirty.
+    // All blocks are cached, and one is clean.
     disk.write(9, RANGE - 1, 4);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [RANGE as usize - 1, 0]);
-    // All but one, and at the end of the disk, where no range is whole.
+    // All blocks except one; and the end of the disk, where no range is complete.
     disk.write(17, RANGE - 1, 6);
     disk.write(72, 4, 7);
     disk.call(DiskOp::Flush);
@@ -519,7 +521,7 @@ fn a_range_is_written_at_once_if_all_of_it_is_dirty() {
     assert_eq!(disk.read(72, 4), vec![7; 4 * BYTES]);
 }
 
-/// Of which each access is to a range.
+/// A volume in which each access is to a range.
 fn fixed() -> SmallVolume {
     let scheme = SmallScheme::FixedRange { class: CLASS };
     SmallVolume { scheme, blocks: 72, ..volume() }
@@ -531,7 +533,8 @@ fn made_fixed() -> (World, Volume) {
     (world, volume)
 }
 
-/// Asks a disk for anything, next to an array of bytes; `after_each` is told of every request.
+/// Makes random requests to a disk and compares it with an array. `after_each` is called after
+/// every request.
 fn serve_like_an_array(disk: &Counted, blocks: usize, seed: u64, mut after_each: impl FnMut()) {
     let (mut coins, mut shadow) = (StdRng::seed_from_u64(seed), vec![0u8; blocks * BYTES]);
     for step in 0..400 {
@@ -570,7 +573,7 @@ fn serve_like_an_array(disk: &Counted, blocks: usize, seed: u64, mut after_each:
 
 #[test]
 fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
-    // The cache has less room than a range, or more than the disk.
+    // The cache is smaller than a range, or larger than the disk.
     for (cache_blocks_max, seed) in [(1, 1), (3, 2), (20, 3), (100, 4)] {
         let disk = Counted::with(made_fixed(), cache_blocks_max);
         let mut ranges = 0;
@@ -584,7 +587,7 @@ fn all_accesses_are_to_ranges_of_one_class_whatever_is_asked() {
     }
 }
 
-/// What is trimmed while it is read ahead for another is read again when its turn comes.
+/// A block that is trimmed while it is read ahead for another request is read again in its turn.
 #[test]
 fn what_left_the_cache_before_its_turn_is_read_by_ranges_too() {
     let disk = Counted::with(made_fixed(), 8);
@@ -626,21 +629,21 @@ fn a_read_of_a_part_reads_the_range_and_so_does_a_write() {
     let disk = Counted::with(made_fixed(), 60);
     disk.read(9, 1);
     disk.read(10, 3);
-    assert_eq!(disk.accesses(), [0, 1], "the second was at hand");
+    assert_eq!(disk.accesses(), [0, 1], "the second was cached");
     disk.read(15, 2);
-    assert_eq!(disk.accesses(), [0, 1], "of the second range alone");
+    assert_eq!(disk.accesses(), [0, 1], "of the second range only");
     disk.write(33, 1, 5);
-    // What was just written is at hand.
+    // A block that was just written is cached.
     assert_eq!(disk.read(33, 1), vec![5; BYTES]);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [0, 1]);
-    // Whatever is written: zeros are not forgotten.
+    // Whatever is written: zeros are not trimmed.
     disk.write(32, RANGE, 0);
     disk.call(DiskOp::Flush);
     assert_eq!(disk.accesses(), [0, 1]);
 }
 
-/// At each tick the same number of ranges, and never a block: see `schedule`, too.
+/// At each tick the same number of ranges is accessed, and never a block: see also `schedule`.
 #[test]
 fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
     for (accesses, cache_blocks_max, seed) in [(1, 1, 1), (2, 20, 2), (3, 100, 3)] {
@@ -672,7 +675,7 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
                 let (sender, answer) = sync_channel(1);
                 let done = Box::new(move |said| drop(sender.send(said)));
                 disk.disk.submit(Request { op, done });
-                // One after the other: requests that wait together have no order.
+                // One after the other, because requests that wait together have no order.
                 let said = (0..5000).find_map(|_| {
                     ticks.tick();
                     assert_eq!(disk.accesses(), [0, accesses], "step {step}");
@@ -686,11 +689,11 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
         assert_eq!(disk.accesses()[0], 0);
         let reopened = fixed().open(disk.world.store(), disk.world.dir(), coins);
         let disk = Counted::with((disk.world, reopened.unwrap().0), 100);
-        assert!(disk.read(0, 72) == shadow, "what was closed is there");
+        assert!(disk.read(0, 72) == shadow, "the data survives closing");
     }
 }
 
-/// Where nobody asks for anything, and where somebody asks for one range over and over.
+/// Both for an idle disk and for repeated requests for one range.
 #[test]
 fn at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -720,7 +723,8 @@ fn at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on() {
     verdicts.conclude();
 }
 
-/// One access for each range of which a request has a block; another where a part of a block is written.
+/// Each range with a block of the request is accessed once, and again if a part of a block is
+/// written.
 #[test]
 fn without_a_cache_each_range_of_a_request_is_an_access() {
     let disk = Counted::with(made_fixed(), 0);
@@ -743,10 +747,10 @@ fn without_a_cache_each_range_of_a_request_is_an_access() {
 
 const CLASS_BETWEEN: u8 = 1;
 
-/// The slots of the trees of blocks, of the ranges between, and of the longest.
+/// The slots of the trees of blocks, of the middle ranges, and of the longest ranges.
 const EXACT_TREES: [TreeId; 3] = [TreeId(2), TreeId(5), TreeId(7)];
 
-/// Of which a request takes two ranges that are as long.
+/// A volume in which a request takes two ranges of at least its length.
 fn exact() -> SmallVolume {
     let scheme = SmallScheme::ExactRange { between: CLASS_BETWEEN, class: CLASS };
     SmallVolume { scheme, ..fixed() }
@@ -758,7 +762,8 @@ fn made_exact() -> (World, Volume) {
     (world, volume)
 }
 
-/// Requests: first block, and blocks; and what they take of blocks, of ranges between, and of the longest.
+/// Requests (first block, number of blocks) and the accesses that they take: of blocks, of middle
+/// ranges, and of the longest ranges.
 const EXACTLY: [(u64, u64, [usize; 3]); 9] = [
     (9, 1, [1, 0, 0]),
     (12, 2, [0, 2, 0]),
@@ -778,7 +783,7 @@ fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
         disk.read(first, blocks);
         assert_eq!(disk.accesses_of(EXACT_TREES), expected, "{first}, {blocks}");
         disk.read(first, blocks);
-        assert_eq!(disk.accesses_of(EXACT_TREES), [0; 3], "it is at hand");
+        assert_eq!(disk.accesses_of(EXACT_TREES), [0; 3], "it is cached");
         for fill in [7, 0] {
             disk.write(first, blocks, fill);
             disk.call(DiskOp::Flush);
@@ -794,9 +799,10 @@ fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
     }
 }
 
-/// What a request takes follows from its length, whatever is at hand of it; and what it did not ask for does not stay.
+/// The accesses of a request follow from its length, whatever is cached; and blocks that it did not
+/// request are not cached.
 #[test]
-fn what_is_at_hand_of_a_request_does_not_change_what_it_takes() {
+fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     for at_hand in [0..1, 3..8, 4..5, 7..8, 0..7] {
         let disk = Counted::with(made_exact(), 100);
         disk.write(8 + at_hand.start, at_hand.end - at_hand.start, 9);
@@ -805,23 +811,23 @@ fn what_is_at_hand_of_a_request_does_not_change_what_it_takes() {
         disk.read(8, RANGE);
         assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "{at_hand:?}");
     }
-    // Nor does what is dirty. It may be written back meanwhile, by itself.
+    // The same for dirty blocks, which may be written back meanwhile.
     let disk = Counted::with(made_exact(), 100);
     disk.write(10, 1, 9);
     disk.read(8, 3);
     let [_, between, longest] = disk.accesses_of(EXACT_TREES);
     assert_eq!((between, longest), (0, 2));
     let disk = Counted::with(made_exact(), 100);
-    // Of the two ranges, these blocks alone were asked for.
+    // Only these blocks of the two ranges were requested.
     for first in [24, 28, 32, 36] {
         disk.read(first, 4);
         assert_eq!(disk.accesses_of(EXACT_TREES), [0, 0, 2], "{first}");
     }
 }
 
-/// Or storage would see from what is asked next in which of them the answer was.
+/// Otherwise storage could see from the next request in which range the answer was.
 #[test]
-fn nobody_is_answered_before_both_ranges_are_read() {
+fn no_request_is_answered_before_both_ranges_are_read() {
     for cache_blocks_max in [0, 1] {
         let disk = Counted::with(made_exact(), cache_blocks_max);
         for step in 0..60 {
@@ -831,14 +837,14 @@ fn nobody_is_answered_before_both_ranges_are_read() {
     }
 }
 
-/// Of one block each, whether they lie side by side or not.
+/// Requests of one block each, adjacent or not.
 #[test]
 fn requests_that_wait_together_stay_apart() {
     for cache_blocks_max in [0, 100] {
         let disk = Counted::with(made_exact(), cache_blocks_max);
         disk.ask_together((0..40).map(|block| read_of(block, 1)));
         assert_eq!(disk.accesses_of(EXACT_TREES), [40, 0, 0], "cache of {cache_blocks_max}");
-        // Of one, each lies in what another brings beside its own.
+        // The blocks of one request lie in a range that another request reads.
         disk.ask_together((0..10).map(|step| read_of(40 + step % 2 * 4, 4)));
         let seen = disk.accesses_of(EXACT_TREES);
         let asked = if cache_blocks_max == 0 { 10 } else { 2 };
@@ -863,8 +869,8 @@ fn write_of(block: u64, blocks: u32) -> DiskOp {
     DiskOp::Write { offset: block * BYTES as u64, data, durable: false }
 }
 
-/// Without a cache, a write that begins or ends within a block reads the blocks that it begins and ends in, and then writes: so it shows that it
-/// writes, and which of its ends lie within blocks.
+/// Without a cache, a write that begins or ends within a block first reads those blocks. So storage
+/// sees that it is a write, and which of its ends lie within blocks.
 #[test]
 fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
     let bytes = BLOCK_BYTES as usize;
@@ -882,7 +888,7 @@ fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
     }
 }
 
-/// Servers must not cut requests where ranges end, unless storage may know it.
+/// Servers must not split requests at the ends of ranges, unless storage may know the ranges.
 #[test]
 fn a_disk_says_how_requests_may_be_divided() {
     let division = |made| {
@@ -894,9 +900,10 @@ fn a_disk_says_how_requests_may_be_divided() {
     assert_eq!(division(made_exact()), (RANGE, true));
 }
 
-/// In trees that are too small for what they should hold, evictions do not help. Nobody waits for ever.
+/// In trees that are too small for their blocks, evictions do not help, and the volume must not try
+/// for ever.
 #[test]
-fn where_trees_have_no_room_it_is_said() {
+fn trees_without_room_are_an_error() {
     let setup = SmallVolume {
         scheme: SmallScheme::Range { class: 2 },
         blocks: 60,
@@ -912,8 +919,8 @@ fn where_trees_have_no_room_it_is_said() {
     assert!(error.to_string().contains("more slots"), "{error}");
 }
 
-/// What is trimmed while it is looked for ahead of its turn is read again as the request was: not block by block, whatever of it
-/// was at hand.
+/// A block that is trimmed while it is read ahead is read again as the request was, not block by
+/// block, whatever was cached.
 #[test]
 fn what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for() {
     let exact = Counted::with(made_exact(), 16);
@@ -926,7 +933,7 @@ fn what_left_the_cache_before_its_turn_is_read_as_it_was_asked_for() {
     assert!(blocks == 0 && ranges > 100, "{blocks}, {ranges}");
 }
 
-/// Reads of so many blocks. Of one, a block is trimmed while it waits.
+/// Makes reads of this many blocks. A block of each is trimmed while the read waits.
 fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
     for round in 0..100u64 {
         let [near, far, farther] = [0, 3, 5].map(|more| place(round + more));
@@ -948,14 +955,15 @@ fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
     }
 }
 
-/// To the piece: requests of the same lengths look alike wherever they lie, whether they read or write.
+/// To the piece: requests of equal lengths look alike, wherever they lie and whether they read or
+/// write.
 #[test]
 fn what_storage_sees_of_requests_follows_from_their_lengths() {
     const LENGTHS: [u64; 8] = [1, 2, 7, 8, 3, 20, 1, 2];
     let places: [fn(u64) -> u64; 4] = [
         |_| 0,
         |step| step * 11 % 52,
-        // Over the border of ranges, and at the end of the disk.
+        // Across the border of two ranges, and at the end of the disk.
         |step| 5 + 8 * (step % 6),
         |step| 72 - LENGTHS[step as usize % LENGTHS.len()],
     ];
@@ -990,10 +998,11 @@ fn requests_as_accesses_are_served_like_those_of_an_array() {
 #[test]
 fn a_stream_is_read_ahead_by_ranges() {
     let disk = Counted::new(40);
-    // Block after block, from within a range on: the first whole range after as many blocks as a range has.
+    // Block after block, from within a range on: the first whole range after a stream as long as a
+    // range.
     (3..40).for_each(|block| drop(disk.read(block, 1)));
     assert_eq!(disk.accesses(), [5 + RANGE as usize, 3]);
-    // One that goes back is none.
+    // A descending sequence is no stream.
     (40..72).rev().for_each(|block| drop(disk.read(block, 1)));
     assert_eq!(disk.accesses(), [32, 0]);
 }

@@ -1,5 +1,5 @@
-//! What storage sees of a volume across crashes: nothing but how many accesses there were, and the
-//! same things again.
+//! What storage sees of a volume across crashes: only the number of accesses, and repetitions of
+//! what it has seen.
 
 use std::collections::HashSet;
 
@@ -14,19 +14,19 @@ use oblivio_testkit::crash::{Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
 
-/// So many leaves that one seldom shows twice by chance.
+/// Enough leaves that few repeat by chance.
 const LEAF_LEVEL: u8 = 10;
 
-/// Of some hundred pairs of leaves, so many may be equal by chance: with 1024 leaves, it is one in ten
-/// tests of that length.
+/// The most equal pairs by chance among some hundred pairs of leaves. With 1024 leaves, one in ten
+/// tests of that length has an equal pair.
 const EQUAL_BY_CHANCE_MAX: usize = 2;
 
 fn volume(sync_moves: SyncMoves) -> SmallVolume {
     SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..SmallVolume::default() }
 }
 
-/// With all of the position map on the client, and with most of it in the tree. There, too, the blocks
-/// that are asked for are near each other: so as many accesses are made.
+/// With all of the position map on the client, and with most of it in the tree. In the second case,
+/// too, the requested blocks are close to each other, so the number of accesses is the same.
 fn volumes(sync_moves: SyncMoves) -> [SmallVolume; 2] {
     let in_tree = SmallVolume::default().with_map_in_tree();
     [volume(sync_moves), SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..in_tree }]
@@ -40,7 +40,7 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated() {
         (SyncMoves::BeforeReads, Survival::None),
         (SyncMoves::BeforeReads, Survival::All),
         (SyncMoves::BeforeReads, Survival::Random { torn: true }),
-        // Who is killed loses nothing, and so shows nothing twice.
+        // A client that is killed loses nothing, so it shows nothing twice.
         (SyncMoves::AtFlush, Survival::All),
     ] {
         for volume in volumes(sync_moves) {
@@ -59,7 +59,8 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated() {
     }
 }
 
-/// While storage reads the paths of some accesses, the moves of the next become durable. They are not shown before.
+/// While storage reads the paths of some accesses, the moves of the next become durable, and are
+/// not shown before.
 #[test]
 fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap() {
     for (sync_moves, survival) in [
@@ -81,7 +82,7 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap() {
     }
 }
 
-/// An announcement shows a leaf as a read does.
+/// An announcement shows a leaf, as a read does.
 #[test]
 fn no_leaf_that_was_announced_is_forgotten() {
     let setup = volume(SyncMoves::BeforeReads);
@@ -114,7 +115,7 @@ fn no_leaf_that_was_announced_is_forgotten() {
         let read: HashSet<_> = places(Operation::Read).collect();
         let announced: Vec<_> = places(Operation::Prefetch).collect();
         all += announced.len();
-        // An eviction in between moves a bucket round its ring: what it wrote is read instead.
+        // An eviction in between moves a bucket along its ring: its new bucket is read instead.
         let leaves = 1 << LEAF_LEVEL;
         let is_read = |place: &u64| {
             read.contains(place) || read.contains(&((place + leaves) % (leaves + spare)))
@@ -124,8 +125,8 @@ fn no_leaf_that_was_announced_is_forgotten() {
     assert!(all > 1000, "{all}");
 }
 
-/// The machine loses its power while it recovers from a kill: what was logged, and not synced, was
-/// there to be recovered, and is not any more.
+/// The power fails during the recovery from a kill: records that were logged but not synced could
+/// be recovered before, and are lost now.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten() {
     let mut equal = 0;
@@ -134,12 +135,12 @@ fn no_leaf_that_recovery_has_shown_is_forgotten() {
         bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
         bench.world.crash(&mut bench.coins, Survival::All);
         let shown = bench.leaves();
-        // Superblocks, the state, the anchor: then accesses are repeated.
+        // Superblocks, the state and the anchor come first, then repeated accesses.
         let in_recovery = bench.coins.random_range(12..30);
         bench.world.plan(&[Fault::CrashAt(in_recovery)], &mut bench.coins);
         let _ = bench.open();
         bench.world.crash(&mut bench.coins, Survival::None);
-        // What the first recovery has shown, and nobody before it.
+        // A leaf that the first recovery has shown, and no access before it.
         let in_recovery = bench.leaves().split_off(shown.len());
         let new = in_recovery.into_iter().find(|leaf| !shown.contains(leaf));
         let again = bench.recovers_and_shows_the_last_leaf_again(&shown);
@@ -148,8 +149,8 @@ fn no_leaf_that_recovery_has_shown_is_forgotten() {
     assert!(equal <= EQUAL_BY_CHANCE_MAX, "{equal}");
 }
 
-/// The price of `--sync-moves flush`, as the threat model states it. It would be a lie if this failed:
-/// and the tests above could not see a repeated leaf.
+/// The cost of `--sync-moves flush`, as the threat model states it. If this failed, the statement
+/// would be wrong, and the tests above could not detect a repeated leaf.
 #[test]
 fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
     let mut equal = 0;
@@ -172,7 +173,7 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
 
 // ───────────────────────────── two histories ─────────────────────────────
 
-/// What one does with a volume.
+/// A step of a workload.
 type Workload = fn(&mut Volume, step: u64) -> Result<(), VolumeError>;
 
 const READS_OF_ONE_BLOCK: Workload = |volume, _| read(volume, 7);
@@ -212,7 +213,7 @@ fn two_workloads_of_one_length_look_alike_across_crashes() {
 
 // ───────────────────────────── blocks that are on the client ─────────────────────────────
 
-/// What is served where it is makes no access, and is there after a crash.
+/// A block served on the client takes no access, and survives a crash.
 #[test]
 fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
     for (tree_top_ways, in_tree) in [(0, false), (2, false), (0, true), (2, true)] {
@@ -246,15 +247,15 @@ fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
 
 // ───────────────────────────── a volume and its view ─────────────────────────────
 
-/// A sync of the log fails, and so what it held may be in a cache alone; the volume is opened again on the same
-/// machine, and the power goes while it recovers.
+/// A sync of the log fails, so its records may be in a cache only. The volume is opened again on
+/// the same machine, and the power fails during recovery.
 #[test]
 fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     let setup = volume(SyncMoves::BeforeReads);
     let (mut tried, mut equal) = (0, 0);
     for seed in 0..1000 {
         let mut bench = Bench::new(setup, seed);
-        // A client that forgets what it has shown is judged below, by the leaves it shows again.
+        // Leaves that are shown again detect a client that forgets what it has shown.
         bench.evictions_forgotten_max = 1 << setup.tree_top_levels;
         bench.world.plan(&[Fault::FailAt(seed % 250)], &mut bench.coins);
         let Ok((mut volume, _)) = bench.open() else { continue };
@@ -282,7 +283,7 @@ fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
     assert!(tried >= 10 && equal <= EQUAL_BY_CHANCE_MAX, "{equal} of {tried}");
 }
 
-/// Trims make no accesses. An opening that finds them in the log looks like one that finds nothing.
+/// Trims make no accesses. An opening with trims in the log looks like one without.
 #[test]
 fn an_opening_looks_alike_whether_blocks_were_trimmed() {
     let view = |trims: u64| {
@@ -299,7 +300,8 @@ fn an_opening_looks_alike_whether_blocks_were_trimmed() {
     assert_alike(&[view(0), view(20)], "no trims and twenty");
 }
 
-/// Reads windows of blocks in turn until something fails, and begins each of them before the one before is read.
+/// Reads windows of blocks in turn until an error, and begins each of them before the previous one
+/// is read.
 fn overlapping(volume: &mut Volume, windows: &[&[u64]]) -> Result<(), VolumeError> {
     let mut begun: Option<&[u64]> = None;
     for window in windows.iter().copied().cycle() {
@@ -307,7 +309,7 @@ fn overlapping(volume: &mut Volume, windows: &[&[u64]]) -> Result<(), VolumeErro
             volume.begin_reads(&[window])?;
             finish(volume, begun.replace(window))?;
         } else {
-            // A checkpoint has to come first.
+            // A checkpoint must come first.
             finish(volume, begun.take())?;
             together(volume, window)?;
         }
@@ -329,7 +331,7 @@ fn together(volume: &mut Volume, window: &[u64]) -> Result<(), VolumeError> {
 }
 
 impl Bench {
-    /// Each access shows the leaf that the one before has drawn.
+    /// Each access shows the leaf that the previous one has drawn.
     pub(crate) fn access_one_block_until_the_crash(&mut self, crash: Fault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };
@@ -337,7 +339,7 @@ impl Bench {
         assert!(self.world.is_off());
     }
 
-    /// The same, each access begun before the one before is made.
+    /// The same, with each access begun before the previous one is made.
     fn begin_reads_of_one_block_until_the_crash(&mut self, crash: Fault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };
@@ -345,9 +347,9 @@ impl Bench {
         assert!(self.world.is_off());
     }
 
-    /// Opens the volume: storage must see the sequence `shown` from somewhere on, and at most two
-    /// accesses that were logged and not made. Then accesses the same block once more: whether that shows
-    /// the leaf again which was shown last.
+    /// Opens the volume: storage must see the sequence `shown` from some point on, and at most two
+    /// accesses that were logged and not made. Then accesses the same block once more. Returns
+    /// whether that shows the last leaf again.
     fn recovers_and_shows_the_last_leaf_again(&mut self, shown: &[u64]) -> bool {
         let before = self.leaves().len();
         let (mut volume, recovery) = self.open().unwrap();

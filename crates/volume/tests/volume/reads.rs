@@ -1,4 +1,4 @@
-//! Reads that are begun before those before them are over.
+//! Reads that begin before earlier ones have finished.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 use crate::support::bench::{Bench, write};
 use crate::support::seen::{DATA_TREE, assert_alike, looks};
 
-/// The first byte of each block of the window that was begun first.
+/// The first byte of each block of the oldest begun window.
 fn finish(volume: &mut Volume, blocks: usize) -> Result<Vec<u8>, VolumeError> {
     let mut data: Vec<_> = (0..blocks).map(|_| WipedBytes::zeros(BLOCK_BYTES as usize)).collect();
     volume.finish_reads(&mut data)?;
@@ -40,7 +40,7 @@ fn windows_are_read_in_the_order_in_which_they_were_begun() {
     }
 }
 
-/// A clean end makes the accesses that the log names; a crash leaves them to the next opening.
+/// Closing the volume makes the logged accesses. A crash leaves them to the next opening.
 #[test]
 fn a_volume_ends_well_with_reads_that_were_begun() {
     for is_closed in [true, false] {
@@ -89,13 +89,13 @@ fn what_cannot_be_begun_or_finished_is_refused_and_breaks_nothing() {
     is_refused(volume.check(&mut |_| ()).map(drop));
     finish(&mut volume, 2).unwrap();
     write(&mut volume, 1, 1).unwrap();
-    // Positions in the tree may move before it is their turn.
+    // Positions in the tree may change before their turn.
     let mut bench = Bench::new(SmallVolume::default().with_map_in_tree(), 1);
     let (mut volume, _) = bench.open().unwrap();
     assert_eq!(volume.reads_to_begin_max().unwrap(), 0);
 }
 
-/// What was begun before reads what was there; what is begun after it, and whoever recovers, finds zeros.
+/// Reads begun earlier get the old contents. Reads begun later, and a recovery, get zeros.
 #[test]
 fn blocks_can_be_forgotten_while_they_are_read() {
     for scheme in SmallScheme::each() {
@@ -130,8 +130,9 @@ fn blocks_can_be_forgotten_while_they_are_read() {
     }
 }
 
-/// Less may be begun than counts alone say when the stash is over its bound. Then an eviction ahead of its time comes, even
-/// if the reads that were begun have made the stash smaller meanwhile: so storage learns what ADR 4 lets it learn.
+/// If the stash is over its bound, fewer reads may begin than the counts allow. Then an eviction
+/// ahead of schedule comes, even if the begun reads have reduced the stash meanwhile: storage
+/// learns only what ADR 4 allows.
 #[test]
 fn reads_are_put_off_only_with_an_eviction_ahead_of_its_time() {
     let (mut put_off, mut in_time) = (0, 0);
@@ -148,7 +149,7 @@ fn reads_are_put_off_only_with_an_eviction_ahead_of_its_time() {
                 finish(&mut volume, 2).unwrap();
                 let left = volume.reads_to_begin_max().unwrap();
                 finish(&mut volume, 2).unwrap();
-                // Whoever asks again, when the stash is smaller, takes nothing back.
+                // A second call with a smaller stash changes nothing.
                 volume.reads_to_begin_max().unwrap();
                 bench.world.take_view();
                 write(&mut volume, block(4), 1).unwrap();
@@ -166,7 +167,8 @@ fn reads_are_put_off_only_with_an_eviction_ahead_of_its_time() {
     assert!(put_off > 20 && in_time > 20, "{put_off} and {in_time}");
 }
 
-/// An eviction reads a path and writes it. After an access, another path would be read first.
+/// Whether an eviction comes first: it reads a path and writes it. After an access, another path
+/// would be read first.
 fn begins_with_an_eviction(bench: &Bench) -> bool {
     let view = bench.world.take_view();
     let mut trips = BTreeMap::new();
@@ -181,7 +183,8 @@ fn begins_with_an_eviction(bench: &Bench) -> bool {
     trips.into_values().take(2).eq([Operation::Read, Operation::Write])
 }
 
-/// Whatever waits on the client, windows that are begun show the same trips, and what they announce is announced once.
+/// Begun windows show the same trips, whatever the stash holds, and each of their announcements is
+/// made once.
 #[test]
 fn windows_that_are_begun_look_alike_whatever_is_in_the_stash() {
     let views = [true, false].map(|is_written| {

@@ -1,4 +1,5 @@
-//! A damaged volume gives back every block that still authenticates, and says which are lost.
+//! Rescue of a damaged volume: every block that still authenticates is rescued, and lost blocks are
+//! named.
 
 use std::io;
 use std::ops::Range;
@@ -20,7 +21,7 @@ use rand::{RngExt, SeedableRng};
 
 type Block = [u8; BLOCK_BYTES as usize];
 
-/// Slots and heads of buckets, and notes on taken slots.
+/// Slots and heads of buckets, and the table of taken slots.
 const TREES: [TreeId; 3] = [TreeId(2), TreeId(4), TreeId(5)];
 
 #[derive(Default)]
@@ -38,19 +39,19 @@ impl RescueTarget for Target {
     }
 }
 
-/// A volume, what is in it, and storage that nobody has touched.
+/// A volume, its contents, and undamaged storage.
 struct Bench {
     world: World,
     array: Vec<Option<Block>>,
 }
 
 impl Bench {
-    /// In use for a while, and then killed.
+    /// A volume that was used for a while and then killed.
     fn new(setup: SmallVolume) -> Self {
         Self::of_use(setup, |_, coins| coins.random_range(0..setup.blocks))
     }
 
-    /// The same, where `choose` says which block each step is about.
+    /// The same; `choose` returns the block of each step.
     fn of_use(setup: SmallVolume, choose: impl Fn(u64, &mut StdRng) -> u64) -> Self {
         Self::of_steps(setup, 3 * setup.blocks, choose)
     }
@@ -87,7 +88,7 @@ impl Bench {
         (target, rescued)
     }
 
-    /// What is not said to be lost or doubtful is right.
+    /// Rescues, and checks that blocks that are neither lost nor doubtful are right.
     fn rescue_truly(&self) -> Rescued {
         let (target, rescued) = self.rescue();
         let is_in = |ranges: &[Range<u64>], block: usize| {
@@ -136,7 +137,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
             assert_eq!(answer.unwrap()[..], expected.unwrap_or([0; BLOCK_BYTES as usize]));
         }
     }
-    // A part of three blocks, of which the one in the middle is lost.
+    // A part of three blocks, of which the middle one is lost.
     let middle = rescued.lost[0].start;
     let offset = (middle - 1) * u64::from(BLOCK_BYTES) + 100;
     let answer = call(&disk, DiskOp::Read { offset, bytes: 2 * BLOCK_BYTES });
@@ -150,7 +151,7 @@ fn storage_does_not_see_what_is_read_of_what_was_rescued() {
     call(&disk, DiskOp::Flush).unwrap();
     assert_eq!(bench.world.take_view(), []);
 
-    // Nothing is left of the scratch file.
+    // The scratch file is deleted.
     let found = (0..).zip(&bench.array).find(|(block, expected)| {
         let is_lost = rescued.lost.iter().any(|range| range.contains(block));
         expected.is_some() && !is_lost
@@ -205,7 +206,7 @@ fn setups() -> impl Iterator<Item = SmallVolume> {
 }
 
 #[test]
-fn of_a_sound_volume_is_everything() {
+fn a_sound_volume_is_rescued_completely() {
     for setup in setups() {
         let bench = Bench::new(setup);
         let (target, rescued) = bench.rescue();
@@ -215,9 +216,9 @@ fn of_a_sound_volume_is_everything() {
     }
 }
 
-/// Of most blocks of the position map there is none.
+/// Most blocks of the position map do not exist.
 #[test]
-fn of_a_sound_volume_that_is_nearly_empty_nothing_is_lost() {
+fn nothing_of_a_nearly_empty_sound_volume_is_lost() {
     for setup in setups() {
         let bench = Bench::of_use(setup, |n, _| if n % 2 == 0 { 3 } else { setup.blocks - 1 });
         let (target, rescued) = bench.rescue();
@@ -231,9 +232,9 @@ fn of_a_sound_volume_that_is_nearly_empty_nothing_is_lost() {
     }
 }
 
-/// Whatever is damaged: what is not said to be lost or doubtful is right, and not much is lost.
+/// Whatever is damaged, blocks that are neither lost nor doubtful are right, and few are lost.
 #[test]
-fn of_a_damaged_volume_is_all_but_what_was_in_the_damage() {
+fn a_damaged_volume_is_rescued_except_for_the_damage() {
     let (mut lost, mut doubtful, mut damaged) = (0, 0, 0);
     for setup in setups() {
         let bench = Bench::new(setup);
@@ -263,18 +264,18 @@ fn of_a_damaged_volume_is_all_but_what_was_in_the_damage() {
     assert!(damaged > 100 && lost > 20 && doubtful > 20, "{damaged} {lost} {doubtful}");
 }
 
-/// Without a page of notes, blocks that were taken long ago turn up again, those of the position map among
-/// them: what these say must not outlast the better copy below, and nobody may take a copy on that level
-/// for the latest.
+/// Without a page of the table of taken slots, old copies of blocks reappear, including blocks of
+/// the position map. Their entries must not replace the newer copy below, and no copy on that level
+/// may count as the latest.
 #[test]
 fn without_any_one_page_of_notes_nothing_of_the_past_is_called_the_latest() {
     let mut doubtful = 0;
     for seed in 1..=8 {
-        // With so few pages, notes leave the client long before the copies that they are about.
+        // With so few pages, entries leave the client long before the copies that they describe.
         let setup = SmallVolume { seed, tree_top_levels: 5, ..SmallVolume::default() };
         let recursion = Some(MapRecursion { client_entries_max: 16, plb_blocks: 2 });
         let setup = SmallVolume { blocks: 1400, leaf_level: 9, recursion, ..setup };
-        // What one block of the map is about is used for so long that others sink into the tree.
+        // Blocks under one block of the map are used for so long that others sink into the tree.
         let bench = Bench::of_use(setup, |n, coins| {
             let first = n / 40 % 11 * 128;
             coins.random_range(first..(first + 128).min(setup.blocks))
@@ -292,10 +293,10 @@ fn without_any_one_page_of_notes_nothing_of_the_past_is_called_the_latest() {
     assert!(doubtful > 1000, "{doubtful}");
 }
 
-/// A copy of the superblock that is damaged is told, and one that a change of key slots had not reached is
-/// none.
+/// A damaged copy of the superblock is reported. A copy that a change of key slots had not reached
+/// is not damaged.
 #[test]
-fn damaged_copies_of_the_superblock_are_told() {
+fn damaged_copies_of_the_superblock_are_reported() {
     let setup = SmallVolume::default();
     let bench = Bench::new(setup);
     let copies =
@@ -330,7 +331,7 @@ fn damaged_copies_of_the_superblock_are_told() {
 }
 
 #[test]
-fn with_an_old_directory_is_sure_of_nothing() {
+fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful() {
     for setup in setups() {
         let mut bench = Bench::new(setup);
         let copy = bench.world.snapshot();
@@ -349,9 +350,10 @@ fn with_an_old_directory_is_sure_of_nothing() {
     }
 }
 
-/// The copy is from within a checkpoint, so no anchor tells, and the bucket that would tell is damaged.
+/// The copy was made between two checkpoints, so anchors do not reveal its age, and the bucket that
+/// would is damaged.
 #[test]
-fn with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged() {
+fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful_whichever_bucket_is_damaged() {
     let setup = SmallVolume { blocks: 300, leaf_level: 7, ..SmallVolume::default() };
     let mut bench = Bench::new(setup);
     let coins = StdRng::seed_from_u64(7);
@@ -380,7 +382,8 @@ fn with_an_old_directory_is_sure_of_nothing_whichever_bucket_is_damaged() {
         assert_eq!(opened.unwrap_err().kind(), VolumeErrorKind::StateRolledBack, "place {index}");
         bench.world.restore_store(&latest);
     }
-    // Where nothing is left that would tell, nobody is sure, and an opening waits for its owner.
+    // If no bucket is left that would tell, all blocks are doubtful, and an opening needs the
+    // owner's decision.
     for level in 0..setup.leaf_level + 2 {
         let places = shapes(&setup.params()).unwrap()[4].levels()[usize::from(level)].buckets;
         (0..places).for_each(|index| {

@@ -1,4 +1,5 @@
-//! A volume on share servers: records beside them, a log before them, and back after a crash.
+//! A volume on share servers: records next to shares, a log before them, and recovery after a
+//! crash.
 
 use std::cell::RefCell;
 
@@ -40,7 +41,7 @@ impl Setup {
         Self::of(VolumeParams::plan(&Self::requirements()).unwrap())
     }
 
-    /// With the position map in a tree of its own, because it does not fit on the client.
+    /// With the position map in a tree, because it does not fit on the client.
     fn in_trees() -> Self {
         let on_client = VolumeParams::plan(&Self::requirements()).unwrap().config().unwrap();
         let client_bytes_max = on_client.cost().unwrap().client_bytes() - 1;
@@ -184,7 +185,8 @@ fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued_of(setup: 
     assert_eq!(target.0[3].as_deref(), Some(&data[..]));
 }
 
-/// What a server lacks is found before the opening leaves a trace: neither the records nor the directory are written.
+/// Lost data of a server is found before the opening writes anything to the records or the
+/// directory.
 #[test]
 fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
     let setup = Setup::new();
@@ -193,7 +195,7 @@ fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
     let op = oblivio_core::Op::Write(&data);
     volume.access(&mut [oblivio_core::Access { address: 3, op }]).unwrap();
     volume.flush().unwrap();
-    // Its client dies: the opening has an access to do again.
+    // The client dies: the opening has to repeat an access.
     drop(volume);
     setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::All);
     setup.hosts.lose(1);
@@ -223,7 +225,7 @@ fn a_store_without_servers_is_refused() {
 }
 
 thread_local! {
-    /// What the owner was told.
+    /// The warnings to the owner.
     static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -241,9 +243,10 @@ fn write(volume: &mut Volume, address: u64, fill: u8) {
     volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
 }
 
-/// The directory knows of it before the client can die, until the server is repaired.
+/// The directory keeps the server from before a possible crash of the client until the server is
+/// repaired.
 #[test]
-fn a_server_that_has_answered_wrong_is_told_once_and_kept_in_the_directory() {
+fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory() {
     let requirements =
         ArrayRequirements { servers: Some(5), colluding: Some(1), ..Setup::requirements() };
     let setup = Setup::of(VolumeParams::plan(&requirements).unwrap());
@@ -265,10 +268,10 @@ fn a_server_that_has_answered_wrong_is_told_once_and_kept_in_the_directory() {
     assert!(told().is_empty());
 }
 
-/// One server adds a value to what it deals. It knows the value, and can take it back once an
+/// One server adds a value to what it deals. It knows the value, and can undo the change once an
 /// access has failed.
 #[test]
-fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
+fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
     let setup = Setup::new();
     let mut volume = setup.create(telling()).unwrap();
     (0..40).for_each(|address| write(&mut volume, address, 7));
@@ -296,8 +299,8 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
     );
     assert!(!error.to_string().contains("a backup from before"), "{error}");
     drop(volume);
-    // Whether the server undoes it or not, the next opening names who may have done it, and asks no
-    // server.
+    // Whether or not the server undoes the change, the next opening names the suspects without
+    // contacting a server.
     let weight = recover::<Gf256>(&[1, 2, 3], &[&[1], &[0], &[0]]).unwrap()[0];
     setup.hosts.adds(0, Gf256::multiply(added, Gf256::inverse(weight).unwrap()));
     let error = setup.open_with(telling()).map(drop).unwrap_err();
@@ -306,7 +309,7 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
         "{error}"
     );
     assert!(told().is_empty());
-    // The owner is told what it means that the access passes now.
+    // The owner learns what it means that the access now succeeds.
     drop(setup.open_with(telling().with_after_tampering(true)).unwrap());
     let said = told();
     assert!(
@@ -317,7 +320,7 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
 
 /// A key change reached some servers and was lost, and was repeated on the others.
 #[test]
-fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() {
+fn the_superblock_that_the_directory_names_counts_among_those_with_one_number() {
     let setup = Setup::new();
     setup.create(VolumeOptions::default()).unwrap().close().unwrap();
     let secret = |byte| Secret::KeyFile(Zeroizing::new(vec![byte; 32]));
@@ -351,13 +354,15 @@ fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() 
             setup_opens(&setup, store(), &owner);
         }
         let refused = unlock_with(6, true).err();
-        let Some(UnlockError::NotUnlocked(refused)) = refused else { panic!("it was unlocked") };
+        let Some(UnlockError::NotUnlocked(refused)) = refused else {
+            panic!("the superblock was unlocked")
+        };
         assert_eq!(refused.kind(), SuperblockErrorKind::WrongKey);
-        // Without a directory the first candidate counts, which has most votes.
+        // Without a directory, the first candidate counts, which has the most votes.
         let first = if is_other_first { &lost } else { &repeated };
         let owner = unlock_with(5, false).unwrap();
         assert_eq!(owner.superblock.encode(), first.superblock.encode());
-        // A repair copies the superblock that was unlocked.
+        // A repair copies the unlocked superblock.
         for owner in [&lost, &repeated] {
             let records = authentic_records(&mut store(), owner).unwrap();
             let is_of_owner = |bytes: &Vec<u8>| bytes[..] == owner.superblock.encode()[..];

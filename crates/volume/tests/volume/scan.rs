@@ -1,5 +1,5 @@
-//! A volume on the trivial ORAM: the second tenant of the seam, and the oracle of privacy. What storage sees of it
-//! is the same to the piece for all uses of one length, with no statistics between.
+//! A volume on the trivial ORAM. It is the second scheme behind the interface, and an oracle for
+//! privacy: storage sees the same pieces for all uses of equal length, without statistics.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ fn volume() -> SmallVolume {
     SmallVolume { scheme: SmallScheme::Scan { spare: SPARE }, blocks: 24, ..SmallVolume::default() }
 }
 
-/// Its accesses read in three trips: what is found in the first could end them early.
+/// Its accesses read in three trips. A block found in the first trip could end them early.
 fn large() -> SmallVolume {
     SmallVolume { blocks: 150, ..volume() }
 }
@@ -36,7 +36,7 @@ fn contents(volume: &mut Volume, address: u64) -> Result<Block, VolumeError> {
     Ok(block)
 }
 
-/// What storage saw, to the piece and the byte, but for ciphertext.
+/// What storage saw, to the piece and the byte, except for ciphertext.
 fn seen(world: &World) -> Vec<String> {
     world.view().iter().map(|seen| format!("{seen:?}")).collect()
 }
@@ -49,7 +49,7 @@ const WORKLOADS: [(&str, Workload); 6] = [
     ("reads of one block", |volume, _| read(volume, 7)),
     ("reads of blocks never written", |volume, step| read(volume, step % 24)),
     ("writes to one block", |volume, step| write(volume, 3, step as u8)),
-    // Long after it was written, it is carried on.
+    // Long after the write, the block is carried along.
     ("a write long ago", |volume, step| match step {
         0 => write(volume, volume.blocks() - 10, 1),
         _ => read(volume, 7),
@@ -72,7 +72,7 @@ fn what_storage_sees_follows_from_the_number_of_accesses_alone() {
                 for survival in [Survival::All, Survival::None] {
                     let (mut volume, _) = bench.open().unwrap();
                     (0..steps).try_for_each(|step| workload(&mut volume, step)).unwrap();
-                    // So that what a crash takes away is the same.
+                    // A crash then loses the same in each run.
                     volume.flush().unwrap();
                     bench.world.crash(&mut StdRng::seed_from_u64(1), survival);
                 }
@@ -106,7 +106,7 @@ fn no_ciphertext_comes_twice() {
     }
 }
 
-/// Whether an access fails, and which calls for which buckets storage saw of it, if one bucket has changed.
+/// Whether an access fails after a change of one bucket, and the calls that storage saw of it.
 fn answer_to_a_change(bench: &Bench, bucket: BucketId, ask: Workload) -> (bool, Vec<Call>) {
     let coins = StdRng::seed_from_u64(1);
     let (mut volume, _) = bench.setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();
@@ -121,16 +121,17 @@ fn answer_to_a_change(bench: &Bench, bucket: BucketId, ask: Workload) -> (bool, 
         Seen::Event(event) => Some(event),
         Seen::Crash => None,
     });
-    // Trips are counted on from one opening to the next.
+    // Trips are counted across openings.
     let first = events.clone().next().map_or(0, |event| event.trip);
     let calls = events.map(|event| (event.trip - first, event.operation, event.piece));
     (outcome.is_err(), calls.collect())
 }
 
-/// In which trip, what was done, and where.
+/// The trip, the operation, and the piece.
 type Call = (u64, Operation, Option<Piece>);
 
-/// Storage that changes a bucket must not learn from the answer whether a block was in it, or was looked for at all.
+/// Storage that changes a bucket must not learn from the answer whether the bucket held a block, or
+/// whether any was requested.
 #[test]
 fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     const REQUESTS: [(&str, Workload); 6] = [
@@ -170,7 +171,7 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
 
 #[test]
 fn it_is_an_array_whatever_happens_in_between() {
-    // Of one block alone, with a checkpoint at each access, and with more places to spare than blocks.
+    // Including one block only, a checkpoint at each access, and more spare places than blocks.
     let sizes = [(24, SPARE), (24, SPARE), (1, 1), (1, 70), (7, 1), (70, 3)];
     for (seed, (blocks, spare)) in (0..).zip(sizes) {
         let scheme = SmallScheme::Scan { spare };
@@ -228,9 +229,9 @@ fn every_operation_may_be_the_last_or_fail() {
     }
 }
 
-// ───────────────────────────── storage that lies, and old directories ─────────────────────────────
+// ───────────────────────────── storage that lies, and old directories ────────────────────────────
 
-/// In use, and killed, with all of its blocks written.
+/// A volume that was used and killed, with all of its blocks written.
 fn used() -> Bench {
     let mut bench = Bench::new(volume(), 1);
     let (mut volume, _) = bench.open().unwrap();
@@ -241,7 +242,7 @@ fn used() -> Bench {
 }
 
 #[test]
-fn neither_side_goes_back() {
+fn neither_side_can_be_rolled_back() {
     let mut bench = used();
     let old = bench.world.snapshot();
     let (mut volume, _) = bench.open().unwrap();
@@ -262,7 +263,7 @@ fn neither_side_goes_back() {
     assert_eq!(contents(&mut volume, 0).unwrap(), [99; BLOCK_BYTES as usize]);
 }
 
-/// A session that made one access, and of which the directory was lost: the bucket that comes next tells.
+/// A session made one access, and its directory was lost: the next bucket shows that.
 #[test]
 fn a_directory_that_lost_its_last_access_is_refused() {
     let mut bench = used();
@@ -279,7 +280,7 @@ fn a_directory_that_lost_its_last_access_is_refused() {
     bench.world.restore_dir(&old);
     let error = bench.open().err().unwrap();
     assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{error}");
-    // Storage that damages it does not make the directory look like the latest.
+    // If storage damages the bucket, the directory still does not pass for the latest.
     bench.world.flip_bit(FIRST_TREE, telling.unwrap().bucket, 40, 1);
     let error = bench.open().err().unwrap();
     assert_eq!(error.kind(), VolumeErrorKind::Tampered, "{error}");
@@ -311,7 +312,7 @@ fn no_changed_bit_is_believed_wherever_it_is() {
             Ok(()) => unseen += 1,
         }
     }
-    // Those of the places that are not in use say nothing, and nobody asks them.
+    // Bits in unused places go unnoticed, because no access reads them.
     assert!((unseen..=SPARE).contains(&SPARE) && noticed >= 24, "{noticed} {unseen}");
 }
 
@@ -319,7 +320,7 @@ fn no_changed_bit_is_believed_wherever_it_is() {
 fn a_rescue_gives_back_what_authenticates_and_never_lies() {
     let mut bench = used();
     let (mut volume, _) = bench.open().unwrap();
-    // The copies from before are left beside these.
+    // The earlier copies are still in other places.
     (0..6).try_for_each(|address| write(&mut volume, address, address as u8 + 101)).unwrap();
     volume.forget(20..22).unwrap();
     volume.close().unwrap();

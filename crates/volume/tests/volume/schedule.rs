@@ -1,4 +1,4 @@
-//! A disk with a schedule: what storage sees is a function of time alone, and it is a disk.
+//! A disk with a schedule: what storage sees is a function of time alone, and it works as a disk.
 
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
@@ -14,7 +14,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 pub(crate) const ACCESSES: usize = 7;
 
-/// Few, so that leaves do not repeat by chance alone.
+/// Few leaves, which do not repeat by chance alone.
 const LEAF_LEVEL: u8 = 5;
 
 fn volumes() -> impl Iterator<Item = SmallVolume> {
@@ -22,12 +22,12 @@ fn volumes() -> impl Iterator<Item = SmallVolume> {
     [everything(), in_sets(), of_ranges(), of_exact_ranges()].into_iter().chain(others)
 }
 
-/// Whose requests would take ranges as long as they are, if there were no fixed rate.
+/// A volume whose requests would take ranges of their own length without a fixed rate.
 fn of_exact_ranges() -> SmallVolume {
     SmallVolume { scheme: SmallScheme::ExactRange { between: 1, class: 2 }, ..of_ranges() }
 }
 
-/// Of which each access is to a range.
+/// A volume in which each access is to a range.
 fn of_ranges() -> SmallVolume {
     let plain = SmallVolume::default();
     SmallVolume { scheme: SmallScheme::FixedRange { class: 2 }, blocks: plain.blocks & !3, ..plain }
@@ -69,7 +69,7 @@ impl Bench {
         Self::of((setup, world), volume, cache_blocks_max, accesses, early_write_backs)
     }
 
-    /// Of a volume that there is.
+    /// A bench with an existing volume.
     pub(crate) fn of(
         (setup, world): (SmallVolume, World),
         volume: Volume,
@@ -108,14 +108,14 @@ impl Bench {
         self.submit(DiskOp::Read { offset, bytes: 5000 })
     }
 
-    /// What storage saw, from the beginning to after the closing.
+    /// Closes the disk. Returns what storage saw from start to end.
     pub(crate) fn close(self) -> (SmallVolume, Vec<Seen>) {
         self.disk.close().unwrap();
         (self.setup, self.world.view())
     }
 }
 
-/// Whom a disk serves. Asks for what it likes before each tick.
+/// A client of a disk: makes its requests before each tick.
 pub(crate) type Client = fn(&mut Bench, tick: usize);
 
 pub(crate) const CLIENTS: [(&str, Client); 6] = [
@@ -159,7 +159,8 @@ fn all_clients_look_alike() {
                 client(&mut bench, tick);
                 bench.ticks.tick();
             }
-            // Whoever has not been answered keeps the disk open, and that is seen: not looked at.
+            // Unanswered requests keep the disk open, which storage sees: that part is not
+            // compared.
             (name, looks(&bench.world.view()))
         });
         let (_, idle) = &views[0];
@@ -169,10 +170,10 @@ fn all_clients_look_alike() {
     }
 }
 
-/// Every volume with every size of state files, and each of these pairs with one way to sync moves: either way meets
-/// every volume and every size.
+/// Every volume with every size of state files, each pair with one way to sync moves. Each way is
+/// combined with every volume and every size.
 pub(crate) fn setups() -> impl Iterator<Item = SmallVolume> {
-    // Files that fill up with a few trims, and those that do not.
+    // State files that fill up with a few trims, and large ones.
     let sizes = [0, 2_000, 1 << 20];
     let pairs = volumes().enumerate().flat_map(move |(v, volume)| {
         sizes.into_iter().enumerate().map(move |(s, bytes_max)| (v + s, volume, bytes_max))
@@ -225,7 +226,7 @@ fn closing_looks_alike_whatever_is_dirty() {
 }
 
 #[test]
-fn leaves_are_uniform_whoever_asks() {
+fn leaves_are_uniform_whatever_the_requests() {
     let mut verdicts = Verdicts::new(1e-6);
     let few_leaves = SmallVolume { leaf_level: LEAF_LEVEL, ..SmallVolume::default() };
     let in_tree = SmallVolume::default().with_map_in_tree();
@@ -239,7 +240,7 @@ fn leaves_are_uniform_whoever_asks() {
             bench.ticks.tick();
         }
         let leaves = leaves(&bench.setup, &bench.world.view(), 0);
-        // An eviction that is not told apart at the end of the view may be among them.
+        // The last eviction of the view may be counted as an access.
         assert!(leaves.len().abs_diff(900 * ACCESSES) <= 1, "{name}: {}", leaves.len());
         verdicts
             .add(format!("{name} uniform"), uniformity(&histogram(leaves.clone(), range, range)));
@@ -250,7 +251,7 @@ fn leaves_are_uniform_whoever_asks() {
 
 // ───────────────────────────── what the owner sees ─────────────────────────────
 
-/// Requests overlap, and each is answered before the next that touches the same bytes.
+/// Requests overlap, and each is answered before the next one to the same bytes.
 #[test]
 fn it_is_a_disk() {
     let caches = [(1, 8, 3), (2, 0, 1), (3, 200, 20)];
@@ -305,9 +306,9 @@ fn it_is_a_disk() {
     }
 }
 
-/// Many write all the time, one reads, one flushes, one is in need of both.
+/// Many clients write all the time, one reads, one flushes, and one needs both.
 #[test]
-fn nobody_starves() {
+fn no_client_starves() {
     let of_blocks = [1, 2, 5].map(|accesses| (SmallVolume::default(), accesses, true));
     let of_ranges = [1, 2].map(|accesses| (of_ranges(), accesses, false));
     for (setup, accesses, early_write_backs) in of_blocks.into_iter().chain(of_ranges) {
@@ -323,7 +324,7 @@ fn nobody_starves() {
             assert!(is_answered, "{accesses}");
         }
         let waiting = flood.iter().filter(|write| write.try_recv() == Err(TryRecvError::Empty));
-        assert!(waiting.count() > 0, "it was no flood");
+        assert!(waiting.count() > 0, "too few requests were waiting");
         drop(bench);
     }
 }
@@ -361,7 +362,7 @@ fn what_was_written_back_early_needs_no_waiting() {
     }
 }
 
-/// The answer, after at most so many ticks.
+/// The answer, within `ticks_max` ticks.
 fn answer_within(bench: &Bench, answer: &Answer, ticks_max: usize) -> WipedBytes {
     for _ in 0..ticks_max {
         if let Ok(answer) = answer.try_recv() {

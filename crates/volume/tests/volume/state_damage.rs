@@ -1,5 +1,5 @@
-//! Damage to the client's log: what had been synced is not left out without a word, however much of it
-//! is damaged. Only what a crash can tear off may be missing.
+//! Damage to the client's log: synced records are not dropped silently, however large the damage
+//! is. Only data that a crash can lose may be missing.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
@@ -11,7 +11,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use crate::support::appended;
 
-/// Each is a record of its own, synced before storage sees any of it.
+/// Each access has its own record, synced before storage sees the access.
 const ACCESSES: u64 = 20;
 
 #[test]
@@ -19,7 +19,7 @@ fn damage_to_any_records_but_the_last_is_found() {
     let bench = Bench::new();
     let mut coins = StdRng::seed_from_u64(2);
     for first in 0..bench.ends.len() - 1 {
-        // From one record on up to all but the last.
+        // From one record up to all except the last.
         for last in first..bench.ends.len() - 2 {
             let range = bench.ends[first]..bench.ends[last + 1];
             let mut noise = bench.bytes.clone();
@@ -48,7 +48,7 @@ fn damage_to_any_byte_of_several_records_is_found() {
     for byte in (start..end).step_by(7) {
         let mut changed = bench.bytes.clone();
         changed[byte] ^= 1 << coins.random_range(0..8);
-        // And one of the record after it, if that is not the last.
+        // And a byte of the next record, unless that is the last.
         let next = bench.ends.iter().find(|end| **end > byte).unwrap();
         if *next < end {
             changed[*next + coins.random_range(0..40)] ^= 0x10;
@@ -69,12 +69,13 @@ fn bytes_that_are_cut_out_or_put_in_are_found() {
     }
 }
 
-/// All but the last record is lost, and that is anywhere: it vouches for those before it.
+/// All records except the last are lost, and the last one is anywhere: its frame vouches for the
+/// earlier ones.
 #[test]
 fn a_record_is_found_however_far_behind_the_damage() {
     let bench = Bench::new();
     let [.., start, next, end] = bench.ends[..] else { panic!("there are more records") };
-    // Files are looked through in pieces of 64 KiB: also where two of them meet.
+    // Files are searched in pieces of 64 KiB: also across the border of two pieces.
     for gap in (1..200).chain((64 << 10) - 50..(64 << 10) + 5) {
         let (kept, last) = (&bench.bytes[..start], &bench.bytes[next..end]);
         let changed = [kept, &vec![0; gap], last].concat();
@@ -82,8 +83,8 @@ fn a_record_is_found_however_far_behind_the_damage() {
     }
 }
 
-/// A crash may tear the last record off: nobody can tell that from damage. It is said, but for filler at the end, which is
-/// behind every file in use.
+/// A crash may lose the last record, which looks like damage. It is reported. Filler at the end is
+/// not, because every file in use has it.
 #[test]
 fn a_last_record_that_does_not_open_is_left_out_and_counted() {
     let bench = Bench::new();
@@ -103,7 +104,7 @@ fn a_last_record_that_does_not_open_is_left_out_and_counted() {
         let kept = &bench.bytes[..byte];
         let torn = bench.outcome(kept).unwrap();
         assert_eq!(torn.state_bytes_ignored, left_out(&kept[start..]));
-        // More than is looked at together.
+        // More bytes than are searched together.
         let over_filler = [kept, &vec![FILLER; 100_000]].concat();
         assert_eq!(
             bench.outcome(&over_filler).unwrap().state_bytes_ignored,
@@ -112,7 +113,7 @@ fn a_last_record_that_does_not_open_is_left_out_and_counted() {
     }
 }
 
-/// What a medium has lost is zeros, and what a file system has: that is no filler.
+/// A disk or a file system returns zeros for lost data. Zeros are not filler.
 #[test]
 fn records_that_became_zeros_are_counted_as_left_out() {
     let bench = Bench::new();
@@ -132,18 +133,19 @@ fn records_that_became_zeros_are_counted_as_left_out() {
 struct Bench {
     setup: SmallVolume,
     world: World,
-    /// After the crash.
+    /// The world after the crash.
     good: Snapshot,
     name: String,
     /// The state file.
     bytes: Vec<u8>,
-    /// Where records of accesses start in it, and the last one ends.
+    /// The offsets of records of accesses in the file, and the end of the last one.
     ends: Vec<usize>,
 }
 
 impl Bench {
     fn new() -> Self {
-        // All accesses come before the first checkpoint, and before the first eviction that could tell.
+        // All accesses come before the first checkpoint and before the first eviction that could
+        // tell.
         let setup = SmallVolume { tree_top_levels: 5, ..SmallVolume::default() };
         let world = setup.world();
         let coins = StdRng::seed_from_u64(1);
@@ -163,7 +165,7 @@ impl Bench {
         world.crash_apart(&mut StdRng::seed_from_u64(1), Survival::None, Survival::None);
         drop(volume);
         let (name, bytes) = state_file();
-        assert_eq!(ends.last(), Some(&bytes.len()), "all of it was synced");
+        assert_eq!(ends.last(), Some(&bytes.len()), "everything was synced");
         Self { good: world.snapshot(), setup, world, name, bytes, ends }
     }
 

@@ -1,4 +1,4 @@
-//! How much room the client's directory takes, while files come and go in it.
+//! The size of the client's directory while files are created and removed in it.
 
 use std::io;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
     dir.names()?.iter().map(|name| Ok(dir.read(name)?.len() as u64)).sum()
 }
 
-/// Writes and forgets blocks at random, closes the volume, and returns how much its directory held in
-/// between at most, and at the end.
+/// Writes and forgets random blocks and closes the volume. Returns the largest size of its
+/// directory meanwhile, and its final size.
 fn measure(setup: &SmallVolume, lengths: Lengths, steps: usize, forgets: f64) -> StateRoom {
     let world = setup.world();
     let mut coins = StdRng::seed_from_u64(7);
     let bytes_max = Arc::new(AtomicU64::new(0));
-    // It holds most with the old state file and the new one.
+    // The directory is largest with both the old state file and the new one.
     let (most, held) = (bytes_max.clone(), world.clone());
     let dir = WatchedDir::new(world.dir(), move |step| {
         if step == DirStep::Remove {
@@ -66,7 +66,7 @@ fn create(setup: &SmallVolume, lengths: Lengths, store: CrashStore, dir: Watched
 
 #[test]
 fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
-    // As in a volume of the usual size, the tree top decides how much there is.
+    // As in a volume of the usual size, the tree top dominates.
     let flat = SmallVolume {
         blocks: 200,
         leaf_level: 6,
@@ -85,7 +85,7 @@ fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
             assert!(held.in_use_bytes_max <= room.in_use_bytes_max, "{held:?} {room:?} {setup:?}");
             assert!(held.closed_bytes_max <= room.closed_bytes_max, "{held:?} {room:?} {setup:?}");
         }
-        // Where nothing is forgotten there is most to keep. In this world, there is little filler.
+        // Without forgotten ranges the size is largest. Filler is small in this world.
         let most = held[0].in_use_bytes_max;
         let room_for_records = room.in_use_bytes_max - 2 * FILLER_BYTES;
         assert!(most > room_for_records / 8, "{held:?} {room:?} {setup:?}");

@@ -1,5 +1,5 @@
-//! What others do to the store and to the client's directory: the volume says what it was, never
-//! returns what is not so, and is whole again once the bytes are.
+//! Tampering with the store and the client's directory: the volume names it, never returns wrong
+//! data, and works again once the bytes are restored.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn one_sound_superblock_of_four_is_enough() {
     bench.is_whole_again();
 }
 
-/// Whoever can compute a checksum, and has no key.
+/// Copies that anyone can make without a key, with a valid checksum.
 #[test]
 fn superblocks_with_a_right_checksum_are_refused_for_what_they_are() {
     let bench = Bench::new();
@@ -66,7 +66,7 @@ fn superblocks_with_a_right_checksum_are_refused_for_what_they_are() {
         // Key slots are sealed for one volume.
         (32, WrongKey),
         (300, WrongKey),
-        // How many blocks it has, and the HMAC.
+        // The number of blocks, and the HMAC.
         (40, Tampered),
         (SUPERBLOCK_BYTES - 64, Tampered),
     ] {
@@ -91,7 +91,7 @@ fn an_anchor_may_be_torn_and_two_may_not() {
         for place in 0..2 {
             bench.restore();
             flip(place, byte);
-            // It is told once, and written again.
+            // The damage is reported once, and repaired.
             for damaged in [1, 0] {
                 let coins = StdRng::seed_from_u64(99);
                 let opened = bench.setup.open(bench.world.store(), bench.world.dir(), coins);
@@ -110,7 +110,7 @@ fn an_anchor_may_be_torn_and_two_may_not() {
 
 // ───────────────────────────── buckets ─────────────────────────────
 
-/// A spare place may hold anything. What is in use is noticed, wherever the bit is.
+/// A spare place may hold anything. A changed bit in use is detected, wherever it is.
 #[test]
 fn a_flipped_bit_is_noticed_in_every_bucket_in_use() {
     let bench = Bench::new();
@@ -158,7 +158,7 @@ fn buckets_that_are_swapped_or_replayed_are_noticed() {
         assert!(is_old || !is_noticed);
         replayed += usize::from(is_noticed);
     }
-    // All but some of the spare places.
+    // All buckets except some of the spare places.
     assert!(swapped > buckets.len() / 2 && replayed > buckets.len() / 2, "{swapped} {replayed}");
     bench.is_whole_again();
 }
@@ -200,7 +200,8 @@ fn an_older_store_is_noticed_however_little_older() {
         bench.restore();
         bench.world.restore_store(past);
         if data() == latest {
-            // One checkpoint back, but for the anchor it is the same: a crash may have lost that.
+            // One checkpoint back, but with the same anchor as after a crash that lost the last
+            // one.
             assert_eq!(bench.outcome(), Ok(()));
             continue;
         }
@@ -223,7 +224,8 @@ fn an_older_directory_is_noticed() {
     bench.is_whole_again();
 }
 
-/// The latest checkpoint is one that storage never heard of: the next must not be taken for it.
+/// Storage never saw an anchor of the latest checkpoint: the next checkpoint must not be taken for
+/// it.
 #[test]
 fn a_directory_from_before_a_recovery_is_noticed() {
     for seed in 0..20 {
@@ -240,7 +242,8 @@ fn a_directory_from_before_a_recovery_is_noticed() {
     }
 }
 
-/// No checkpoint lies between the copy and the crash: what tells is that storage knows of an eviction.
+/// No checkpoint lies between the copy and the crash: an eviction that storage has seen shows the
+/// age.
 #[test]
 fn a_directory_from_within_a_checkpoint_is_noticed_after_an_eviction() {
     for accesses_before in 0..u64::from(EVICT_PERIOD) {
@@ -284,7 +287,7 @@ fn a_changed_state_file_is_refused() {
             8..12 => &[UnknownVersion],
             12..28 => &[WrongState],
             28..STATE_HEADER_BYTES => &[StateDamaged],
-            // Cut off there, it is the file as it was before the latest checkpoint.
+            // A file that is cut off there is the file before the latest checkpoint.
             _ => &[StateDamaged, StateRolledBack],
         };
         assert!(allowed.contains(&kind), "byte {byte}: {kind:?}");
@@ -314,7 +317,7 @@ fn a_directory_of_another_volume_or_of_none_is_refused() {
     bench.world.restore_dir(&bench.setup.world().snapshot());
     assert_eq!(bench.outcome(), Err(StateDamaged));
 
-    // A file of the right volume under the name of a later one.
+    // A file of the right volume under a later name.
     bench.restore();
     let (name, bytes) = bench.state_file();
     let generation: u64 = name.strip_prefix("state-").unwrap().parse().unwrap();
@@ -334,7 +337,7 @@ struct Bench {
     world: World,
     /// The world after each of many accesses, oldest first.
     past: Vec<Snapshot>,
-    /// The volume closed, with what [`contents`] says.
+    /// The volume closed, with [`contents`].
     good: Snapshot,
 }
 
@@ -347,7 +350,7 @@ impl Bench {
         let setup = SmallVolume {
             seed,
             state_file_bytes_max: 1 << 20,
-            // Tests put right what they changed, and go on.
+            // Tests restore what they changed, and continue.
             after_tampering: true,
             ..SmallVolume::default()
         };
@@ -385,10 +388,10 @@ impl Bench {
         Ok((volume, recovery.accesses))
     }
 
-    /// Opens the volume, reads all of its blocks and then all of storage: what went wrong first.
+    /// Opens the volume, reads all of its blocks and then all of storage. Returns the first error.
     ///
     /// # Panics
-    /// When a block was read that is not what was written.
+    /// When a block is not what was written.
     fn outcome(&self) -> Result<(), VolumeErrorKind> {
         let scanned = self.open().and_then(|(mut volume, _)| volume.check(&mut |_| ()));
         let (mut volume, _) = self.open().map_err(|error| error.kind())?;
@@ -399,7 +402,7 @@ impl Bench {
                 Err(error) => {
                     let again = volume.flush().unwrap_err().kind();
                     assert_eq!(again, VolumeErrorKind::MustReopen);
-                    assert!(scanned.is_err(), "a scan finds what a read finds");
+                    assert!(scanned.is_err(), "a scan finds each change that a read finds");
                     return Err(error.kind());
                 }
             }
@@ -445,7 +448,7 @@ impl Bench {
         store.flush().unwrap();
     }
 
-    /// The name of the only state file, and what it holds.
+    /// The name and the contents of the only state file.
     fn state_file(&self) -> (String, Vec<u8>) {
         let mut files = self.good.files().iter().filter(|(name, _)| name.starts_with("state-"));
         let (name, bytes) = files.next().unwrap();

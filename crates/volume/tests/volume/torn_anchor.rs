@@ -1,5 +1,5 @@
-//! A disk writes a sector as a whole, and an anchor is smaller; other storage promises less. Wherever the write of an
-//! anchor is torn, the other one is left, and the volume opens.
+//! A disk writes a sector atomically, and an anchor is smaller; other storage guarantees less.
+//! Wherever the write of an anchor is torn, the other anchor is left, and the volume opens.
 
 use oblivio_core::store::{BucketStore, Frames, Span, TreeId};
 use oblivio_core::view::Operation;
@@ -14,14 +14,14 @@ use rand::rngs::StdRng;
 const ANCHORS: TreeId = TreeId(1);
 const ANCHOR_BYTES: usize = 64;
 
-/// Where the power goes: in which write of an anchor, and after how many of its bytes.
+/// Where the power fails: in which write of an anchor, and after how many bytes.
 #[derive(Clone, Copy, Debug)]
 struct Tear {
     write: u64,
     after_bytes: usize,
 }
 
-/// Loses its power in the write of an anchor. The bytes that were written are durable.
+/// Fails in the write of an anchor. The bytes written before are durable.
 struct Tearing {
     tear: Tear,
     writes: u64,
@@ -54,7 +54,7 @@ impl Rule<CrashStore> for Tearing {
     }
 }
 
-/// A volume that was used, and closed.
+/// A volume that was used and closed.
 struct Bench {
     setup: SmallVolume,
     world: World,
@@ -76,7 +76,7 @@ impl Bench {
         self.world.restore_dir(snapshot);
     }
 
-    /// Opens the volume, uses and closes it. Whether the power went.
+    /// Opens, uses and closes the volume. Returns whether the power failed.
     fn dies(&self, tear: Tear, coins: u64) -> bool {
         let store = Faulty::new(self.world.store(), Tearing { tear, writes: 0, is_off: false });
         let opened = self.setup.open(store, self.world.dir(), StdRng::seed_from_u64(coins));
@@ -85,7 +85,8 @@ impl Bench {
         used.is_err()
     }
 
-    /// Opens, uses and closes the volume, and this operation fails. Of which kind it is, if there is one.
+    /// Opens, uses and closes the volume with a failing operation. Returns the kind of the
+    /// operation, if it exists.
     fn fails(&self, operation: u64, coins: u64) -> Option<OpKind> {
         let mut coins = StdRng::seed_from_u64(coins);
         self.world.plan(&[Fault::FailAt(operation)], &mut coins);
@@ -100,7 +101,7 @@ impl Bench {
     }
 }
 
-/// Makes accesses, with checkpoints on the way, and closes the volume.
+/// Makes accesses with checkpoints in between, and closes the volume.
 fn use_it(mut volume: Volume) -> Result<(), VolumeError> {
     for address in 0..30 {
         let data = [1; BLOCK_BYTES as usize];
@@ -128,7 +129,7 @@ fn a_torn_anchor_costs_nothing_whichever_it_is() {
     assert!(written > 5, "an opening, two checkpoints and a closing write more than {written}");
 }
 
-/// The opening after a torn anchor shows another one. It must not be put in the place of the only one that is left.
+/// The opening after a torn anchor writes another one. It must not overwrite the only valid anchor.
 #[test]
 fn an_anchor_that_is_torn_in_the_opening_after_a_torn_one_costs_nothing() {
     let bench = Bench::new();
@@ -144,8 +145,8 @@ fn an_anchor_that_is_torn_in_the_opening_after_a_torn_one_costs_nothing() {
     }
 }
 
-/// A sync that failed has dropped an anchor, and a cache still shows it to the opening after it: the anchor must be
-/// durable before the other one is written over.
+/// A failed sync has dropped an anchor, and a cache still shows it to the next opening: it must be
+/// durable before the other anchor is overwritten.
 #[test]
 fn an_anchor_that_is_torn_in_the_opening_after_a_failed_sync_costs_nothing() {
     let bench = Bench::new();

@@ -255,10 +255,10 @@ fn a_clients_directory_that_is_missing_damaged_or_foreign_is_code_11() {
     };
 
     fs::rename(&state, world.path("away")).unwrap();
-    all_are_bad("name the one that the volume was last used with");
+    all_are_bad("name the directory that the volume was last used with");
     assert!(!state.exists(), "a failed opening must not create it");
     for line in &commands {
-        world.bad(&format!("{line} --state key"), 11, "name the one");
+        world.bad(&format!("{line} --state key"), 11, "name the directory");
     }
     fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
     all_are_bad("last used with");

@@ -1,4 +1,4 @@
-//! Storage and the client's directory are on two machines, of which one keeps what the other loses.
+//! Storage and the client's directory are on two machines, and one keeps what the other loses.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
@@ -6,11 +6,11 @@ use oblivio_testkit::crash::{Fault, Survival};
 
 use crate::support::bench::Bench;
 
-/// Whatever storage is shown was durable in the directory before: else the volume would be taken for
-/// one whose directory was rolled back.
+/// Everything that storage sees was durable in the directory before. Otherwise the volume would be
+/// taken for one whose directory was rolled back.
 #[test]
 fn storage_never_knows_more_than_a_directory_that_lost_its_power() {
-    // Files that fill up soon, and those that do not.
+    // State files that fill up soon, and large ones.
     for state_file_bytes_max in [0, 1 << 20] {
         let setup = SmallVolume { state_file_bytes_max, ..SmallVolume::default() };
         for crash_at in 0..150 {

@@ -1,5 +1,5 @@
-//! Accesses that fetch blocks of the position map: storage sees how many accesses there are, not which
-//! of them are fetches.
+//! Accesses that fetch blocks of the position map: storage sees the number of accesses, but not
+//! which of them are fetches.
 
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
@@ -10,18 +10,18 @@ use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use crate::support::bench::{Bench, read};
 use crate::support::seen::{Look, assert_alike, looks};
 
-/// So many leaves that one seldom shows twice by chance.
+/// Enough leaves that few repeat by chance.
 const LEAF_LEVEL: u8 = 10;
 
-/// Of some hundred pairs of leaves, so many may be equal by chance.
+/// The most equal pairs by chance among some hundred pairs of leaves.
 const EQUAL_BY_CHANCE_MAX: usize = 2;
 
 const REQUESTS: u64 = 120;
 
-/// One block of the position map is enough for all of them.
+/// One block of the position map suffices for all of these requests.
 const NEAR: fn(u64) -> u64 = |request| request % 16;
 
-/// The next is about a block whose position left the client since it was needed last.
+/// The next request needs a position that left the client after its last use.
 const FAR: fn(u64) -> u64 = |request| request * 130 % 700;
 
 fn volume() -> SmallVolume {
@@ -45,17 +45,22 @@ fn workloads_that_need_more_of_them_show_more_of_the_same_trips() {
                     }
                 }
                 let looks = looks(&bench.world.view());
-                // What comes in one batch shows, and blocks of the map come in one of their own.
+                // Storage sees where a batch begins, and blocks of the map have batches of their
+                // own.
                 if batch == 1 { looks } else { without_announcements(&looks) }
             });
-            assert!(far.len() > near.len() * 3 / 2, "they need more: {}", far.len());
+            assert!(
+                far.len() > near.len() * 3 / 2,
+                "far requests need more accesses: {}",
+                far.len()
+            );
             let beginning = far[..near.len()].to_vec();
             assert_alike(&[near, beginning], &format!("{sync_moves:?}, {batch} together"));
         }
     }
 }
 
-/// A leaf that a fetch has shown is used up, whether the block that it was for was accessed or not.
+/// A leaf that a fetch has shown is used up, whether its block was accessed or not.
 #[test]
 fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
     let mut equal = 0;
@@ -73,7 +78,7 @@ fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
         let shown = bench.leaves();
         let (mut volume, _) = bench.open().unwrap();
         let repeated = bench.leaves().len();
-        // A path at the very end might be taken for that of an eviction: one more comes after it.
+        // A path at the very end might be taken for an eviction: one more follows.
         (answered..answered + 2).try_for_each(|request| read(&mut volume, FAR(request))).unwrap();
         equal += usize::from(bench.leaves()[repeated] == *shown.last().unwrap());
     }
@@ -88,7 +93,7 @@ fn read_together(volume: &mut Volume, addresses: &[u64]) -> Result<(), VolumeErr
     volume.access(&mut accesses.collect::<Vec<_>>())
 }
 
-/// The rest, with its trips numbered from 0.
+/// The looks without announcements, with trips numbered from 0.
 fn without_announcements(looks: &[Look]) -> Vec<Look> {
     let rest = looks.iter().flatten().filter(|look| look.1 != Operation::Prefetch);
     let mut trip = None;

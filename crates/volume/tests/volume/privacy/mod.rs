@@ -1,5 +1,5 @@
-//! What storage may learn of a volume, law by law: each file is about one thing that must not show.
-//! `planted-leaks` of the test kit shows that each test here notices the leaks it is for.
+//! What storage may learn of a volume: each file is about one thing that must not show.
+//! `planted-leaks` of the test kit shows that each test here detects the leaks it is for.
 
 mod apart;
 mod fetches;

@@ -1,4 +1,4 @@
-//! What requests are about, and what makes no access at all: none of it shows.
+//! The contents of requests, and operations that make no access: storage sees neither.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
@@ -8,7 +8,7 @@ use oblivio_volume::{Disk, DiskOptions, SyncMoves, Volume};
 use crate::support::bench::{Bench, read};
 use crate::support::seen::{Look, assert_alike, looks};
 
-/// What storage saw of a volume that was used like that.
+/// What storage saw of a volume used by `used`.
 fn look(setup: SmallVolume, used: impl Fn(&mut Volume)) -> Vec<Look> {
     let mut bench = Bench::new(setup, 1);
     let (mut volume, _) = bench.open().unwrap();
@@ -52,7 +52,7 @@ fn trims_of_a_volume_are_not_seen() {
     assert_alike(&views, "trims");
 }
 
-/// Announcements too.
+/// Including announcements.
 #[test]
 fn batches_look_alike_whether_their_blocks_were_ever_written() {
     let views = [false, true].map(|are_written| {
@@ -74,7 +74,7 @@ fn batches_look_alike_whether_their_blocks_were_ever_written() {
 
 #[test]
 fn closings_look_alike_whatever_is_on_the_client() {
-    // So many accesses since the last eviction, and one or two more.
+    // This number of accesses since the last eviction, and one or two more.
     for requests in 60..63 {
         let views = [false, true].map(|are_writes| {
             let mut bench = Bench::new(SmallVolume::default(), 1);
@@ -96,7 +96,7 @@ fn closings_look_alike_whatever_is_on_the_client() {
     }
 }
 
-/// With a cache that knows what is there already.
+/// With a cache that knows the current contents.
 #[test]
 fn writes_to_a_disk_look_alike_whatever_they_write() {
     let fills: [fn(u64) -> u8; 3] = [|_| 0, |_| 7, |request| request as u8];
@@ -109,7 +109,7 @@ fn writes_to_a_disk_look_alike_whatever_they_write() {
         for request in 0..60 {
             let data = vec![fill(request); BLOCK_BYTES as usize];
             let offset = request % 3 * u64::from(BLOCK_BYTES);
-            // Nothing is left to be written back when nobody asks for a while.
+            // So that no write-back is left when the disk is idle.
             call(&disk, DiskOp::Write { offset, data: data.into(), durable: true }).unwrap();
         }
         disk.close().unwrap();
@@ -117,5 +117,5 @@ fn writes_to_a_disk_look_alike_whatever_they_write() {
     });
     let [zeros, same, other] = views;
     assert_alike(&[other.clone(), zeros], "zeros");
-    assert_alike(&[other, same], "what is there already");
+    assert_alike(&[other, same], "the data that is there already");
 }

@@ -1,4 +1,4 @@
-//! Both sides of a volume come back from a backup: storage may have seen what came after it.
+//! Both sides of a volume are restored from a backup. Storage may have seen the accesses after it.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::Survival;
@@ -7,8 +7,8 @@ use oblivio_testkit::statistics::longest_complement;
 
 use crate::support::bench::{Bench, get, places};
 
-/// The volume was closed when it was copied, so nothing is to be recovered. Evictions from there on have
-/// the names that they had the first time.
+/// The volume was closed when it was copied, so no recovery is needed. Later evictions have the
+/// same names as the first time.
 #[test]
 fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
     for scheme in SmallScheme::each() {
@@ -17,7 +17,7 @@ fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
     }
 }
 
-/// Checks it, and says of how many places.
+/// Checks this, and returns the number of places checked.
 fn check_what_comes_after_a_restored_backup(scheme: SmallScheme) -> u32 {
     let mut bench = Bench::new(SmallVolume { scheme, ..SmallVolume::default() }, 1);
     let backup = bench.world.snapshot();
@@ -47,8 +47,8 @@ fn check_what_comes_after_a_restored_backup(scheme: SmallScheme) -> u32 {
     sealed_twice
 }
 
-/// The client's state files are sealed with a key stream, too, and the first session after a backup writes one
-/// of the same name each time.
+/// The client's state files are sealed with a key stream, too, and the first session after a backup
+/// writes a file of the same name each time.
 #[test]
 fn state_files_after_a_restored_backup_have_keys_of_their_own() {
     let mut bench = Bench::new(SmallVolume::default(), 1);

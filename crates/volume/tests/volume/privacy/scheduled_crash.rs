@@ -1,4 +1,4 @@
-//! Crashes at a fixed rate: a recovery says no more than the ticks before it.
+//! Crashes at a fixed rate: a recovery reveals no more than the ticks before it.
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{Fault, Survival};
@@ -7,12 +7,12 @@ use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 
 use crate::support::bench::{Bench, is_repetition};
 
-/// At each tick.
+/// Accesses at each tick.
 const ACCESSES: usize = 7;
 
 const CACHE_BYTES: u64 = 8 * BLOCK_BYTES as u64;
 
-/// What somebody asks a disk for before each tick.
+/// The request that a client submits before each tick.
 type Client = fn(tick: u64) -> Option<DiskOp>;
 
 const CLIENTS: [(&str, Client); 3] = [
@@ -28,10 +28,10 @@ fn at(tick: u64) -> u64 {
     tick * 11 % 50 * u64::from(BLOCK_BYTES)
 }
 
-/// All that storage saw since the last checkpoint, whoever it was for: were it less, or were other paths
-/// read, the missing ones would be those of nobody.
+/// Recovery repeats all accesses since the last checkpoint, for whatever they were made. If some
+/// were left out or read other paths, storage could tell that those were dummies.
 #[test]
-fn a_recovery_repeats_the_accesses_of_ticks_whoever_asked() {
+fn a_recovery_repeats_the_accesses_of_ticks_whatever_the_requests() {
     for (name, client) in CLIENTS {
         for survival in [Survival::None, Survival::All] {
             let mut all_repeated = 0;

@@ -1,5 +1,5 @@
-//! A disk without a cache: storage sees how many blocks requests are about that wait together, and not whether
-//! they are read or written.
+//! A disk without a cache: storage sees how many blocks the waiting requests cover together, but
+//! not whether they are read or written.
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_volume::device::DiskOp;
@@ -9,13 +9,13 @@ use crate::support::bench::Bench;
 use crate::support::seen::{Look, assert_alike, looks};
 use crate::support::together::together;
 
-/// The first block of a request, and how many there are.
+/// The first block of a request, and the number of blocks.
 type Blocks = (u64, u64);
 
 /// More blocks than are accessed together.
 const MANY: u64 = 150;
 
-/// Requests that wait together, one after the other.
+/// Requests that wait together, batch by batch.
 fn workloads() -> [Vec<Vec<Blocks>>; 4] {
     [
         vec![vec![(3, 1)]; 20],
@@ -24,7 +24,7 @@ fn workloads() -> [Vec<Vec<Blocks>>; 4] {
             (0..40).map(|block| (block, 1)).collect(),
             (0..40).map(|n| (n * 37 % 140, 5)).collect(),
         ],
-        // Blocks that several are about.
+        // Several requests for the same blocks.
         vec![
             vec![(5, 1); 30],
             vec![(0, 80), (60, 80)],
@@ -37,7 +37,7 @@ fn volume() -> SmallVolume {
     SmallVolume { blocks: MANY, leaf_level: 6, ..SmallVolume::default() }
 }
 
-/// What kind of request the n-th is.
+/// Whether the n-th request is a write.
 type Kind = fn(usize) -> bool;
 
 const READS: Kind = |_| false;
@@ -98,10 +98,10 @@ fn a_write_of_a_part_of_a_block_looks_alike_whatever_it_writes() {
         disk.close().unwrap();
         looks(&bench.world.view())
     });
-    assert_alike(&views, "what is there already");
+    assert_alike(&views, "the data that is there already");
 }
 
-/// What storage saw of a disk that was used like that.
+/// What storage saw of a disk with these requests.
 fn look(setup: SmallVolume, workload: &[Vec<Blocks>], is_write: Kind, durable: bool) -> Vec<Look> {
     let mut bench = Bench::new(setup, 1);
     let (volume, _) = bench.open().unwrap();

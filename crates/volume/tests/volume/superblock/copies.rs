@@ -1,4 +1,4 @@
-//! The four copies: damage, crashes, repair.
+//! The four copies of the superblock: damage, crashes, repair.
 
 use oblivio_core::store::{Part, Piece, Span};
 use oblivio_core::view::Operation;
@@ -71,10 +71,10 @@ fn the_newest_copy_counts_wherever_it_is() {
     }
 }
 
-/// Storage that was erased in part is a damaged volume, and a single copy of a newer program outweighs
-/// three that can be read.
+/// Partly erased storage is a damaged volume. A single copy of a newer program outweighs three
+/// readable ones.
 #[test]
-fn the_worst_problem_is_told() {
+fn the_worst_problem_is_reported() {
     let mut store = with(&superblock());
     (0..COPIES).for_each(|copy| bytes_of(&mut store, copy).fill(0));
     assert_eq!(kind(read_copies(&mut store).newest()), Kind::NotAVolume);
@@ -91,8 +91,8 @@ fn the_worst_problem_is_told() {
     assert!(error.to_string().contains("format version 4"), "{error}");
 }
 
-/// Every place where a crash can come, and every way in which what was not flushed can end: the new
-/// superblock is there or the old one, in two copies that are the same, and opens.
+/// At every point of a crash, with every outcome for unflushed writes: two equal copies hold the
+/// new superblock or the old one, and it opens.
 #[test]
 fn a_crash_while_writing_leaves_two_copies() {
     let (old, new) = (superblock(), next(&superblock()));
@@ -120,8 +120,8 @@ fn a_crash_while_writing_leaves_two_copies() {
     assert!(saw_old > 0 && saw_new > 0, "{saw_old} old, {saw_new} new");
 }
 
-/// After a crash, or damage, one pair may be all that is left of the newest superblock. It is not
-/// written first.
+/// After a crash or damage, one pair may hold the only copies of the newest superblock. That pair
+/// is not written first.
 #[test]
 fn a_second_crash_does_not_take_the_last_good_pair() {
     let old = superblock();
@@ -163,8 +163,8 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
     }
 }
 
-/// A sync that failed left the new superblock in a cache alone, and the old one in the other copies:
-/// these are not touched before the new one is durable.
+/// A failed sync left the new superblock in a cache only, and the old one in the other copies.
+/// These are not touched before the new one is durable.
 #[test]
 fn a_crash_while_settling_leaves_a_superblock() {
     let old = superblock();
@@ -201,8 +201,9 @@ fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
     assert_eq!(copies.newest().unwrap().unauthenticated_sequence(), 2);
 }
 
-/// Whoever can compute a checksum writes copies of the highest number: one that does not open, and one
-/// that opens and is not authentic. And one that differs from the good ones in its HMAC alone.
+/// Anyone can compute a checksum and forge copies with the highest number: a copy that does not
+/// open, another that opens and is not authentic, and a third that differs from the good copies
+/// only in its HMAC.
 #[test]
 fn forged_copies_do_not_hide_a_good_one() {
     const MAC_AT: usize = SUPERBLOCK_BYTES - 64;
@@ -237,7 +238,7 @@ fn forged_copies_do_not_hide_a_good_one() {
     }
 }
 
-/// As a crash leaves it: the newer superblock counts, and its owner has removed the secret.
+/// As a crash leaves the copies: the newer superblock counts, and its owner has removed the secret.
 #[test]
 fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
     let mut newer = superblock();
@@ -271,7 +272,7 @@ fn with(superblock: &Superblock) -> MemoryStore {
     store
 }
 
-/// A store whose copies are all these bytes.
+/// A store that holds these bytes in all copies.
 pub(crate) fn holding(bytes: &Bytes) -> MemoryStore {
     let mut store = with(&superblock());
     (0..COPIES).for_each(|copy| bytes_of(&mut store, copy).copy_from_slice(bytes));
@@ -303,7 +304,7 @@ fn bits(set: u8) -> impl Iterator<Item = usize> {
     (0..8).filter(move |bit| set >> bit & 1 == 1)
 }
 
-/// What becomes of a copy that was written and not flushed.
+/// The outcome for a copy that was written and not flushed.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Old,
@@ -320,10 +321,10 @@ fn all_fates() -> impl Iterator<Item = [Fate; COPIES]> {
 /// A store that fails after `calls_left` writes and flushes.
 type CrashingStore = Faulty<MemoryStore, Crashing>;
 
-/// Remembers what was not flushed.
+/// Remembers unflushed writes.
 struct Crashing {
     calls_left: usize,
-    /// What each copy held when it was last known to be durable.
+    /// The contents of each copy when it was last durable.
     unflushed: Vec<(usize, Vec<u8>)>,
 }
 
@@ -335,7 +336,7 @@ impl Crashing {
     fn call(&mut self) -> Result<(), StoreError> {
         let left = self.calls_left.checked_sub(1);
         self.calls_left =
-            left.ok_or_else(|| StoreError::new(StoreErrorKind::Failed, "the power is gone"))?;
+            left.ok_or_else(|| StoreError::new(StoreErrorKind::Failed, "the power has failed"))?;
         Ok(())
     }
 }
@@ -347,7 +348,7 @@ impl Rule<MemoryStore> for Crashing {
                 for copy in (0..COPIES).filter(|copy| call.pieces.contains(&place(*copy))) {
                     self.unflushed.push((copy, bytes_of(inner, copy).to_vec()));
                 }
-                // The call that fails may have done a part of its work.
+                // The failing call may have done a part of its work.
                 call.forward(inner)?;
                 return self.call();
             }
@@ -362,20 +363,20 @@ impl Rule<MemoryStore> for Crashing {
 }
 
 fn after_crash(mut store: CrashingStore, fates: &[Fate; COPIES]) -> MemoryStore {
-    // The first of each copy is what was durable.
+    // The first entry of each copy was durable.
     for (copy, old) in store.rule.unflushed.iter().rev() {
         let bytes = bytes_of(&mut store.store, *copy);
         match fates[*copy] {
             Fate::New => {}
             Fate::Old => bytes.copy_from_slice(old),
-            // A sector of the new and the rest of the old.
+            // One sector of the new superblock and the rest of the old.
             Fate::Torn => bytes[512..].copy_from_slice(&old[512..]),
         }
     }
     store.store
 }
 
-/// A link that is lost while copies are read is a lost link.
+/// If the link is lost while copies are read, the error is a lost link.
 #[test]
 fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
     for (of_store, expected) in [

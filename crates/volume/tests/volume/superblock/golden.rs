@@ -1,7 +1,7 @@
-//! Golden vectors: a superblock to the byte, and others that are named after what is wrong with them.
+//! Golden vectors: a superblock to the byte, and variants that are named after their defect.
 //!
-//! They are for whoever reads the format in another language, and against changes of the format by
-//! accident. After a deliberate change, write them anew, and read what changed:
+//! They serve implementers of the format in other languages, and detect accidental changes of the
+//! format. After a deliberate change, write them again and review the difference:
 //!
 //! ```text
 //! OBLIVIO_WRITE_GOLDEN=1 cargo test -p oblivio-volume --test volume superblock::golden
@@ -28,8 +28,8 @@ fn the_format_is_as_it_was() {
     let golden = std::fs::read_to_string(&file).unwrap();
     assert!(
         golden == dump(&bytes),
-        "the format has changed. If it was meant to, write docs/format.md, its version, and then the \
-         vectors with OBLIVIO_WRITE_GOLDEN=1"
+        "the format has changed. If that was intended, update docs/format.md and its version, and \
+         then the vectors with OBLIVIO_WRITE_GOLDEN=1"
     );
     let locked = LockedSuperblock::decode(&undump(&golden)[..]).unwrap();
     for (secret, number) in [(passphrase("correct horse"), 0), (key_file(1), 1)] {
@@ -40,7 +40,7 @@ fn the_format_is_as_it_was() {
     }
 }
 
-/// As volumes were before there was a release.
+/// As volumes were before the first release.
 #[test]
 fn superblocks_of_old_versions_are_refused_by_their_version() {
     for version in [1, 2] {
@@ -54,7 +54,7 @@ fn superblocks_of_old_versions_are_refused_by_their_version() {
 
 type Defect = (&'static str, Kind, fn(&mut Bytes));
 
-/// All but the first have a right checksum; none is opened with a wrong key.
+/// All defects except the first have a valid checksum. None is opened with a wrong key.
 const DEFECTS: [Defect; 28] = [
     ("checksum_wrong", Kind::Damaged, |bytes| bytes[SUPERBLOCK_BYTES - 1] ^= 1),
     ("magic_wrong", Kind::NotAVolume, |bytes| bytes[0] = b'O'),
@@ -119,7 +119,7 @@ fn vector() -> Box<Bytes> {
     superblock.encode()
 }
 
-/// Coins that anyone can predict: 0, 1, 2, …
+/// Predictable coins: 0, 1, 2, …
 struct Counting(u8);
 
 impl TryRng for Counting {
@@ -160,7 +160,7 @@ fn writing() -> bool {
     std::env::var_os("OBLIVIO_WRITE_GOLDEN").is_some()
 }
 
-/// Offset and bytes of each line that is not all zero.
+/// The offset and the bytes of each line that is not all zeros.
 fn dump(bytes: &Bytes) -> String {
     let lines = bytes.chunks(LINE_BYTES).enumerate();
     let told = lines.filter(|(_, line)| line.iter().any(|byte| *byte != 0));

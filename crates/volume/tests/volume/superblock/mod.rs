@@ -1,4 +1,4 @@
-//! Superblocks and key slots from outside: bytes, keys, copies and crashes.
+//! Black-box tests of superblocks and key slots: bytes, keys, copies and crashes.
 
 mod copies;
 mod golden;
@@ -172,7 +172,7 @@ fn superblock() -> Superblock {
     made
 }
 
-/// The same with one more slot: what comes after it.
+/// The same superblock with one more slot: its successor.
 fn next(superblock: &Superblock) -> Superblock {
     let mut next = superblock.clone();
     let coins = &mut StdRng::seed_from_u64(2);
@@ -180,7 +180,7 @@ fn next(superblock: &Superblock) -> Superblock {
     next
 }
 
-/// Makes the checksum right: what an adversary does after a change.
+/// Corrects the checksum, as an attacker does after a change.
 fn with_checksum(mut bytes: Box<Bytes>) -> Box<Bytes> {
     let (content, checksum) = bytes.split_at_mut(SUPERBLOCK_BYTES - 32);
     checksum.copy_from_slice(digest::digest(&digest::SHA256, content).as_ref());

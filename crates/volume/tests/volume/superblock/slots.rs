@@ -1,4 +1,4 @@
-//! Secrets that open, secrets that do not, and slots that come and go.
+//! Secrets that open, secrets that do not, and adding and removing slots.
 
 use oblivio_volume::keys::{Cost, NewSlot, Secret, SecretKind, VolumeKey};
 use oblivio_volume::superblock::{LockedSuperblock, Superblock, SuperblockErrorKind as Kind};
@@ -21,7 +21,7 @@ fn each_secret_opens_its_slot_and_no_other_secret_opens_any() {
         passphrase("correct hors"),
         passphrase("correct horse\n"),
         key_file(2),
-        // The right bytes, as the wrong kind.
+        // The right bytes as the wrong kind of secret.
         Secret::KeyFile(Zeroizing::new(b"correct horse".repeat(3))),
         Secret::Passphrase(Zeroizing::new(vec![1; 32])),
     ];
@@ -31,7 +31,7 @@ fn each_secret_opens_its_slot_and_no_other_secret_opens_any() {
         error.to_string()
     });
     let messages: std::collections::HashSet<_> = messages.collect();
-    assert_eq!(messages.len(), 1, "the message says which slot was near: {messages:?}");
+    assert_eq!(messages.len(), 1, "the message reveals which slot was close: {messages:?}");
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn a_removed_slot_no_longer_opens() {
     let after = locked(&superblock);
     assert_eq!(kind(after.unlock(&passphrase("correct horse"))), Kind::WrongKey);
     assert_eq!(after.unlock(&key_file(1)).unwrap().slot, 1);
-    // The documented limit: whoever kept the old superblock still gets in.
+    // The documented limit: an old copy of the superblock still opens.
     assert!(before.unlock(&passphrase("correct horse")).is_ok());
-    // Nothing of the slot is left in the bytes.
+    // No byte of the slot is left.
     let bytes = superblock.encode();
     assert!(bytes[256..512].iter().all(|byte| *byte == 0));
 
@@ -117,7 +117,7 @@ fn slots_are_listed() {
     assert_eq!(slots[1].cost, None);
 }
 
-/// Another key would make a superblock that nobody can unlock.
+/// Another key would make a superblock that no secret unlocks.
 #[test]
 fn only_the_key_of_the_volume_changes_its_slots() {
     let mut superblock = superblock();
@@ -129,7 +129,7 @@ fn only_the_key_of_the_volume_changes_its_slots() {
     assert_eq!(superblock.encode(), before);
 }
 
-/// The same secret on two volumes, or twice on one, shares nothing that can be seen.
+/// The same secret on two volumes, or twice on one, leaves no visible similarity.
 #[test]
 fn equal_secrets_look_different() {
     let mut coins = StdRng::seed_from_u64(4);

@@ -1,4 +1,4 @@
-//! Bytes that someone has changed: with and without a new checksum.
+//! Changed bytes, with and without a corrected checksum.
 
 use oblivio_volume::keys::{Attempt, Secret};
 use oblivio_volume::superblock::copies::read_copies;
@@ -24,7 +24,7 @@ fn the_checksum_notices_every_flip() {
     }
 }
 
-/// The key file of slot 1 vouches for everything, also for slot 0, which it does not open.
+/// The HMAC covers everything, including slot 0, which the key file of slot 1 does not open.
 #[test]
 fn the_hmac_notices_every_flip_under_a_new_checksum() {
     let bytes = superblock().encode();
@@ -36,11 +36,11 @@ fn the_hmac_notices_every_flip_under_a_new_checksum() {
         let expected: &[Kind] = match at {
             0..8 => &[Kind::NotAVolume],
             8..12 => &[Kind::UnknownVersion],
-            // The volume's name is bound to each slot.
+            // The volume's id is bound to each slot.
             24..40 => &[Kind::WrongKey],
-            // A newer program may have brought a scheme of another name.
+            // The change may look like a scheme of a newer program.
             56..72 => &[Kind::UnknownVersion, Kind::Tampered],
-            // What slot 1 says of itself is bound to it, and must be possible.
+            // The description of slot 1 is bound to the slot, and must be possible.
             SLOT_1..652 => &[Kind::WrongKey, Kind::Tampered],
             _ => &[Kind::Tampered],
         };
@@ -48,7 +48,7 @@ fn the_hmac_notices_every_flip_under_a_new_checksum() {
     }
 }
 
-/// The slot that is opened notices by itself.
+/// The slot that is opened detects the change itself.
 #[test]
 fn a_changed_slot_does_not_open() {
     let bytes = superblock().encode();
@@ -57,8 +57,8 @@ fn a_changed_slot_does_not_open() {
         let locked = LockedSuperblock::decode(&changed[..]);
         let found = kind(locked.and_then(|it| it.unlock(&passphrase("correct horse"))));
         let expected: &[Kind] = match at - SLOT_0 {
-            // Salt, label, nonce and the wrapped key: bound to each other. Past the label's end
-            // there is nothing but zeros.
+            // Salt, label, nonce and wrapped key are bound to each other. Bytes past the label must
+            // be zeros.
             16..53 | 80..140 => &[Kind::WrongKey],
             _ => &[Kind::WrongKey, Kind::TooCostly, Kind::Tampered],
         };
@@ -76,7 +76,7 @@ fn a_slot_opens_in_its_own_place_alone() {
     assert_eq!(kind(locked.unlock(&key_file(1))), Kind::WrongKey);
 }
 
-/// 1 TiB would never be allocated: the test would not survive it.
+/// 1 TiB must never be allocated: the test would not survive it.
 #[test]
 fn a_slot_above_the_ceiling_is_refused_and_the_others_are_tried() {
     for cost in [[1u32 << 30, 1, 1], [8, 65, 1], [1 << 10, 1, 17]] {
@@ -91,12 +91,16 @@ fn a_slot_above_the_ceiling_is_refused_and_the_others_are_tried() {
         let error = locked.unlock(&passphrase("correct horse")).unwrap_err();
         assert_eq!(error.kind(), Kind::TooCostly, "{error}");
         for other in [other, key_file(1)] {
-            assert_eq!(kind(locked.unlock(&other)), Kind::Tampered, "it opens, and notices");
+            assert_eq!(
+                kind(locked.unlock(&other)),
+                Kind::Tampered,
+                "it opens, and detects the change"
+            );
         }
     }
 }
 
-/// Storage chooses what the slots ask for, and an opening spends what its owner allows.
+/// Storage chooses the costs of slots, and an opening spends what its owner allows.
 #[test]
 fn an_opening_spends_no_more_than_it_may() {
     let coins = &mut StdRng::seed_from_u64(6);
@@ -117,10 +121,11 @@ fn an_opening_spends_no_more_than_it_may() {
     let bytes = with_checksum(bytes);
     let all = |memory_kib_max| Attempt { slot: None, memory_kib_max };
     let one = |slot| Attempt { slot: Some(slot), memory_kib_max: 8 };
-    // Less than any slot asks for, just as much, and more. What opens is noticed to be changed.
+    // Less than each slot needs, the same amount, and more. The slot that opens shows that the
+    // superblock was changed.
     assert_eq!(try_it(&bytes, &last, all(7)), Err(Kind::TooCostly));
     assert_eq!(try_it(&bytes, &last, all(8)), Err(Kind::Tampered));
-    let nobody = passphrase("nobody's");
+    let nobody = passphrase("unused");
     assert_eq!(try_it(&bytes, &nobody, all(8)), Err(Kind::TooCostly), "66 fills are 2 too many");
     assert_eq!(try_it(&bytes, &nobody, all(9)), Err(Kind::WrongKey));
     assert_eq!(try_it(&bytes, &nobody, one(0)), Err(Kind::WrongKey));

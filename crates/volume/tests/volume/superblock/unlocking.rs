@@ -1,4 +1,4 @@
-//! From storage and a secret to an owner: in which order, and what storage sees of it.
+//! Unlocking: the order of its steps, and what storage sees.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,7 +39,8 @@ fn with_superblock() -> MemoryStore {
     store
 }
 
-/// Unlocks with `secret`; and what storage saw until it was asked for, and in all.
+/// Unlocks with `secret`. Also returns what storage saw before the secret was requested, and in
+/// total.
 fn unlock_with(
     secret: Secret,
     attempt: Attempt,
@@ -58,7 +59,7 @@ fn unlock_with(
             Ok(secret)
         },
     );
-    (outcome, before.expect("the secret was asked for"), view.seen())
+    (outcome, before.expect("the secret was requested"), view.seen())
 }
 
 #[test]
@@ -92,8 +93,8 @@ fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after
 }
 
 #[test]
-fn nobody_is_asked_for_a_secret_where_storage_shows_no_superblock() {
-    let asked = || -> Result<Secret, ()> { panic!("a secret was asked for") };
+fn no_secret_is_requested_if_storage_shows_no_superblock() {
+    let asked = || -> Result<Secret, ()> { panic!("a secret was requested") };
     match unlock(&mut empty(), Attempt::default(), NewerCopies::Refuse, None, |_| None, asked) {
         Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
         other => panic!("{other:?}"),
@@ -102,7 +103,7 @@ fn nobody_is_asked_for_a_secret_where_storage_shows_no_superblock() {
 }
 
 #[test]
-fn why_there_is_no_secret_is_handed_on() {
+fn the_error_of_the_secret_source_is_returned() {
     let outcome = unlock(
         &mut with_superblock(),
         Attempt::default(),

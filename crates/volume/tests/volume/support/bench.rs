@@ -16,7 +16,7 @@ pub(crate) struct Bench {
     pub(crate) setup: SmallVolume,
     pub(crate) world: World,
     pub(crate) coins: StdRng,
-    /// So many evictions may an opening have forgotten that storage has seen.
+    /// The most evictions seen by storage that an opening may have forgotten.
     pub(crate) evictions_forgotten_max: u64,
 }
 
@@ -32,20 +32,21 @@ impl Bench {
         Self { setup, world, coins, evictions_forgotten_max: 0 }
     }
 
-    /// Opens it with other coins than before.
+    /// Opens the volume with new coins.
     pub(crate) fn open(&mut self) -> Result<(Volume, Recovery), VolumeError> {
         let coins = StdRng::seed_from_u64(self.coins.random());
         self.setup.open(self.world.store(), self.world.dir(), coins)
     }
 
-    /// The leaves of all accesses, as numbers in the order of evictions: storage can tell them.
+    /// The leaves of all accesses, numbered in the order of evictions, as storage can determine
+    /// them.
     pub(crate) fn leaves(&self) -> Vec<u64> {
         leaves(&self.setup, &self.world.view(), self.evictions_forgotten_max)
     }
 }
 
-/// Whether `repeated` is what was `shown`, from somewhere on, and at most so many leaves more: accesses
-/// that were logged and not made.
+/// Whether `repeated` equals `shown` from some point on, plus at most `new_max` new leaves:
+/// accesses that were logged and not made.
 pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> bool {
     (0..=shown.len()).any(|from| {
         let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));
@@ -53,10 +54,10 @@ pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> 
     })
 }
 
-/// All places of buckets of blocks, in every tree that has some.
+/// All places of buckets of blocks, in every tree that has such buckets.
 pub(crate) fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
     let trees = (0..).map(TreeId).zip(shapes(&setup.params()).unwrap());
-    // Those below are not the scheme's, but for its first.
+    // Trees up to 3 are not the scheme's, except for its first.
     let of_blocks = trees.filter(|(tree, shape)| {
         *tree == DATA_TREE || tree.0 > 3 && shape.levels().iter().any(|level| level.slots > 0)
     });
@@ -71,7 +72,7 @@ pub(crate) fn places(setup: &SmallVolume) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// What storage holds in a place.
+/// The contents of a place in storage.
 pub(crate) fn get(world: &World, piece: Piece) -> Vec<u8> {
     world.store().read(&[piece]).unwrap().get(0).to_vec()
 }

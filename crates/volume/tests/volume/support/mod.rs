@@ -1,4 +1,4 @@
-//! What several kinds of tests need.
+//! Helpers for several kinds of tests.
 
 pub(crate) mod bench;
 pub(crate) mod rescued;
@@ -8,7 +8,7 @@ pub(crate) mod together;
 
 use oblivio_volume::state_dir::FILLER;
 
-/// What was appended to a state file: without the filler behind it.
+/// The appended part of a state file, without filler.
 pub(crate) fn appended(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.truncate(bytes.iter().rposition(|byte| *byte != FILLER).map_or(0, |last| last + 1));
     bytes

@@ -1,4 +1,4 @@
-//! What a rescue gives back.
+//! A target for rescued blocks.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use oblivio_testkit::crash::World;
 use oblivio_testkit::crash::small_volume::owner_of;
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 
-/// Blocks that were given back.
+/// The rescued blocks.
 pub(crate) struct Target(pub(crate) Vec<Option<Vec<u8>>>);
 
 impl RescueTarget for Target {
@@ -21,7 +21,7 @@ impl RescueTarget for Target {
     }
 }
 
-/// A rescue of a volume of so many blocks.
+/// Rescues a volume of `blocks` blocks.
 pub(crate) fn rescue_of(world: &World, blocks: usize) -> (Target, Rescued) {
     let mut target = Target(vec![None; blocks]);
     let mut store = world.store();

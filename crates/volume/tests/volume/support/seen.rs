@@ -1,4 +1,4 @@
-//! What storage can tell of a view.
+//! What storage can determine from a view.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{Part, TreeId};
@@ -7,12 +7,12 @@ use oblivio_testkit::crash::Seen;
 use oblivio_testkit::crash::small_volume::{EVICT_PERIOD, SmallVolume};
 use oblivio_volume::volume::shapes;
 
-/// Which tree of the store holds the blocks.
+/// The tree of the store that holds the blocks.
 pub(crate) const DATA_TREE: TreeId = TreeId(2);
 
-/// What storage can tell without a key: which leaf each access has read the path to. Checks on the way
-/// that each call has the shape of an access or an eviction, and that no opening has forgotten more than so many
-/// evictions.
+/// The leaf of each path that an access read, as storage can determine it without a key. Also
+/// checks that each call has the shape of an access or an eviction, and that no opening has
+/// forgotten more than `evictions_forgotten_max` evictions.
 pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max: u64) -> Vec<u64> {
     let levels = usize::from(setup.leaf_level - setup.tree_top_levels) + 1;
     let tree = shapes(&setup.params()).unwrap()[usize::from(DATA_TREE.0)].clone();
@@ -28,8 +28,8 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max
             continue;
         };
         if let [event] = call[..] {
-            // An opening looks at the bucket that is written after what it will do again: the log may have
-            // some evictions that were not made yet.
+            // An opening reads the bucket that is written after its repeated work: the log may have
+            // some evictions that were not made.
             let piece = event.piece.unwrap();
             assert_eq!(event.operation, Operation::Read);
             let mut coming =
@@ -47,11 +47,11 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max
             assert!([0, level.bucket_bytes].contains(&event.bytes));
         }
         let place = call.last().unwrap().piece.unwrap().bucket.index();
-        // The latest eviction that wrote there.
+        // The latest eviction that wrote to this place.
         let written = |before: u64| (0..before).rev().find(|e| e % ring == place).unwrap();
         match first.operation {
             Operation::Write => {
-                // After a crash, evictions are made again.
+                // After a crash, evictions are repeated.
                 evictions = written(evictions + 1) + 1;
                 assert!(since_eviction <= EVICT_PERIOD, "{since_eviction} accesses");
                 since_eviction = 0;
@@ -59,12 +59,12 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max
             Operation::Read => {
                 let leaf = written(evictions) % (1 << setup.leaf_level);
                 let next = calls.get(i + 1).map(|next| next.first().map(|event| event.operation));
-                // A crash may cut an eviction off between its read and its write. The end of the
-                // view does not: an access may then have the leaf of the next eviction by chance.
+                // A crash may separate the read and the write of an eviction. The end of the view
+                // does not: an access may have the leaf of the next eviction by chance.
                 let is_due = leaf == evictions % (1 << setup.leaf_level);
                 let is_eviction =
                     next == Some(Some(Operation::Write)) || (is_due && next == Some(None));
-                // A read that failed showed its leaf all the same.
+                // A failed read has shown its leaf, too.
                 if !is_eviction {
                     leaves.push(leaf);
                     since_eviction += 1;
@@ -108,7 +108,7 @@ pub(crate) fn assert_alike([one, other]: &[Vec<Look>; 2], what: &str) {
     assert_eq!((differing, one.len()), (None, other.len()), "{what}");
 }
 
-/// All that may not depend on what was done: everything but which path it was.
+/// Everything that must not depend on requests: all except which path was used.
 pub(crate) fn looks(view: &[Seen]) -> Vec<Look> {
     let look = |event: &Event| {
         let place = event.piece.map(|piece| (piece.tree, piece.bucket.level(), piece.part));

@@ -1,4 +1,4 @@
-//! A store that is share servers, whose files are in memory, and the records of a volume beside them.
+//! A store of share servers with files in memory, and the records of a volume.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_testkit::crash::{CrashStore, World};
 use oblivio_testkit::{Call, Faulty, ServersWithRecords, ShareDisk};
 
-/// Delivers at once.
+/// A peer link that delivers at once.
 struct Others {
     from: u8,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -28,12 +28,12 @@ impl Peers for Others {
     }
 }
 
-/// The servers. Copies are the same.
+/// The servers. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Hosts {
     hosts: Arc<Mutex<Vec<Host>>>,
     folders: Vec<ShareDisk>,
-    /// What each server adds to each byte that it has selected.
+    /// The value that each server adds to each byte of its selections.
     added: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -47,19 +47,18 @@ impl Hosts {
         Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
 
-    /// That server has nothing any more.
+    /// Deletes everything of a server.
     pub(crate) fn lose(&self, i: usize) {
         let new = Host::open(Box::new(ShareDisk::default()), || Ok([9; 32])).unwrap();
         self.hosts.lock().unwrap()[i] = new;
     }
 
-    /// From now on, that server adds this to each byte that it has selected.
+    /// From now on, server `i` adds this value to each byte of its selections.
     pub(crate) fn adds(&self, i: usize, added: u8) {
         self.added.lock().unwrap()[i] = added;
     }
 
-    /// All servers have something else in all leaves: as if one of them had dealt a product to
-    /// which it has added this.
+    /// Changes all leaves on all servers, as if one server had dealt a product plus this value.
     pub(crate) fn spoil_leaves(&self, added: u8) {
         for folder in &self.folders {
             let leaves: Vec<_> = folder.content("leaves").iter().map(|byte| byte ^ added).collect();
@@ -68,8 +67,8 @@ impl Hosts {
     }
 }
 
-/// A server store on the volume's records that some servers hold otherwise: they hold these bytes
-/// instead, and are first or last.
+/// A server store for the volume's records, of which some servers, the first or the last, hold
+/// these other bytes.
 pub(crate) fn store(
     hosts: Hosts,
     records: CrashStore,
@@ -101,7 +100,7 @@ struct OnServers {
     hosts: Hosts,
 }
 
-/// An answer to which a server has added something, if it is what it has selected.
+/// The answer with an addition, if it is a selection.
 fn with(added: u8, request: &Request, answer: Vec<u8>) -> Vec<u8> {
     match (request, Answer::decode(&answer)) {
         (Request::Select { .. }, Ok(Answer::Share(mut share))) => {
@@ -123,7 +122,7 @@ impl ShareServers for OnServers {
         requests: Vec<Option<Request>>,
         _: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        // As a store does whose servers have lost their client.
+        // As a store whose servers have lost their client.
         if self.world.is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
             return requests.into_iter().map(|request| request.map(|_| gone())).collect();

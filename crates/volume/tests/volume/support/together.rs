@@ -4,8 +4,8 @@ use std::sync::mpsc::channel;
 
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 
-/// Lets the disk find all of them waiting: whoever asked before keeps it until all are there. Returns the answers
-/// in the order of the requests.
+/// Has the disk find all requests waiting: an earlier request keeps it busy until all are queued.
+/// Returns the answers in the order of the requests.
 pub(crate) fn together(
     disk: &dyn BlockDevice,
     ops: Vec<DiskOp>,
