@@ -102,8 +102,8 @@ impl OutputDir {
         let path = self.path(name);
         if path.is_dir() {
             return Err(CliError::Output(format!(
-                "{} is a directory, but a file of this name is to be written: remove it, or \
-                 choose another --output",
+                "{} is a directory, but a file of this name must be written: remove it, or choose \
+                 another --output",
                 path.display()
             )));
         }
@@ -444,8 +444,8 @@ fn folder_of(path: &Path) -> &Path {
 fn exists(path: &Path) -> CliError {
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return CliError::Output(format!(
-            "{} is a device, a pipe or a socket, and a new file is to be written: choose a name \
-             that no file has",
+            "{} is a device, a pipe or a socket, but a new file is needed: choose a name that no \
+             file has",
             path.display()
         ));
     }
@@ -508,7 +508,7 @@ mod tests {
 
     /// The output may have taken hours to make.
     #[test]
-    fn what_cannot_get_its_name_is_kept_under_another() {
+    fn an_output_that_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view.csv");
         let output = Output::begin(&path, Kind::CSV).unwrap();

@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn paragraphs_are_joined_and_examples_are_not() {
-        let text = "Examples:\n  one\n  two\nProse that\ngoes on.\n\nMore\nof it:\nand\nthis";
-        let joined = "Examples:\n  one\n  two\nProse that goes on.\n\nMore of it:\nand this";
+        let text = "Examples:\n  one\n  two\nProse that\ncontinues.\n\nMore\nof it:\nand\nthis";
+        let joined = "Examples:\n  one\n  two\nProse that continues.\n\nMore of it:\nand this";
         assert_eq!(join_paragraphs(text), joined);
     }
 

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_servers_are_one_place_and_no_members() {
+    fn share_servers_are_one_location_and_cannot_be_members() {
         let keys = ["AQ", "Ag", "Aw"].map(|first| format!("{first}{}=", "A".repeat(41))).join(",");
         let url = format!("shares://one,two,three/disk?server={keys}&key=/k");
         let location: Location = url.parse().unwrap();

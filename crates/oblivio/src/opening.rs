@@ -255,7 +255,7 @@ impl Locked<'_> {
         &self,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<(Unlocked, Condition), E> {
-        // Before the user is asked for a secret.
+        // Before the prompt for a secret.
         look(self.location)?;
         let OpenedStore { mut store, condition } =
             self.location.open(&beside_writer()).map_err(of)?;

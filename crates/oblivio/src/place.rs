@@ -101,7 +101,7 @@ impl Place {
     /// # Errors
     /// [`Input`](crate::ErrorKind::Input) if something exists there, or if there can be no such
     /// volume; errors of storage and of the client's directory. What was created is removed again;
-    /// if that fails, the error says so.
+    /// if that fails, the error reports it.
     pub fn create(&self, secret: &Secret, bytes: u64) -> Result<Volume, Error> {
         self.create_as(secret, &requirements(bytes, self.location.kind()))
     }

@@ -14,7 +14,7 @@ use crate::place::Place;
 /// A durable disk of bytes. Storage learns neither its contents nor which parts are used.
 ///
 /// Any number of threads may send requests at once. What was written survives a crash once
-/// [`flush`](Self::flush) has returned. Of the writes after the last flush, any part may survive;
+/// [`flush`](Self::flush) has returned. Any part of the writes after the last flush may survive;
 /// each block is old or new.
 ///
 /// Dropping a volume closes it. Call [`close`](Self::close) to see errors of closing.

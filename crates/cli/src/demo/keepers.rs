@@ -138,7 +138,7 @@ impl Keepers {
         let all =
             |of: fn(&Running) -> &str| self.servers.iter().map(of).collect::<Vec<_>>().join(",");
         let (addresses, keys) = (all(|server| &server.address), all(|server| &server.key));
-        // With five servers and one that may collude, one server may be missing.
+        // With five servers, one of which may collude, one server may be missing.
         let (scheme, more) = match self.kind {
             Kind::Store => ("oblivio+tls", ""),
             Kind::Shares => ("shares", "&collude=1"),

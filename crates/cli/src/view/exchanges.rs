@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eviction_that_looks_otherwise_is_told() {
+    fn an_eviction_that_looks_different_is_reported() {
         for odd in [
             message(7, 3, 99),
             message(7, 4, 100),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_ends_have_seen_is_counted_once() {
+    fn messages_seen_by_both_ends_are_counted_once() {
         let received = message(1, 1, 100);
         let sent = Exchange { party: 2, direction: Direction::Sent, partner: 1, ..received };
         for (shown, messages) in [(&[1, 2][..], vec![received, sent]), (&[1], vec![received])] {

@@ -62,7 +62,7 @@ pub(super) struct LeafCounts {
     /// Accesses with unknown leaves: before the first eviction, or to places that hold no current
     /// bucket.
     unknown: u64,
-    /// The place written last, and the number of evictions since the first one that was seen.
+    /// The place written last, and the number of evictions since the first observed one.
     written: Option<u64>,
     turn: u64,
     /// A path that was read. The next write or read shows whether by an eviction or an access.

@@ -14,7 +14,7 @@ const TICKS_PER_REMARK: u64 = 100;
 /// Watches a disk.
 pub(super) struct DiskWatch {
     disk: Arc<Disk>,
-    /// The clean end, which begins if a defect leaves the disk unable to answer anything but errors.
+    /// The clean end. It begins if a defect leaves the disk unable to answer anything but errors.
     end: CleanEnd,
     /// The state at the last remark, or at the start.
     told: Punctuality,

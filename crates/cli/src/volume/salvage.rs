@@ -162,7 +162,7 @@ fn more(left_out: u64, advice: &str) -> Option<String> {
     (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
 }
 
-/// How much damage is not among the `told` reported items.
+/// How many items of damage were not reported.
 fn untold(damage: &Damage, told: usize) -> u64 {
     damage.count().saturating_sub(told as u64)
 }

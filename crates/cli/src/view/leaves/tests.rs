@@ -88,7 +88,7 @@ fn places_of_a_rotating_tree_are_not_uniform_though_leaves_are() {
 }
 
 #[test]
-fn accesses_are_told_from_evictions() {
+fn accesses_are_distinguished_from_evictions() {
     let events = [
         event(1, Operation::Read, 3, 5),
         event(1, Operation::Read, 2, 1),
@@ -106,7 +106,7 @@ fn accesses_are_told_from_evictions() {
 }
 
 #[test]
-fn where_accesses_write_back_what_they_read_each_read_is_one() {
+fn each_read_counts_as_an_access_if_accesses_write_back_their_paths() {
     let paths = [5, 6, 1, 1, 3];
     let events = (0..).zip(paths).flat_map(|(access, leaf)| {
         [Operation::Read, Operation::Write].map(|operation| {

@@ -106,7 +106,7 @@ impl Meter {
         let counting = &mut *self.counting();
         let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();
         let (thread, used) = mem::replace(&mut counting.processor, processor_time());
-        // A volume is created by another thread than the one that uses it.
+        // A volume is created and used by different threads.
         let (now, used_now) = counting.processor;
         let computed = if thread == now { used_now - used } else { Duration::ZERO };
         let before = mem::replace(&mut counting.doing, doing);

@@ -111,7 +111,7 @@ fn a_copy_that_is_killed_repeatedly_is_resumed_until_it_is_complete() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_copy_that_can_be_resumed_and_the_message_says_so() {
+fn ctrl_c_leaves_a_copy_that_can_be_resumed_with_a_message() {
     let world = World::with_data(4);
     let command = common::command(&world.path(""), &format!("copy disk.obl copy.obl {OFTEN}"));
     let mut command = hearing_signals(&command);

@@ -154,7 +154,7 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     let log = fs::read_to_string(world.state().join("background.log")).unwrap();
     assert!(log.contains("Grant CAP_SYS_RESOURCE"), "{log}");
 
-    // Nothing is written back to a read-only mount, or to one that shows the raw disk.
+    // Nothing is written back to a read-only mount, or to a mount that shows the raw disk.
     for (options, name) in [("--read-only", "file"), ("--raw", "disk")] {
         let mounted = run(&format!("mount {VOLUME} mnt --background {options}")).output().unwrap();
         assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));

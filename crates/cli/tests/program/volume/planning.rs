@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::{bad, oblivio};
 
-/// A disk has whole blocks. If another size was requested, the plan says so.
+/// A disk has whole blocks. If another size was requested, the plan shows both.
 #[test]
 fn a_rounded_size_is_reported() {
     let world = World::new();

@@ -128,7 +128,7 @@ fn a_volume_on_a_server_is_a_volume() {
     let page = server.page();
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
     let log = fs::read_to_string(world.path(LOG)).unwrap();
-    assert!(log.contains("client=\"alice\"") && log.contains("a client leaves"), "{log}");
+    assert!(log.contains("client=\"alice\"") && log.contains("client disconnected"), "{log}");
     // The server's data and metrics hold nothing secret: no name of a file, no key.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
     world.assert_private("stores");
@@ -207,7 +207,7 @@ fn a_server_that_is_killed_under_load_loses_nothing() {
 }
 
 #[test]
-fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
+fn a_second_client_takes_the_volume_over_and_the_first_reports_it() {
     let world = World::new();
     let server = StoreServer::new(&world, "");
     let volume = server.volume("disk");

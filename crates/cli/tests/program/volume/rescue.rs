@@ -157,7 +157,7 @@ fn damage_to_headers_and_superblocks_is_damage() {
 
 /// The client's directory has a copy of the superblock, from which the header follows.
 #[test]
-fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_directory() {
+fn a_file_without_its_first_and_last_mebibyte_is_rescued_with_the_named_directory() {
     let world = World::with_data(64);
     fs::write(world.path("other"), bytes(5, 32)).unwrap();
     world.good(&format!("key add {VOLUME} --new-key-file other"));

@@ -296,7 +296,7 @@ fn an_opening_tries_the_named_slot_and_stays_within_its_memory_limit() {
 #[test]
 fn neither_storage_nor_the_clients_directory_shows_the_contents() {
     let world = World::with_volume(8);
-    let line = b"a line that somebody wrote to this disk, and nobody else shall read\n";
+    let line = b"a secret line that was written to this disk and must stay unreadable\n";
     fs::write(world.path("data"), line.repeat((8 * MIB) as usize / line.len())).unwrap();
     let server = Server::start(&world, "--cache 1M").ready();
     server.write(&world.path("data"));

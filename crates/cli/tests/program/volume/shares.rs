@@ -240,7 +240,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     }
     // All clients have closed their connections properly.
     let log = fs::read_to_string(world.path("servers.log")).unwrap();
-    assert!(log.contains("a client leaves") && !log.contains("a client is lost"), "{log}");
+    assert!(log.contains("client disconnected") && !log.contains("connection lost"), "{log}");
 }
 
 /// What each server records itself, and what several servers see together.
@@ -376,7 +376,7 @@ fn a_volume_on_some_servers_is_removed_and_no_server_may_be_left_out() {
 }
 
 #[test]
-fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
+fn a_full_server_and_a_damaged_server_have_their_own_errors() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");

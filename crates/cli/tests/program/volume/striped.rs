@@ -44,7 +44,7 @@ fn keys_of_a_striped_volume_change() {
 }
 
 #[test]
-fn members_that_are_not_those_of_the_volume_are_code_3_and_it_says_what_would_do() {
+fn wrong_members_of_a_stripe_are_code_3_with_advice() {
     let world = striped_world("");
     world.good("create disk.obl --size 4M --key-file key");
     for (location, advice) in [

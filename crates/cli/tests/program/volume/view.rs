@@ -238,7 +238,7 @@ fn a_view_without_leaves_is_drawn_only_for_a_named_tree() {
 }
 
 #[test]
-fn an_input_that_is_not_a_view_is_refused_before_all_of_it_is_read() {
+fn an_input_that_is_not_a_view_is_refused_before_its_end_is_read() {
     let world = World::new();
     world.bad("view show /dev/zero", 3, "/dev/zero is not a complete view file");
     // An endless input that begins like a view.
