@@ -1,18 +1,20 @@
-//! Who is let in: strangers who have not proved who they are, and clients who have.
+//! Admission of connections: handshakes in progress, and authenticated connections.
 //!
-//! They are counted apart, so that strangers who only connect cannot keep out the owner. When there are too many of them, one
-//! makes room for the one who came last. Chance says who: if it were the first or the last, a flood could aim at the owner's
-//! handshake.
+//! The two are counted separately, so that connections that never authenticate cannot keep out the
+//! owner. If there are too many handshakes, a randomly chosen one is dropped: if it were always the
+//! first or the last, a flood could target the owner's handshake.
 //!
-//! A client that has all of its connections and comes with one more has probably lost some of them, and its system does not know
-//! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user comes back,
-//! and fails if there is no room for it by then. Nothing that was flushed is lost.
+//! If a client that uses all its connections opens another one, it has probably lost some of them
+//! without its system knowing yet. So the connection with the longest silence is closed, if that is
+//! long enough. If it was still in use, its client reconnects, and fails if there is no seat by
+//! then. No flushed write is lost.
 //!
-//! Each other server has an equal part of the seats for servers: none can keep the others out.
-//! Among a server's own seats, those make room first that have joined no volume in time.
+//! Each other server gets an equal part of the seats for servers, so that none can exclude the
+//! others. Among the seats of one server, connections that have not joined a volume are closed
+//! first.
 //!
-//! A client without a seat counts as a stranger until it has been told so: its flood is bounded as
-//! theirs is.
+//! A client without a seat counts as a handshake until it has received the refusal, so its flood is
+//! bounded too.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,13 +29,13 @@ use super::BucketLimits;
 use super::clock;
 use super::metrics::NotLetIn;
 
-/// Of one server.
+/// The admission state of a server.
 pub(super) struct Admission {
     limits: BucketLimits,
-    /// Connections at a time of one other server.
+    /// The most connections of one other server.
     connections_per_peer_max: usize,
     state: Mutex<State>,
-    /// Told when a thread ends, and when the server is to stop.
+    /// Signals the end of a thread, and that the server is to stop.
     changed: Condvar,
 }
 
@@ -51,20 +53,20 @@ struct Stranger {
     stream: Box<dyn Ends>,
 }
 
-/// What a connection goes over, as far as others can end it.
+/// The stream of a connection, as far as other threads can end it.
 pub(super) trait Ends: Send {
-    /// Whoever waits for this half, or uses it, is told that it is over.
+    /// Ends one half or both. Blocked readers or writers return.
     fn end(&self, half: Shutdown);
 }
 
 impl Ends for TcpStream {
     fn end(&self, half: Shutdown) {
-        // It may have ended already.
+        // It may already be closed.
         let _ = self.shutdown(half);
     }
 }
 
-/// Who was let in. Each kind has seats of its own.
+/// The kind of an authenticated connection. Each kind has separate seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Client,
@@ -80,33 +82,33 @@ struct Taken {
     pulse: Arc<Pulse>,
 }
 
-/// What a connection does, for those who watch it.
+/// The activity of a connection, for the thread that watches it.
 #[derive(Default)]
 pub(super) struct Pulse {
     heard: AtomicU64,
     sends_until: AtomicU64,
-    /// It has joined a volume, or need not.
+    /// Whether it has joined a volume, or need not.
     has_joined: AtomicBool,
 }
 
 impl Pulse {
-    /// The server has said which volume it deals for.
+    /// Notes that the other server has joined a volume.
     pub(super) fn joins(&self) {
         self.has_joined.store(true, Ordering::Relaxed);
     }
 
-    /// A message has come.
+    /// Notes a received message.
     pub(super) fn heard(&self) {
         self.heard.store(milliseconds(clock::now()), Ordering::Relaxed);
     }
 
-    /// What is sent from now on has to be taken within so long.
+    /// Notes that a message is being sent, which must be taken within `within`.
     pub(super) fn sends(&self, within: Duration) {
         let until = milliseconds(clock::now().saturating_add(within)).max(1);
         self.sends_until.store(until, Ordering::Relaxed);
     }
 
-    /// It was.
+    /// Notes that the message was sent.
     pub(super) fn has_sent(&self) {
         self.sends_until.store(0, Ordering::Relaxed);
     }
@@ -116,17 +118,17 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A thread of a connection, until it is dropped.
+/// The thread of a connection, until it is dropped.
 pub(super) struct Thread<'a> {
     admission: &'a Admission,
-    /// Of the connection, too.
+    /// The number of the connection.
     pub(super) number: u64,
 }
 
-/// Why a client that is known gets no seat.
+/// Why an authenticated client gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
-    /// It has as many connections as it may, all of them in use.
+    /// The client has the most connections that it may have, all in use.
     OwnTaken(usize),
     /// All seats are taken.
     AllTaken,
@@ -134,7 +136,7 @@ pub(super) enum NoSeat {
     Ended,
 }
 
-/// A client that was let in, until it is dropped.
+/// The seat of an authenticated connection, until it is dropped.
 pub(super) struct Seat<'a> {
     admission: &'a Admission,
     number: u64,
@@ -142,7 +144,7 @@ pub(super) struct Seat<'a> {
 }
 
 impl Admission {
-    /// With how many other servers this one computes.
+    /// `peers` is the number of other share servers.
     pub(super) fn new(limits: &BucketLimits, peers: usize) -> Result<Self, SysError> {
         let state = State {
             is_stopped: false,
@@ -164,8 +166,8 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there may be one more thread. None if the server is to stop. Those who are left take a moment to end: a flood
-    /// waits for them, too.
+    /// Waits until another thread is allowed. `None` if the server is to stop. Dropped connections
+    /// take a moment to end, and a flood waits for them too.
     pub(super) fn thread(&self) -> Option<Thread<'_>> {
         let BucketLimits { connections_max, peer_connections_max, handshakes_max, .. } =
             self.limits;
@@ -181,7 +183,8 @@ impl Admission {
         Some(Thread { admission: self, number: state.begun })
     }
 
-    /// A stranger comes, and another one is left if there is one too many. Until [`Self::is_known`] or [`Self::is_left`].
+    /// Adds a handshake, and drops another one if there are now too many. It counts until
+    /// [`Self::is_known`] or [`Self::is_left`].
     pub(super) fn stranger(&self, number: u64, stream: Box<dyn Ends>, not_let_in: &NotLetIn) {
         let mut state = self.state();
         if state.is_stopped {
@@ -197,13 +200,13 @@ impl Admission {
         }
     }
 
-    /// A stranger did not prove who it is. Answers whether it had the time.
+    /// Notes a failed handshake. Returns false if it had been displaced.
     pub(super) fn is_left(&self, number: u64) -> bool {
         self.state().take_stranger(number).is_some()
     }
 
-    /// A stranger has proved to be `client`: a seat for it, if there is one. Without one it stays a
-    /// stranger until [`Self::is_left`].
+    /// Takes a seat for an authenticated client, if there is one. Without a seat, the connection
+    /// counts as a handshake until [`Self::is_left`].
     pub(super) fn is_known(
         &self,
         number: u64,
@@ -242,7 +245,7 @@ impl Admission {
         Ok(Seat { admission: self, number, pulse })
     }
 
-    /// Leaves those who do not take what they are sent.
+    /// Closes connections that do not take an answer in time.
     pub(super) fn leave_who_is_slow(&self) {
         let now = milliseconds(clock::now());
         for Taken { stream, pulse, .. } in &self.state().seats {
@@ -253,7 +256,7 @@ impl Admission {
         }
     }
 
-    /// Nobody comes in any more, and what clients say from now on is not read. What they are being answered still reaches them.
+    /// Admits no more connections, and stops reading requests. Answers in progress are still sent.
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
@@ -276,14 +279,15 @@ impl Admission {
         }
     }
 
-    /// Waits so long, or until the server is to stop and all threads have ended. Answers whether that is so.
+    /// Waits for `time`, or until the server is to stop and all threads have ended. Returns whether
+    /// the latter holds.
     pub(super) fn wait_for_the_end(&self, time: Duration) -> bool {
         let goes_on = |state: &mut State| !state.is_stopped || state.threads > 0;
         let wait = self.changed.wait_timeout_while(self.state(), time, goes_on);
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Connections of clients, of other servers, and of strangers.
+    /// The number of connections of clients, of other servers, and of handshakes.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
         (state.count(Kind::Client), state.count(Kind::Peer), state.strangers.len())

@@ -1,10 +1,10 @@
-//! Time.
+//! The monotonic clock.
 
 use std::time::Duration;
 
 use oblivio_wire::link::Moment;
 
-/// By a clock that nobody sets.
+/// The current time.
 pub(super) fn now() -> Duration {
     Moment::now().since_the_beginning()
 }

@@ -1,10 +1,11 @@
-//! What computes on the shares of one volume, for its client and for other servers.
+//! Computations on the shares of one volume, for its client and for other servers.
 //!
-//! # The rules
-//! - One thing is done at a time. Whoever asks says who it is when it is its turn: so what an older connection has asked is refused however
-//!   late it comes, and a new one waits for what is under way.
-//! - What other servers deal passes that by: it is what is waited for.
-//! - It is opened when somebody needs it, and stays while somebody uses it.
+//! # Rules
+//! - One request at a time. A request checks its permission when its turn comes. So a late request
+//!   of an older connection is refused, and a new one waits for the current one.
+//! - Messages that other servers deal bypass this order, because the current request waits for
+//!   them.
+//! - The host is opened on demand, and stays open while it is used.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,44 +30,44 @@ use super::service::Service;
 use super::volume::Caller;
 use super::working::GoesOn;
 
-/// Says why a server must not be what it is to be set up as.
+/// Checks whether the server may take the role of a setup.
 pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
 
-/// What a client asks, and is told meanwhile.
+/// A computation request of a client.
 pub(super) struct Asked<'a> {
     pub(super) service: &'a Service,
     pub(super) goes_on: &'a GoesOn<'a>,
     pub(super) message: &'a [u8],
 }
 
-/// How often it is looked whether something else is over.
+/// How often to check whether the current request has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Of one volume. Whoever needs both locks takes `work` first.
+/// The computations on one volume. Lock order: `work` before `inlet`.
 #[derive(Default)]
 pub(super) struct Computer {
-    /// Held while something is done.
+    /// Locked during a request.
     work: Mutex<Option<Work>>,
-    /// What others need meanwhile.
+    /// The state that other connections need during a request.
     inlet: Mutex<Option<Inlet>>,
 }
 
 struct Work {
     host: Host,
-    /// There are some once it is set up.
+    /// `None` before the setup.
     lines: Option<Lines>,
-    /// Whoever may want to watch it was asked.
+    /// Whether the watcher was offered this volume.
     is_offered: bool,
 }
 
 struct Inlet {
     setup: Option<Setup>,
     mailbox: Arc<Mailbox>,
-    /// By the number of the server.
+    /// By server number.
     connected: BTreeMap<u8, Connected>,
 }
 
-/// A connection of another server. It ends with this.
+/// A connection of another server. Dropping it ends the link.
 struct Connected {
     who: Caller,
     link: Box<dyn Ends>,
@@ -78,14 +79,14 @@ impl Drop for Connected {
     }
 }
 
-/// Nothing is done any more until it is dropped.
+/// Blocks all requests until it is dropped.
 pub(super) struct Idle<'c> {
     work: MutexGuard<'c, Option<Work>>,
     computer: &'c Computer,
 }
 
 impl Computer {
-    /// Answers a message of the client, which says that it may still ask.
+    /// Answers a message of the client. `may_ask` checks that the client still has permission.
     pub(super) fn compute(
         &self,
         place: &dyn Place,
@@ -110,7 +111,8 @@ impl Computer {
         let answer = host.answer(message, &dealing, check);
         lines.iter().for_each(Lines::end);
         if dealing.is_given_up.into_inner() {
-            // Who waits for this server learns it by the end of the link. There are others for what is asked next.
+            // Servers that wait for this one notice the end of their link. The next request uses
+            // new links.
             *lines = None;
         }
         if let Some(inlet) = &mut *self.inlet()
@@ -121,7 +123,8 @@ impl Computer {
         Ok(answer)
     }
 
-    /// Lets another server in, instead of the connection that it had before. Answers its number.
+    /// Admits a connection of another server in place of its previous one. Returns the server's
+    /// number.
     pub(super) fn connect(
         &self,
         place: &dyn Place,
@@ -130,18 +133,19 @@ impl Computer {
         link: Box<dyn Ends>,
     ) -> Result<u8, Refusal> {
         if self.inlet().as_ref().is_none_or(|inlet| inlet.setup.is_none()) {
-            // It may be set up at this moment.
+            // The setup may be running right now.
             self.opened(&mut self.work(), place)?;
         }
         let mut inlet = self.inlet();
         let not_set_up = || {
-            let message = "there are no shares of this volume here: its client sets them up first";
+            let message =
+                "this server has no shares of the volume yet; its client must set them up first";
             Refusal::new(FailureKind::Refused, message)
         };
         let inlet = inlet.as_mut().ok_or_else(not_set_up)?;
         let setup = inlet.setup.as_ref().ok_or_else(not_set_up)?;
         let number = number_of(setup, peer).ok_or_else(|| {
-            let message = "this volume is shared with other servers than this one";
+            let message = "the volume is shared with other servers, not with the connecting one";
             Refusal::new(FailureKind::Refused, message)
         })?;
         inlet.connected.insert(number, Connected { who, link });
@@ -149,20 +153,23 @@ impl Computer {
         Ok(number)
     }
 
-    /// Takes what the server of this number has dealt.
+    /// Accepts a message that the server with this number deals.
     pub(super) fn take(&self, number: u8, who: Caller, message: &[u8]) -> Result<(), Refusal> {
         let inlet = self.inlet();
         let inlet_of = inlet.as_ref().filter(|inlet| inlet.has(number, who));
         let mailbox = inlet_of.map(|inlet| inlet.mailbox.clone());
         drop(inlet);
         let mailbox = mailbox.ok_or_else(|| {
-            let message = "there is a newer connection, or nobody has the volume open: call again";
+            let message = "the connection was replaced, or the volume is not open; connect again";
             Refusal::new(FailureKind::Failed, message)
         })?;
-        mailbox.take(number, message).map_err(|_| Refusal::invalid("no server deals this here"))
+        mailbox
+            .take(number, message)
+            .map_err(|_| Refusal::invalid("unexpected message of another server"))
     }
 
-    /// The connection of the server of this number has ended. Answers whether it was connected until now.
+    /// Notes the end of a connection of the server with this number. Returns whether it was the
+    /// current one.
     pub(super) fn disconnect(&self, number: u8, who: Caller) -> bool {
         let mut inlet = self.inlet();
         let Some(inlet) = inlet.as_mut().filter(|inlet| inlet.has(number, who)) else {
@@ -173,24 +180,24 @@ impl Computer {
         true
     }
 
-    /// The server is to stop: what is done waits for no other server any more.
+    /// Ends all waiting for other servers, because this server is to stop.
     pub(super) fn give_up(&self) {
         if let Some(Inlet { setup: Some(setup), mailbox, .. }) = &*self.inlet() {
             setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.is_lost(number));
         }
     }
 
-    /// Waits for nobody: none if something is done at the moment.
+    /// Blocks further requests, without waiting; `None` if a request is running.
     pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
         self.work_if_free().map(|work| Idle { work, computer: self })
     }
 
-    /// Whether it is open.
+    /// Whether the host is open.
     pub(super) fn is_open(&self) -> bool {
         self.inlet().is_some()
     }
 
-    /// What somebody who panicked has left is not trusted.
+    /// After a panic, the host is dropped and opened again.
     fn work(&self) -> MutexGuard<'_, Option<Work>> {
         self.work.lock().unwrap_or_else(|poisoned| {
             self.work.clear_poison();
@@ -212,7 +219,7 @@ impl Computer {
         }
     }
 
-    /// Waits for what is under way, for an older connection.
+    /// Waits for the request of an older connection.
     fn work_when_free(&self, goes_on: &GoesOn<'_>) -> MutexGuard<'_, Option<Work>> {
         loop {
             if let Some(work) = self.work_if_free() {
@@ -252,7 +259,7 @@ impl Idle<'_> {
         self.computer.inlet().as_ref().is_some_and(|inlet| !inlet.connected.is_empty())
     }
 
-    /// Closes it, and ends the connections of others.
+    /// Closes the host, and ends the connections of other servers.
     pub(super) fn close(&mut self) {
         *self.work = None;
         *self.computer.inlet() = None;
@@ -285,7 +292,8 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
         match refusal.kind {
             FailureKind::Damaged => {
                 let message = format!(
-                    "what it holds of the volume is damaged ({cause}): bring its folder back as it was, or make its shares anew with `oblivio shares repair`"
+                    "the server's shares of the volume are damaged ({cause}); restore its folder, \
+                     or rebuild the shares with `oblivio shares repair`"
                 );
                 Refusal { message, ..refusal }
             }
@@ -310,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_the_number_of_its_key_and_deals_over_its_latest_connection_alone() {
+    fn a_server_is_known_by_its_key_and_deals_only_over_its_latest_connection() {
         let keys: Vec<_> = (1..=3).map(|number| [number; 32]).collect();
         let parties = Parties::new(3, 1).unwrap();
         let tree = Tree::new(1, Preset { slots: 4, accesses: 2 }).unwrap();
@@ -323,7 +331,7 @@ mod tests {
             let key = PublicKey::of_bytes([key; 32]);
             computer.connect(&*place, key, who, Box::new(Nothing)).ok()
         };
-        // Itself, and one that is none of them.
+        // This server itself, and a server that is not part of the volume.
         assert_eq!([2, 4].map(|key| connect(key, 1)), [None; 2]);
         assert_eq!(
             [(1, 2), (3, 3), (3, 4)].map(|(key, who)| connect(key, who)),
@@ -333,7 +341,7 @@ mod tests {
         let takes = |number, who| computer.take(number, who, &dealt).is_ok();
         assert!(takes(1, 2) && takes(3, 4));
         assert!(!takes(3, 3) && !takes(3, 2) && !takes(2, 1));
-        // Nor does it end with an older one.
+        // The end of an older connection does not end the newer one.
         computer.disconnect(3, 3);
         assert!(takes(3, 4));
         computer.disconnect(3, 4);

@@ -1,4 +1,4 @@
-//! With which servers this one computes.
+//! The other share servers with which this one computes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,45 +13,45 @@ use super::lines::Whose;
 use super::memory::Memory;
 use super::{BucketLimits, BucketServerError};
 
-/// A volume on whose shares is computed from now on, until nobody uses it.
+/// A volume with shares that is now in use, until no connection uses it.
 pub struct Computed<'v> {
-    /// Whose it is.
+    /// The client to whom it belongs.
     pub client: PublicKey,
-    /// What the client calls it.
+    /// The client's name for it.
     pub name: &'v str,
-    /// What this server is in each of its trees, that of the data first.
+    /// This server's setup of each of its trees, the data tree first.
     pub trees: Vec<&'v Setup>,
 }
 
-/// Says who is told of all that passes for a volume, if anybody is. It is asked once for each time that a volume is in use: whoever cannot watch from the beginning does not watch
-/// later either, because what he sees would lack its beginning.
+/// Chooses the watcher of a volume, if any. It is called once for each period of use: a watcher
+/// that misses the beginning could not record a complete view later.
 pub type WatchVolumes = dyn Fn(&Computed<'_>) -> Option<Arc<dyn Watcher>> + Send + Sync;
 
-/// All of them, and what all volumes share of it.
+/// All other share servers, and the state that all volumes share.
 pub(super) struct Computing {
     own: PublicKey,
     others: BTreeMap<PublicKey, Arc<Other>>,
-    /// Threads that send to them.
+    /// The threads that send to them.
     pub(super) threads: Arc<Threads>,
-    /// If volumes are watched.
+    /// Set if volumes are watched.
     pub(super) watch: OnceLock<Box<WatchVolumes>>,
 }
 
-/// One of them.
+/// One other share server.
 pub(super) struct Other {
     pub(super) address: String,
     pub(super) caller: Caller,
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: String,
-    /// For what it sends: its part of what all of them have.
+    /// The memory for messages that it sends: its part of the total.
     pub(super) memory: Memory,
 }
 
 impl Computing {
-    /// Of the server that has this key, which may be in the list.
+    /// For the server with this key, which may be in the list.
     ///
     /// # Errors
-    /// When two of them have one key, or the key is of no use.
+    /// If two servers have the same key, or a key is unusable.
     pub(super) fn new(
         key: &SecretKey,
         peers: Vec<PeerServer>,
@@ -74,7 +74,8 @@ impl Computing {
         Ok(Self { own, others, threads, watch })
     }
 
-    /// Has what passes for a volume watched, if it is to be. Answers whether that was asked: of a server that is not set up, nobody is asked yet.
+    /// Offers a volume to the watcher. Returns false before the setup: then there is nothing to
+    /// watch yet.
     pub(super) fn offer(&self, host: &mut Host, whose: &Whose) -> bool {
         if host.setup().is_none() {
             return false;
@@ -88,7 +89,7 @@ impl Computing {
         true
     }
 
-    /// Who may call as one of them.
+    /// The keys of the other share servers.
     pub(super) fn keys(&self) -> impl Iterator<Item = PublicKey> {
         self.others.keys().copied()
     }
@@ -97,13 +98,14 @@ impl Computing {
         self.others.get(&PublicKey::of_bytes(key))
     }
 
-    /// Whether this server can be what it is to be set up as, with those with whom it computes.
+    /// Checks that the setup gives this server its own key, and that it knows all other servers of
+    /// the volume.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
         let place = usize::from(setup.number).checked_sub(1);
         let named = place.and_then(|place| setup.keys.get(place));
         if named != Some(&self.own.bytes()) {
             return Err(format!(
-                "this server is to be number {}, and that has another key than it: its own is {}",
+                "this server would be number {}, but its key is {}, and the setup names another",
                 setup.number, self.own
             ));
         }
@@ -112,7 +114,7 @@ impl Computing {
             if self.other(*key).is_none() {
                 let key = PublicKey::of_bytes(*key);
                 return Err(format!(
-                    "this server computes with no server that has {key}: add it to its list of peers"
+                    "this server knows no other server with the key {key}; add it to its peers file"
                 ));
             }
         }
@@ -120,14 +122,14 @@ impl Computing {
     }
 }
 
-/// How many threads there are that end by themselves.
+/// Counts threads that end by themselves.
 #[derive(Default)]
 pub(super) struct Threads {
     count: Mutex<usize>,
     ended: Condvar,
 }
 
-/// One of them, until it is dropped.
+/// A counted thread, until it is dropped.
 pub(super) struct Counted(Arc<Threads>);
 
 impl Threads {
@@ -136,7 +138,7 @@ impl Threads {
         Counted(self.clone())
     }
 
-    /// Waits until all have ended, so long at most. Answers whether they have.
+    /// Waits until all threads have ended, at most `within`. Returns whether they have.
     pub(super) fn wait_for_the_end(&self, within: Duration) -> bool {
         let wait = self.ended.wait_timeout_while(self.count(), within, |count| *count > 0);
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()

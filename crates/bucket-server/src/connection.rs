@@ -1,7 +1,6 @@
-//! One connection: what a client says, one message after the other, and what it is answered.
+//! The connection of a client: requests and answers, one after the other.
 //!
-//! Only one message is taken in at a time, and answered before the next is read. What a client sends meanwhile waits in its own
-//! system.
+//! A request is answered before the next one is read. Further requests wait in the socket.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use super::talk::{Ended, Talk};
 use super::volume::{Caller, Role, Volume};
 use super::working::Working;
 
-/// Of one client.
+/// The connection of a client.
 pub(super) struct Connection<'s> {
     service: &'s Service,
     shelf: &'s Shelf,
@@ -41,7 +40,7 @@ struct Open {
 #[derive(Debug)]
 pub(super) enum Unanswered {
     Refused(Refusal),
-    /// There was no memory for the answer in time.
+    /// No memory for the answer was free in time.
     NoMemory(io::Error),
 }
 
@@ -74,7 +73,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Until the client goes, or the server is to stop.
+    /// Serves until the client disconnects or the server is to stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = self.answer_all();
         self.leave();
@@ -92,7 +91,7 @@ impl<'s> Connection<'s> {
             let mut answer = service.spare.take();
             match self.answer(request, &mut grant, &mut answer) {
                 Ok(()) => self.talk.send(&answer)?,
-                // Nothing was done, and nothing of what follows depends on it.
+                // Nothing was done, and later requests do not depend on it.
                 Err(Unanswered::Refused(refusal)) if refusal.kind == FailureKind::Absent => {
                     self.talk.send_failure(number, refusal)?;
                 }
@@ -103,7 +102,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Appends the answer to `out`, as it is sent.
+    /// Appends the encoded answer to `out`.
     fn answer(
         &mut self,
         request: Request,
@@ -172,7 +171,7 @@ impl<'s> Connection<'s> {
                 requests.compute.one();
                 let computed = self.compute(&message)?;
                 drop(message);
-                // As it is, and as it is sent.
+                // For the result and its encoded copy.
                 grant.change(2 * computed.len() as u64, until)?;
                 put_data_head(out, number, computed.len());
                 out.extend(computed);
@@ -181,12 +180,11 @@ impl<'s> Connection<'s> {
             Request::Peer { .. } => {
                 requests.peer.one();
                 self.service.computing()?;
-                let message =
-                    "this is the key of a client: only another server computes with this one";
+                let message = "this is the key of a client; only another server can join a volume";
                 return Err(Refusal::new(FailureKind::Refused, message).into());
             }
             Request::Deal { .. } => {
-                return Err(Refusal::invalid("a client deals nothing").into());
+                return Err(Refusal::invalid("a client cannot deal").into());
             }
         };
         out.extend(answer.encode());
@@ -208,7 +206,9 @@ impl<'s> Connection<'s> {
 
     fn check_nothing_open(&self) -> Result<(), Refusal> {
         let is_open = self.open.is_some();
-        (!is_open).then_some(()).ok_or_else(|| Refusal::invalid("a connection is for one volume"))
+        (!is_open)
+            .then_some(())
+            .ok_or_else(|| Refusal::invalid("a connection is for a single volume"))
     }
 
     fn volume(&self) -> Result<(&Volume, (Caller, Role)), Refusal> {
@@ -228,9 +228,8 @@ impl<'s> Connection<'s> {
         let computed = shelf.compute(volume, name, (*number, *role), asked)?;
         let bytes_max = service.limits.message_bytes_max - DATA_BYTES;
         if computed.len() > bytes_max {
-            let message = format!(
-                "what was computed is longer than the {bytes_max} bytes that an answer may have"
-            );
+            let message =
+                format!("the result is longer than the limit of an answer, {bytes_max} bytes");
             return Err(Refusal::new(FailureKind::Failed, message));
         }
         Ok(computed)
@@ -238,12 +237,12 @@ impl<'s> Connection<'s> {
 
     fn refuse(&mut self, number: u64, refusal: Refusal) -> Ended {
         if refusal.kind == FailureKind::Fenced {
-            tracing::info!(connection = self.number, "a connection has lost its volume to another");
+            tracing::info!(connection = self.number, "a connection was fenced");
         }
         self.talk.refuse(number, refusal)
     }
 
-    /// Others may have the volume.
+    /// Releases the volume for other connections.
     fn leave(&mut self) {
         if let Some(Open { volume, .. }) = self.open.take() {
             volume.leave(self.number);
@@ -254,10 +253,10 @@ impl<'s> Connection<'s> {
 }
 
 fn nothing_open() -> Refusal {
-    Refusal::invalid("no volume was opened before")
+    Refusal::invalid("no volume is open on this connection")
 }
 
-/// Also when something panicked.
+/// Also after a panic.
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
         self.leave();

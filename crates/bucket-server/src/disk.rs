@@ -1,4 +1,4 @@
-//! What must be durable, apart from stores: few bytes, and names.
+//! Durable files besides the stores: small contents, and names.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,25 +6,25 @@ use std::path::Path;
 
 use oblivio_wire::private;
 
-/// As far as something here is to outlive a loss of power. Tests have one that loses it.
+/// File operations for durable state. Tests use a disk that loses power.
 pub(super) trait Disk {
-    /// A file or a folder that is open.
+    /// An open file or folder.
     type File;
 
-    /// An empty file in place of any that exists. Only its owner may read a new one.
+    /// Creates an empty file, or truncates an existing one. Only its owner may read a new one.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
 
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
     fn append(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
 
-    /// What the file holds, or the names that the folder has, are durable when this returns.
+    /// Makes the file's contents, or the names in the folder, durable.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 }
 
-/// That of the system.
+/// The disk of the system.
 pub(super) struct System;
 
 impl Disk for System {
@@ -51,7 +51,7 @@ impl Disk for System {
     }
 }
 
-/// The names in it are durable when this returns.
+/// Makes the names in a folder durable.
 pub(super) fn sync_folder(disk: &impl Disk, folder: &Path) -> io::Result<()> {
     disk.sync(&disk.open(folder)?)
 }

@@ -1,4 +1,4 @@
-//! The door of a server: TLS, and who may come in.
+//! Accepts connections: TLS and access control.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -26,16 +26,16 @@ use super::shelf::Shelf;
 use super::talk::{self, Ended};
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
-/// How often it is looked who is slow, and what is idle.
+/// How often to check for slow connections and idle stores.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Door {
     pub(super) service: Service,
     called: Called,
     clients: HashMap<PublicKey, Client>,
-    /// What the seats of other servers are called.
+    /// The name of each other server, for its seats.
     peers: HashMap<PublicKey, Arc<str>>,
-    /// Locked: two servers over one folder would know nothing of each other's sessions.
+    /// Locked, because two servers over one folder would not know each other's sessions.
     folder: File,
 }
 
@@ -44,14 +44,14 @@ struct Client {
     shelf: Shelf,
 }
 
-/// Who has proved who it is.
+/// An authenticated peer.
 #[derive(Clone, Copy)]
 enum Known<'d> {
     Client(&'d Client),
     Peer(PublicKey, &'d Arc<str>),
 }
 
-/// Somebody who was let in.
+/// An admitted connection.
 struct Guest<'d> {
     known: Known<'d>,
     link: Link,
@@ -97,7 +97,7 @@ impl Door {
         Ok(Self { service, called, clients: known, peers, folder: locked })
     }
 
-    /// Learns who has connected, and serves it if it may come.
+    /// Authenticates a connection, and serves it if it is allowed.
     pub(super) fn meet(&self, stream: TcpStream, thread: &Thread<'_>) {
         let number = thread.number;
         match self.let_in(stream, number) {
@@ -107,13 +107,13 @@ impl Door {
                 if self.service.admission.is_left(number) {
                     self.service.metrics.not_let_in.strangers.one();
                 }
-                tracing::debug!(connection = number, %error, "a stranger is left");
+                tracing::debug!(connection = number, %error, "dropping a failed handshake");
             }
         }
     }
 
     fn let_in(&self, stream: TcpStream, number: u64) -> io::Result<Option<Guest<'_>>> {
-        // Nobody waits for ever for one whose machine is gone.
+        // Detects peers whose machine has disappeared.
         keep_alive(&stream)?;
         let (watched, ends) = (stream.try_clone()?, stream.try_clone()?);
         self.service.admission.stranger(
@@ -134,9 +134,13 @@ impl Door {
             Err(no_seat) => {
                 if no_seat != NoSeat::Ended {
                     self.service.metrics.not_let_in.no_room.one();
-                    tracing::warn!(client = &**name, ?no_seat, "there is no room for a connection");
-                    // The client tries again: some of its connections may be known to be dead by
-                    // then.
+                    tracing::warn!(
+                        client = &**name,
+                        ?no_seat,
+                        "refusing a connection: no seat is free"
+                    );
+                    // The client tries again; by then some of its dead connections may have been
+                    // noticed.
                     tell_no_room(link, no_seat);
                 }
                 self.service.admission.is_left(number);
@@ -144,7 +148,7 @@ impl Door {
             }
         };
         self.service.metrics.connections.one();
-        tracing::info!(connection = number, client = &**name, ?kind, "a client connects");
+        tracing::info!(connection = number, client = &**name, ?kind, "client connected");
         Ok(Some(Guest { known, link, ends: Box::new(ends), seat }))
     }
 
@@ -159,17 +163,21 @@ impl Door {
             }
         };
         match served {
-            Ok(()) => tracing::info!(connection = number, "a client leaves"),
+            Ok(()) => tracing::info!(connection = number, "client disconnected"),
             Err(Ended::Link(error)) => {
-                tracing::info!(connection = number, %error, "a client is lost");
+                tracing::info!(connection = number, %error, "connection lost");
             }
             Err(Ended::Refused(kind)) => {
-                tracing::info!(connection = number, ?kind, "a client is left");
+                tracing::info!(
+                    connection = number,
+                    ?kind,
+                    "closing a connection after a refused request"
+                );
             }
         }
     }
 
-    /// Until the server has stopped: leaves who is slow, and closes what is idle.
+    /// Closes slow connections and idle stores until the server has stopped.
     pub(super) fn watch(&self) {
         let BucketLimits { message_within, stores_kept_for, stop_within, .. } = self.service.limits;
         let look_every = LOOK_EVERY.min(message_within / 4).min(stores_kept_for / 4);
@@ -188,17 +196,17 @@ impl Door {
         }
     }
 
-    /// When all connections have ended.
+    /// Closes the stores after all connections have ended.
     pub(super) fn close(&self) {
         self.clients.values().for_each(|client| client.shelf.close_all());
         let stop_within = self.service.limits.stop_within;
         if let Ok(computing) = self.service.computing()
             && !computing.threads.wait_for_the_end(stop_within)
         {
-            tracing::warn!("some other server is still called");
+            tracing::warn!("a connection to another server has not ended yet");
         }
         if let Err(error) = self.folder.unlock() {
-            tracing::warn!(%error, "the folder of the stores stays locked");
+            tracing::warn!(%error, "cannot unlock the folder of the stores");
         }
     }
 
@@ -215,18 +223,18 @@ impl Shelves for Door {
     }
 }
 
-/// How long a client that gets no seat has to read why.
+/// How long a client without a seat has to read the refusal.
 const TOLD_WITHIN: Duration = Duration::from_millis(500);
 
-/// Answers the hello of a client that gets no seat. Its thread and its place among strangers are
-/// taken until then.
+/// Answers the hello of a client without a seat. Until then it takes a thread and counts as a
+/// handshake.
 fn tell_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(
-            "this client has {connections} connections, all it may have, and uses them: close a \
+            "this client has {connections} connections, its limit, and all are in use; close a \
              volume, or try again later"
         ),
-        _ => "all connections of this server are in use: try again later".into(),
+        _ => "all connections of this server are in use; try again later".into(),
     };
     let failure = Failure { number: 0, kind: FailureKind::Full, message };
     let told = frame::send(&mut link.writer, &Answer::Failed(failure).encode());
@@ -236,7 +244,8 @@ fn tell_no_room(mut link: Link, no_seat: NoSeat) {
     link.writer.close();
 }
 
-/// After a minute without a word the system asks whether the other side is still there, and gives up after another.
+/// TCP keep-alive: the system probes the peer after a minute of silence, and gives up after
+/// another.
 fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;

@@ -1,38 +1,40 @@
-//! A server that keeps stores of volumes for clients elsewhere.
+//! A server that keeps stores of volumes for clients on other machines.
 //!
-//! It speaks the protocol of [`oblivio_wire`] and keeps each volume in a folder of its own. It has no key of any volume: what it
-//! sees is what storage sees. Clients prove who they are before they are listened to, and each sees its own volumes alone.
+//! It speaks the protocol of [`oblivio_wire`] and keeps each volume in a separate folder. It has no
+//! key of any volume: it sees what storage sees. Clients must authenticate, and each sees only its
+//! own volumes.
 //!
-//! Nobody is trusted for that. Whatever a client sends is parsed by `oblivio_wire`, each limit of [`BucketLimits`] holds, and a
-//! client that does not keep to the protocol is told so and left. Nothing that is logged says which buckets were asked for.
+//! Authenticated clients are not trusted either. Their messages are parsed by `oblivio_wire`, all
+//! [`BucketLimits`] hold, and a client that violates the protocol gets an error and is
+//! disconnected. Logs contain no addresses of buckets.
 //!
-//! A program that embeds the server leaves `SIGPIPE` ignored, as Rust programs have it: a client
-//! that disconnects in the middle of an answer is an error, not a signal.
+//! A program that embeds the server must leave `SIGPIPE` ignored, the default of Rust programs: a
+//! client that disconnects during an answer then causes an error, not a signal.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `server` | [`BucketServer`]: binds, accepts, stops |
-//! | `door` | TLS, and who may come in |
-//! | `link_server` | [`LinkServer`]: the same over links that are there already |
-//! | `service` | what all connections share |
-//! | `admission` | who is let in |
-//! | `connection` | what one client says, and is answered |
-//! | `peer` | what another server says: what it has dealt |
-//! | `talk` | what connections have in common |
-//! | `working` | telling a client that what it has asked is still worked on |
-//! | `shelf` | the volumes of a client, and how much it may have |
-//! | `place` | where volumes lie: in folders |
-//! | `volume` | who has one volume open, and as what |
+//! | `door` | TLS and access control |
+//! | `link_server` | [`LinkServer`]: a server over existing links |
+//! | `service` | the state that all connections share |
+//! | `admission` | limits on connections and handshakes |
+//! | `connection` | the connection of a client |
+//! | `peer` | the connection of another server |
+//! | `talk` | the common part of all connections |
+//! | `working` | sends `Working` while a request takes long |
+//! | `shelf` | the volumes of a client, and its quota |
+//! | `place` | the folders of volumes |
+//! | `volume` | a volume, and the connections that have it open |
 //! | `session` | the number of the latest opening to write, on disk |
-//! | `disk` | what must be durable, apart from stores |
-//! | `shares_folder` | files for what computes on shares of a volume |
-//! | `computer` | what computes on shares of one volume |
-//! | `computing` | with which servers this one computes |
-//! | `lines` | what goes from this server to others |
-//! | `trips` | what a request asks of a store |
-//! | `memory` | memory for messages, which all connections share |
-//! | `refusal` | why something is not done |
-//! | `metrics` | what the server has done |
+//! | `disk` | durable files besides stores |
+//! | `shares_folder` | the files of the shares of a volume |
+//! | `computer` | computations on the shares of a volume |
+//! | `computing` | the other share servers |
+//! | `lines` | messages from this server to others |
+//! | `trips` | reads and writes of a store in portions |
+//! | `memory` | the shared memory budget for messages |
+//! | `refusal` | errors that are sent to clients |
+//! | `metrics` | counters, in the format of Prometheus |
 
 mod admission;
 mod clock;
@@ -71,57 +73,58 @@ pub use link_server::LinkServer;
 pub use place::{Place, Shelving};
 pub use server::{BucketServer, BucketServerHandle};
 
-/// Whose volumes are kept, and where.
+/// Options of a bucket server.
 pub struct BucketServerOptions {
-    /// A folder that is there. It is the server's alone.
+    /// An existing folder for the volumes. No other program may use it.
     pub folder: PathBuf,
-    /// By which clients know the server.
+    /// The server's key.
     pub key: SecretKey,
-    /// Who may come.
+    /// The allowed clients.
     pub clients: Vec<AllowedClient>,
-    /// With whom the server computes: it keeps shares of volumes then, beside their stores. It may be among them itself. Without a list it keeps
-    /// stores, and computes nothing.
+    /// The other share servers; this server may be in the list. With a list, the server also keeps
+    /// shares of volumes and computes on them. `None` for a server that only keeps stores.
     pub peers: Option<Vec<PeerServer>>,
-    /// What clients may use up.
+    /// Limits on the resources of clients.
     pub limits: BucketLimits,
 }
 
-/// What clients may use up.
+/// Limits on the resources of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketLimits {
-    /// Connections at a time of those who have proved who they are.
+    /// Authenticated connections of clients at a time.
     pub connections_max: usize,
-    /// The same, of one client. One more takes the place of the one that has been silent longest: see
-    /// [`Self::makes_room_after`].
+    /// Connections of one client at a time. A further one replaces the connection that
+    /// has been silent longest: see [`Self::makes_room_after`].
     pub connections_per_client_max: usize,
-    /// Connections at a time of other servers that compute with this one, an equal part for each.
-    /// Each has one for each volume.
+    /// Connections of other share servers at a time, an equal part for each. Each needs one per
+    /// volume.
     pub peer_connections_max: usize,
-    /// Connections at a time of those who have not. One more displaces one of them, by chance.
+    /// Handshakes at a time. A further one displaces a random one.
     pub handshakes_max: usize,
-    /// Time for a stranger to prove who it is, in all.
+    /// Time for a whole handshake.
     pub handshake_within: Duration,
-    /// Time for a message to come once it has begun, and for an answer to be taken.
+    /// Time for receiving a message after its first byte, and for sending an answer.
     pub message_within: Duration,
-    /// How often a client that waits for what is computed is told that it is worked on.
+    /// How often a client gets `Working` while a computation runs.
     pub works_every: Duration,
-    /// How long a connection must have been silent to make room for another one of its client.
+    /// How long a connection must have been silent before a new one of its client may replace it.
     pub makes_room_after: Duration,
-    /// Bytes of a message and of an answer, [`MESSAGE_BYTES_MAX`] at most.
+    /// The most bytes of a message or an answer, at most [`MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
-    /// Bytes that messages and answers take in memory together. Those that find no room wait. A
-    /// client may hold half as much as it leaves free: a third of all if it is alone.
+    /// Memory in bytes for all messages and answers. Further ones wait. A client may hold half as
+    /// much as it leaves free, so a single client may hold a third.
     pub memory_bytes_max: u64,
-    /// The same, for what other servers deal, an equal part for each. It is apart from that of
-    /// clients, so that no server waits for a client that waits for it.
+    /// The same for messages of other servers, an equal part for each. Separate, so that a server
+    /// never waits for a client that waits for it.
     pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,
-    /// How long a store stays open when its writer has gone. Whoever resumes later has lost what was not flushed.
+    /// How long a store stays open after its writer has disconnected. A writer that resumes later
+    /// has lost its unflushed writes.
     pub stores_kept_for: Duration,
     /// Such stores of one client.
     pub idle_stores_per_client_max: usize,
-    /// Time for requests under way when the server stops. The system may take longer for a flush.
+    /// Time for requests in flight when the server stops. A flush of the system may take longer.
     pub stop_within: Duration,
 }
 
@@ -147,16 +150,16 @@ impl Default for BucketLimits {
     }
 }
 
-/// The shortest bound for messages that lets a client say what it has to.
+/// The lowest limit of messages with which clients still work.
 const MESSAGE_BYTES_MIN: usize = 64 << 10;
 
 impl BucketLimits {
     fn check(&self) -> Result<(), BucketServerError> {
         let counts = [self.connections_max, self.connections_per_client_max, self.handshakes_max];
         let problem = if counts.contains(&0) {
-            "nobody is let in: allow a connection and a handshake at least"
+            "no client could connect; allow at least one connection and one handshake"
         } else if !(MESSAGE_BYTES_MIN..=MESSAGE_BYTES_MAX).contains(&self.message_bytes_max) {
-            "messages have from 64 KiB to 32 MiB"
+            "the limit of messages must be 64 KiB to 32 MiB"
         } else {
             return Ok(());
         };
@@ -164,38 +167,38 @@ impl BucketLimits {
     }
 }
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BucketServerError {
-    /// The folder cannot be used.
-    #[error("cannot keep stores in {path}: {1}; name a folder that is there", path = .0.display())]
+    /// The folder is unusable.
+    #[error("cannot keep stores in {path}: {1}; name an existing folder", path = .0.display())]
     Folder(PathBuf, io::Error),
-    /// Another server has it.
-    #[error("another server keeps its stores in {}: stop it first", .0.display())]
+    /// Another server uses the folder.
+    #[error("another server keeps its stores in {}; stop it first", .0.display())]
     InUse(PathBuf),
-    /// A client is named or known as another is, or has a name that is none.
+    /// The client's name is invalid, or its name or key is already used.
     #[error(
-        "the client {0:?} cannot be let in: it has a name that is none, the name or the key of \
-         another one, or the server's key; give it its own"
+        "cannot allow the client {0:?}: its name is invalid, or its name or key is already used by \
+         another client or the server; give it its own"
     )]
     Client(String),
-    /// Another server has a key that is one of a client, or of another server.
+    /// Another share server has the key of a client or of a third server.
     #[error(
-        "the server that has {0} cannot be let in: a client or another server has this key; \
-         each has its own"
+        "cannot allow the server with the key {0}: a client or another server has the same key; \
+         each needs its own"
     )]
     Peer(PublicKey),
-    /// The key cannot be used.
-    #[error("the key of the server cannot be used: {0}")]
+    /// The server's key is unusable.
+    #[error("the server's key is unusable: {0}")]
     Key(io::Error),
-    /// A limit that lets nothing through.
-    #[error("the limits cannot be used: {0}")]
+    /// The limits are unusable.
+    #[error("invalid limits: {0}")]
     Limits(&'static str),
-    /// It is not possible to listen there.
+    /// Listening fails.
     #[error("cannot listen on {0}: {1}; choose another address")]
     Listen(SocketAddr, io::Error),
-    /// The system gives no threads, or no random numbers.
-    #[error("the system does not give what a server needs: {0}")]
+    /// The system provides no thread or no random numbers.
+    #[error("the system provides no thread or no random numbers: {0}")]
     System(io::Error),
 }

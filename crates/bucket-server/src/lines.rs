@@ -1,10 +1,12 @@
-//! What goes from this server to others, for one volume.
+//! Messages from this server to the other servers of a volume.
 //!
-//! Each of the others has a line: a few messages that wait, and a thread that sends them. So whoever deals goes on while the others are
-//! sent to. A line calls its server when there is something to send, and once more if the link is lost; if that does not help, the next message is told so.
+//! Each other server has a line: a short queue, and a thread that sends it, so that the sender does
+//! not wait for slow servers. A line connects when there is something to send, and once more if the
+//! link is lost. If that fails, the next `send` returns the error.
 //!
-//! What had been sent into a lost link may not have come, and the other server would wait for it. So while something is asked that is dealt for, the
-//! line looks after its link, and over a new one it sends again what may be missing there.
+//! Messages sent into a lost link may be missing, and the other server would wait for them. So
+//! while a request runs that deals, the line watches its link, and sends possibly missing messages
+//! again over a new one.
 
 mod called;
 mod recent;
@@ -32,45 +34,46 @@ use super::computing::{Computing, Other, Threads};
 use super::service::Service;
 use super::working::GoesOn;
 
-/// Messages of a line that wait, at most.
+/// The longest queue of a line.
 const WAITING_MAX: usize = 4;
 
-/// A server to which nothing could be sent for so long is taken to be gone.
+/// After this time without progress, a server counts as unreachable.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The same, while it is called.
+/// The same, while connecting.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
-/// Over so long a server is called again, if a link to it is lost while something is asked, and what it may lack is kept for it after that. Others wait a little longer for the link.
+/// How long a server is reconnected after its link was lost during a request. Messages that it may
+/// lack are kept this long after the request. Other servers wait a little longer for the link.
 const MADE_AGAIN_WITHIN: Duration = Duration::from_millis(1500);
 
-/// The pause before that.
+/// The pause between these attempts.
 const CALLED_EVERY: Duration = Duration::from_millis(50);
 
-/// Whoever calls or sends when a line is over is stuck if it takes longer.
+/// A thread that is still connecting or sending this long after the end of its line is interrupted.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
 
-/// How often whoever waits looks whether the server is to stop.
+/// How often a waiting thread checks whether the server is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Which volume it is, to other servers.
+/// Identifies a volume to other servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Whose {
     pub(super) client: PublicKey,
     pub(super) name: String,
 }
 
-/// To all others with which a volume is shared, in the order of their numbers.
+/// The lines to all other servers of a volume, ordered by server number.
 pub(super) struct Lines {
     lines: Vec<Option<Line>>,
 }
 
 impl Lines {
-    /// There is none to this server itself, and to those that it does not know any more.
+    /// `None` for this server itself, and for servers that it no longer knows.
     pub(super) fn new(host: &Host, whose: &Whose, computing: &Computing) -> Self {
         let line = |(key, number): (&ServerKey, u8)| {
             let (other, mailbox) = (computing.other(*key)?, host.mailbox());
-            // Who cannot be reached deals nothing either, most likely.
+            // A server that cannot be reached is probably not dealing either.
             let is_lost = Box::new(move || mailbox.is_lost(number));
             Some(Line::new(other.clone(), whose.clone(), is_lost, computing.threads.clone()))
         };
@@ -78,24 +81,25 @@ impl Lines {
         Self { lines: keys.zip(1..).map(line).collect() }
     }
 
-    /// Something else is asked now: what could not be sent before says nothing of it. What still waits may be waited for elsewhere.
+    /// Begins a request: earlier errors are discarded. Queued messages stay, because other servers
+    /// may wait for them.
     pub(super) fn begin(&self) {
         self.lines.iter().flatten().for_each(Line::begin);
     }
 
-    /// It is answered here. Others may still lack what was sent last.
+    /// Ends a request here. Other servers may still lack the latest messages.
     pub(super) fn end(&self) {
         self.lines.iter().flatten().for_each(Line::end);
     }
 }
 
-/// What is dealt while one thing is asked.
+/// Sends messages during one request.
 pub(super) struct Dealing<'a> {
-    /// None before the shares are set up.
+    /// `None` before the shares are set up.
     pub(super) lines: Option<&'a Lines>,
     pub(super) service: &'a Service,
     pub(super) goes_on: &'a GoesOn<'a>,
-    /// Set when an eviction fails here.
+    /// Set when an eviction fails on this server.
     pub(super) is_given_up: AtomicBool,
 }
 
@@ -104,7 +108,7 @@ impl Peers for Dealing<'_> {
         let place = usize::from(to).checked_sub(1);
         let line = place.and_then(|place| self.lines?.lines.get(place)?.as_ref());
         let line = line.ok_or_else(|| {
-            let message = format!("server {to} is not in the list of peers of this server");
+            let message = format!("server {to} is not in this server's peers file");
             io::Error::new(ErrorKind::NotFound, message)
         })?;
         line.send(lane, dealt, &|| self.service.admission.is_stopped())
@@ -121,7 +125,7 @@ impl Peers for Dealing<'_> {
         let lines = self.lines.map_or(&[][..], |lines| &lines.lines);
         // One of them is this server itself.
         if lines.iter().filter(|line| line.is_none()).count() > 1 {
-            let message = "a server of the volume is not in the list of peers of this server";
+            let message = "a server of the volume is not in this server's peers file";
             return Err(io::Error::new(ErrorKind::NotFound, message));
         }
         let lines = || (1..).zip(lines).filter_map(|(number, line)| Some((number, line.as_ref()?)));
@@ -130,7 +134,7 @@ impl Peers for Dealing<'_> {
             reached
                 .map_err(|error| io::Error::new(error.kind(), format!("server {number}: {error}")))
         };
-        // All are called before anybody is waited for.
+        // Start all connections before waiting for any.
         lines().map(|(number, line)| (number, line.call())).try_for_each(reached)?;
         lines().map(|(number, line)| (number, line.shared.wait(&is_stopped))).try_for_each(reached)
     }
@@ -140,46 +144,46 @@ impl Peers for Dealing<'_> {
     }
 }
 
-/// To one of them.
+/// The line to one other server.
 struct Line {
     shared: Arc<Shared>,
-    /// Started when something is sent for the first time.
+    /// Started with the first message.
     thread: OnceLock<io::Result<()>>,
     threads: Arc<Threads>,
 }
 
-/// What a line and its thread share.
+/// The state that a line and its thread share.
 struct Shared {
     other: Arc<Other>,
     whose: Whose,
-    /// Called when the server cannot be reached.
+    /// Called if the server cannot be reached.
     is_lost: Box<dyn Fn() + Send + Sync>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 struct Queue {
-    /// Where there is none, only a link is wanted.
+    /// `None` requests only a link.
     messages: VecDeque<Option<Dealt>>,
-    /// One of them is on its way.
+    /// Whether a message is being sent.
     is_carried: bool,
-    /// When the latest one was sent, or was the first to wait.
+    /// When the latest message was sent, or the first one was queued.
     moved: Moment,
-    /// While something is asked, and a little longer: what has been sent, and may be missing if the link is lost.
+    /// During a request and a little longer: sent messages that may be missing if the link is lost.
     recent: Option<Recent>,
-    /// Once that is answered here: how long it is kept for the others.
+    /// After the request: until when they are kept.
     recent_until: Option<Moment>,
-    /// Why the latest one was not.
+    /// Why the latest message was not sent.
     failure: Option<io::Error>,
-    /// Whether the log has a failure of what is asked.
+    /// Whether a failure of the current request has been logged.
     is_told: bool,
-    /// Of the link that there is, to cut it.
+    /// The stream of the current link, to interrupt it.
     stream: Option<TcpStream>,
     is_over: bool,
 }
 
 impl Queue {
-    /// Whether the other server lacks something if the link is lost.
+    /// Whether the other server may lack messages if the link is lost.
     fn may_lack_something(&self) -> bool {
         self.recent.as_ref().is_some_and(|recent| !recent.is_empty())
     }
@@ -219,13 +223,13 @@ impl Line {
         self.shared.queue().recent_until = Some(Moment::now().after(MADE_AGAIN_WITHIN));
     }
 
-    /// Returns when it waits to be sent.
+    /// Queues a message.
     fn send(&self, lane: usize, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         self.start()?;
         self.shared.put(Some(Dealt { lane, message: message.into() }), is_stopped)
     }
 
-    /// Its server is called, if there is no link to it.
+    /// Connects to the server, if there is no link.
     fn call(&self) -> io::Result<()> {
         self.start()?;
         self.shared.put(None, &|| false)
@@ -245,7 +249,8 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Its thread ends soon, and nobody waits for it here. It is only cut off if it is stuck: else it says that this is the end.
+    /// Ends the thread without waiting for it. The link is interrupted only if the thread is
+    /// blocked; otherwise it is closed cleanly.
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.is_over = true;
@@ -289,7 +294,7 @@ impl Shared {
         }
     }
 
-    /// Returns when nothing waits any more.
+    /// Waits until the queue is empty.
     fn wait(&self, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let mut queue = self.queue();
         while queue.failure.is_none() && (queue.is_carried || !queue.messages.is_empty()) {
@@ -305,16 +310,16 @@ impl Shared {
     fn unreached(&self, cause: &io::Error) -> io::Error {
         let name = &self.other.name;
         let message = match cause.kind() {
-            // A socket's limit of time has either name.
+            // The kind of a socket timeout depends on the system.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("{name} does not answer this server in time")
+                format!("{name} does not respond to this server in time")
             }
-            _ => format!("{name} takes nothing from this server: {cause}"),
+            _ => format!("{name} cannot be reached by this server: {cause}"),
         };
         io::Error::new(cause.kind(), message)
     }
 
-    /// Sends what is put here, until the line is over. The other server is told then that this is the end.
+    /// Sends queued messages until the line ends. Closes the link cleanly.
     fn carry(&self) {
         let mut link: Option<Called> = None;
         while let Some(message) = self.next(link.as_ref()) {
@@ -328,7 +333,7 @@ impl Shared {
                 Ok(()) => queue.moved = Moment::now(),
                 Err(error) if !queue.is_over => {
                     if !std::mem::replace(&mut queue.is_told, true) {
-                        tracing::warn!(peer = self.other.name, %error, "another server cannot be reached");
+                        tracing::warn!(peer = self.other.name, %error, "cannot reach a server");
                     }
                     queue.failure = Some(error);
                     queue.messages.clear();
@@ -342,7 +347,8 @@ impl Shared {
         }
     }
 
-    /// What is to be sent next, when there is something: also nothing, if the link is lost over which something was sent.
+    /// Waits for the next message. Returns `Some(None)` if only a lost link has to be replaced, and
+    /// `None` at the end.
     fn next(&self, link: Option<&Called>) -> Option<Option<Dealt>> {
         let mut queue = self.queue();
         let message = loop {
@@ -372,12 +378,12 @@ impl Shared {
         message
     }
 
-    /// Over the link that there is, or over a new one.
+    /// Sends a message over the current link, or over a new one.
     fn carry_one(&self, link: &mut Option<Called>, dealt: Option<Dealt>) -> io::Result<()> {
         if let (Some(recent), Some(dealt)) = (&mut self.queue().recent, &dealt) {
             recent.add(dealt.clone());
         }
-        // One that is lost is not looked after any more, whatever comes of calling.
+        // A lost link is dropped, even if reconnecting fails.
         if let Some(called) = link.take().filter(Called::is_there)
             && let Ok(called) = called.send(&dealt)
         {
@@ -399,7 +405,8 @@ impl Shared {
         }
     }
 
-    /// Sends this message over a new link, and all that may be missing at the other server.
+    /// Sends this message over a new link, and all messages that may be missing at the other
+    /// server.
     fn send_anew(&self, dealt: &Option<Dealt>) -> io::Result<Called> {
         self.queue().recent.as_ref().map_or(Ok(()), Recent::check_may_be_repeated)?;
         let called = self.call()?;
@@ -410,7 +417,8 @@ impl Shared {
         called.send(&messages)
     }
 
-    /// Whether another new link makes sense where one has failed: somebody waits for what may be missing.
+    /// Whether to try another link after one has failed: a server waits for messages that may be
+    /// missing.
     fn may_call_again(&self) -> bool {
         let queue = self.queue();
         !queue.is_over && queue.recent_until.is_none() && queue.may_lack_something()

@@ -1,5 +1,5 @@
-//! The server of one client over links that are there already: without sockets, without TLS. So it can be tried in a world where
-//! machines die, with the disks of that world.
+//! A server of one client over existing links, without sockets or TLS. Crash tests use it with
+//! simulated disks.
 
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::service::Service;
 use super::shelf::Shelf;
 use super::{BucketLimits, BucketServerError};
 
-/// Serves links, each on the thread that brings it.
+/// Serves links, each on the caller's thread.
 pub struct LinkServer {
     service: Service,
     shelf: Shelf,
     client: Arc<str>,
 }
 
-/// Whoever has brought the link ends it.
+/// The caller ends the link itself.
 struct EndedElsewhere;
 
 impl Ends for EndedElsewhere {
@@ -28,17 +28,17 @@ impl Ends for EndedElsewhere {
 }
 
 impl LinkServer {
-    /// Keeps the volumes of its client there.
+    /// Keeps the volumes of its client in `places`.
     ///
     /// # Errors
-    /// When the limits cannot be used, or the system gives no random numbers.
+    /// If the limits are unusable, or the system provides no random numbers.
     pub fn new(places: Box<dyn Shelving>, limits: BucketLimits) -> Result<Self, BucketServerError> {
         let service = Service::new(limits, None)?;
         let shelf = Shelf::new(places, None, None, &service.limits);
         Ok(Self { service, shelf, client: "client".into() })
     }
 
-    /// Serves a link until it ends, or its client is refused something. Nobody is served who finds no room.
+    /// Serves a link until it ends or a request is refused. Returns at once if no seat is free.
     pub fn serve(&self, link: Link) {
         let Self { service, shelf, client } = self;
         let Some(thread) = service.admission.thread() else { return };
@@ -47,7 +47,7 @@ impl LinkServer {
         if let Ok(seat) = service.admission.is_known(number, client, Kind::Client)
             && let Err(ended) = Connection::new(service, shelf, link, seat, number).serve()
         {
-            tracing::debug!(connection = number, ?ended, "a connection has ended early");
+            tracing::debug!(connection = number, ?ended, "a connection ended early");
         }
     }
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::place::ClientFolder;
 
-    /// Says hello and then nothing, and tells what its connection has meanwhile.
+    /// Sends a hello and then nothing, and reports the buffers in use meanwhile.
     struct Silent(&'static LinkServer, Cursor<Vec<u8>>, Sender<usize>);
 
     impl Read for Silent {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_for_whoever_says_nothing() {
+    fn a_silent_connection_holds_no_buffer() {
         let folder = tempfile::tempdir().unwrap();
         let places = Box::new(ClientFolder(folder.path().into()));
         let server: &'static _ =

@@ -1,7 +1,7 @@
-//! Memory for messages, which all connections share.
+//! The memory budget for messages, shared by all connections.
 //!
-//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: a length
-//! that is only announced takes next to nothing.
+//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: an
+//! announced length alone takes almost none.
 //!
 //! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne):
 //! a third of the memory if it is alone. `n` clients that take all they can get leave at least
@@ -17,10 +17,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 
-/// What a connection may always take.
+/// The size up to which a message needs no grant.
 pub(super) const FREE_BYTES: u64 = 64 << 10;
 
-/// The memory of one kind of connections.
+/// The memory budget of one kind of connections.
 pub(super) struct Memory {
     bytes_max: u64,
     state: Mutex<State>,
@@ -30,7 +30,7 @@ pub(super) struct Memory {
 #[derive(Clone)]
 struct State {
     left: u64,
-    /// Threads that wait for more. Without any, a grant that is given back wakes none.
+    /// The number of waiting threads. If it is 0, returned memory wakes no thread.
     waiting: usize,
     holders: Vec<Holder>,
     last_holder: u64,
@@ -42,11 +42,11 @@ struct Holder {
     number: u64,
     client: Option<PublicKey>,
     held: u64,
-    /// What it may still ask for before it gives back what it has.
+    /// What it may still request before it returns its memory.
     rest: u64,
 }
 
-/// The memory that one connection holds, until it is dropped.
+/// The memory that a connection holds, until it is dropped.
 pub(super) struct Grant<'m> {
     memory: &'m Memory,
     holder: u64,
@@ -134,7 +134,7 @@ impl State {
 }
 
 impl Grant<'_> {
-    /// Gives back what it has, and announces how much it is going to [grow](Self::grow) to.
+    /// Returns its memory, and announces the size up to which it will [grow](Self::grow).
     pub(super) fn announce(&mut self, bytes: u64) {
         let rest = self.memory.counted(bytes);
         let mut state = self.memory.state();
@@ -144,16 +144,16 @@ impl Grant<'_> {
         self.memory.give_back(&mut state, held);
     }
 
-    /// Waits until it holds `bytes` in all.
+    /// Waits until it holds `bytes` in total.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`] if there is no room for it by then.
+    /// [`ErrorKind::TimedOut`] if the memory is not free by `until`.
     pub(super) fn grow(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
         let wanted = self.memory.counted(bytes);
         let mut state = self.memory.state();
         while !state.try_grow(self.holder, wanted) {
             let Some(left) = until.left() else {
-                let message = "there was no memory for a message in time";
+                let message = "no memory for a message was free in time";
                 return Err(io::Error::new(ErrorKind::TimedOut, message));
             };
             state.waiting += 1;
@@ -164,10 +164,10 @@ impl Grant<'_> {
         Ok(())
     }
 
-    /// Gives back what it holds, and waits until it holds `bytes`.
+    /// Returns its memory, and waits until it holds `bytes`.
     ///
     /// # Errors
-    /// Those of [`Self::grow`].
+    /// See [`Self::grow`].
     pub(super) fn change(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
         self.announce(bytes);
         self.grow(bytes, until)
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_waits_for_memory_and_gets_it_or_the_end_of_its_time() {
+    fn a_long_message_waits_for_memory_or_times_out() {
         let memory = Memory::new(3 * MIB);
         let [alice, bob] = clients();
         let mut first = memory.grant(alice);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_take_all_they_can_get_leave_a_part_for_the_next() {
+    fn greedy_clients_leave_memory_for_the_next() {
         let memory = Memory::new(60 * MIB);
         let all = clients::<5>();
         let mut grants = Vec::new();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn announced_bytes_are_free_and_messages_that_grow_never_wait_in_a_circle() {
+    fn announced_bytes_take_no_memory_and_growing_messages_do_not_deadlock() {
         let memory = Memory::new(16 * MIB);
         let [alice] = clients();
         let silent: Vec<_> = (0..100)
@@ -268,7 +268,7 @@ mod tests {
             })
             .collect();
         assert_eq!(memory.state().left, 16 * MIB);
-        // Each needs all that its client may have, and takes it in steps.
+        // Each needs the whole share of its client, and takes it in steps.
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

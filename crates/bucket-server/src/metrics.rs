@@ -1,10 +1,10 @@
-//! What a server has done, in numbers that are public anyway: none says whose they are, or which volume or bucket.
+//! Counters of the server. They are public: none names a client, a volume or a bucket.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counts what happens.
+/// A counter.
 #[derive(Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -37,7 +37,7 @@ pub(super) struct Requests {
     pub(super) peer: Counter,
 }
 
-/// Counts what servers deal each other.
+/// Counts messages between servers.
 #[derive(Default)]
 pub(super) struct Dealt {
     pub(super) messages: Counter,
@@ -51,18 +51,18 @@ impl Dealt {
     }
 }
 
-/// Counts whom the server did not let in.
+/// Counts refused connections.
 #[derive(Default)]
 pub(super) struct NotLetIn {
-    /// They did not prove that they may come, or not in time.
+    /// They did not authenticate, or not in time.
     pub(super) strangers: Counter,
-    /// Strangers who were left because so many others came after them.
+    /// Handshakes displaced by newer ones.
     pub(super) displaced: Counter,
-    /// Clients for whom there was no room.
+    /// Clients without a free seat.
     pub(super) no_room: Counter,
 }
 
-/// Of one server, since it was bound.
+/// The counters of one server since it was bound.
 #[derive(Default)]
 pub(super) struct Metrics {
     pub(super) connections: Counter,
@@ -74,13 +74,13 @@ pub(super) struct Metrics {
     pub(super) received_bytes: Counter,
     pub(super) sent_bytes: Counter,
     pub(super) flushes: Histogram,
-    /// By other servers, to this one.
+    /// From other servers to this one.
     pub(super) dealt_in: Dealt,
-    /// By this one.
+    /// From this server to others.
     pub(super) dealt_out: Dealt,
 }
 
-/// What there is at the moment.
+/// The current state.
 pub(super) struct Present {
     pub(super) connections: usize,
     pub(super) peers: usize,
@@ -89,18 +89,22 @@ pub(super) struct Present {
 }
 
 impl Metrics {
-    /// In the text format of Prometheus.
+    /// Formats the counters in the text format of Prometheus.
     pub(super) fn text(&self, present: &Present) -> String {
         let mut text = Text::default();
-        text.gauge("connections", "Clients that are connected.", present.connections);
-        text.gauge("peers", "Connections of servers that compute with this one.", present.peers);
-        text.gauge("handshakes", "Strangers who have not proved who they are.", present.handshakes);
-        text.gauge("stores_open", "Stores that are open.", present.stores);
-        text.counter("connections_total", "Clients that were let in.", &[("", &self.connections)]);
+        text.gauge("connections", "Connected clients.", present.connections);
+        text.gauge("peers", "Connections of other share servers.", present.peers);
+        text.gauge("handshakes", "Handshakes in progress.", present.handshakes);
+        text.gauge("stores_open", "Open stores.", present.stores);
+        text.counter(
+            "connections_total",
+            "Accepted connections of clients.",
+            &[("", &self.connections)],
+        );
         let NotLetIn { strangers, displaced, no_room } = &self.not_let_in;
         text.counter(
             "refused_total",
-            "Those who were not let in.",
+            "Refused connections.",
             &[
                 ("{reason=\"unknown\"}", strangers),
                 ("{reason=\"displaced\"}", displaced),
@@ -111,7 +115,7 @@ impl Metrics {
             &self.requests;
         text.counter(
             "requests_total",
-            "Requests that came.",
+            "Received requests.",
             &[
                 ("{kind=\"hello\"}", hello),
                 ("{kind=\"open\"}", open),
@@ -127,29 +131,29 @@ impl Metrics {
         );
         let [failures, fenced] = [("", &self.failures), ("", &self.fenced)];
         text.counter("failures_total", "Requests that were answered with a failure.", &[failures]);
-        text.counter("fenced_total", "Connections that lost a volume to another one.", &[fenced]);
+        text.counter("fenced_total", "Connections that were fenced.", &[fenced]);
         let defects = [("", &self.defects)];
-        text.counter("defects_total", "Connections that a defect of the server ended.", &defects);
+        text.counter("defects_total", "Connections ended by a defect of the server.", &defects);
         let [received, sent] = [("", &self.received_bytes), ("", &self.sent_bytes)];
-        text.counter("received_bytes_total", "Bytes of messages of clients.", &[received]);
-        text.counter("sent_bytes_total", "Bytes of messages to clients.", &[sent]);
+        text.counter("received_bytes_total", "Bytes of received messages.", &[received]);
+        text.counter("sent_bytes_total", "Bytes of sent messages.", &[sent]);
         let ways = [("{way=\"in\"}", &self.dealt_in), ("{way=\"out\"}", &self.dealt_out)];
         let messages = ways.map(|(way, dealt)| (way, &dealt.messages));
-        text.counter("deals_total", "Messages that servers dealt each other.", &messages);
+        text.counter("deals_total", "Messages between share servers.", &messages);
         let bytes = ways.map(|(way, dealt)| (way, &dealt.bytes));
-        text.counter("dealt_bytes_total", "Bytes of them.", &bytes);
-        text.histogram("flush_seconds", "How long flushes took.", &self.flushes);
+        text.counter("dealt_bytes_total", "Bytes of messages between share servers.", &bytes);
+        text.histogram("flush_seconds", "Duration of flushes.", &self.flushes);
         text.0
     }
 }
 
-/// Upper ends of what is told apart.
+/// The upper bounds of the buckets, in seconds.
 const SECONDS: [f64; 7] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0];
 
-/// How long things took.
+/// A histogram of durations.
 #[derive(Default)]
 pub(super) struct Histogram {
-    /// Each holds what took longer than those before it, and no longer than its end.
+    /// The number of durations above the previous bound and up to this one.
     counts: [Counter; SECONDS.len() + 1],
     microseconds: Counter,
 }
@@ -207,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_prometheus_reads_them() {
+    fn counters_have_the_format_of_prometheus() {
         let metrics = Metrics::default();
         metrics.requests.read.add(7);
         for milliseconds in [1, 2, 100, 9000] {

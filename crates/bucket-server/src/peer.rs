@@ -1,4 +1,5 @@
-//! One connection of another server: which volume it is for, and what it has dealt.
+//! The connection of another share server: the volume that it joins, and the messages that it
+//! deals.
 
 use std::sync::Arc;
 
@@ -13,32 +14,32 @@ use super::shelf::Shelf;
 use super::talk::{Ended, Talk};
 use super::volume::{Caller, Volume};
 
-/// Bytes of a message of another server, at most. The longest is a portion of an eviction: see
+/// The longest message of another server in bytes. The longest is a portion of an eviction: see
 /// [`part_bytes`](oblivio_shares::host::part_bytes).
 const PEER_MESSAGE_BYTES_MAX: usize = 4 << 20;
 
-/// Of one server.
+/// The connection of one other server.
 pub(super) struct PeerConnection<'s> {
     service: &'s Service,
     shelves: &'s dyn Shelves,
     peer: PublicKey,
     talk: Talk<'s>,
-    /// To end it, for whoever has the volume.
+    /// Ends the link. It moves to the volume when the server joins one.
     link: Option<Box<dyn Ends>>,
     number: Caller,
     joined: Option<Joined>,
 }
 
-/// Whose volumes there are.
+/// The volumes of all clients.
 pub(super) trait Shelves {
-    /// Those of the client that has this key.
+    /// The volumes of the client with this key.
     fn shelf(&self, client: &PublicKey) -> Option<&Shelf>;
 }
 
-/// A volume on which the other server computes as well.
+/// A joined volume.
 struct Joined {
     volume: Arc<Volume>,
-    /// Of the server.
+    /// The number of the other server.
     server: u8,
 }
 
@@ -55,10 +56,10 @@ impl<'s> PeerConnection<'s> {
         Self { service, shelves, peer, talk, link: Some(ends), number, joined: None }
     }
 
-    /// Until the other server goes, or this one is to stop.
+    /// Serves until the other server disconnects or this one is to stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = match self.take_all() {
-            // This server has ended the link itself.
+            // This server ended the link itself.
             Err(Ended::Link(_)) if !self.part() => Ok(()),
             outcome => outcome,
         };
@@ -71,7 +72,7 @@ impl<'s> PeerConnection<'s> {
             Ok(computing) => computing,
             Err(refusal) => return Err(self.talk.refuse(0, refusal)),
         };
-        // The key of another server let this connection in.
+        // The connection was authenticated by the key of another server.
         let Some(other) = computing.other(self.peer.bytes()).cloned() else { return Ok(()) };
         loop {
             let mut grant = other.memory.grant(None);
@@ -104,17 +105,17 @@ impl<'s> PeerConnection<'s> {
                 Ok(None)
             }
             _ => {
-                let message = "a server says which volume it computes on, and then deals";
+                let message = "a server must join a volume, and then may only deal";
                 Err(Refusal::new(FailureKind::Refused, message))
             }
         }
     }
 
     fn join(&mut self, client: &PublicKey, name: &str) -> Result<(), Refusal> {
-        // One answer for all: another server does not learn which volumes there are.
+        // The same answer in all cases, so that another server does not learn which volumes exist.
         let refused = |refusal: Refusal| {
-            tracing::warn!(peer = %self.peer, ?refusal, "another server cannot join a volume");
-            let message = "no volume of this name is shared with this server here";
+            tracing::warn!(peer = %self.peer, ?refusal, "refusing a server that joins a volume");
+            let message = "this server shares no volume of this name with the connecting one";
             Refusal::new(FailureKind::NoVolume, message)
         };
         let shelf = self.shelves.shelf(client);
@@ -122,8 +123,10 @@ impl<'s> PeerConnection<'s> {
         if !shelf.has(name).map_err(refused)? {
             return Err(refused(Refusal::no_volume()));
         }
-        let link =
-            self.link.take().ok_or_else(|| Refusal::invalid("a connection is for one volume"))?;
+        let link = self
+            .link
+            .take()
+            .ok_or_else(|| Refusal::invalid("a connection is for a single volume"))?;
         let volume = shelf.volume(name);
         let server = volume.join(self.peer, self.number, link).map_err(refused)?;
         self.talk.joins();
@@ -131,14 +134,15 @@ impl<'s> PeerConnection<'s> {
         Ok(())
     }
 
-    /// Leaves the volume, if it is on one. Answers whether nobody here has ended the connection before.
+    /// Leaves the volume, if one was joined. Returns false if this server had already ended the
+    /// connection.
     fn part(&mut self) -> bool {
         let left = self.joined.take();
         left.is_none_or(|Joined { volume, server }| volume.part(server, self.number))
     }
 }
 
-/// Also when something panicked.
+/// Also after a panic.
 impl Drop for PeerConnection<'_> {
     fn drop(&mut self) {
         self.part();

@@ -1,15 +1,16 @@
-//! Where volumes lie.
+//! The storage of volumes.
 //!
-//! A server keeps them in folders of its disk:
+//! A server keeps them in folders:
 //!
 //! ```text
 //! FOLDER/CLIENT/VOLUME/buckets    the store
 //! FOLDER/CLIENT/VOLUME/session    see `session`
-//! FOLDER/CLIENT/VOLUME/shares     what computes beside it: see `shares_folder`
+//! FOLDER/CLIENT/VOLUME/shares     the shares: see `shares_folder`
 //! ```
 //!
-//! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
-//! [`check_name`](oblivio_wire::message::check_name) lets through: of nothing else that a client says.
+//! A path consists of the folder, the client's name from the allow file, and a volume name that has
+//! passed [`check_name`](oblivio_wire::message::check_name). Nothing else in it comes from a
+//! client.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -24,77 +25,79 @@ use super::disk::{System, sync_folder};
 use super::session;
 use super::shares_folder::{self, SharesFolder};
 
-/// The store of a volume in its folder.
+/// The file of the store in a volume's folder.
 const STORE: &str = "buckets";
 
-/// Where the volumes of one client lie.
+/// The storage of all volumes of one client.
 pub trait Shelving: Send + Sync {
-    /// Of the volume of this name, which need not be there.
+    /// The storage of the volume with this name, which need not exist.
     fn place(&self, name: &str) -> Box<dyn Place>;
 
-    /// How many volumes there are, and the bytes that they may take.
+    /// The number of volumes, and the bytes that they may take.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors of the system.
     fn used(&self) -> io::Result<(usize, u64)>;
 }
 
-/// Where one volume lies. What it is told to do is durable when it returns.
+/// The storage of one volume. Each operation is durable when it returns.
 pub trait Place: Send + Sync {
-    /// Whether there is a volume.
+    /// Whether the volume exists.
     ///
     /// # Errors
-    /// When the system does not let anybody look.
+    /// If the system does not allow the check.
     fn is_there(&self) -> io::Result<bool>;
 
-    /// Makes it ready for a volume. What an interrupted creation or removal has left is of no matter.
+    /// Prepares the storage for a new volume. Leftovers of an interrupted creation or removal do
+    /// not matter.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors of the system.
     fn make_ready(&self) -> io::Result<()>;
 
-    /// Makes the store, and so the volume: it is the last that is made.
+    /// Creates the store, and with it the volume. This is the last step of a creation.
     ///
     /// # Errors
-    /// When it cannot be made, or is there.
+    /// If it exists, or cannot be created.
     fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError>;
 
-    /// Opens the store as it is, whatever it holds.
+    /// Opens the store, whatever its contents.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError>;
 
-    /// Removes the volume: the store is the first to go.
+    /// Removes the volume, the store first.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors of the system.
     fn remove(&self) -> io::Result<()>;
 
-    /// Removes what [`Self::make_ready`] made, if there is no volume. What cannot be removed is in nobody's way.
+    /// Undoes [`Self::make_ready`], if there is no volume. Best effort: remaining files do no harm.
     fn clear_away(&self);
 
-    /// The number of the latest opening to write; none if there was none.
+    /// The number of the latest opening to write; `None` if there was none.
     ///
     /// # Errors
-    /// Those of the system, and when it is damaged.
+    /// I/O errors of the system, or an error if the file is damaged.
     fn session(&self) -> io::Result<Option<u64>>;
 
-    /// Keeps another.
+    /// Stores a new number.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors of the system.
     fn keep_session(&self, session: u64) -> io::Result<()>;
 
-    /// For what computes on shares of the volume. It goes with the volume. There is none where nothing computes.
+    /// The folder for the shares of the volume, removed together with it. `None` on servers that do
+    /// not compute.
     fn shares(&self) -> Option<Box<dyn Folder>> {
         None
     }
 
-    /// Bytes that these take.
+    /// Bytes that the shares take.
     ///
     /// # Errors
-    /// Those of the system.
+    /// I/O errors of the system.
     fn shares_allocated_bytes(&self) -> io::Result<u64> {
         Ok(0)
     }
@@ -144,7 +147,8 @@ impl Place for VolumeFolder {
         self.0.join(STORE).try_exists()
     }
 
-    /// The folder of the client may be new, too. That of the server is not: if it is gone, another would not be locked.
+    /// The client's folder may be new too. The server's folder is not created: a replacement would
+    /// not be locked.
     fn make_ready(&self) -> io::Result<()> {
         let client = self.0.parent().unwrap_or(Path::new("."));
         for folder in [client, &self.0] {

@@ -1,6 +1,7 @@
-//! Why something is not done, as clients are told.
+//! Errors that are sent to clients.
 //!
-//! A message names no path of the server and no bucket: the first is no business of clients, and the second would get into logs.
+//! Messages contain no path of the server, which does not concern clients, and no bucket address,
+//! which would get into logs.
 
 use std::io;
 
@@ -9,7 +10,7 @@ use oblivio_store::{OpenError, OpenErrorKind};
 use oblivio_wire::FailureKind;
 use rustix::io::Errno;
 
-/// A failure, without the number of the request.
+/// A failure without the number of its request.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) kind: FailureKind,
@@ -31,22 +32,22 @@ impl Refusal {
 
     pub(super) fn computes_nothing() -> Self {
         let message =
-            "this server keeps stores and computes nothing: start it with `oblivio serve shares`";
+            "this server does not compute on shares; start it with `oblivio serve shares`";
         Self::new(FailureKind::Refused, message)
     }
 
     pub(super) fn fenced() -> Self {
-        Self::new(FailureKind::Fenced, "it has been opened to write since")
+        Self::new(FailureKind::Fenced, "the volume has been opened to write since")
     }
 
-    /// The system of the server failed to `act`.
+    /// The error of a failed system call of the server. `act` completes "the server cannot …".
     pub(super) fn io(act: &str, cause: &io::Error) -> Self {
-        tracing::warn!(%cause, act, "a bucket server is refused something by its system");
+        tracing::warn!(%cause, act, "a system operation of the bucket server failed");
         let why = match cause.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::MFILE | Errno::NFILE) => {
-                "it has too few file descriptors: raise the server's limit".to_owned()
+                "it has too few file descriptors; raise the server's limit".to_owned()
             }
-            _ => format!("{}: its log says why", cause.kind()),
+            _ => format!("{}; see the server's log", cause.kind()),
         };
         let message = format!("the server cannot {act} ({why})");
         Self::new(oblivio_core::StoreErrorKind::from(cause.kind()).into(), message)
@@ -56,28 +57,28 @@ impl Refusal {
 impl From<OpenError> for Refusal {
     fn from(error: OpenError) -> Self {
         use OpenErrorKind as Open;
-        // The message has the path in it.
-        tracing::warn!(%error, "a bucket server cannot make or open a store");
+        // The message contains the path, so it is only logged.
+        tracing::warn!(%error, "cannot create or open a store");
         let (kind, message) = match error.kind() {
-            Open::Exists => (FailureKind::Exists, "there is a volume of this name already"),
+            Open::Exists => (FailureKind::Exists, "a volume of this name already exists"),
             Open::Missing => return Self::no_volume(),
-            Open::NotAStore => (FailureKind::Damaged, "what is there is no store of buckets"),
+            Open::NotAStore => (FailureKind::Damaged, "the file is not a store of buckets"),
             Open::UnknownVersion => {
-                (FailureKind::Damaged, "the store is of a format that the server does not know")
+                (FailureKind::Damaged, "the server does not know the format of the store")
             }
             Open::Damaged => (FailureKind::Damaged, "every copy of the store's header is damaged"),
             Open::Truncated => (
                 FailureKind::Damaged,
-                "a part of the store is gone: restore it from a backup, or rescue what is left",
+                "a part of the store is missing; restore it from a backup, or rescue the rest",
             ),
             Open::Locked => {
-                (FailureKind::InUse, "another program of the server has the store open")
+                (FailureKind::InUse, "another program on the server has the store open")
             }
             Open::NoSpace => (FailureKind::Full, "the disk of the server is full"),
             Open::InvalidShapes => {
                 (FailureKind::Invalid, "no store can hold trees of these shapes")
             }
-            _ => (FailureKind::Failed, "the server cannot open the store: its log says why"),
+            _ => (FailureKind::Failed, "the server cannot open the store; see the server's log"),
         };
         Self::new(kind, message)
     }
@@ -85,7 +86,7 @@ impl From<OpenError> for Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        tracing::warn!(%error, "a store of a bucket server fails");
+        tracing::warn!(%error, "a store failed");
         Self::new(error.kind().into(), error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! The server: it binds, accepts and stops.
+//! The server: bind, accept and stop.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,8 @@ use rustix::net::Shutdown;
 use super::door::Door;
 use super::{BucketServerError, BucketServerOptions, WatchVolumes};
 
-/// How long to wait when a connection cannot be accepted, usually because too many files are open.
+/// How long to wait after a connection could not be accepted, usually because too many files are
+/// open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that listens. Clients wait until it [runs](Self::run).
@@ -23,7 +24,7 @@ pub struct BucketServer {
     address: SocketAddr,
 }
 
-/// What others do with a server that runs.
+/// A handle to a running server.
 #[derive(Clone)]
 pub struct BucketServerHandle {
     door: Arc<Door>,
@@ -31,10 +32,10 @@ pub struct BucketServerHandle {
 }
 
 impl BucketServer {
-    /// Listens at `address`; port 0 means any free one.
+    /// Listens at `address`. Port 0 chooses a free port.
     ///
     /// # Errors
-    /// When the options cannot be used, or it is not possible to listen there.
+    /// If the options are unusable, or listening fails.
     pub fn bind(
         address: SocketAddr,
         options: BucketServerOptions,
@@ -46,39 +47,40 @@ impl BucketServer {
         Ok(Self { door, listener, address })
     }
 
-    /// Where clients find it.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// To stop it and to look at it while it runs.
+    /// A handle to stop and inspect it while it runs.
     pub fn handle(&self) -> BucketServerHandle {
         BucketServerHandle { door: self.door.clone(), listener: self.listener.clone() }
     }
 
-    /// Has what passes for volumes watched, of those that are opened from now on; what is said first holds. A server that computes nothing watches nothing.
+    /// Sets the watcher of volumes that are opened from now on. Only the first call has an effect.
+    /// A server that only keeps stores ignores it.
     pub fn watch_volumes(&self, watch: Box<WatchVolumes>) {
         if let Ok(computing) = self.door.service.computing() {
             let _ = computing.watch.set(watch);
         }
     }
 
-    /// Serves, on this thread and others, until it is [stopped](BucketServerHandle::stop). Requests under way are answered before
-    /// it returns. Stores are closed as they are: what no client has flushed is not flushed. Another server may have the folder
-    /// then, even if there are handles of this one.
+    /// Serves on this thread and others until it is [stopped](BucketServerHandle::stop). Requests
+    /// in flight are answered before it returns. Stores are closed without a flush. Then another
+    /// server may use the folder, even if handles of this one exist.
     ///
     /// # Errors
-    /// When the system gives no thread to begin with.
+    /// If the system cannot start the first thread, or the watching thread panicked.
     pub fn run(self) -> Result<(), BucketServerError> {
         let (handle, watch_died) = (self.handle(), AtomicBool::new(false));
         let Self { door, listener, address } = self;
-        tracing::info!(%address, "keeping stores for others");
+        tracing::info!(%address, "serving stores");
         let outcome = thread::scope(|scope| {
             thread::Builder::new()
                 .name("buckets-watch".into())
                 .spawn_scoped(scope, || {
                     if catch_unwind(AssertUnwindSafe(|| door.watch())).is_err() {
-                        // Slow clients would stay for ever from now on.
+                        // Without the watching thread, slow clients would stay for ever.
                         watch_died.store(true, Ordering::Release);
                         tracing::error!("the thread that watches connections panicked");
                         handle.stop();
@@ -89,17 +91,20 @@ impl BucketServer {
                 let door = &door;
                 let served = listener.accept().and_then(|(stream, _)| {
                     thread::Builder::new().name("buckets".into()).spawn_scoped(scope, move || {
-                        // A defect that one client meets is not to end the others.
+                        // A defect in one connection must not end the others.
                         let met = catch_unwind(AssertUnwindSafe(|| door.meet(stream, &own)));
                         if met.is_err() {
                             door.service.metrics.defects.one();
-                            tracing::error!(connection = own.number, "a connection panicked");
+                            tracing::error!(
+                                connection = own.number,
+                                "the thread of a connection panicked"
+                            );
                         }
                     })
                 });
                 match served {
                     Err(error) if !door.service.admission.is_stopped() => {
-                        tracing::warn!(%error, "cannot accept a client");
+                        tracing::warn!(%error, "cannot accept a connection");
                         thread::sleep(ACCEPT_PAUSE);
                     }
                     _ => (),
@@ -110,7 +115,7 @@ impl BucketServer {
         door.close();
         if watch_died.into_inner() {
             let defect =
-                "the thread that watches connections panicked, which is a defect: please report it";
+                "the thread that watches connections panicked; this is a defect, please report it";
             return Err(BucketServerError::System(io::Error::other(defect)));
         }
         outcome
@@ -118,15 +123,16 @@ impl BucketServer {
 }
 
 impl BucketServerHandle {
-    /// Takes no more clients and no more requests. [`BucketServer::run`] returns when those under way are answered.
+    /// Accepts no more clients and requests. [`BucketServer::run`] returns after requests in flight
+    /// are answered.
     pub fn stop(&self) {
         self.door.service.admission.stop();
-        // Whoever waits for the next client is woken. It may have been before.
+        // Wakes the accepting thread. Fails if it was stopped before.
         let _: io::Result<()> =
             rustix::net::shutdown(&*self.listener, Shutdown::Both).map_err(io::Error::from);
     }
 
-    /// What the server has done, in the text format of Prometheus.
+    /// The counters of the server, in the text format of Prometheus.
     pub fn metrics(&self) -> String {
         self.door.metrics_text()
     }

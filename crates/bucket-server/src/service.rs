@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Service {
     pub(super) memory: Memory,
     pub(super) spare: Arc<Spare>,
     pub(super) metrics: Metrics,
-    /// None if it keeps stores and no more.
+    /// `None` for a server that only keeps stores.
     computing: Option<Computing>,
 }
 
@@ -36,7 +36,7 @@ impl Service {
         Ok(Self { limits, admission, memory, spare, metrics, computing })
     }
 
-    /// With whom it computes, if it does.
+    /// The other share servers.
     pub(super) fn computing(&self) -> Result<&Computing, Refusal> {
         self.computing.as_ref().ok_or_else(Refusal::computes_nothing)
     }

@@ -1,7 +1,8 @@
-//! The number of the latest opening to write, in a small file beside the store.
+//! The number of the latest opening to write, in a small file next to the store.
 //!
-//! It is durable before anybody is told it: so a client that comes back after the server was killed is let in only if nobody has
-//! opened to write since. The file holds `oblivio-session-1 NUMBER` and a line end. It is replaced as a whole.
+//! It is durable before any client learns it. So a client can resume after a crash of the server
+//! only if no other client has opened to write since. The file contains `oblivio-session-1 NUMBER`
+//! and a newline. It is replaced atomically.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,18 +20,18 @@ const PREFIX: &str = "oblivio-session-1 ";
 /// Bits of the first number of a volume.
 const FIRST_BITS: u32 = 48;
 
-/// That of the volume which lies in `folder`; none if nobody has opened it to write.
+/// The number of the volume in `folder`; `None` if it was never opened to write.
 pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
     let path = folder.join(NAME);
     let found = match fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         found => found?,
     };
-    // Whoever reads something else may wait for ever.
+    // Reading a pipe or device could block for ever.
     let text = if found.is_file() { fs::read_to_string(&path)? } else { String::new() };
     number_in(&text).map(Some).ok_or_else(|| {
         let message = format!(
-            "{} is damaged: remove it, and the next opening to write draws a new number",
+            "{} is damaged; remove it, and the next opening to write draws a new number",
             path.display()
         );
         io::Error::new(ErrorKind::InvalidData, message)
@@ -41,8 +42,8 @@ fn number_in(text: &str) -> Option<u64> {
     text.strip_prefix(PREFIX)?.trim_end().parse().ok()
 }
 
-/// The one that follows. Where there is none, chance says it: a client of a volume that was removed cannot go on with another
-/// that was made under its name.
+/// The next number. The first one is random, so that a client of a removed volume cannot resume a
+/// new one of the same name.
 pub(super) fn after(latest: Option<u64>) -> io::Result<u64> {
     match latest {
         Some(latest) => latest.checked_add(1).ok_or_else(|| ErrorKind::InvalidData.into()),
@@ -50,12 +51,12 @@ pub(super) fn after(latest: Option<u64>) -> io::Result<u64> {
     }
 }
 
-/// A number by chance.
+/// A random number.
 pub(super) fn draw() -> io::Result<u64> {
     SysRng.try_next_u64().map_err(io::Error::other)
 }
 
-/// Is durable when this returns.
+/// Writes the number durably.
 pub(super) fn write(disk: &impl Disk, folder: &Path, session: u64) -> io::Result<()> {
     let next = folder.join(NAME_OF_NEXT);
     let mut file = disk.create(&next)?;
@@ -65,7 +66,7 @@ pub(super) fn write(disk: &impl Disk, folder: &Path, session: u64) -> io::Result
     sync_folder(disk, folder)
 }
 
-/// Whatever of it is there.
+/// Removes all its files.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     [NAME_OF_NEXT, NAME].into_iter().try_for_each(|name| match fs::remove_file(folder.join(name)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -83,7 +84,7 @@ mod tests {
     use crate::disk::System;
 
     #[test]
-    fn a_number_stays_and_a_damaged_one_is_noticed() {
+    fn numbers_round_trip_and_damage_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         assert_eq!(read(folder).unwrap(), None);
@@ -100,7 +101,7 @@ mod tests {
             assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData, "{damaged}");
         }
         remove(folder).unwrap();
-        // Nobody writes to a pipe that the operator has put there: it is not waited for.
+        // A pipe without a writer must not block the reader.
         let made = std::process::Command::new("mkfifo").arg(folder.join(NAME)).status();
         assert!(made.unwrap().success());
         assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData);
@@ -109,16 +110,16 @@ mod tests {
         assert_eq!(read(folder).unwrap(), None);
     }
 
-    /// A number is told when it is written: it must be there after whatever happens next.
+    /// A number is sent to the client after it was written, so it must survive any crash.
     #[test]
-    fn a_number_that_is_told_outlives_a_loss_of_power_and_is_whole_at_any_other() {
+    fn a_written_number_survives_a_loss_of_power_and_is_never_torn() {
         let folder = Path::new("volume");
         for steps in 0.. {
             let disk = Forgetful { steps_left: Cell::new(usize::MAX), ..Forgetful::default() };
             write(&disk, folder, 7).unwrap();
             disk.steps_left.set(steps);
             let is_told = write(&disk, folder, 8).is_ok();
-            // What nobody made durable may be all the same.
+            // Names that were not synced may or may not be durable.
             for names in [&disk.names, &disk.durable_names] {
                 let number = disk.number(&names.borrow(), folder);
                 let is_sound = number == Some(8) || !is_told && number == Some(7);
@@ -130,12 +131,12 @@ mod tests {
         }
     }
 
-    /// A disk that goes off after so many steps, and forgets what was not made durable.
+    /// A disk that fails after a number of steps, and then loses everything that was not synced.
     #[derive(Default)]
     struct Forgetful {
         steps_left: Cell<usize>,
         files: RefCell<Vec<Written>>,
-        /// Which file has which name, now and after a loss of power.
+        /// The file of each name, now and after a loss of power.
         names: RefCell<Names>,
         durable_names: RefCell<Names>,
     }

@@ -1,6 +1,7 @@
-//! Files for what computes on shares of a volume, in a folder beside its store.
+//! The files of the shares of a volume, in a folder next to its store.
 //!
-//! The folder is made with the first of them. A file is made under another name and gets its own when it is whole.
+//! The folder is created with the first file. A file is created under a temporary name and renamed
+//! once it is complete.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -14,28 +15,28 @@ use rustix::fs::Advice;
 
 use super::disk::{Disk, System, sync_folder};
 
-/// In the folder of the volume.
+/// The name of the folder.
 const NAME: &str = "shares";
 
-/// Behind the name of a file that is not whole.
+/// The suffix of an incomplete file.
 const NOT_WHOLE: &str = ".next";
 
-/// The folder of one volume. It need not be there.
+/// The folder of one volume. It need not exist.
 pub(super) struct SharesFolder {
     volume: PathBuf,
     path: PathBuf,
 }
 
-/// A file in it.
+/// An open file.
 struct Opened(File);
 
 impl SharesFolder {
-    /// Beside the store of the volume that lies there.
+    /// The folder next to the store in `volume`.
     pub(super) fn of(volume: &Path) -> Self {
         Self { volume: volume.to_owned(), path: volume.join(NAME) }
     }
 
-    /// Makes a file of its own name once `fill` has filled it.
+    /// Creates a file once `fill` has filled it.
     fn make(&self, name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         match private::dir_builder().create(&self.path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
@@ -70,7 +71,7 @@ impl Folder for SharesFolder {
         let open = || File::options().read(true).write(true).open(&path);
         let file = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound && !may_be_new => {
-                let message = format!("the file {name} of shares is gone");
+                let message = format!("the file {name} of shares is missing");
                 return Err(io::Error::new(ErrorKind::InvalidData, message));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -98,7 +99,7 @@ impl ShareFile for Opened {
     }
 
     fn will_need(&self, offset: u64, bytes: u64) {
-        // Without it, reading takes longer.
+        // A hint: without it, reads are slower.
         let _ = rustix::fs::fadvise(&self.0, offset, NonZeroU64::new(bytes), Advice::WillNeed);
     }
 
@@ -107,17 +108,17 @@ impl ShareFile for Opened {
     }
 }
 
-/// Bytes of the files beside the store of the volume that lies there, as long as they are.
+/// The total length of the files of a volume, in bytes.
 pub(super) fn bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, Metadata::len)
 }
 
-/// Bytes that they take there.
+/// The space that they take on disk, in bytes.
 pub(super) fn allocated_bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, |file| file.blocks() * STAT_BLOCK_BYTES)
 }
 
-/// In which the system counts what files take.
+/// The unit of `st_blocks`.
 const STAT_BLOCK_BYTES: u64 = 512;
 
 fn sum(volume: &Path, of: impl Fn(&Metadata) -> u64) -> io::Result<u64> {
@@ -128,7 +129,7 @@ fn sum(volume: &Path, of: impl Fn(&Metadata) -> u64) -> io::Result<u64> {
     entries.map(|entry| Ok(of(&entry?.metadata()?))).sum()
 }
 
-/// Removes all of it, if there is any.
+/// Removes the folder, if it exists.
 pub(super) fn remove(volume: &Path) -> io::Result<()> {
     match fs::remove_dir_all(volume.join(NAME)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -141,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_there_as_they_were_left_and_count_as_long_as_they_are() {
+    fn files_keep_their_contents_and_count_with_their_length() {
         let volume = tempfile::tempdir().unwrap();
         let folder = SharesFolder::of(volume.path());
         assert_eq!(folder.read("state").unwrap(), None);

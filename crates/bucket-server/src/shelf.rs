@@ -1,4 +1,4 @@
-//! All volumes of a server, by client and name.
+//! The volumes of a server, by client and name.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ use super::volume::{Caller, Role, Volume};
 /// The volumes of one client.
 pub(super) struct Shelf {
     places: Box<dyn Shelving>,
-    /// By which other servers know whose it is; none if this one knows nobody by a key.
+    /// The client's key, by which other servers refer to it; `None` in a server without keys.
     pub(super) owner: Option<PublicKey>,
     quota_bytes: Option<u64>,
     limits: BucketLimits,
-    /// Those that somebody uses or has used lately.
+    /// Volumes that are in use or were used recently.
     volumes: Mutex<BTreeMap<String, Arc<Volume>>>,
-    /// Held while a volume is made: what is there is counted first.
+    /// Locked during a creation, so that the quota is checked against a stable count.
     making: Mutex<()>,
 }
 
@@ -53,19 +53,19 @@ impl Shelf {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one of this name. It need not be there.
+    /// The volume of this name. It need not exist.
     pub(super) fn volume(&self, name: &str) -> Arc<Volume> {
         let mut volumes = self.volumes();
         let entry = volumes.entry(name.to_owned());
         entry.or_insert_with(|| Arc::new(Volume::new(self.places.place(name)))).clone()
     }
 
-    /// Whether there is one of this name.
+    /// Whether a volume of this name exists.
     pub(super) fn has(&self, name: &str) -> Result<bool, Refusal> {
         Volume::new(self.places.place(name)).is_there()
     }
 
-    /// Makes a volume, if the client may have it.
+    /// Creates a volume, if the client's quota allows it.
     pub(super) fn create(
         &self,
         volume: &Volume,
@@ -80,7 +80,7 @@ impl Shelf {
         self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has what computes for a volume answer a message.
+    /// Passes a message to the computations of a volume.
     pub(super) fn compute(
         &self,
         volume: &Volume,
@@ -91,7 +91,7 @@ impl Shelf {
         let computing = asked.service.computing()?;
         let client = self.owner.ok_or_else(Refusal::computes_nothing)?;
         let whose = Whose { client, name: name.to_owned() };
-        // What is set up is made before anything else is counted.
+        // The lock is held until the setup has created its files.
         let making = RefCell::new(None);
         let check = |setup: &Setup| {
             computing.check(setup)?;
@@ -106,26 +106,30 @@ impl Shelf {
         volume.compute(who, &whose, asked, &check)
     }
 
-    /// A volume counts as large as it may grow.
+    /// A volume counts with its full size.
     fn check_room(&self, shapes: &[TreeShape]) -> Result<(), Refusal> {
         let volumes = self.check_quota(StoreKind::File.bytes_needed(shapes)?)?;
         let volumes_max = self.limits.volumes_per_client_max;
         if volumes >= volumes_max {
-            let message = format!("a client may have {volumes_max} volumes: remove one");
+            let message = format!("a client may have {volumes_max} volumes; remove one");
             return Err(Refusal::new(FailureKind::Full, message));
         }
         Ok(())
     }
 
-    /// Whether the client may have so much more. Answers how many volumes it has.
+    /// Checks that `needed` more bytes are within the quota. Returns the client's number of
+    /// volumes.
     fn check_quota(&self, needed: u64) -> Result<usize, Refusal> {
-        let (volumes, used) =
-            self.places.used().map_err(|cause| Refusal::io("count what a client has", &cause))?;
+        let (volumes, used) = self
+            .places
+            .used()
+            .map_err(|cause| Refusal::io("count the volumes of a client", &cause))?;
         let left = self.quota_bytes.map(|quota| quota.saturating_sub(used));
         match left {
             Some(left) if needed > left => {
                 let message = format!(
-                    "the volume would take {needed} bytes, and {left} are left of what this client may have"
+                    "the volume would take {needed} bytes, but only {left} bytes of this \
+                     client's quota are left"
                 );
                 Err(Refusal::new(FailureKind::Full, message))
             }
@@ -133,12 +137,12 @@ impl Shelf {
         }
     }
 
-    /// How many stores are open.
+    /// The number of open stores.
     pub(super) fn stores_open(&self) -> usize {
         self.volumes().values().filter(|volume| volume.is_open()).count()
     }
 
-    /// Closes stores that nobody has used for long, and those that are idle longest if there are too many.
+    /// Closes stores that have been idle for long, and the longest idle ones if there are too many.
     pub(super) fn close_idle(&self) {
         let until = clock::now().saturating_sub(self.limits.stores_kept_for);
         let mut volumes = self.volumes();
@@ -151,18 +155,18 @@ impl Shelf {
                 volume.close_if_idle();
             }
         }
-        // With the lock held, nobody else comes by one that the shelf alone has.
+        // While the lock is held, no other thread can get a volume that only this map holds.
         volumes.retain(|_, volume| {
             Arc::strong_count(volume) > 1 || volume.is_open() || volume.computes()
         });
     }
 
-    /// The server is to stop, and what it computes needs others.
+    /// Ends all waiting for other servers, because this server is to stop.
     pub(super) fn give_up_computing(&self) {
         self.volumes().values().for_each(|volume| volume.give_up_computing());
     }
 
-    /// Closes all stores, if nobody uses them any more.
+    /// Closes all stores that are not in use.
     pub(super) fn close_all(&self) {
         let mut volumes = self.volumes();
         volumes.values().for_each(|volume| volume.close_if_idle());

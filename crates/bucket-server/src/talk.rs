@@ -1,5 +1,5 @@
-//! What goes over one link, as far as clients and other servers are alike: messages come in time and find their memory, and what is
-//! refused is told before the link ends.
+//! The common part of connections of clients and servers: timeouts and memory of messages, and
+//! refusals before the end of the link.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -14,28 +14,29 @@ use super::memory::Grant;
 use super::refusal::Refusal;
 use super::service::Service;
 
-/// A message and what it is taken apart to are in memory at the same time: pieces take twice as much then.
+/// A message and its parsed form are in memory at the same time, and parsed pieces take twice the
+/// space.
 const COPIES_OF_A_MESSAGE: u64 = 3;
 
-/// How long one that was refused something gets to read why, and to end the connection itself.
+/// How long a refused peer has to read the refusal and end the connection.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// With one who was let in.
+/// An authenticated connection.
 pub(super) struct Talk<'s> {
     service: &'s Service,
     link: Link,
     seat: Seat<'s>,
-    /// Bytes of a message that is received, at most.
+    /// The longest received message in bytes.
     message_bytes_max: usize,
     is_greeted: bool,
 }
 
-/// Why a connection ends before the other side ends it.
+/// Why a connection ends before the peer ends it.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The link failed.
     Link(io::Error),
-    /// Something was refused, and it was told so.
+    /// A request was refused, and the refusal was sent.
     Refused(FailureKind),
 }
 
@@ -56,12 +57,12 @@ impl<'s> Talk<'s> {
         Self { service, link, seat, message_bytes_max, is_greeted: false }
     }
 
-    /// The next request, or none after the last. `grant` grows as its bytes arrive.
+    /// Receives the next request; `None` at the end. `grant` grows as its bytes arrive.
     pub(super) fn hear(&mut self, grant: &mut Grant<'_>) -> Result<Option<Request>, Ended> {
         let message = match self.receive(grant) {
             Ok(Some(message)) => message,
             Ok(None) => return Ok(None),
-            // Nothing is read any more.
+            // The server is to stop, so no more requests are read.
             Err(_) if self.service.admission.is_stopped() => return Ok(None),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(self.refuse(0, Refusal::invalid(error.to_string())));
@@ -73,7 +74,7 @@ impl<'s> Talk<'s> {
             Err(invalid) => return Err(self.refuse(0, Refusal::invalid(invalid.to_string()))),
         };
         if matches!(request, Request::Hello { .. }) == self.is_greeted {
-            let message = "a connection begins with a hello, and has one";
+            let message = "a connection must begin with exactly one hello";
             return Err(self.refuse(request.number(), Refusal::invalid(message)));
         }
         self.is_greeted = true;
@@ -83,7 +84,7 @@ impl<'s> Talk<'s> {
     fn receive(&mut self, grant: &mut Grant<'_>) -> io::Result<Option<Bytes>> {
         let limits = &self.service.limits;
         let reader = &mut *self.link.reader;
-        // The other side may be silent for as long as it likes, but not within a message.
+        // The peer may be silent between messages, but not within one.
         reader.limit(None)?;
         let mut begun = Begun { reader, within: limits.message_within };
         let Some(bytes) = frame::receive_length(&mut begun, self.message_bytes_max)? else {
@@ -93,7 +94,7 @@ impl<'s> Talk<'s> {
         let until = Moment::now().after(limits.message_within);
         grant.announce(memory(bytes));
         self.link.reader.limit(Some(limits.message_within))?;
-        // Not before: a client that sends nothing takes no memory.
+        // Memory is taken only as bytes arrive, so that a silent client takes none.
         let grow = &mut |bytes| grant.grow(memory(bytes), until);
         let message = self.service.spare.receive(&mut self.link.reader, bytes, grow)?;
         self.seat.pulse.heard();
@@ -101,7 +102,7 @@ impl<'s> Talk<'s> {
         Ok((!self.service.admission.is_stopped()).then_some(message))
     }
 
-    /// What answers a hello.
+    /// The answer to a hello.
     pub(super) fn welcome(version: u32) -> Result<Answer, Refusal> {
         if version != VERSION {
             let message = format!("this server speaks version {VERSION}, not {version}");
@@ -110,7 +111,7 @@ impl<'s> Talk<'s> {
         Ok(Answer::Welcome { version: VERSION })
     }
 
-    /// Sends why something is not done. It is the last that is sent.
+    /// Sends a refusal, which ends the connection.
     pub(super) fn refuse(&mut self, number: u64, refusal: Refusal) -> Ended {
         let kind = refusal.kind;
         match self.send_failure(number, refusal) {
@@ -134,7 +135,7 @@ impl<'s> Talk<'s> {
         Ok(())
     }
 
-    /// Ends the link, as what became of it demands.
+    /// Ends the link, after a refusal with time for the peer to read it.
     pub(super) fn end(&mut self, outcome: &Result<(), Ended>) {
         if let Err(Ended::Refused(_)) = outcome {
             linger(&mut *self.link.reader, LINGER);
@@ -143,14 +144,14 @@ impl<'s> Talk<'s> {
         self.link.writer.close();
     }
 
-    /// The server has said which volume it deals for.
+    /// Notes that the other server has joined a volume.
     pub(super) fn joins(&self) {
         self.seat.pulse.joins();
     }
 }
 
-/// Waits until the other side ends the connection. If the server did while something is unread, the
-/// other system would discard the answer that says why.
+/// Waits until the peer ends the connection. Closing a socket with unread bytes would reset it, and
+/// the peer's system would discard the refusal.
 pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     let mut unread = [0; 4096];
     if reader.limit(Some(within)).is_ok() {
@@ -158,7 +159,7 @@ pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     }
 }
 
-/// The rest of a message has to come in time, once its first byte is there.
+/// Starts the timeout of a message with its first byte.
 struct Begun<'r> {
     reader: &'r mut dyn LinkReader,
     within: Duration,

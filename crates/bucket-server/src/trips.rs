@@ -1,4 +1,4 @@
-//! What a request asks of a store, measured before it is done, and done in portions.
+//! Reads and writes of a store, measured in advance and done in portions.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use oblivio_wire::FailureKind;
 
 use super::refusal::Refusal;
 
-/// A store takes a sector for the smallest piece.
+/// A store uses at least this much memory for a piece.
 const ROOM_BYTES_MIN: usize = 4096;
 
-/// What a store is asked for at once. A client may ask for much more in one request, and for so many small pieces that the store
-/// would need thousands of times the bytes of the request. One piece may be longer.
+/// The most memory of one call of the store. For a request of many small pieces, the store could
+/// need thousands of times the bytes of the request. A single piece may be longer.
 const PORTION_BYTES: usize = 4 << 20;
 
-/// How long each of some pieces is, and all of them together.
+/// The length of each piece, and their sum.
 #[derive(Debug)]
 pub(super) struct Lengths {
     of_pieces: Vec<u32>,
@@ -23,9 +23,11 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
+    /// Measures the pieces.
+    ///
     /// # Errors
-    /// [`Absent`](FailureKind::Absent) when there is no such piece; [`Invalid`](FailureKind::Invalid) when they are longer than
-    /// `bytes_max` together.
+    /// [`Absent`](FailureKind::Absent) if a piece does not exist; [`Invalid`](FailureKind::Invalid)
+    /// if they are longer than `bytes_max` in total.
     pub(super) fn of(
         shapes: &[TreeShape],
         pieces: &[Piece],
@@ -37,7 +39,7 @@ impl Lengths {
                 .ok_or_else(|| Refusal::new(FailureKind::Absent, "the volume has no such piece"))?;
             let fits = usize::try_from(bytes).is_ok_and(|bytes| bytes <= bytes_max - lengths.sum);
             if !fits {
-                let message = format!("a request is about more than {bytes_max} bytes of pieces");
+                let message = format!("the pieces of a request are longer than {bytes_max} bytes");
                 return Err(Refusal::invalid(message));
             }
             lengths.sum += bytes as usize;
@@ -46,7 +48,7 @@ impl Lengths {
         Ok(lengths)
     }
 
-    /// Which pieces go to the store together, and where their bytes lie among all.
+    /// The pieces of each call of the store, with the range of their bytes.
     fn portions(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let (mut piece, mut byte) = (0, 0);
         std::iter::from_fn(move || {
@@ -65,7 +67,7 @@ impl Lengths {
     }
 }
 
-/// Puts what the pieces hold behind `out`.
+/// Appends the contents of the pieces to `out`.
 pub(super) fn read(
     store: &mut dyn BucketStore,
     pieces: &[Piece],
@@ -79,7 +81,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// `bytes` are those of the pieces, one after the other.
+/// Writes `bytes`, the contents of the pieces one after the other.
 pub(super) fn write(
     store: &mut dyn BucketStore,
     pieces: &[Piece],
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_as_long_as_the_shape_says_or_not_there() {
+    fn pieces_have_the_length_of_the_shape_or_are_absent() {
         let shapes = [shape(100)];
         let parts = [Part::Whole, Part::Header, Part::Slot(1)];
         let lengths = Lengths::of(&shapes, &parts.map(piece), 316).unwrap();
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn portions_are_all_of_a_request_and_none_takes_much_room() {
+    fn portions_cover_the_request_and_are_bounded() {
         for (slot_bytes, count) in [(0, 5000), (1, 5000), (3 << 20, 4), (9 << 20, 3), (1, 0)] {
             let pieces = vec![piece(Part::Slot(0)); count];
             let lengths = Lengths::of(&[shape(slot_bytes)], &pieces, 32 << 20).unwrap();

@@ -1,12 +1,12 @@
-//! One volume: who has it open, and as what.
+//! A volume, and the connections that have it open.
 //!
-//! # The rules
-//! - At most one connection may write: the current one of the latest session. Every request looks, under the lock of the volume,
-//!   whether it comes from that one. So what an older connection has sent is refused however late it comes.
-//! - Readers come in while no connection may write. They are refused from the moment on when one may again: an owner is never
-//!   locked out by readers who were forgotten.
-//! - The store stays open for a while when its writer is gone, with all that was written and not flushed. Whoever comes back
-//!   meanwhile finds it there. Nothing is flushed that nobody asked for.
+//! # Rules
+//! - At most one connection may write: the current one of the latest session. Every request checks
+//!   this under the volume's lock. So a late request of an older connection is refused.
+//! - Readers are admitted while no connection may write. Their requests are refused once one may: a
+//!   forgotten reader never locks out an owner.
+//! - After its writer has disconnected, the store stays open for a while, with its unflushed
+//!   writes. A writer that resumes in time finds them. Nothing is flushed without a request.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,25 +32,25 @@ use super::refusal::Refusal;
 use super::session;
 use super::trips::{self, Lengths};
 
-/// What readers are told: no session has this number, and none is resumed by it.
+/// The session number of readers. No session has this number, so it cannot be resumed.
 const NO_SESSION: u64 = 0;
 
-/// Which connection.
+/// The number of a connection.
 pub(super) type Caller = u64;
 
-/// As what a connection has a volume open.
+/// The role of a connection that has a volume open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Writer,
     Reader,
-    /// Reads, whoever has it open.
+    /// Reads even while another connection writes.
     Looker,
 }
 
-/// Of one client, under one name. It need not be there.
+/// A volume of one client. It need not exist.
 pub(super) struct Volume {
     place: Box<dyn Place>,
-    /// Whoever needs it and the state waits for it first, or not at all.
+    /// Lock order: before `state`, or with a non-blocking attempt.
     computer: Computer,
     state: Mutex<State>,
 }
@@ -61,7 +61,7 @@ struct State {
     writer: Option<Caller>,
     readers: BTreeSet<Caller>,
     lookers: BTreeSet<Caller>,
-    /// Since when nobody has it open, by the clock.
+    /// Since when no connection has it open, by the monotonic clock.
     idle_since: Duration,
 }
 
@@ -71,7 +71,7 @@ struct OpenStore {
     condition: Condition,
     incarnation: u64,
     can_write: bool,
-    /// Something was written that no flush has made durable.
+    /// Whether there are unflushed writes.
     is_unflushed: bool,
 }
 
@@ -80,7 +80,7 @@ impl Volume {
         Self { place, computer: Computer::default(), state: Mutex::default() }
     }
 
-    /// What somebody who panicked has left is not trusted: the store is opened again.
+    /// After a panic, the store is dropped and opened again.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
@@ -91,10 +91,10 @@ impl Volume {
     }
 
     pub(super) fn is_there(&self) -> Result<bool, Refusal> {
-        self.place.is_there().map_err(|cause| Refusal::io("look for a volume", &cause))
+        self.place.is_there().map_err(|cause| Refusal::io("check whether a volume exists", &cause))
     }
 
-    /// Makes it, and opens it to write. `check_room` says whether the client may have it.
+    /// Creates the volume, and opens it to write. `check_room` checks the client's quota.
     pub(super) fn create(
         &self,
         who: Caller,
@@ -104,11 +104,11 @@ impl Volume {
         let mut computer = self.idle_computer()?;
         let mut state = self.state();
         if self.is_there()? {
-            let message = "there is a volume of this name already";
+            let message = "a volume of this name already exists";
             return Err(Refusal::new(FailureKind::Exists, message));
         }
         check_room()?;
-        // What an interrupted creation or removal has left, or the operator has removed by hand.
+        // Leftovers of an interrupted creation or removal, or of a removal by hand.
         *state = State::default();
         computer.close();
         let made = self.make(shapes);
@@ -118,35 +118,36 @@ impl Volume {
         state.opened(session)
     }
 
-    /// The store is last: without it there is no volume.
+    /// The store is created last: without it the volume does not exist.
     fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
         let made = self.place.make_ready().and_then(|()| self.next_session());
-        let session = made.map_err(|cause| Refusal::io("make a volume", &cause))?;
+        let session = made.map_err(|cause| Refusal::io("create a volume", &cause))?;
         self.place.create(shapes)?;
         Ok(session)
     }
 
-    /// It is kept before anybody is told.
+    /// The number is durable before the client learns it.
     fn next_session(&self) -> io::Result<u64> {
         let session = session::after(self.place.session()?)?;
         self.place.keep_session(session)?;
         Ok(session)
     }
 
-    /// Opens it to write, and fences off whoever has it open.
+    /// Opens the volume to write, and fences all other connections.
     pub(super) fn open_to_write(&self, who: Caller, metrics: &Metrics) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
         state.be_open_to_write(&*self.place)?;
-        // Another session is going to read what the one before has written, and sends none of it again.
+        // The new session reads earlier writes, but does not send them again if the server loses
+        // them.
         state.flush()?;
         let next = self.next_session();
-        let session = next.map_err(|cause| Refusal::io("keep the number of a session", &cause))?;
+        let session = next.map_err(|cause| Refusal::io("write the session number", &cause))?;
         state.take_over(who, metrics);
         state.opened(session)
     }
 
-    /// Goes on with a session, if it is the latest one. Its connection before is fenced off.
+    /// Resumes a session, if it is the latest one. Its previous connection is fenced.
     pub(super) fn resume(
         &self,
         who: Caller,
@@ -164,7 +165,7 @@ impl Volume {
         state.opened(session)
     }
 
-    /// Opens it to read, if nobody has it open to write.
+    /// Opens the volume to read, if no connection has it open to write.
     pub(super) fn open_to_read(
         &self,
         who: Caller,
@@ -181,22 +182,22 @@ impl Volume {
             state.open_store(&*self.place, &options)?;
         }
         state.flush()?;
-        // With the number of a session, a reader could go on as its writer.
+        // With a valid session number, a reader could resume as its writer.
         let opened = state.opened(NO_SESSION)?;
         if opened.is_cut_off && !may_be_cut_off {
             let message =
-                "a part of the store is gone: restore it from a backup, or rescue what is left";
+                "a part of the store is missing; restore it from a backup, or rescue the rest";
             return Err(Refusal::new(FailureKind::Damaged, message));
         }
         state.readers.insert(who);
         Ok(opened)
     }
 
-    /// Opens it to read, whoever has it open: it keeps nobody out, and nobody keeps it out.
+    /// Opens the volume to read, even while another connection writes.
     pub(super) fn open_to_look(&self, who: Caller) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        // Without it, an opening to write is refused: whoever looks before that is to know.
+        // Opening to write needs the number, so a check before it must fail too.
         self.session()?;
         if state.open.is_none() {
             let options = StoreOptions::default().with_read_only(true);
@@ -207,23 +208,26 @@ impl Volume {
         Ok(opened)
     }
 
-    /// Removes it, if nobody has it open.
+    /// Removes the volume, if no connection has it open.
     pub(super) fn remove(&self) -> Result<(), Refusal> {
         let mut computer = self.idle_computer()?;
         let mut state = self.state();
         self.check_is_there()?;
         if !state.is_idle() {
-            return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
+            return Err(Refusal::new(
+                FailureKind::InUse,
+                "another connection has this volume open",
+            ));
         }
         state.open = None;
         computer.close();
         self.place.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
     }
 
-    /// Until this is dropped, nothing is computed.
+    /// Blocks computations until the result is dropped.
     fn idle_computer(&self) -> Result<Idle<'_>, Refusal> {
         self.computer.if_idle().ok_or_else(|| {
-            let message = "something is still computed on shares of this volume";
+            let message = "a computation on the shares of this volume is still running";
             Refusal::new(FailureKind::InUse, message)
         })
     }
@@ -233,10 +237,10 @@ impl Volume {
     }
 
     fn session(&self) -> Result<Option<u64>, Refusal> {
-        self.place.session().map_err(|cause| Refusal::io("read the number of a session", &cause))
+        self.place.session().map_err(|cause| Refusal::io("read the session number", &cause))
     }
 
-    /// Appends the answer to `out`, as it is sent. `grant` is for its memory.
+    /// Appends the encoded answer to `out`. `grant` obtains memory for it.
     pub(super) fn read(
         &self,
         who: (Caller, Role),
@@ -247,7 +251,7 @@ impl Volume {
         out: &mut Vec<u8>,
     ) -> Result<(), Unanswered> {
         let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
-        // Without the lock: who waits for memory does not keep others from the volume.
+        // Without the lock, so that waiting for memory does not block other connections.
         grant(measured.sum as u64)?;
         put_data_head(out, number, measured.sum);
         let mut state = self.state();
@@ -266,7 +270,7 @@ impl Volume {
         let open = state.store_to_write_of(who)?;
         let measured = open.measure(pieces, bytes.len())?;
         if measured.sum != bytes.len() {
-            return Err(Refusal::invalid("a write has more bytes than its pieces"));
+            return Err(Refusal::invalid("the bytes of a write do not match its pieces"));
         }
         open.is_unflushed = true;
         let written = trips::write(&mut *open.store, pieces, &measured, bytes);
@@ -283,11 +287,12 @@ impl Volume {
         let flushed = state.flush();
         metrics.flushes.took(clock::now().saturating_sub(begun));
         flushed?;
-        // A file whose name was removed is gone as soon as nobody has it open.
+        // A file without a name is deleted once it is closed.
         self.check_is_there().inspect_err(|_| state.open = None)
     }
 
-    /// Has what computes answer a message, for whoever may write; how far it is, for whoever has the volume open.
+    /// Passes a message to the computations. Writers may send any message; other connections may
+    /// only ask for the epoch.
     pub(super) fn compute(
         &self,
         who: (Caller, Role),
@@ -307,21 +312,21 @@ impl Volume {
         self.computer.compute(&*self.place, may_ask, whose, asked, check)
     }
 
-    /// Another server comes to deal, by a connection that `link` ends. Answers the number of the server.
+    /// Another server joins, over a connection that `link` ends. Returns the server's number.
     pub(super) fn join(
         &self,
         peer: PublicKey,
         who: Caller,
         link: Box<dyn Ends>,
     ) -> Result<u8, Refusal> {
-        // If nobody else has it open, it is kept from now on.
+        // If no other connection has it open, it is kept from now on.
         self.state().idle_since = clock::now();
         let joined = self.computer.connect(&*self.place, peer, who, link);
         self.close_computer_if_useless(&self.state());
         joined
     }
 
-    /// It has dealt something.
+    /// Passes a message that the other server deals.
     pub(super) fn take_dealt(
         &self,
         server: u8,
@@ -331,14 +336,14 @@ impl Volume {
         self.computer.take(server, who, message)
     }
 
-    /// Its connection has ended. Answers whether it was connected until now.
+    /// Notes the end of its connection. Returns whether it was the current one.
     pub(super) fn part(&self, server: u8, who: Caller) -> bool {
         let was_connected = self.computer.disconnect(server, who);
         self.close_computer_if_useless(&self.state());
         was_connected
     }
 
-    /// What computes is closed with the store, unless other servers have come to it.
+    /// Closes the computations together with the store, unless other servers are connected.
     fn close_computer_if_useless(&self, state: &State) {
         if state.is_idle()
             && state.open.is_none()
@@ -349,7 +354,7 @@ impl Volume {
         }
     }
 
-    /// A connection has ended.
+    /// Notes the end of a connection.
     pub(super) fn leave(&self, who: Caller) {
         let mut state = self.state();
         state.writer.take_if(|writer| *writer == who);
@@ -357,36 +362,38 @@ impl Volume {
         state.lookers.remove(&who);
         if state.is_idle() {
             state.idle_since = clock::now();
-            // Nothing is lost with a store all of which is durable. What the operator does with its file is seen at once.
+            // A completely flushed store loses nothing when closed, and changes to its file are
+            // then seen at once.
             state.open.take_if(|open| !open.is_unflushed);
             self.close_computer_if_useless(&state);
         }
     }
 
-    /// Since when no client has used its store or what computes, of which one is open; none if somebody does, or both are closed.
+    /// Since when no client has used its store or computations; `None` if they are in use or
+    /// closed.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let state = self.try_state()?;
         let is_open = state.open.is_some() || self.computer.is_open();
         (state.is_idle() && is_open).then_some(state.idle_since)
     }
 
-    /// The server is to stop, and what it computes needs others.
+    /// Ends all waiting for other servers, because this server is to stop.
     pub(super) fn give_up_computing(&self) {
         self.computer.give_up();
     }
 
-    /// Whether what computes is open.
+    /// Whether the computations are open.
     pub(super) fn computes(&self) -> bool {
         self.computer.is_open()
     }
 
-    /// Whether its store is open.
+    /// Whether the store is open.
     pub(super) fn is_open(&self) -> bool {
-        // Whoever has the lock works with the store.
+        // A locked state means that the store is in use.
         self.try_state().is_none_or(|state| state.open.is_some())
     }
 
-    /// Closes its store and what computes, if no client uses them. What was not flushed is lost.
+    /// Closes the store and the computations, if no client uses them. Unflushed writes are lost.
     pub(super) fn close_if_idle(&self) {
         if let Some(mut state) = self.try_state()
             && state.is_idle()
@@ -413,7 +420,7 @@ impl State {
         self.writer.is_none() && self.readers.is_empty() && self.lookers.is_empty()
     }
 
-    /// The store, for one who still has it.
+    /// The store, if the connection still has it open.
     fn store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
         match role {
             Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
@@ -424,17 +431,17 @@ impl State {
         self.open.as_mut().ok_or_else(closed)
     }
 
-    /// The same, for one who may write.
+    /// The store, if the connection may write.
     fn store_to_write_of(&mut self, who: (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
         let open = self.store_of(who)?;
         if who.1 != Role::Writer {
-            let message = "the volume is open to read only: open it to write";
+            let message = "the volume is open to read only; open it to write";
             return Err(Refusal::new(FailureKind::Refused, message));
         }
         Ok(open)
     }
 
-    /// All that was written is durable.
+    /// Makes all writes durable.
     fn flush(&mut self) -> Result<(), Refusal> {
         let Some(open) = self.open.as_mut().filter(|open| open.can_write) else { return Ok(()) };
         match open.store.flush() {
@@ -444,13 +451,14 @@ impl State {
         Ok(())
     }
 
-    /// A store that is open to write stays as it is, with all that was written.
+    /// Ensures that the store is open to write. If it is already, it stays open with its unflushed
+    /// writes.
     fn be_open_to_write(&mut self, place: &dyn Place) -> Result<(), Refusal> {
         if self.open.as_ref().is_some_and(|open| open.can_write) {
             return Ok(());
         }
         self.readers.clear();
-        // First: it keeps others from writing.
+        // Close it first: it locks out writers.
         self.open = None;
         self.open_store(place, &StoreOptions::default())
     }
@@ -459,7 +467,7 @@ impl State {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
         let OpenedStore { store, mut condition } = place.open(options)?;
-        // It is for people to know. What cannot be looked at takes nothing.
+        // Only for information; 0 if it cannot be determined.
         condition.allocated_bytes += place.shares_allocated_bytes().unwrap_or_default();
         check_parts(store.capabilities())?;
         let shapes = shapes_of(&*store);
@@ -475,7 +483,7 @@ impl State {
         Ok(())
     }
 
-    /// From now on it is `who` that may write.
+    /// Makes `who` the writer.
     fn take_over(&mut self, who: Caller, metrics: &Metrics) {
         metrics.fenced.add(u64::from(self.writer.is_some()));
         self.readers.clear();
@@ -496,8 +504,8 @@ impl State {
         })
     }
 
-    /// After a failed write the store answers nothing more. The next who comes opens it again, and learns by the incarnation that
-    /// something may be lost.
+    /// After a failed write, the store is closed. The next connection opens it again, and its new
+    /// incarnation shows that writes may be lost.
     fn give_up(&mut self, error: StoreError) -> Refusal {
         self.open = None;
         error.into()
@@ -514,21 +522,21 @@ fn open_to_write_elsewhere() -> Refusal {
     Refusal::new(FailureKind::InUse, "another client has this volume open to write")
 }
 
-/// A client takes it for granted that it can ask for parts.
+/// Clients expect that parts of buckets can be read and written.
 fn check_parts(there_are: Capabilities) -> Result<(), Refusal> {
     let missing = Capabilities::PARTS.missing_from(there_are);
     if missing == Capabilities::NONE {
         return Ok(());
     }
     let message = format!(
-        "the store that the server has for this volume cannot do what clients may ask for: {missing}; \
-         keep the volume in another"
+        "the server's store of this volume lacks a capability that clients need: {missing}; keep \
+         the volume in another store"
     );
     Err(Refusal::new(FailureKind::Refused, message))
 }
 
 fn closed() -> Refusal {
-    Refusal::new(FailureKind::Failed, "the store was closed after an error: open it again")
+    Refusal::new(FailureKind::Failed, "the store was closed after an error; open it again")
 }
 
 #[cfg(test)]
@@ -572,7 +580,7 @@ mod tests {
         VolumeFolder(folder.path().join("client/volume"))
     }
 
-    /// A volume that its owner has made and written.
+    /// A volume that its owner has created and written.
     fn written(folder: &TempDir) -> (Volume, Opened) {
         written_at(Box::new(place(folder)))
     }
@@ -580,7 +588,7 @@ mod tests {
     fn written_at(place: Box<dyn Place>) -> (Volume, Opened) {
         let volume = Volume::new(place);
         let made = volume.create(OWNER.0, &[shape()], || Ok(()));
-        // A process that another test has just forked holds the lock of the store until it runs its program.
+        // A forked child of another test holds the lock of the store until it executes its program.
         let opened = made.or_else(|refusal| {
             assert_eq!(refusal.kind, FailureKind::InUse, "{refusal:?}");
             std::thread::sleep(Duration::from_millis(200));
@@ -609,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_who_panicked_has_left_is_opened_again_before_it_is_used() {
+    fn after_a_panic_the_store_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let (volume, before) = written(&folder);
         let metrics = Metrics::default();
@@ -626,7 +634,7 @@ mod tests {
         let after = volume.resume(2, before.session, &metrics).unwrap();
         assert_ne!(after.incarnation, before.incarnation);
         read(&volume, (2, Role::Writer), |_| ()).unwrap();
-        // Whoever looks for idle stores meets it as well, and takes it for no store that is in use.
+        // The check for idle stores also handles it, and does not consider the store in use.
         panic();
         assert!(!volume.is_open());
         let last = volume.resume(3, before.session, &metrics).unwrap();
@@ -634,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_under_a_server_is_not_durable_and_is_not_made_anew() {
+    fn a_volume_removed_by_hand_fails_flushes_and_is_not_recreated() {
         let folder = tempfile::tempdir().unwrap();
         let (volume, _) = written(&folder);
         volume.flush(OWNER, &Metrics::default()).unwrap();
@@ -646,9 +654,9 @@ mod tests {
         assert!(!folder.path().exists());
     }
 
-    /// Whatever an older client has sent comes too late, also when nobody writes any more.
+    /// Late requests of a fenced client are refused, even when no other client writes any more.
     #[test]
-    fn who_was_fenced_off_stays_so_when_the_other_has_left() {
+    fn a_fenced_connection_stays_fenced_after_the_other_has_left() {
         let folder = tempfile::tempdir().unwrap();
         let (volume, _) = written(&folder);
         volume.open_to_write(2, &Metrics::default()).unwrap();
@@ -659,9 +667,9 @@ mod tests {
         assert_eq!(read(&volume, OWNER, |_| ()).unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// It reads what the one before has written, and sends none of it again when the server has lost it.
+    /// The new session reads earlier writes, but does not send them again if the server loses them.
     #[test]
-    fn what_was_written_is_durable_before_another_takes_the_volume_over() {
+    fn writes_are_flushed_before_another_client_takes_over() {
         let folder = tempfile::tempdir().unwrap();
         let flushes = Arc::<AtomicUsize>::default();
         let count = flushes.clone();
@@ -672,15 +680,15 @@ mod tests {
             }))
         };
         let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
-        // One, if it had to be opened a second time.
+        // Nonzero if it had to be opened a second time.
         let before = flushes.load(Ordering::Relaxed);
         volume.open_to_write(2, &Metrics::default()).unwrap();
         assert_eq!(flushes.load(Ordering::Relaxed), before + 1);
     }
 
-    /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.
+    /// Waiting for memory does not block others, and the read happens after the wait.
     #[test]
-    fn an_answer_has_its_memory_before_it_is_read() {
+    fn memory_for_an_answer_is_granted_before_the_read() {
         let folder = tempfile::tempdir().unwrap();
         let (volume, _) = written(&folder);
         let mut granted = 0;
@@ -698,7 +706,7 @@ mod tests {
         assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// A place whose stores are wrapped.
+    /// Storage whose stores are wrapped.
     struct Wrapped<W>(VolumeFolder, W);
 
     impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> Place for Wrapped<W> {

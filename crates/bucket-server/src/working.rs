@@ -1,4 +1,5 @@
-//! Telling a client that what it has asked is still worked on: it takes a server that says nothing for gone.
+//! Sends `Working` to a client while its request runs, because clients consider a silent server
+//! lost.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use oblivio_wire::link::Moment;
 
 use super::talk::Talk;
 
-/// Said again and again while something is done, by any thread.
+/// Called repeatedly by any thread while a request runs.
 pub(super) type GoesOn<'a> = dyn Fn() + Sync + 'a;
 
-/// While one thing is done for a client. Several threads may do it.
+/// Sends `Working` during one request, on which several threads may work.
 pub(super) struct Working<'t, 's> {
     told: Mutex<Told<'t, 's>>,
-    /// How often it is told.
+    /// The interval.
     every: Duration,
 }
 
@@ -24,17 +25,17 @@ struct Told<'t, 's> {
 }
 
 impl<'t, 's> Working<'t, 's> {
-    /// Begins now.
+    /// Starts now.
     pub(super) fn new(talk: &'t mut Talk<'s>, every: Duration) -> Self {
         Self { told: Mutex::new(Told { last: Moment::now(), talk }), every }
     }
 
-    /// It goes on. Whoever does it says so again and again, however often.
+    /// Sends `Working` if the interval has passed. Called as often as convenient.
     pub(super) fn goes_on(&self) {
-        // Another thread says it, or has panicked while it did.
+        // Another thread is sending, or has panicked.
         let Ok(mut told) = self.told.try_lock() else { return };
         if told.last.after(self.every).left().is_none() {
-            // A link that is lost is found out when the answer is sent.
+            // A lost link is noticed when the answer is sent.
             let _ = told.talk.send(&Answer::Working.encode());
             told.last = Moment::now();
         }

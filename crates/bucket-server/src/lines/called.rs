@@ -1,4 +1,4 @@
-//! A link to another server, once that has been called.
+//! A link to another server.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::REACHED_WITHIN;
 use super::recent::Dealt;
 
-/// A link to another server.
+/// A link to another server, on which this one is the client.
 pub(super) struct Called {
     pub(super) link: Link,
     pub(super) stream: TcpStream,
@@ -26,20 +26,24 @@ impl Called {
         let answer = frame::receive(reader, MESSAGE_BYTES_MAX)?.ok_or(ErrorKind::UnexpectedEof)?;
         match Answer::decode(&answer.into()) {
             Ok(answer) if answer == *expected => Ok(()),
-            Ok(Answer::Failed(Failure { message, .. })) => {
-                Err(io::Error::new(ErrorKind::PermissionDenied, format!("it says: {message:?}")))
+            Ok(Answer::Failed(Failure { message, .. })) => Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                format!("the server says: {message:?}"),
+            )),
+            _ => {
+                Err(io::Error::new(ErrorKind::InvalidData, "the server sent an unexpected answer"))
             }
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answers something else")),
         }
     }
 
-    /// Whether it still is, as far as one can tell: a server says nothing more here unless it leaves.
+    /// Whether the link is still usable, as far as known: the other server sends nothing more
+    /// unless it disconnects.
     pub(super) fn is_there(&self) -> bool {
         let mut said = [PollFd::new(&self.stream, PollFlags::IN)];
         poll(&mut said, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|said| said == 0)
     }
 
-    /// A link on which that has failed is of no use.
+    /// Sends messages. After an error the link is unusable.
     pub(super) fn send<'d>(
         mut self,
         dealt: impl IntoIterator<Item = &'d Dealt>,

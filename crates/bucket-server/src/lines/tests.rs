@@ -1,4 +1,4 @@
-//! Lines to a server that a test is, over sockets and TLS.
+//! Tests of lines over sockets and TLS. The test plays the other server.
 
 use std::net::TcpListener;
 use std::sync::atomic::AtomicUsize;
@@ -14,14 +14,14 @@ use crate::BucketLimits;
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// A server that another one calls.
+/// The server to which the line connects.
 struct There {
     listener: TcpListener,
     called: tls::Called,
 }
 
 impl There {
-    /// One that comes soon: nobody waits for one that does not.
+    /// Accepts a connection. Fails if none arrives soon.
     fn accept(&self) -> TcpStream {
         let until = Moment::now().after(SOON);
         self.listener.set_nonblocking(true).unwrap();
@@ -33,12 +33,12 @@ impl There {
                 }
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
             }
-            assert!(until.left().is_some(), "nobody calls");
+            assert!(until.left().is_some(), "no connection arrived");
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Takes the next call, and says that it may deal.
+    /// Accepts a connection, and answers its hello and its join.
     fn take_call(&self, expected: &Whose) -> Link {
         let stream = self.accept();
         let (mut link, _) = self.called.answer(stream, SOON).unwrap();
@@ -65,7 +65,7 @@ fn deal(byte: u8) -> Option<Request> {
     Some(Request::Deal { message: vec![byte] })
 }
 
-/// A line to a server, and that server.
+/// A line, and the server that it connects to.
 fn line() -> (Line, There, Whose, Computing) {
     let [own, other, client] = [(); 3].map(|()| SecretKey::generate().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,7 +80,7 @@ fn line() -> (Line, There, Whose, Computing) {
 }
 
 #[test]
-fn what_is_dealt_comes_in_its_order_and_a_lost_link_is_made_again() {
+fn messages_arrive_in_order_and_lost_links_are_replaced() {
     let (line, there, whose, computing) = line();
     let send = |byte| line.send(0, &[byte], &|| false).unwrap();
     (0..4).for_each(send);
@@ -88,24 +88,25 @@ fn what_is_dealt_comes_in_its_order_and_a_lost_link_is_made_again() {
     (0..4).for_each(|byte| assert_eq!(hear(&mut link), deal(byte)));
     link.writer.close();
     drop(link);
-    // It is seen before anything is sent into it.
+    // The line notices the end of the link before it sends again.
     thread::sleep(Duration::from_millis(100));
     send(4);
     let mut link = there.take_call(&whose);
     assert_eq!(hear(&mut link), deal(4));
-    // In good order.
+    // The link ends cleanly.
     drop(line);
     assert_eq!(hear(&mut link), None);
     assert!(computing.threads.wait_for_the_end(SOON));
 }
 
-/// Whoever has lost the link, and has nothing more to send, does not know what came over it, and the other server waits for it.
+/// A line that has lost its link with nothing more to send does not know what has arrived, but the
+/// other server waits for it.
 #[test]
-fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
+fn possibly_missing_messages_are_sent_again_during_a_request() {
     let (line, there, whose, _) = line();
     let send = |lane, byte| line.send(lane, &[byte], &|| false).unwrap();
     let cut = |mut link: Link| link.writer.close();
-    // Before anything is asked.
+    // Before a request begins.
     send(0, 100);
     let mut link = there.take_call(&whose);
     assert_eq!(hear(&mut link), deal(100));
@@ -122,7 +123,7 @@ fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
     }
     let mut link = there.take_call(&whose);
     assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
-    // The other server may not be through with it.
+    // The other server may not have finished.
     line.end();
     cut(link);
     let mut link = there.take_call(&whose);
@@ -133,7 +134,7 @@ fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
     send(0, 6);
     let mut link = there.take_call(&whose);
     assert_eq!(hear(&mut link), deal(6));
-    // A server that lets it in, and ends the link each time, is given up.
+    // A server that accepts each link and drops it is given up.
     line.begin();
     send(0, 7);
     assert_eq!(hear(&mut link), deal(7));
@@ -142,10 +143,10 @@ fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
         cut(there.take_call(&whose));
     }
     let refused = error_of(&line).to_string();
-    assert!(refused.contains("again and again"), "{refused}");
+    assert!(refused.contains("too often"), "{refused}");
 }
 
-/// It comes soon.
+/// The next error of the line.
 fn error_of(line: &Line) -> io::Error {
     loop {
         if let Err(error) = line.shared.wait(&|| false) {
@@ -155,9 +156,10 @@ fn error_of(line: &Line) -> io::Error {
     }
 }
 
-/// Nobody calls it without end, and it is waited for in vain once: whoever waits for what it deals would be woken again and again.
+/// Reconnecting ends, and the loss is reported once. Repeated reports would wake all waiting
+/// threads each time.
 #[test]
-fn a_server_that_is_lost_for_good_is_said_to_be_so_once() {
+fn a_lost_server_is_reported_once() {
     let (mut line, there, whose, _) = line();
     let times = Arc::new(AtomicUsize::new(0));
     let counted = times.clone();
@@ -173,27 +175,27 @@ fn a_server_that_is_lost_for_good_is_said_to_be_so_once() {
     link.writer.close();
     let before = Moment::now().after(MADE_AGAIN_WITHIN / 2);
     let refused = error_of(&line).to_string();
-    assert!(refused.contains("takes nothing"), "{refused}");
-    assert!(before.left().is_none(), "it could have come back");
+    assert!(refused.contains("cannot be reached"), "{refused}");
+    assert!(before.left().is_none(), "it was given up too early");
     thread::sleep(MADE_AGAIN_WITHIN + 5 * LOOK_EVERY);
     assert_eq!(times.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn a_link_is_waited_for_until_the_other_server_has_let_this_one_in() {
+fn waiting_for_a_link_includes_the_join() {
     let (line, there, whose, _) = line();
     line.call().unwrap();
     thread::scope(|scope| {
         let waits = scope.spawn(|| line.shared.wait(&|| false));
         thread::sleep(Duration::from_millis(200));
-        assert!(!waits.is_finished(), "it has not been let in");
+        assert!(!waits.is_finished(), "it did not wait for the join");
         let _link = there.take_call(&whose);
         waits.join().unwrap().unwrap();
     });
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
+fn an_unreachable_server_is_named_and_reconnected_later() {
     let (line, There { listener, called }, whose, _) = line();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -203,7 +205,7 @@ fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
         thread::sleep(Duration::from_millis(10));
     }
     let said = refused.unwrap_err().to_string();
-    assert!(said.starts_with("Paris takes nothing"), "{said}");
+    assert!(said.starts_with("Paris cannot be reached"), "{said}");
     line.begin();
     line.call().unwrap();
     assert!(line.shared.wait(&|| false).is_err());
@@ -214,7 +216,7 @@ fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
     line.shared.wait(&|| false).unwrap();
     line.send(0, &[2], &|| false).unwrap();
     assert_eq!(hear(&mut link), deal(2));
-    // Nobody waits when the server is to stop.
+    // No thread waits if the server is to stop.
     let stopped = line.send(0, &[3], &|| true).unwrap_err();
     assert_eq!(stopped.kind(), ErrorKind::Interrupted);
 }

@@ -1,4 +1,4 @@
-//! Links to a server that do not last.
+//! Links that end after a number of bytes.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// Stands before a server, until the test ends.
+/// A proxy in front of a server, until the test ends.
 pub(super) struct BadLinks {
     to: SocketAddr,
     end_after: u64,
@@ -14,7 +14,7 @@ pub(super) struct BadLinks {
 }
 
 impl BadLinks {
-    /// Answers where the server is called. The ends of links are counted.
+    /// Starts a proxy, and returns its address. `ends` counts the links that it cut.
     pub(super) fn start(to: SocketAddr, end_after: u64, ends: &Arc<AtomicU32>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -31,7 +31,7 @@ impl BadLinks {
         address
     }
 
-    /// What is on its way when the link ends is lost. An error is the end of either.
+    /// Bytes in transit at the cut are lost. Any error ends the link.
     fn carry(&self, caller: &TcpStream) {
         let Ok(called) = TcpStream::connect(self.to) else { return };
         thread::scope(|scope| {

@@ -28,7 +28,7 @@ use super::shares::Circle;
 
 const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
-/// Calls one server.
+/// Connects to one server.
 #[derive(Clone)]
 struct Calls {
     caller: Caller,
@@ -41,7 +41,7 @@ impl Dial for Calls {
     }
 }
 
-/// The servers, of which a test can see which are missing while an array has them.
+/// The servers of an array. A test can check which are missing while the array uses them.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<SharedStore>>);
 
@@ -63,7 +63,7 @@ impl Shared {
         self.0.lock().unwrap()
     }
 
-    /// How far each is.
+    /// The epoch of each server.
     fn epochs(&mut self) -> Vec<HostEpoch> {
         let epoch =
             |answered: Option<ServerAnswer>| match Answer::decode(&answered.unwrap().unwrap())
@@ -117,7 +117,7 @@ fn access(array: &mut dyn Durable, address: u64, op: Op<'_>, coins: &mut StdRng)
     array.carry_out(&plan, &mut [op]).unwrap();
 }
 
-/// An array on servers, and what a test accesses it with.
+/// An array on servers, with the state of its accesses.
 struct Disk {
     array: Box<dyn Durable>,
     shared: Shared,
@@ -125,7 +125,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// On all servers of the circle, of which one may collude.
+    /// On all servers of the circle; one of them may collude.
     fn create(circle: &Circle, block_bytes: usize, retry_for: Duration) -> Self {
         let (shared, mut coins) = (Shared::create(circle, retry_for), StdRng::seed_from_u64(1));
         let parties = Parties::new(shared.count() as u8, 1).unwrap();
@@ -151,7 +151,7 @@ impl Disk {
 }
 
 #[test]
-fn accesses_go_on_without_one_of_five_servers_and_an_eviction_when_it_is_back() {
+fn accesses_work_without_one_of_five_servers_and_evictions_wait_for_it() {
     let mut circle = Circle::of(5, None);
     let mut disk = Disk::create(&circle, 64, Duration::from_secs(1));
     (0..5).for_each(|address| disk.write(address));
@@ -174,10 +174,10 @@ fn accesses_go_on_without_one_of_five_servers_and_an_eviction_when_it_is_back() 
     (0..8).for_each(|address| disk.check(address));
 }
 
-/// What was on its way comes over the next link, so evictions are not begun anew.
+/// Messages in transit arrive over the next link, so evictions need no second attempt.
 #[test]
-fn an_eviction_goes_on_over_links_that_do_not_last() {
-    // Of a block in one part, and of one in parts on all lanes.
+fn evictions_complete_over_links_that_break() {
+    // Blocks in one part, and blocks in parts on all lanes.
     for (block_bytes, end_after) in [(64, 30_000), (60 << 10, 15 << 20)] {
         let ends = Arc::default();
         let circle = Circle::of_bad_links(3, end_after, &ends);
@@ -188,7 +188,7 @@ fn an_eviction_goes_on_over_links_that_do_not_last() {
             assert_eq!(
                 (at.evictions, attempt),
                 (evictions, evictions),
-                "each at the first attempt"
+                "an eviction needed a second attempt"
             );
         }
         assert!(ends.load(Ordering::Relaxed) >= 10, "{ends:?}");

@@ -1,4 +1,4 @@
-//! Whoever does not keep to the protocol: strangers, and clients who are let in and should know better.
+//! Protocol violations by unauthenticated and authenticated clients.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
@@ -20,7 +20,7 @@ use super::party::{
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
 #[test]
-fn what_comes_out_of_turn_is_invalid_and_ends_the_connection() {
+fn messages_out_of_order_are_invalid_and_end_the_connection() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -35,7 +35,7 @@ fn what_comes_out_of_turn_is_invalid_and_ends_the_connection() {
     }
     for request in [look("disk"), open_request("disk", create())] {
         let mut silent = server.try_call(&alice).unwrap();
-        assert_eq!(silent.last_failure(&request), FailureKind::Invalid, "before a hello");
+        assert_eq!(silent.last_failure(&request), FailureKind::Invalid, "before the hello");
     }
     drop(server.open(&alice, "disk", create()));
     let resume = Request::Resume { name: "disk".into(), session: 1 };
@@ -79,7 +79,7 @@ fn shapes_that_no_store_can_hold_are_refused() {
         let create = OpenMode::Create(vec![TreeShape::new(levels.clone())]);
         let mut client = server.greet(&alice);
         client.say(&open_request("odd", create));
-        // A tree of nothing is one.
+        // A tree without buckets is valid.
         if client.hear_opened_or_invalid() {
             drop(client);
             wait_until(|| server.metric("connections") == 0);
@@ -95,7 +95,7 @@ fn shapes_that_no_store_can_hold_are_refused() {
 }
 
 #[test]
-fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
+fn a_message_sent_byte_by_byte_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start_with(folder.path(), &[&alice], quick_limits());
@@ -103,7 +103,7 @@ fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
     let message = write_of(1, 1, 2).encode();
     let frame = [&(message.len() as u32).to_le_bytes()[..], &message].concat();
     let (mut slow, _) = server.open(&alice, "disk", OpenMode::Write);
-    // Silence is no message, and lasts as long as it likes.
+    // Silence between messages has no timeout.
     thread::sleep(Duration::from_millis(700));
     slow.write(1, 1);
     let (length, rest) = frame.split_at(4);
@@ -113,7 +113,7 @@ fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
         slow.send_bytes(&[*byte]).is_err()
     });
     assert!(was_left);
-    // A part of the length is a beginning, too.
+    // A part of the length starts the timeout too.
     let (mut slow, _) = server.open(&alice, "disk", OpenMode::Write);
     assert_eq!(slow.read(1), 1);
     slow.send_bytes(&frame[..1]).unwrap();
@@ -121,11 +121,11 @@ fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
 }
 
 #[test]
-fn a_stranger_that_says_a_byte_at_a_time_is_left_in_time() {
+fn a_handshake_sent_byte_by_byte_times_out() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_with(folder.path(), &[&Someone::called("alice")], quick_limits());
     let mut stranger = TcpStream::connect(server.address).unwrap();
-    // The beginning of a long record of TLS.
+    // The beginning of a long TLS record.
     stranger.write_all(&[0x16, 3, 1, 0x3f, 0xff]).unwrap();
     let was_left = (0..400).any(|_| {
         thread::sleep(Duration::from_millis(5));
@@ -135,10 +135,10 @@ fn a_stranger_that_says_a_byte_at_a_time_is_left_in_time() {
 }
 
 #[test]
-fn whoever_asks_for_much_and_takes_nothing_is_left_and_others_are_served() {
+fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
-    // Room for one such answer.
+    // Memory for one such answer.
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..quick_limits() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
     drop(server.open(&alice, "disk", create()));
@@ -157,33 +157,33 @@ fn whoever_asks_for_much_and_takes_nothing_is_left_and_others_are_served() {
     assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
 }
 
-/// All answers together take no more memory than the server has for them.
+/// All answers together stay within the server's memory.
 #[test]
-fn an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory() {
+fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
-    // Her answer leaves no room for his.
+    // Alice's answer leaves no memory for Bob's.
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let (mut greedy, _) = server.open(&alice, "disk", create());
     let (mut reader, _) = server.open(&bob, "disk", create());
     let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
     greedy.say(&much(30 << 10));
-    // It was made, once its beginning is there.
+    // Once its beginning has arrived, the answer is complete on the server.
     greedy.link.reader.limit(Some(PATIENCE)).unwrap();
     greedy.link.reader.read_exact(&mut [0; 4]).unwrap();
     reader.say(&much(9 << 10));
     reader.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
     let early = reader.link.reader.read(&mut [0; 4]).unwrap_err().kind();
     assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
-    // Short ones take next to nothing.
+    // Short answers need no grant.
     let (mut other, _) = server.open(&bob, "other", create());
     assert_eq!(other.read(0), 0);
     drop(greedy);
     assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 9 << 20));
 }
 
-/// Announces long messages on several connections, and sends nothing of them.
+/// Announces long messages on several connections, without sending them.
 fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
     let announced = [32 << 20, 32 << 20, 22_369_621u32];
     let silent = announced.map(|bytes| {
@@ -203,8 +203,8 @@ fn announced_messages_that_never_come_delay_no_other_client() {
     let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
     let (mut reader, _) = server.open(&carol, "disk", create());
     let silent = [announce(&server, &alice), announce(&server, &bob)];
-    // A length that was sent has been read, most likely: without the bound the answer would come
-    // after 30 s.
+    // By now the server has probably read the lengths. Without the bound, the answer would take 30
+    // s.
     thread::sleep(Duration::from_millis(100));
     reader.say(&Request::Read { number: 1, pieces: vec![leaf(0); 128] });
     reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
@@ -213,8 +213,8 @@ fn announced_messages_that_never_come_delay_no_other_client() {
     drop(silent);
 }
 
-/// Answers that are not taken: however many clients take all they can get, the next one gets its
-/// own.
+/// Answers that are not taken: the next client always gets its answer, however many clients hold as
+/// much memory as they can.
 #[test]
 fn clients_that_take_no_answers_leave_memory_for_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ fn clients_that_take_no_answers_leave_memory_for_others() {
         let (mut client, _) = server.open(who, name, create());
         client.say(&much(15 << 10));
         greedy.push(client);
-        // Each is answered, or waits for memory.
+        // By now each was answered or waits for memory.
         thread::sleep(Duration::from_millis(50));
     }
     reader.say(&much(4 << 10));
@@ -248,7 +248,7 @@ fn peers(of: &[&Someone]) -> Option<Vec<PeerServer>> {
 }
 
 #[test]
-fn one_of_the_other_servers_takes_neither_seats_nor_memory_of_another() {
+fn one_peer_server_cannot_use_seats_or_memory_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let [alice, own, liar, honest] = ["alice", "own", "liar", "honest"].map(Someone::called);
     let others = peers(&[&liar, &honest]);
@@ -269,18 +269,18 @@ fn one_of_the_other_servers_takes_neither_seats_nor_memory_of_another() {
     client.say(&Request::Deal { message: vec![1; 1 << 20] });
     client.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
     client.link.reader.read_exact(&mut [0; 4]).unwrap();
-    // A server deals nothing longer than a portion: what is longer is refused at once.
+    // A server never deals more than a portion: a longer message is refused at once.
     let mut client = server.greet(&honest);
     client.send_bytes(&(5u32 << 20).to_le_bytes()).unwrap();
     assert_eq!(client.hear_failure(), FailureKind::Invalid);
-    // Links that joined no volume make room after a while.
+    // Connections that joined no volume may be replaced after a while.
     thread::sleep(Duration::from_millis(1600));
     (0..8).for_each(|_| drop(server.greet(&honest)));
     drop(seats);
 }
 
 #[test]
-fn strangers_of_all_kinds_get_nothing() {
+fn arbitrary_unauthenticated_bytes_get_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -294,12 +294,12 @@ fn strangers_of_all_kinds_get_nothing() {
         }
         let mut stranger = TcpStream::connect(server.address).unwrap();
         stranger.set_read_timeout(Some(PATIENCE)).unwrap();
-        // It may be left before it has said all.
+        // The server may close the connection first.
         let _ = stranger.write_all(&says);
         let _ = stranger.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
         let _ = stranger.read_to_end(&mut answer);
-        prop_assert!(answer.len() < 100, "an alert at most");
+        prop_assert!(answer.len() < 100, "more than a TLS alert was sent");
         Ok(())
     });
     outcome.unwrap();
@@ -313,7 +313,7 @@ fn any_piece() -> impl Strategy<Value = Piece> {
         (0..6u16).prop_map(Part::Slot),
         any::<u16>().prop_map(Part::Slot)
     ];
-    // Most are there, and many are parts of each other.
+    // Most pieces exist, and many overlap.
     let tree = prop_oneof![9 => Just(0), 1 => any::<u16>()];
     (tree, 0..8u8, any::<u64>(), part).prop_map(|(tree, level, index, part)| Piece {
         tree: TreeId(tree),
@@ -356,7 +356,7 @@ enum Said {
     Request(Request),
     Changed(Request, prop::sample::Index, u8),
     Garbage(Vec<u8>),
-    /// Bytes that are no frame.
+    /// Bytes without a frame.
     Raw(Vec<u8>),
 }
 
@@ -370,9 +370,9 @@ fn any_said() -> impl Strategy<Value = Said> {
     ]
 }
 
-/// It answers or leaves, never panics, and serves the next one.
+/// The server answers or disconnects, never panics, and serves the next client.
 #[test]
-fn clients_who_say_anything_harm_nobody() {
+fn arbitrary_messages_of_clients_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
     let server = Server::start(folder.path(), &[&alice, &bob]);
@@ -402,7 +402,7 @@ fn clients_who_say_anything_harm_nobody() {
                 }
                 Said::Garbage(bytes) => bytes,
             };
-            // It may have left.
+            // The server may have disconnected.
             let _ = client.try_send(&message);
         }
         client.cut.shutdown(std::net::Shutdown::Write).unwrap();

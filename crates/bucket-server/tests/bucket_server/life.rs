@@ -1,4 +1,4 @@
-//! Servers that begin, stop and begin again.
+//! Start, stop and restart of servers.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use oblivio_wire::{Answer, OpenMode, Request};
 use super::party::{Server, Someone, create, write_of};
 
 #[test]
-fn a_stop_in_the_middle_of_the_load_loses_nothing_that_was_flushed() {
+fn stopping_under_load_loses_no_flushed_write() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let names = ["a", "b", "c"];
     let clients = names.map(|name| server.open(&alice, name, create()).0);
-    // The last round of each that was flushed.
+    // The last flushed round of each client.
     let flushed = thread::scope(|scope| {
         let loads = clients.map(|mut client| {
             scope.spawn(move || {
@@ -45,13 +45,13 @@ fn a_stop_in_the_middle_of_the_load_loses_nothing_that_was_flushed() {
     for (name, flushed) in names.into_iter().zip(flushed) {
         let (mut client, _) = server.open(&alice, name, OpenMode::Write);
         let read = client.read(4);
-        // The write behind it may have come as well.
+        // The next write may have arrived too.
         assert!(read == flushed || read == flushed + 1, "{read} after {flushed}");
     }
 }
 
 #[test]
-fn a_stop_does_not_wait_for_those_who_say_nothing() {
+fn stopping_does_not_wait_for_silent_connections() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -63,7 +63,7 @@ fn a_stop_does_not_wait_for_those_who_say_nothing() {
         server.stop();
         ended.send(()).unwrap();
     });
-    end.recv_timeout(Duration::from_secs(5)).expect("it has stopped");
+    end.recv_timeout(Duration::from_secs(5)).expect("the server did not stop");
     stopping.unwrap().join().unwrap();
     owner.expect_end();
     silent.expect_end();
@@ -78,13 +78,13 @@ fn a_server_that_is_stopped_before_it_runs_returns_at_once() {
     handle.stop();
     handle.stop();
     server.run().unwrap();
-    // What is left of it keeps nobody from the folder.
+    // Remaining handles do not lock the folder.
     drop(bind(folder.path(), vec![]).unwrap());
     assert!(handle.metrics().contains("oblivio_store_connections 0\n"));
 }
 
 #[test]
-fn what_makes_no_server_is_said() {
+fn invalid_options_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let client = |name: &str| AllowedClient {

@@ -1,4 +1,4 @@
-//! The bucket server, met by its owners and by others.
+//! Tests of the bucket server with its owners and with attackers.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 

@@ -1,4 +1,4 @@
-//! A server, and clients that say exactly what a test wants them to.
+//! A server, and clients that send exactly the messages of a test.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ use oblivio_testkit::memory_disk::PATIENCE;
 /// Bytes of every bucket of [`shapes`].
 pub(super) const BUCKET_BYTES: usize = 1024;
 
-/// Buckets of the lowest level of [`shapes`].
+/// Buckets on the lowest level of [`shapes`].
 pub(super) const LEAVES: u64 = 64;
 
 /// One tree.
@@ -42,13 +42,13 @@ pub(super) fn shapes_of(bucket_bytes: u64) -> Vec<TreeShape> {
     vec![TreeShape::new((0..=LEAVES.ilog2()).map(level).collect())]
 }
 
-/// A whole bucket of the lowest level.
+/// A whole bucket on the lowest level.
 pub(super) fn leaf(index: u64) -> Piece {
     let bucket = BucketId::new(LEAVES.ilog2() as u8, index);
     Piece { tree: TreeId(0), bucket, part: Part::Whole }
 }
 
-/// A server on threads of its own, that is stopped when dropped.
+/// A server on separate threads. Stopped when dropped.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) handle: BucketServerHandle,
@@ -56,7 +56,7 @@ pub(super) struct Server {
     running: Option<JoinHandle<()>>,
 }
 
-/// Somebody who may have a key that the server knows.
+/// A party with a key, which the server may or may not know.
 pub(super) struct Someone {
     pub(super) key: SecretKey,
     pub(super) name: &'static str,
@@ -80,7 +80,7 @@ impl Server {
         Self::start_as(folder, clients, limits, (key, address), None)
     }
 
-    /// A server that has this key and is there.
+    /// A server with this key and address.
     pub(super) fn start_as(
         folder: &Path,
         clients: &[&Someone],
@@ -91,7 +91,7 @@ impl Server {
         Self::start_watched(folder, clients, limits, (key, address), peers, None)
     }
 
-    /// The same, and what passes for volumes is watched.
+    /// The same, with a watcher of volumes.
     pub(super) fn start_watched(
         folder: &Path,
         clients: &[&Someone],
@@ -134,7 +134,7 @@ impl Server {
         }
     }
 
-    /// The number behind `name` in what the server says of itself.
+    /// The value of the metric `name`.
     pub(super) fn metric(&self, name: &str) -> u64 {
         let text = self.handle.metrics();
         let line = text.lines().find_map(|line| {
@@ -148,7 +148,7 @@ impl Server {
         self.try_greet(who).unwrap()
     }
 
-    /// None if the server does not let it in.
+    /// Like [`Self::greet`], but `None` if the server refuses the client.
     pub(super) fn try_greet(&self, who: &Someone) -> Option<Client> {
         let mut client = self.try_call(who)?;
         client.try_say(&Request::Hello { version: VERSION })?;
@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// A client that has said nothing yet.
+    /// A client that has sent nothing yet.
     pub(super) fn try_call(&self, who: &Someone) -> Option<Client> {
         let stream = TcpStream::connect(self.address).unwrap();
         let cut = stream.try_clone().unwrap();
@@ -191,7 +191,7 @@ impl Drop for Server {
 
 pub(super) struct Client {
     pub(super) link: Link,
-    /// Its link, to be cut in no good order.
+    /// The stream of the link, for cutting it.
     pub(super) cut: TcpStream,
 }
 
@@ -219,7 +219,7 @@ impl Client {
         self.try_hear().expect("an answer")
     }
 
-    /// None if the connection has ended.
+    /// The next answer; `None` if the connection has ended.
     pub(super) fn try_hear(&mut self) -> Option<Answer> {
         self.link.reader.limit(Some(PATIENCE)).unwrap();
         let message = frame::receive(&mut self.link.reader, MESSAGE_BYTES_MAX).ok()??;
@@ -238,7 +238,7 @@ impl Client {
         }
     }
 
-    /// What kind of failure answers.
+    /// The kind of the failure that answers the request.
     pub(super) fn failure(&mut self, request: &Request) -> FailureKind {
         self.say(request);
         self.hear_failure()
@@ -251,7 +251,7 @@ impl Client {
         }
     }
 
-    /// Why something is refused, as people are told, and nothing comes behind it.
+    /// The message of the refusal that answers the request, after which the connection ends.
     pub(super) fn last_refusal(&mut self, request: &Request) -> String {
         match self.ask(request) {
             Answer::Failed(Failure { kind: FailureKind::Refused, message, .. }) => {
@@ -262,18 +262,18 @@ impl Client {
         }
     }
 
-    /// What kind of failure answers, and nothing comes behind it.
+    /// The kind of the failure that answers the request, after which the connection ends.
     pub(super) fn last_failure(&mut self, request: &Request) -> FailureKind {
         let kind = self.failure(request);
         self.expect_end();
         kind
     }
 
-    /// Nothing comes behind what was heard.
+    /// Asserts that the connection ends without another answer.
     pub(super) fn expect_end(&mut self) {
-        // A server that has refused something waits for its client to end the connection.
+        // After a refusal, the server waits for its client to end the connection.
         let _ = self.cut.shutdown(Shutdown::Write);
-        assert_eq!(self.try_hear(), None, "the connection has ended");
+        assert_eq!(self.try_hear(), None, "the connection has not ended");
     }
 
     pub(super) fn write(&mut self, index: u64, byte: u8) {
@@ -285,7 +285,7 @@ impl Client {
         assert_eq!(self.ask(&Request::Flush { number: 8 }), Answer::Done { number: 8 });
     }
 
-    /// The byte of which a leaf is full.
+    /// The byte that fills a leaf.
     pub(super) fn read(&mut self, index: u64) -> u8 {
         match self.ask(&Request::Read { number: 9, pieces: vec![leaf(index)] }) {
             Answer::Data { number: 9, bytes } => {
@@ -297,7 +297,7 @@ impl Client {
     }
 }
 
-/// A write of `byte` all over a leaf.
+/// A write that fills a leaf with `byte`.
 pub(super) fn write_of(number: u64, index: u64, byte: u8) -> Request {
     Request::Write { number, pieces: vec![leaf(index)], bytes: vec![byte; BUCKET_BYTES] }
 }

@@ -1,4 +1,4 @@
-//! Whose volumes are whose, and how much anybody may have.
+//! Separation of clients, and their quotas.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use oblivio_testkit::machine::can_mount;
 use oblivio_testkit::memory_disk::wait_until;
 
 #[test]
-fn a_client_sees_its_own_volumes_alone_and_an_unknown_key_nothing() {
+fn a_client_sees_only_its_own_volumes_and_unknown_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob, eve) =
         (Someone::called("alice"), Someone::called("bob"), Someone::called("alice"));
@@ -41,7 +41,7 @@ fn a_client_sees_its_own_volumes_alone_and_an_unknown_key_nothing() {
 }
 
 #[test]
-fn volumes_are_made_once_looked_for_and_removed_when_nobody_has_them() {
+fn volumes_are_created_once_found_and_removed_when_unused() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -60,7 +60,7 @@ fn volumes_are_made_once_looked_for_and_removed_when_nobody_has_them() {
     assert_eq!(other.ask(&look("disk")), Answer::Looked { is_there: false });
     assert!(!folder.path().join("alice/disk").exists());
     assert_eq!(other.last_failure(&remove), FailureKind::NoVolume);
-    // Whoever had the first one open does not go on with the second.
+    // A client of the removed volume cannot resume the new one.
     let (_owner, second) = server.open(&alice, "disk", create());
     assert_ne!(first.session, second.session);
     let resume = Request::Resume { name: "disk".into(), session: first.session };
@@ -68,7 +68,7 @@ fn volumes_are_made_once_looked_for_and_removed_when_nobody_has_them() {
 }
 
 #[test]
-fn whoever_has_used_up_its_quota_is_told_what_is_left() {
+fn exceeding_the_quota_is_an_error_that_names_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let quota_bytes = Some(3 << 19);
     let alice = Someone { quota_bytes, ..Someone::called("alice") };
@@ -81,21 +81,21 @@ fn whoever_has_used_up_its_quota_is_told_what_is_left() {
     let mut refused = server.greet(&alice);
     let Answer::Failed(Failure { kind, message, .. }) = refused.ask(&open_request("two", large()))
     else {
-        panic!("there is no room")
+        panic!("the quota was not enforced")
     };
     assert_eq!(kind, FailureKind::Full);
     assert!(message.contains(&((3 << 19) - used).to_string()), "{message}");
     assert!(!folder.path().join("alice/two").exists());
     first.write_whole_bucket(6 << 10);
     drop(server.open(&alice, "small", create()));
-    // Without a quota, their number is bounded all the same.
+    // Without a quota, the number of volumes is bounded.
     ["one", "two"].into_iter().for_each(|name| drop(server.open(&bob, name, large())));
     let three = open_request("three", create());
     assert_eq!(server.greet(&bob).last_failure(&three), FailureKind::Full);
 }
 
 #[test]
-fn pieces_are_read_and_written_to_the_byte() {
+fn pieces_are_read_and_written_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -110,11 +110,11 @@ fn pieces_are_read_and_written_to_the_byte() {
     let Answer::Data { bytes: whole, .. } =
         client.ask(&Request::Read { number: 3, pieces: vec![leaf(1)] })
     else {
-        panic!("it is there")
+        panic!("the piece was not read")
     };
     assert_eq!(whole.len(), BUCKET_BYTES);
     assert_eq!((&whole[24..124], &whole[124..224]), (&bytes[116..], &bytes[..100]));
-    // A piece that is not there is said, nothing is done, and the connection goes on.
+    // An absent piece gets an error, nothing is done, and the connection continues.
     let absent = Piece { tree: TreeId(3), bucket: BucketId::new(0, 0), part: Part::Whole };
     let pieces = vec![part(0, Part::Header), absent];
     let write = Request::Write { number: 4, pieces: pieces.clone(), bytes: vec![9; 100] };
@@ -127,14 +127,14 @@ fn pieces_are_read_and_written_to_the_byte() {
         Answer::Data { number: 6, bytes: bytes[100..116].to_vec().into() }
     );
     assert_eq!(client.ask(&Request::Read { number: 7, pieces: vec![] }), data(7, vec![]));
-    // Many and small ones, almost as many as a message may have, come in their order.
+    // Many small pieces, almost the most that a message may have, arrive in order.
     let pieces: Vec<_> = (0..60_000).map(|i| part(i % 2, Part::Header)).collect();
     let Answer::Data { bytes: many, .. } = client.ask(&Request::Read { number: 8, pieces }) else {
-        panic!("they are there")
+        panic!("the pieces were not read")
     };
     assert_eq!(many.len(), 960_000);
     assert!(many.chunks(32).all(|two| two[..16] == bytes[100..116] && two[16..] == whole[..16]));
-    // Bytes that are not those of the pieces.
+    // Bytes that do not match the pieces.
     let write = Request::Write { number: 9, pieces: vec![leaf(0)], bytes: vec![1; 1023] };
     assert_eq!(client.last_failure(&write), FailureKind::Invalid);
     let (mut client, _) = server.open(&alice, "disk", OpenMode::Write);
@@ -145,7 +145,7 @@ fn pieces_are_read_and_written_to_the_byte() {
         client.ask(&read),
         Answer::Data { number: 6, bytes: bytes[100..116].to_vec().into() }
     );
-    // More than an answer may have.
+    // More than an answer may contain.
     let pieces = vec![leaf(0); 32 << 10];
     assert_eq!(client.last_failure(&Request::Read { number: 10, pieces }), FailureKind::Invalid);
 }
@@ -155,7 +155,7 @@ fn data(number: u64, bytes: Vec<u8>) -> Answer {
 }
 
 #[test]
-fn a_full_disk_is_said_and_what_was_flushed_before_stays() {
+fn a_full_disk_is_an_error_and_flushed_writes_stay() {
     if !can_mount() {
         return;
     }
@@ -186,7 +186,7 @@ fn a_full_disk_is_said_and_what_was_flushed_before_stays() {
     half.for_each(|bucket| assert_eq!(large.ask(&large_write(bucket)), Answer::Done { number: 1 }));
     assert_eq!(large.last_failure(&Request::Flush { number: 2 }), FailureKind::Full);
     assert_eq!(small.read(1), 0x11);
-    // Once there is room, the store is opened again, and nobody takes it for the one of before.
+    // Once there is space, the store is opened again, with a new incarnation.
     fs::remove_file(ballast).unwrap();
     let (mut large, after) = server.resume(&alice, "large", before.session);
     assert_ne!(after.incarnation, second.incarnation);
@@ -207,7 +207,7 @@ fn a_full_disk_is_said_and_what_was_flushed_before_stays() {
     server.stop();
 }
 
-/// Two megabytes.
+/// A disk of two megabytes.
 struct SmallDisk<'p>(&'p Path);
 
 impl<'p> SmallDisk<'p> {

@@ -1,4 +1,4 @@
-//! Who may write, and what is there when somebody comes back.
+//! Sessions: which connection may write, and which writes survive.
 
 use std::net::Shutdown;
 use std::thread;
@@ -11,7 +11,7 @@ use super::party::{READ, Server, Someone, create, open_request, write_of};
 use oblivio_testkit::memory_disk::wait_until;
 
 #[test]
-fn whoever_opens_to_write_fences_off_whoever_did_before() {
+fn opening_to_write_fences_the_previous_writer() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -22,7 +22,7 @@ fn whoever_opens_to_write_fences_off_whoever_did_before() {
     assert_eq!(second.incarnation, first.incarnation);
     assert_eq!(new.read(0), 1);
     new.write(0, 2);
-    // Its requests that are under way are refused, the first by name and the others with it.
+    // Its requests in flight are refused: the first with an error, the others silently.
     (0..20).for_each(|number| old.say(&write_of(number, 0, 9)));
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
     old.expect_end();
@@ -32,19 +32,19 @@ fn whoever_opens_to_write_fences_off_whoever_did_before() {
     assert!(server.metric("fenced_total") >= 1);
 }
 
-/// However requests of the old connection and of the new one meet.
+/// For any interleaving of requests of the old and the new connection.
 #[test]
-fn no_late_write_comes_after_one_of_the_connection_that_took_over() {
+fn late_writes_of_a_fenced_connection_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut old, mut opened) = server.open(&alice, "disk", create());
     for round in 0..20u8 {
-        // By turns, another client takes over, or the same one resumes.
+        // Alternately, another client takes over or the same one resumes.
         let (mut new, again) = thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..100 {
-                    // What is under way to the server and what is not does not matter.
+                    // Writes may fail once the connection is fenced.
                     let _ = old.try_say(&write_of(number, 5, 0xee));
                 }
             });
@@ -57,7 +57,7 @@ fn no_late_write_comes_after_one_of_the_connection_that_took_over() {
             new.write(5, round);
             (new, again)
         });
-        // If all came before, one that comes now is refused.
+        // If all writes came before, this one is refused.
         let _ = old.try_say(&write_of(100, 5, 0xee));
         let mut number = 0;
         let refused = loop {
@@ -74,7 +74,7 @@ fn no_late_write_comes_after_one_of_the_connection_that_took_over() {
 }
 
 #[test]
-fn what_was_not_flushed_survives_a_cut_and_a_half_dead_connection_is_refused() {
+fn unflushed_writes_survive_a_lost_link_and_the_old_connection_is_fenced() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -84,12 +84,12 @@ fn what_was_not_flushed_survives_a_cut_and_a_half_dead_connection_is_refused() {
     let (mut second, again) = server.resume(&alice, "disk", opened.session);
     assert_eq!((again.session, again.incarnation), (opened.session, opened.incarnation));
     assert_eq!(second.read(1), 0x11);
-    // This time the server does not know that the connection is gone.
+    // Now the server does not know that the previous connection was lost.
     let (mut third, _) = server.resume(&alice, "disk", opened.session);
     third.write(1, 0x33);
     assert_eq!(second.last_failure(&write_of(1, 1, 0x22)), FailureKind::Fenced);
     assert_eq!(third.read(1), 0x33);
-    // A session that has not been.
+    // A session that never existed.
     let resume = Request::Resume { name: "disk".into(), session: opened.session + 1 };
     assert_eq!(server.greet(&alice).last_failure(&resume), FailureKind::Fenced);
     let resume = Request::Resume { name: "other".into(), session: 0 };
@@ -97,7 +97,7 @@ fn what_was_not_flushed_survives_a_cut_and_a_half_dead_connection_is_refused() {
 }
 
 #[test]
-fn a_session_survives_the_server_with_all_that_was_flushed() {
+fn sessions_and_flushed_writes_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -119,7 +119,7 @@ fn a_session_survives_the_server_with_all_that_was_flushed() {
 }
 
 #[test]
-fn a_store_that_nobody_resumes_is_closed_and_another_incarnation_is_told() {
+fn an_idle_store_is_closed_and_reopened_with_a_new_incarnation() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let stores_kept_for = Duration::from_millis(100);
@@ -128,7 +128,7 @@ fn a_store_that_nobody_resumes_is_closed_and_another_incarnation_is_told() {
     let (mut client, opened) = server.open(&alice, "disk", create());
     client.write(1, 0x11);
     client.flush();
-    // One that is silent keeps it.
+    // A silent client keeps it open.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(server.metric("stores_open"), 1);
     drop(client);
@@ -153,7 +153,7 @@ fn idle_stores_are_bounded() {
 }
 
 #[test]
-fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
+fn readers_are_admitted_without_a_writer_and_never_lock_out_an_owner() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -163,7 +163,7 @@ fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
     assert_eq!(server.greet(&alice).last_failure(&reading), FailureKind::InUse);
     drop(owner);
     wait_until(|| server.metric("connections") == 0);
-    // They see what the last writer has written, flushed or not.
+    // They see all writes of the last writer, flushed or not.
     let mut readers = [(); 2].map(|()| server.open(&alice, "disk", READ));
     for (reader, seen) in &mut readers {
         assert_eq!((seen.session, reader.read(1)), (0, 0x11));
@@ -175,13 +175,13 @@ fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
     assert_eq!((again.incarnation, owner.read(1)), (opened.incarnation, 0x11));
     let read = Request::Read { number: 1, pieces: vec![] };
     assert_eq!(second.last_failure(&read), FailureKind::InUse);
-    // The same over a store that was opened to read.
+    // The same with a store that was opened to read.
     owner.flush();
     server.stop();
     let server = Server::start(folder.path(), &[&alice]);
     let (mut reader, seen) = server.open(&alice, "disk", READ);
     assert_eq!((seen.session, reader.read(1)), (0, 0x11));
-    // What a reader is told resumes nothing.
+    // A reader's session number cannot be resumed.
     let resumed = Request::Resume { name: "disk".into(), session: seen.session };
     assert_eq!(server.greet(&alice).last_failure(&resumed), FailureKind::Fenced);
     let (mut owner, last) = server.open(&alice, "disk", OpenMode::Write);
@@ -191,7 +191,7 @@ fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
 }
 
 #[test]
-fn a_store_that_was_cut_off_is_opened_by_those_who_ask_for_what_is_left() {
+fn a_cut_off_store_opens_only_if_that_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);

@@ -1,4 +1,4 @@
-//! Servers that compute: who may ask them, and who may deal.
+//! Share servers: which clients may request computations, and which servers may deal.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -41,12 +41,12 @@ fn at(key: PublicKey, address: SocketAddr) -> PeerServer {
     PeerServer { key, address: address.to_string(), label: None }
 }
 
-/// One that is free.
+/// A free address.
 fn any_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A server that computes with others, which are no more than keys.
+/// A server whose peers exist only as keys.
 fn start(folder: &TempDir, clients: &[&Someone], peers: &[&Someone]) -> Server {
     let own = Someone::called("server").key;
     let peers = peers.iter().map(|peer| at(peer.key.public(), any_address())).collect();
@@ -56,7 +56,7 @@ fn start(folder: &TempDir, clients: &[&Someone], peers: &[&Someone]) -> Server {
 }
 
 #[test]
-fn a_server_without_peers_computes_nothing_and_says_how_it_would() {
+fn a_server_without_peers_refuses_computations_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start(folder.path(), &[&alice]);
@@ -69,7 +69,7 @@ fn a_server_without_peers_computes_nothing_and_says_how_it_would() {
 }
 
 #[test]
-fn only_who_may_write_may_ask_what_computes() {
+fn only_writers_may_request_computations() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
     let server = start(&folder, &[&alice], &[&peer]);
@@ -80,14 +80,14 @@ fn only_who_may_write_may_ask_what_computes() {
     wait_until(|| server.metric("connections") == 0);
     for mode in [READ, OpenMode::Look] {
         let (mut client, _) = server.open(&alice, "disk", mode.clone());
-        // Whoever sees the volume may see how far it is.
+        // Any connection that has the volume open may ask for the epoch.
         let ShareAnswer::Epoch(epoch) = answer_of(&mut client, &ShareRequest::Epoch) else {
             panic!("no epoch")
         };
         assert!(!epoch.is_set_up);
         drop(client);
         wait_until(|| server.metric("connections") == 0);
-        // Nor may it have servers call each other.
+        // It may not make servers connect to each other.
         for asked in [&ShareRequest::Meet.encode()[..], b""] {
             let (mut client, _) = server.open(&alice, "disk", mode.clone());
             assert_eq!(client.last_failure(&compute(asked)), FailureKind::Refused);
@@ -103,7 +103,7 @@ fn only_who_may_write_may_ask_what_computes() {
 }
 
 #[test]
-fn a_server_comes_for_a_volume_that_there_is_and_for_nothing_else() {
+fn a_peer_server_may_only_join_existing_volumes() {
     let folder = tempfile::tempdir().unwrap();
     let [alice, peer, stranger] = ["alice", "peer", "stranger"].map(Someone::called);
     let server = start(&folder, &[&alice], &[&peer]);
@@ -123,9 +123,9 @@ fn a_server_comes_for_a_volume_that_there_is_and_for_nothing_else() {
     }
 }
 
-/// Neither kind takes seats of the other.
+/// Neither kind can use seats of the other.
 #[test]
-fn servers_and_clients_have_seats_of_their_own() {
+fn servers_and_clients_have_separate_seats() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
     let server = start(&folder, &[&alice], &[&peer]);
@@ -137,7 +137,7 @@ fn servers_and_clients_have_seats_of_their_own() {
     wait_until(|| server.metric("peers") == 0);
 }
 
-/// Servers that compute with each other, and one more that they know.
+/// Servers that compute with each other, and another server that they know.
 pub(super) struct Circle {
     servers: Vec<Server>,
     pub(super) peers: Vec<PeerServer>,
@@ -146,7 +146,7 @@ pub(super) struct Circle {
     folders: Vec<TempDir>,
 }
 
-/// One of them that is to come back.
+/// A stopped server that can be started again.
 pub(super) struct Stopped {
     server: usize,
     address: SocketAddr,
@@ -157,12 +157,13 @@ impl Circle {
         Self::of(3, quota_bytes)
     }
 
-    /// Of so many servers.
+    /// With `count` servers.
     pub(super) fn of(count: usize, quota_bytes: Option<u64>) -> Self {
         Self::with(count, quota_bytes, BucketLimits::default())
     }
 
-    /// Of so many servers. A link from one to another ends when so many bytes have come over it, which is counted.
+    /// With `count` servers. Links between them end after `end_after` bytes, and `ends` counts
+    /// that.
     pub(super) fn of_bad_links(count: usize, end_after: u64, ends: &Arc<AtomicU32>) -> Self {
         let called_at = |address| BadLinks::start(address, end_after, ends);
         Self::called(count, None, BucketLimits::default(), called_at)
@@ -172,7 +173,7 @@ impl Circle {
         Self::called(count, quota_bytes, limits, |address| address)
     }
 
-    /// `called_at` says where others call the server at an address.
+    /// `called_at` maps the address of a server to the address that others use.
     fn called(
         count: usize,
         quota_bytes: Option<u64>,
@@ -187,7 +188,7 @@ impl Circle {
         let peers = public.zip(&addresses).map(|(key, address)| at(key, *address));
         let peers: Vec<_> = peers.collect();
         let folders: Vec<_> = keys.iter().map(|_| tempfile::tempdir().unwrap()).collect();
-        // The servers have them, and tests that come in their name.
+        // For the servers, and for tests that act as one of them.
         for (key, folder) in keys.iter().zip(&folders) {
             key.write(&folder.path().join(KEY_FILE)).unwrap();
         }
@@ -203,7 +204,7 @@ impl Circle {
         Self { servers, peers, stranger, alice, folders }
     }
 
-    /// Somebody who has the key of one of them.
+    /// A party with the key of one of the servers.
     fn as_peer(&self, server: usize) -> Someone {
         let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
         Someone { key, ..Someone::called("server") }
@@ -223,7 +224,7 @@ impl Circle {
         self.servers.insert(server, new);
     }
 
-    /// What the first of them is to be.
+    /// The setup of the first server.
     fn setup(&self) -> Setup {
         Setup {
             number: 1,
@@ -235,7 +236,7 @@ impl Circle {
         }
     }
 
-    /// Where a volume on all three is.
+    /// The location of a volume on all three servers.
     fn location(&self, name: &str) -> SharesPlace {
         let key = self.folders[0].path().join("alice.key");
         if !key.exists() {
@@ -255,7 +256,7 @@ const PRESET: Preset = Preset { slots: 24, accesses: 4 };
 const BLOCK_BYTES: usize = 500;
 const KEY_FILE: &str = "server.key";
 
-/// What one server answers.
+/// The answer of one server.
 fn answer_of(client: &mut Client, request: &ShareRequest) -> ShareAnswer {
     match client.ask(&compute(&request.encode())) {
         Answer::Data { number: 4, bytes } => ShareAnswer::decode(&bytes).unwrap(),
@@ -274,7 +275,7 @@ fn why_not(client: &mut Client, setup: Setup, kind: StoreErrorKind) -> String {
 }
 
 #[test]
-fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
+fn a_setup_needs_known_servers_the_own_key_and_quota() {
     let circle = Circle::start(Some(10 << 20));
     let (server, alice) = (&circle.servers[0], &circle.alice);
     let (mut client, _) = server.open(alice, "disk", create());
@@ -289,13 +290,14 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
     assert!(refused.contains(&stranger.to_string()), "{refused}");
     let tree = Tree::new(10, PRESET).unwrap();
     let refused = why_not(&mut client, Setup { tree, ..setup.clone() }, StoreErrorKind::Full);
-    assert!(refused.contains("left of what this client may have"), "{refused}");
+    assert!(refused.contains("of this client's quota are left"), "{refused}");
     let peer = circle.as_peer(1);
     let none = server.greet(&peer).ask(&peer_of(alice, "disk"));
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
-    // One that is none of this volume, and one that is.
+    // A server without a part in this volume, and one with a part.
     let refused = server.greet(&circle.stranger).ask(&peer_of(alice, "disk"));
-    // A volume that is not set up, one of other servers, and none: the answer does not tell which.
+    // The answer is the same for a volume that is not set up, a volume of other servers, and a
+    // volume that does not exist.
     let absent = server.greet(&peer).ask(&peer_of(alice, "absent"));
     assert!(
         matches!(&absent, Answer::Failed(it) if it.kind == FailureKind::NoVolume),
@@ -304,13 +306,13 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
     assert_eq!((&none, &refused), (&absent, &absent));
     let mut first = server.greet(&peer);
     assert_eq!(first.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
-    // The newer connection takes the place of the older one.
+    // The newer connection replaces the older one.
     let mut second = server.greet(&peer);
     assert_eq!(second.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
     first.expect_end();
     let deal = Request::Deal { message: b"no message".to_vec() };
     assert_eq!(second.last_failure(&deal), FailureKind::Invalid);
-    // The volume goes with its shares, and what they took.
+    // Removing the volume removes its shares and frees their quota.
     let shares = circle.folders[0].path().join("alice/disk/shares");
     assert!(shares.is_dir());
     drop(client);
@@ -327,7 +329,7 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
 }
 
 #[test]
-fn shares_of_one_volume_count_for_the_quota_of_the_next() {
+fn shares_count_towards_the_quota() {
     let setup = Circle::start(None).setup();
     let shares = Host::file_bytes(&setup);
     let store = StoreKind::File.bytes_needed(&shapes()).unwrap();
@@ -337,14 +339,14 @@ fn shares_of_one_volume_count_for_the_quota_of_the_next() {
         answer_of(&mut client, &ShareRequest::Setup(circle.setup()))
     };
     assert_eq!(set_up("one"), ShareAnswer::Done);
-    let ShareAnswer::Refused(refusal) = set_up("two") else { panic!("the quota is exceeded") };
+    let ShareAnswer::Refused(refusal) = set_up("two") else { panic!("the quota was not enforced") };
     assert_eq!(refusal.kind, StoreErrorKind::Full);
-    assert!(refusal.why.contains("left of what this client may have"), "{}", refusal.why);
+    assert!(refusal.why.contains("of this client's quota are left"), "{}", refusal.why);
 }
 
-/// A recorder that finds no room is not asked at every request whether it has some now: what it would see then lacks the beginning.
+/// A recorder without space is not asked again at every request: its view would lack the beginning.
 #[test]
-fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
+fn the_watcher_is_called_once_per_period_of_use() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let [own, one, other] = ["server", "one", "other"].map(Someone::called);
@@ -372,7 +374,7 @@ fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
     let setup =
         Setup { number: 1, parties, tree, block_bytes: BLOCK_BYTES, metadata_bytes: 0, keys };
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup)), ShareAnswer::Done);
-    assert_eq!(asked.load(Ordering::Relaxed), 0, "it is nothing yet that could be watched");
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "the watcher was called before the setup");
     for _ in 0..3 {
         assert!(matches!(
             answer_of(&mut client, &ShareRequest::Epoch),
@@ -383,10 +385,10 @@ fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
 }
 
 fn servers_in(store: BoxedStore) -> AnyServers {
-    share_servers(store).ok().expect("it is on servers")
+    share_servers(store).ok().expect("the store is on share servers")
 }
 
-/// Asks all servers of a store at once. All have to do it.
+/// Sends requests to all servers of a store at once. All must succeed.
 fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
     let requests = requests.into_iter().map(Some).collect();
     let answered = store.ask(0, requests, Patience::Long);
@@ -401,7 +403,7 @@ fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Ve
     answered.into_iter().map(share).collect()
 }
 
-/// A client whose blocks lie on servers.
+/// A client with blocks on servers.
 struct Blocks {
     client: ShareClient<Gf256>,
     coins: StdRng,
@@ -410,7 +412,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Of a volume that was just made.
+    /// For a new volume.
     fn set_up(circle: &Circle, store: BoxedStore) -> Self {
         let mut store = servers_in(store);
         let setups = (1..=3).map(|number| Setup { number, ..circle.setup() });
@@ -420,7 +422,7 @@ impl Blocks {
         Self { client, coins: StdRng::seed_from_u64(1), store, at: Point::default() }
     }
 
-    /// Answers what the block holds, and writes another.
+    /// Returns the contents of the block, and writes new contents.
     fn exchange(&mut self, address: usize, next: u8) -> Vec<u8> {
         let Self { client, coins, store, at } = self;
         let (selected, selects) = client.select(address, coins).unwrap();
@@ -443,7 +445,7 @@ impl Blocks {
 }
 
 #[test]
-fn three_servers_evict_together_also_after_one_was_started_anew() {
+fn three_servers_evict_together_even_after_one_restarted() {
     let mut circle = Circle::start(None);
     let location = circle.location("disk");
     let store = location.create(&shapes(), &StoreOptions::default()).unwrap();
@@ -461,7 +463,7 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
     let dealt =
         |server: &Server, way: &str| server.metric(&format!("deals_total{{way=\"{way}\"}}"));
     assert!(circle.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
-    // Whoever opens it anew finds the servers as they are.
+    // Opening it again finds the current state of the servers.
     drop(blocks.store);
     assert!(location.check_vacant().is_err());
     blocks.store = servers_in(location.open(&StoreOptions::default()).unwrap().store);
@@ -471,9 +473,9 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
     location.check_vacant().unwrap();
 }
 
-/// What comes of it is the scheme's: here nobody waits for long, and all is as before.
+/// The scheme handles the failure; here it must come in time, and leave the state unchanged.
 #[test]
-fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() {
+fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
     let mut circle = Circle::start(None);
     let options = StoreOptions::default().with_retry_for(Duration::from_secs(1));
     let store = circle.location("disk").create(&shapes(), &options).unwrap();
@@ -517,7 +519,8 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     }
 }
 
-/// The first server is asked to evict a path, and the others are not: so it waits for them. Answers who has asked them, and which attempt it is.
+/// Only the first server gets the request to evict, so it waits for the others. Returns the clients
+/// of all servers, and the attempt.
 fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
     let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
@@ -529,7 +532,7 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     let mut shares = ShareClient::<Gf256>::new(parties, tree, 8, BLOCK_BYTES).unwrap();
     let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
     let attempt = evict.attempt;
-    // An eviction begins at a full root.
+    // An eviction needs a full root.
     for written in 0..PRESET.accesses.into() {
         let at = Point { written, ..Point::default() };
         let write = ShareRequest::Write { at, block: Share::Drawn([2; 32]) };
@@ -541,9 +544,10 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     (owners, attempt)
 }
 
-/// A client takes a server that says nothing for gone: it is told that its eviction goes on, and that it waits for one of another.
+/// Clients consider a silent server lost, so it sends `Working` during an eviction, and while a
+/// request waits for another one.
 #[test]
-fn whoever_waits_is_told_that_the_server_works() {
+fn a_waiting_client_gets_working_messages() {
     let limits = BucketLimits { works_every: Duration::from_millis(50), ..BucketLimits::default() };
     let mut circle = Circle::with(3, None, limits);
     let (mut owners, _) = evict_alone(&circle);
@@ -557,9 +561,9 @@ fn whoever_waits_is_told_that_the_server_works() {
     circle.stop(0);
 }
 
-/// Whoever is told that servers have met begins an eviction, which needs all links.
+/// After `Meet`, the client begins an eviction, which needs all links.
 #[test]
-fn servers_have_met_when_they_say_so() {
+fn meet_is_answered_after_all_links_exist() {
     let mut circle = Circle::start(None);
     let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
     let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
@@ -580,18 +584,18 @@ fn servers_have_met_when_they_say_so() {
 }
 
 #[test]
-fn a_server_that_is_stopped_waits_for_no_other() {
+fn a_stopped_server_does_not_wait_for_others() {
     let mut circle = Circle::start(None);
     let (mut owners, _) = evict_alone(&circle);
     let in_time = Moment::now().after(Duration::from_secs(8));
     circle.stop(0);
     assert!(in_time.left().is_some());
-    // What was under way is answered.
+    // The request in flight is answered.
     assert!(matches!(owners[0].hear(), Answer::Data { .. }));
 }
 
 #[test]
-fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_comes_too_late() {
+fn a_new_writer_waits_for_the_request_in_flight_and_older_requests_are_refused() {
     let circle = Circle::start(None);
     let (server, alice) = (&circle.servers[0], &circle.alice);
     let (mut owners, attempt) = evict_alone(&circle);
@@ -601,22 +605,22 @@ fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_come
     new.write(1, 1);
     new.say(&compute(&ShareRequest::Epoch.encode()));
     new.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
-    assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it waits");
-    // What it has asked comes too late as well if another takes over meanwhile.
+    assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it did not wait");
+    // Its request is refused too if another client takes over meanwhile.
     let (mut newest, _) = server.open(alice, "disk", OpenMode::Write);
     newest.say(&compute(&ShareRequest::Epoch.encode()));
     let remove = Request::Remove { name: "disk".into() };
     assert_eq!(server.greet(alice).last_failure(&remove), FailureKind::InUse);
-    // They come, and go without having dealt anything.
+    // Other servers connect, and disconnect without dealing.
     for other in [1, 2] {
         let mut peer = server.greet(&circle.as_peer(other));
         assert_eq!(peer.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
     }
-    let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to what was under way") };
+    let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to the first request") };
     assert!(matches!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Refused(_)));
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
     assert_eq!(new.hear_failure(), FailureKind::Fenced);
-    let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to who has waited") };
+    let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to the last request") };
     let at = Point { written: PRESET.accesses.into(), ..Point::default() };
     let epoch = HostEpoch { at, attempt, is_set_up: true };
     assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));

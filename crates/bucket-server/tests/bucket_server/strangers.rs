@@ -1,4 +1,4 @@
-//! Those who come in crowds, and owners who come in spite of them.
+//! Floods of connections, and owners who connect in spite of them.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use super::party::{Server, Someone, create, quick_limits};
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
 #[test]
-fn two_hundred_strangers_who_say_nothing_keep_nobody_out() {
+fn two_hundred_silent_connections_keep_no_client_out() {
     let folder = tempfile::tempdir().unwrap();
     let alice = Someone::called("alice");
     let server = Server::start_with(folder.path(), &[&alice], quick_limits());
@@ -25,9 +25,9 @@ fn two_hundred_strangers_who_say_nothing_keep_nobody_out() {
         assert_eq!(owner.read(1), round);
     }
     owner.flush();
-    // A newcomer may be the one whom chance displaces, and comes again.
+    // A new connection may be displaced at random, and then tries again.
     wait_until(|| server.try_greet(&alice).is_some());
-    // All are left in the end, whatever they wait for.
+    // All are closed in the end.
     for stranger in &mut strangers {
         stranger.set_read_timeout(Some(PATIENCE)).unwrap();
         let end = stranger.read(&mut [0; 16]);
@@ -39,7 +39,7 @@ fn two_hundred_strangers_who_say_nothing_keep_nobody_out() {
     assert_eq!(server.metric("handshakes"), 0);
 }
 
-/// What a client is told that gets no seat.
+/// The message for a client without a seat.
 fn no_room(server: &Server, who: &Someone) -> String {
     let mut client = server.try_call(who).unwrap();
     match client.ask(&Request::Hello { version: VERSION }) {
@@ -47,11 +47,11 @@ fn no_room(server: &Server, who: &Someone) -> String {
             client.expect_end();
             message
         }
-        other => panic!("there is room: {other:?}"),
+        other => panic!("not refused: {other:?}"),
     }
 }
 
-/// A client without a seat has what a stranger has: a crowd of them keeps no other client out.
+/// A client without a seat counts as a handshake: many of them keep no other client out.
 #[test]
 fn clients_without_a_seat_keep_no_other_client_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ fn clients_without_a_seat_keep_no_other_client_out() {
     let limits = BucketLimits { connections_per_client_max: 1, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let _owner = server.open(&alice, "disk", create());
-    // They do not end their connections by themselves.
+    // They do not end their connections themselves.
     let crowd: Vec<_> = (0..40).filter_map(|_| server.try_call(&alice)).collect();
     wait_until(|| server.try_greet(&bob).is_some());
     wait_until(|| server.metric("handshakes") == 0);
@@ -67,7 +67,7 @@ fn clients_without_a_seat_keep_no_other_client_out() {
 }
 
 #[test]
-fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
+fn a_connection_beyond_the_limit_replaces_a_possibly_dead_one() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
     let limits = BucketLimits {
@@ -80,7 +80,7 @@ fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
     let mut hers: Vec<_> =
         ["a", "b", "c"].map(|name| server.open(&alice, name, create())).into_iter().collect();
     assert!(no_room(&server, &alice).contains("3 connections"));
-    // There is a seat for another client all the same, and one only.
+    // Another client can still take the one remaining seat.
     let (mut his, _) = server.open(&bob, "disk", create());
     assert!(no_room(&server, &bob).contains("all connections"));
     assert_eq!(server.metric("refused_total{reason=\"no_room\"}"), 2);
