@@ -75,7 +75,7 @@ pub trait Experiment: Sized {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Tables for a terminal. By default, those of the figures.
+    /// Tables for a terminal. By default, the tables of the figures.
     fn text(results: &Self::Results) -> String {
         Self::figures(results).iter().map(section).collect::<Vec<_>>().join("\n")
     }

@@ -28,7 +28,7 @@ pub(super) enum Asked {
     Uniform,
 }
 
-/// Of the 4 billion paths in Fig. 3, programs make 3.7 billion.
+/// Programs make 3.7 of the 4 billion paths in Fig. 3.
 const MIX_PARTS: u64 = 40;
 const MIX_PROGRAM_PARTS: u64 = 37;
 

@@ -150,7 +150,8 @@ pub(super) fn course_remark(record: &BlocksRecord) -> String {
 }
 
 fn mean_remark() -> String {
-    "The mean is over all paths: each snapshot stands for those since the one before, shown or not."
+    "The mean is over all paths: each snapshot counts for the paths since the one before, shown or \
+     not."
         .to_owned()
 }
 

@@ -83,12 +83,12 @@ impl Saved<'_> {
         let stretches_done = stretches_of(&snapshots, all);
         let last = snapshots.last().map(|taken| &taken.snapshot);
         let (Some(stretches_done), Some(last)) = (stretches_done, last) else {
-            return Err(LabError::Input("its snapshots are not those of the run".to_owned()));
+            return Err(LabError::Input("its snapshots do not match the run".to_owned()));
         };
         let is_in_order =
             snapshots.is_sorted_by(|before, after| can_follow(&before.snapshot, &after.snapshot));
         if !is_in_order || *last != study.snapshot()? {
-            return Err(LabError::Input("its snapshots are not those of its tree".to_owned()));
+            return Err(LabError::Input("its snapshots do not match its tree".to_owned()));
         }
         Ok(Begun { study, taken: snapshots, stretches_done, seconds })
     }

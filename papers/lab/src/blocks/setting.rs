@@ -54,7 +54,8 @@ impl Setting {
             }
             Self::AllOnClient => {
                 "All positions are on the client, so no block of a position map is in the tree, \
-                 and programs run without an LLC: each miss of their first-level caches asks the ORAM."
+                 and programs run without an LLC: each miss of their first-level caches asks the \
+                 ORAM."
             }
         }
     }

@@ -41,7 +41,7 @@ pub struct Manifest {
     pub variants: Vec<String>,
     /// The workloads. `programs` means all of [`PROGRAMS`], and `random` all of [`RANDOM`].
     pub workloads: Vec<String>,
-    /// Settings that replace those of the evaluation: one, or several that label the bars. Stated
+    /// Settings that replace the evaluation's: one, or several that label the bars. Stated
     /// numbers use the first.
     #[serde(default = "as_it_is")]
     pub settings: Vec<Setting>,

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::switches::{Pages, Switches};
 
 /// Some of the [`Switches`], the size of the tree, and the length of the warm-up. Missing values
-/// are those of the evaluation.
+/// are the evaluation's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Setting {

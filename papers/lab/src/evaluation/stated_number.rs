@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 impl StatedNumber {
-    /// The machines it needs: its own, and the one that it is compared with.
+    /// The machines it needs: its own, and the machine to compare it with.
     pub(super) fn variant_names(&self) -> impl Iterator<Item = &str> {
         let reference = self.measure.reference().filter(|reference| *reference != self.variant);
         [self.variant.as_str()].into_iter().chain(reference)

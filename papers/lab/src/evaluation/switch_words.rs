@@ -40,7 +40,7 @@ impl Switches {
                 self.write_queue_answers,
                 "reads of evictions and dummies are answered from the queue of their writes",
             ),
-            (!self.shrinks_chip, "caches on the chip are those of the paper's tree"),
+            (!self.shrinks_chip, "caches on the chip have the sizes of the paper's tree"),
             (self.positions_on_chip, "all positions are on the chip"),
             (self.fills_small_tree, "what fills the LLC fills the small tree of Rho too"),
         ];

@@ -45,8 +45,8 @@ pub struct Switches {
     pub tree_top_ways: u16,
     /// Stash bound, in blocks.
     pub stash_blocks: usize,
-    /// Whether on-chip caches other than the LLC shrink with the tree. If not, they are those of
-    /// Table I.
+    /// Whether on-chip caches other than the LLC shrink with the tree. If not, they have the
+    /// sizes of Table I.
     pub shrinks_chip: bool,
     /// Levels that the client keeps, relative to its default.
     pub tree_top: i8,

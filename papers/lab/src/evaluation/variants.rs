@@ -167,7 +167,7 @@ impl Variant {
         }
     }
 
-    /// Its switches: those of an evaluation, with the values that this machine fixes.
+    /// Its switches: an evaluation's, with the values that this machine fixes.
     pub fn switches(&self, switches: &Switches) -> Switches {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(in_memory(oram("ir-alloc-searched", 24)), 43);
         assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-1", 24)), 43);
         assert_eq!(in_memory(oram("llc-d-ir-stash-ir-alloc-4", 18)), 36);
-        // The client's levels are those of Baseline, in trees of every size.
+        // The client keeps the same levels as Baseline, in trees of every size.
         for leaf_level in [12, 18, 25] {
             let oram = oram("ir-alloc-4", leaf_level);
             assert!(oram.slots[..oram.tree_top_levels.into()].iter().all(|slots| *slots == 4));

@@ -39,8 +39,8 @@ pub const SJENG: &str = "sjeng";
 /// Programs of SPEC06, from the traces of Ramulator 1.0, which are misses of a last-level cache.
 pub const REAL: [&str; 5] = ["403.gcc", "445.gobmk", "456.hmmer", "458.sjeng", "464.h264ref"];
 
-/// Three programs in turns. The paper does not name them: these are one with few requests, one that
-/// reads, and one that writes.
+/// Three programs in turns. The paper does not name its programs: of these, gcc makes few requests,
+/// mcf reads, and lbm writes.
 pub const MIX: &str = "mix";
 
 const MIXED: [&str; 3] = ["gcc", "mcf", "lbm"];

@@ -101,7 +101,7 @@ impl Form {
 }
 
 fn no_tree(error: NoTree) -> LabError {
-    LabError::Plan(format!("S³ORAM has no tree for so many blocks: {error}"))
+    LabError::Plan(format!("S³ORAM has no tree of this size: {error}"))
 }
 
 impl fmt::Display for Form {

@@ -24,7 +24,7 @@ use crate::{Experiment, Host, LabError};
 use figures::figures;
 use oblivio_models::link::{LINKS, Link};
 
-/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is that of the paper's phone.
+/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is the paper's for a phone.
 pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
 
 /// The disk of S³ORAM's Table 1.

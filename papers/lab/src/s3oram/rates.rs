@@ -125,7 +125,7 @@ fn of_products<F: Field>(
     let rows: Vec<_> = parts.chunks_exact(elements).collect();
     let mut pairs = rows.chunks_exact(2 * slots).cycle();
     per_second(2 * slots * slots * elements, effort, clock, || {
-        // Servers also allocate the product anew each time.
+        // Servers also allocate the product each time.
         let mut product = vec![F::ZERO; slots * elements];
         if let Some(rows) = pairs.next() {
             F::combine(&mut product, &matrix, slots, rows);

@@ -303,7 +303,7 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
     // The other servers read no children, and neither multiply nor share.
     let dealers = 2.0 * colluding + 1.0;
     let deals = dealers / servers;
-    // Children of the root get only the blocks that exist, not as many as the root has slots.
+    // Children of the root only get the existing blocks, fewer than the slots of the root.
     let of_root = if height > 1.0 { 1.0 } else { 2.0 };
     let products = made * 2.0 * slots * slots - of_root * (slots - accesses) * slots;
     Works {

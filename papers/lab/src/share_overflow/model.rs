@@ -22,13 +22,13 @@ struct Block {
 /// The largest loads of the buckets that an eviction fills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loads {
-    /// Of the destinations between root and leaves, after they got the blocks of their source,
+    /// The destinations between root and leaves, after they got the blocks of their source,
     /// before they pass them on.
     pub(super) destination: usize,
-    /// Of the siblings between root and leaves, which stay unchanged until the next eviction
+    /// The siblings between root and leaves, which stay unchanged until the next eviction
     /// through their source.
     pub(super) sibling: usize,
-    /// Of the two leaves.
+    /// The two leaves.
     pub(super) leaf: usize,
 }
 

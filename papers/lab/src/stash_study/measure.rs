@@ -13,8 +13,8 @@ use super::{Scheme, Workload};
 /// A stash that grows beyond this number of blocks has run away: the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
 
-/// Passes over all addresses before counting starts: one that fills the tree, and some until its
-/// initial state no longer matters.
+/// Passes over all addresses before counting starts. The first fills the tree; after the others,
+/// its initial state no longer matters.
 pub(super) const WARM_UP_PASSES: u64 = 4;
 
 /// The result of one run.

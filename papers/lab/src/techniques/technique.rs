@@ -52,7 +52,7 @@ pub(super) enum Map {
 pub(super) enum Top {
     /// Such that as many levels are in storage as in the paper: 15, or 60 slots a path.
     LikePaths,
-    /// As many as in the paper: ten.
+    /// The paper's number: ten.
     LikeClient,
 }
 

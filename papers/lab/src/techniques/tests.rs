@@ -44,7 +44,7 @@ fn every_row_was_run_and_is_compared_with_an_existing_row() {
     }
 }
 
-/// The counts of storage match those of the ORAM. Paths without a counter are evictions of RAW
+/// The counts of storage match the ORAM's. Paths without a counter are evictions of RAW
 /// ORAM, one for every five accesses.
 #[test]
 fn storage_saw_only_paths_that_are_counted() {

@@ -26,7 +26,7 @@ use oblivio_cli::help;
 use crate::lab::{AllArgs, RunCommand};
 
 const EXIT_CODES: &str = "\
-Exit codes, which mean the same as those of `oblivio`:
+Exit codes, the same as of `oblivio`:
   0   all went well
   1   something failed: a disk, the system, the engine
   2   the command line is not understood

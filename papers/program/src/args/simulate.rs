@@ -63,7 +63,7 @@ pub(crate) struct SimulateArgs {
     /// shorter trace is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
     pub(crate) records: Option<u64>,
-    /// Records before those that count; they fill the caches [default: a quarter of those that
+    /// Records of the warm-up, which fill the caches [default: a quarter of the records that
     /// count].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,

@@ -65,7 +65,7 @@ pub(crate) struct AllocSearchArgs {
     /// The fraction of all slots that may be lost [default: 0.01].
     #[arg(long, value_name = "PART")]
     space_loss_max: Option<f64>,
-    /// Background evictions for each access that may be added to those of the uniform tree
+    /// Background evictions for each access that may be added to the uniform tree's
     /// [default: 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     extra_evictions_max: Option<f64>,

@@ -52,7 +52,7 @@ pub(crate) struct EvaluationArgs {
     /// is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
     records: Option<u64>,
-    /// Records before those that count; they fill the caches [default: a quarter of --records].
+    /// Records of the warm-up, which fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     warm_up: Option<u64>,
     /// Records before the warm-up. They fill the LLC, and the small tree of Rho with

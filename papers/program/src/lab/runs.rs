@@ -52,7 +52,7 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }
 
-/// The traces in the directories whose file names are those of known programs.
+/// The traces in the directories whose file names are names of known programs.
 fn recorded(directories: &[PathBuf]) -> Result<Programs, ProgramError> {
     let mut traces = Vec::new();
     for directory in directories {

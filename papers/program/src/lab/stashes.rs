@@ -141,7 +141,7 @@ impl LabCommand for raw_traffic::Plan {
 /// How many blocks stay on the client of an ORAM of ranges?
 ///
 /// Simulates addresses without contents in the published rORAM, with one block a leaf and more, and
-/// in trees like those of `--scheme range`. Counts the blocks left after each batch of evictions,
+/// in trees as in `--scheme range`. Counts the blocks left after each batch of evictions,
 /// and extrapolates the tail to 2^-80.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \

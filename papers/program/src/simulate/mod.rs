@@ -164,8 +164,8 @@ fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     }
 }
 
-/// Lines of the protected space. A variant without an ORAM has as many as with one; another machine
-/// without one has all of DRAM.
+/// Lines of the protected space. A variant without an ORAM has the same number as with one; another
+/// machine without an ORAM has all of DRAM.
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     Ok(match &spec.oram {
         Some(oram) => oram.lines(),

@@ -1,4 +1,4 @@
-//! Programs that replace those of Table II of IR-ORAM.
+//! Programs that replace the programs of Table II of IR-ORAM.
 //!
 //! SPEC may not be redistributed. If a free program of the same kind is available, it is recorded:
 //! a compiler, a database. For the others a kernel imitates the access pattern, with sizes and work

@@ -168,6 +168,6 @@ mod tests {
             }
         }
         let accesses = BATCHES as usize * EVICT_PERIOD as usize;
-        assert_eq!(paths, accesses + accesses / EVICT_PERIOD as usize, "and those of evictions");
+        assert_eq!(paths, accesses + accesses / EVICT_PERIOD as usize, "including evictions");
     }
 }

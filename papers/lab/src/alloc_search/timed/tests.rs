@@ -39,7 +39,7 @@ fn a_search_by_time_finds_the_fastest_profile_within_the_eviction_limit() {
         let is_no_better = tried.runs.is_empty() || cycles(tried) >= cycles(found);
         assert!(is_no_better || tried.verdict == Verdict::TooManyEvictions, "{tried:?}");
     }
-    // The machine is that of Table I with these buckets and an aged tree.
+    // The machine is the one of Table I, with these buckets and an aged tree.
     let of_found = records.iter().find(|record| record.run == found.runs[0]).unwrap();
     let oram = of_found.spec.oram.as_ref().unwrap();
     assert_eq!((&oram.slots[..], oram.tree_top_ways), (found.profile.slots(), None));

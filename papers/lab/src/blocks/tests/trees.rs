@@ -90,11 +90,14 @@ fn unusable_saved_runs_are_reported_and_made_again() {
         (noted(&|note| note["key"] = json!("another")), "another run"),
         (noted(&|note| note["trace"] = json!(7)), "to other traces"),
         (noted(&|note| note["more"] = json!(7)), "not a saved run"),
-        (noted(&|note| note["snapshots"] = json!([])), "of the run"),
-        (noted(&|note| note["snapshots"][3]["after"] = json!("lbm")), "of the run"),
-        (noted(&|note| drop(note["snapshots"].as_array_mut().unwrap().pop())), "of the run"),
-        (noted(&|note| note["snapshots"][3]["snapshot"]["paths"]["data"] = json!(1)), "its tree"),
-        (noted(&|note| note["snapshots"][8]["snapshot"]["blocks"][3] = json!(1)), "its tree"),
+        (noted(&|note| note["snapshots"] = json!([])), "match the run"),
+        (noted(&|note| note["snapshots"][3]["after"] = json!("lbm")), "match the run"),
+        (noted(&|note| drop(note["snapshots"].as_array_mut().unwrap().pop())), "match the run"),
+        (
+            noted(&|note| note["snapshots"][3]["snapshot"]["paths"]["data"] = json!(1)),
+            "match its tree",
+        ),
+        (noted(&|note| note["snapshots"][8]["snapshot"]["blocks"][3] = json!(1)), "match its tree"),
     ];
     for (bytes, why) in cases {
         let drawer = Drawer::with(&[(name.clone(), bytes)]);
