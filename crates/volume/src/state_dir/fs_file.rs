@@ -77,7 +77,7 @@ impl StateFile for FsStateFile {
 
     fn begin_sync(&mut self) -> io::Result<()> {
         if self.syncer.is_none() {
-            // Without a thread, the sync is made when it is finished.
+            // Without a thread, `finish_sync` makes the sync.
             self.syncer = Syncer::start(self.file.clone()).ok();
         }
         self.syncer.as_mut().map_or(Ok(()), Syncer::begin)
