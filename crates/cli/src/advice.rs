@@ -16,7 +16,7 @@ const SAID: [(&str, &str); 28] = [
     ("`oblivio shares repair` of server ", "`oblivio shares repair URL` with --server "),
     ("it can be rebuilt anyway", "--anyway rebuilds it"),
     ("anyway (`oblivio shares repair`)", "(`oblivio shares repair --anyway`)"),
-    ("leave out that requests are direct", "leave --direct out"),
+    ("turn direct I/O off", "leave --direct out"),
     ("name the client's directory", "name the client's directory with --state"),
     ("by its own path", "with --state"),
     ("one of them can be named", "--key-slot names one"),
@@ -24,14 +24,14 @@ const SAID: [(&str, &str); 28] = [
     ("go on with the copy", "go on with `oblivio copy --resume`"),
     ("remove what is left of it", "remove what is left of it (`oblivio remove URL --yes`)"),
     ("the raw disk", "the raw disk (--raw)"),
-    ("let one be made first", "mount it once without --no-mkfs and --read-only"),
+    ("allow it, or create one", "mount it once without --no-mkfs and --read-only"),
     ("allow addresses beyond loopback", "allow addresses beyond loopback (--beyond-loopback)"),
     (
-        "let clients prove who they are",
-        "let clients prove who they are (--tls-client-authorities, without --tls-optional)",
+        "require client certificates",
+        "require client certificates (--tls-client-authorities, without --tls-optional)",
     ),
-    ("any of them on purpose", "any of them on purpose (--any-client)"),
-    ("is longer: choose a shorter one", "is longer: choose a shorter one (--socket)"),
+    ("allow any client explicitly", "allow any client explicitly (--any-client)"),
+    ("bytes; choose a shorter one", "bytes; choose a shorter one (--socket)"),
     (
         "Without room it can still be rescued and copied",
         "Without room, `oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` \
@@ -42,8 +42,8 @@ const SAID: [(&str, &str); 28] = [
         "`oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` only read it",
     ),
     (
-        "its client's directory still lets it be rescued",
-        "`oblivio rescue` and `serve nbd --rescued` read it with --state",
+        "`oblivio rescue` can recover it with the client's directory",
+        "`oblivio rescue` and `serve nbd --rescued` can recover it with --state",
     ),
     ("choose another socket file", "choose another socket file (--socket)"),
 ];
