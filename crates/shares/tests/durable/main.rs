@@ -367,7 +367,7 @@ fn a_salvage_works_on_two_servers_one_step_apart() {
             let mut damaged = |error: &oblivio_core::Error| damage.push(error.to_string());
             let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
             assert!(
-                (0..48).all(|address| array.recoverability(&salvage, address) == Recoverability::Found),
+                (0..48).all(|i| array.recoverability(&salvage, i) == Recoverability::Found),
                 "trip {trip}, {points:?}: {damage:?}"
             );
             // The write in progress may or may not be there.
