@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_arguments_are_refused_and_the_model_goes_on() {
+    fn bad_arguments_are_refused_and_the_model_stays_usable() {
         let handle = create(3);
         let mut leaf = 0;
         let mut beat = [0; BEAT_WORDS];

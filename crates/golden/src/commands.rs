@@ -6,7 +6,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use crate::Params;
 use crate::position::Blocks;
 
-/// What a command does with its block. The numbers are those of the command port.
+/// What a command does with its block, with its number at the command port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads the block.

@@ -33,12 +33,12 @@ pub struct Golden {
     memory: Rc<RefCell<Memory>>,
     blocks: Blocks,
     generator: Generator,
-    /// Random choices outside of commands, such as the first leaf of a block, and those of a
+    /// Random choices outside of commands, such as the first leaf of a block, and all choices of a
     /// warm-up.
     coins: StdRng,
     tape: Tape,
     expected: Expected,
-    /// Commands run so far, without those of a warm-up.
+    /// Commands run so far, without the warm-up.
     commands: u64,
     evictions: u64,
     accesses_since_eviction: u32,
@@ -149,7 +149,7 @@ impl Golden {
         self.latest.as_ref()
     }
 
-    /// Commands run so far, without those of a warm-up.
+    /// Commands run so far, without the warm-up.
     pub fn commands(&self) -> u64 {
         self.commands
     }

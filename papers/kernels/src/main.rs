@@ -1,4 +1,4 @@
-//! Small programs whose memory accesses resemble those of the programs in Table II of IR-ORAM.
+//! Small programs with the access patterns of the programs in Table II of IR-ORAM.
 //!
 //! Each kernel has one access pattern, such as pointer chasing, sorting in place, or storing
 //! without reading. Arguments set the sizes and the work between accesses. Nothing is random: the
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Small programs whose memory accesses resemble those of the programs in Table II of IR-ORAM.
+/// Small programs with the access patterns of the programs in Table II of IR-ORAM.
 #[derive(Parser)]
 #[command(name = "oblivio-kernels", version)]
 enum Kernel {

@@ -10,7 +10,7 @@ use oblivio_sim::trace::{Kind, Record};
 
 const RECORDS: usize = 1 << 20;
 
-/// Lines that the traces use: a quarter of the LLC, all of it, and 16 times its size.
+/// Lines that the traces use: a quarter of the LLC, the whole LLC, and 16 times its size.
 const LINES: [u64; 3] = [1 << 13, 1 << 15, 1 << 19];
 
 fn main() {

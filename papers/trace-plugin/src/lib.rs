@@ -7,7 +7,7 @@
 //! records to a [raw file](oblivio_sim::recording::raw). `oblivio-lab trace record` starts the
 //! plugin and reads that file.
 //!
-//! The plugin uses version 1 of the emulator's plugin interface: that of QEMU 4.2 to 8.2.
+//! The plugin uses version 1 of the emulator's plugin interface, as in QEMU 4.2 to 8.2.
 
 mod arguments;
 #[cfg(not(test))] // Only the emulator provides its functions.

@@ -180,7 +180,7 @@ impl Client<'_> {
         self.on_silence == OnSilence::AsksAgain && !self.is_off()
     }
 
-    /// Sends a request to a server. Returns its fate, or `None` if it did not arrive.
+    /// Sends a request to a server. Returns how it arrived, or `None` if it did not.
     fn send(&self, to: u8, links: &Links) -> Option<Fate> {
         for _ in 0..TRIES_MAX {
             match self.world.message_of_client(self.run, CLIENT, to) {
@@ -338,7 +338,9 @@ impl Machines {
 /// Whether a server timed out waiting for another. No link is slow here, so this is a defect.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);
-    answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt its shares")))
+    answer.is_ok_and(
+        |it| matches!(it, Answer::Refused(it) if it.why.contains("has not dealt its shares")),
+    )
 }
 
 /// Connects one run of the client to the servers.

@@ -35,8 +35,8 @@ pub struct Plan<J = BySlots> {
     pub workload: Workload,
     /// The largest fraction of all slots that a profile may give up.
     pub space_loss_max: f64,
-    /// The largest cost of background evictions beyond those of the uniform tree, as a fraction of
-    /// the paths that accesses move anyway: see [`Scheme::extra_paths`].
+    /// The largest additional cost of background evictions compared with the uniform tree, as a
+    /// fraction of the paths that accesses move anyway: see [`Scheme::extra_paths`].
     pub extra_evictions_max: f64,
     /// Passes over all addresses before counting starts. The first one fills the tree. A search by
     /// time ignores this.
@@ -70,7 +70,7 @@ const SLOTS_MAX: u16 = 16;
 /// A shorter run measures nothing useful.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
-/// Upper bound on the space lost by the paper's profiles. The paper says so, and a test checks it.
+/// Upper bound on the space lost by the paper's profiles, as stated in the paper and tested here.
 const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
 
 /// More runs would not reduce any error that matters.

@@ -163,9 +163,8 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
     }
 
-    /// Makes the final run on the last tree. It starts with the profile taken last, and falls back
-    /// to an earlier one that is better there. A search by time has no other tree, only another
-    /// seed.
+    /// Makes the final run on the last tree, with the profile taken last. Falls back to an earlier
+    /// profile if that is better there. A search by time only uses another seed, not another tree.
     fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, B::Error> {
         if self.plan.judge.channels().is_some() {
             let taken = tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);

@@ -94,8 +94,8 @@ pub struct ControllerSpec {
     /// When write-backs go before reads.
     pub write_marks: WriteMarks,
     /// Whether DRAM answers the reads of evictions and dummies from the queue of their own writes.
-    /// Such a path then costs half, and never stops retirement where paths do. No paper says so,
-    /// but published simulators seem to do it.
+    /// Such a path then costs half, and never stops retirement where paths do. No paper mentions
+    /// this, but published simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
     /// Cycles that the program runs until it is switched out and the ORAM's state on the chip is

@@ -13,24 +13,19 @@
 //! - It completes `depth` cycles after its fetch. A read takes `llc_latency` longer, and at least
 //!   until its line has arrived.
 //! - A record of the trace consists of `gap` instructions without memory access, and one with an
-//!   access. The latter looks up
-//! the LLC when it is fetched. From a miss on, the line counts as cached and the LRU line as
-//! evicted, which is another request. Requests reach memory `llc_latency` later, the fetch before
-//! the victim.
+//!   access. The latter looks up the LLC when it is fetched. From a miss on, the line counts as
+//!   cached and the LRU line as evicted, which is another request. Requests reach memory
+//!   `llc_latency` later, the fetch before the victim.
 //! - A read of a line in flight waits for the same answer. A line that was evicted before it
 //!   arrived is requested again.
 //! - If paths of an ORAM [stop retirement](ProcessorSpec::paths_stop_retirement), nothing retires
-//!   from the start of a path
-//! until it is read.
+//!   from the start of a path until it is read.
 //! - Writes never wait for data. If a dirty line must be evicted and there is no room for a
-//!   write-back, or for a necessary
-//! fetch, the instruction is fetched when there is room.
+//!   write-back, or for a necessary fetch, the instruction is fetched when there is room.
 //!
 //! The simulation does no work per cycle or per instruction. Its cost is proportional to the number
 //! of records (see `pipeline.rs`).
-//!
-//! Nothing is done for each cycle, nor for each instruction: the cost is that of the records (see
-//! `pipeline.rs`).
+
 //!
 //! # How to drive it
 //! The caller *pulls* requests with [`Processor::next`], and passes in the answers of memory with

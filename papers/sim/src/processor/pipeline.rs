@@ -5,8 +5,7 @@
 //! take slots in order:
 //!
 //! - Fetch takes the next slot, or the first slot of the cycle in which the instruction `rob`
-//!   places earlier retires, whichever
-//! is later.
+//!   places earlier retires, whichever is later.
 //! - Retirement takes the next slot, or the first slot of the cycle in which the instruction
 //!   completes, whichever is later.
 //!

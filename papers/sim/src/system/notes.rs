@@ -1,6 +1,6 @@
 //! The comments on the keys of a machine's file: meaning, unit, and source of the number.
 //!
-//! *The paper*, and sections and tables without a name, are those of IR-ORAM.
+//! *The paper* is IR-ORAM. Sections and tables without a name are in it.
 
 /// The comment on the key with this path.
 pub(super) fn note(path: &str) -> Option<&'static str> {
@@ -51,7 +51,7 @@ pub(super) const NOTES: &[(&str, &str)] = &[
     ),
     (
         "processor.fetch_on_write_miss",
-        "Whether a write that misses the LLC fetches its line first. No paper says so. Delayed \
+        "Whether a write that misses the LLC fetches its line first. No paper states this. Delayed \
          remapping needs it.",
     ),
     (
@@ -66,7 +66,7 @@ pub(super) const NOTES: &[(&str, &str)] = &[
     (
         "processor.paths_stop_retirement",
         "Whether each path of an ORAM stops retirement until it is read: an in-order front end, \
-         with fetch_room = 1. No paper says so; published simulators do it.",
+         with fetch_room = 1. No paper states this; published simulators do it.",
     ),
     (
         "dram",
@@ -140,7 +140,8 @@ pub(super) const NOTES: &[(&str, &str)] = &[
     (
         "controller.write_queue_answers",
         "Whether the reads of an eviction or a dummy are answered from DRAM's write queue, so that \
-         the path costs half. No paper says so; published simulators seem to do it. Not oblivious: \
+         the path costs half. No paper states this; published simulators seem to do it. Not \
+         oblivious: \
          the bus shows which paths these are.",
     ),
     (

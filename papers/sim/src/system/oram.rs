@@ -175,7 +175,7 @@ impl<O: Observer> DramBus<O> {
         Ok(Self { dram, clocks, latency, trees, tree_top, done: Vec::new() })
     }
 
-    /// Requests all lines of a path at once, or only those of the headers.
+    /// Requests all lines of a path, or only its header lines, at once.
     fn ask(&mut self, path: &PathAccess, kind: Kind, what: Writes, at: Cycle) {
         let arrival = self.clocks.clock(at);
         for line in self.trees[usize::from(path.tree.0)].path(path.leaf, what) {

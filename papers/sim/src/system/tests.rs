@@ -338,8 +338,7 @@ fn a_front_end_in_order_waits_for_every_path() {
     assert!(refused.contains("only at a fixed pace"), "{refused}");
 }
 
-/// Reads answered by the write queue do not reach DRAM. They are only those of evictions and
-/// dummies.
+/// Reads answered by the write queue do not reach DRAM. Only evictions and dummies have such reads.
 #[test]
 fn dram_does_not_read_what_its_queue_of_writes_answers() {
     for mut spec in machines() {

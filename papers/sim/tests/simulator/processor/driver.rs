@@ -36,7 +36,7 @@ pub(crate) struct Driver<'a, Records> {
     out: Outcome,
 }
 
-/// The kinds of event, in the order in which those of one cycle happen.
+/// The kinds of event, in their order within a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Clean,

@@ -1,4 +1,5 @@
-//! Results worked out by hand. The processor is that of Table I, with an LLC latency of 10 cycles.
+//! Results worked out by hand. The processor has the parameters of Table I, with an LLC latency of
+//! 10 cycles.
 
 use oblivio_sim::Cycle;
 use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request, Stalls};
@@ -60,8 +61,8 @@ fn instructions_without_memory_run_at_full_width() {
     assert_eq!(outcome.tally.stalls, Stalls::default());
 }
 
-/// While the ROB has room, four instructions are fetched per cycle. Then only two are, as many as
-/// retire. The last instruction retires in the cycle of the last two.
+/// While the ROB has room, four instructions are fetched per cycle; then only two, the number that
+/// retires. The last instruction retires in the cycle of the last two.
 #[test]
 fn instructions_without_memory_retire_at_the_retire_width() {
     let store = Record { gap: (1 << 30) - 1, kind: Kind::Write, line: 0 };
@@ -189,7 +190,7 @@ fn nothing_is_answered_twice() {
 
 #[test]
 #[should_panic(expected = "was requested at 10")]
-fn nothing_is_answered_before_it_is_asked() {
+fn nothing_is_answered_before_its_request() {
     let (mut processor, id) = asked_once();
     processor.answer(id, 9);
 }
