@@ -52,14 +52,19 @@ pub(crate) struct SecretArgs {
 /// A volume, its client's directory and its secret.
 #[derive(Args, Clone)]
 pub(crate) struct VolumeArgs {
-    /// The volume: a path, or file:///… for an absolute path; or stripe:URL,URL,… for a volume over
-    /// 2 to 16 locations, which work at the same time and are always named in the order of creation
-    /// (write a comma in a path as %2C, a percent sign as %25); or
-    /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE for a volume on a bucket server (oblivio
-    /// serve store), with the server's public key and the file of the client's private key; or
-    /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE for a volume on
-    /// share servers (oblivio serve shares), always in the same order. Any other scheme:// is
-    /// refused; write a file of such a name as ./scheme://…
+    /// The volume: a path or a URL.
+    ///
+    /// file:///… is an absolute path. stripe:URL,URL,… is a volume over 2 to 16 locations, which
+    /// work at the same time and are always named in the order of creation; there, write a comma in
+    /// a path as %2C, and a percent sign as %25.
+    ///
+    /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE is a volume on a bucket server (oblivio
+    /// serve store). KEY is the server's public key, and FILE holds the client's private key.
+    ///
+    /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE is a volume on share
+    /// servers (oblivio serve shares), always in the same order.
+    ///
+    /// Any other scheme:// is refused; write a file of such a name as ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// The client's directory [default: one for each volume, in the user's state directory].

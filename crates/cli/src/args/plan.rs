@@ -19,7 +19,7 @@ pub(crate) struct WishArgs {
     // Its help comes from the table of schemes.
     #[arg(long, value_name = "NAME", help = scheme_help())]
     pub(crate) scheme: Option<String>,
-    /// Bytes of a block, from 16 to 1M [default: 4K, and 128K on share servers].
+    /// Block size in bytes, from 16 to 1M [default: 4K, and 128K on share servers].
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) block: Option<u64>,
     /// Slots of a bucket (Z) [default: 5, and 333 on share servers].
@@ -66,7 +66,7 @@ pub(crate) struct WishArgs {
     pub(crate) alloc_from: Option<PathBuf>,
 }
 
-/// Default bytes of a block.
+/// Default block size in bytes.
 const BLOCK_BYTES: u64 = 4 << 10;
 
 /// Default bytes of a block on share servers, where an access to a small block takes as long as one
@@ -90,7 +90,7 @@ impl WishArgs {
         SCHEMES.iter().any(|scheme| scheme.needs_servers() && named == Some(scheme.name()))
     }
 
-    /// Bytes of a block of a volume on a store of this kind.
+    /// The block size in bytes of a volume on a store of this kind.
     pub(crate) fn block_bytes(&self, kind: StoreKind) -> u64 {
         let default = match kind {
             StoreKind::Shares { .. } => BLOCK_BYTES_OF_SHARES,
