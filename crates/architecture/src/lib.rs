@@ -1,13 +1,15 @@
-//! The rules of this repository that no compiler knows, as tests.
+//! The rules of this repository that no compiler checks, as tests.
 //!
 //! | test | rule |
 //! |---|---|
-//! | `arrows` | which crate may know which |
-//! | `rooms` | which module of the engine may know which |
-//! | `purity` | what the engine must not use; where `unsafe` may stand |
-//! | `claims` | documents name tests that there are |
+//! | `arrows` | which crate may depend on which |
+//! | `rooms` | which module of the engine may use which |
+//! | `purity` | what the engine must not use; where `unsafe` code is allowed |
+//! | `claims` | the tests that documents cite exist |
 //! | `doors` | storage is opened in one place |
-//! | `licences` | everything we build on may be used without copyleft |
-//! | `tree` | no file names somebody's machine; every crate has the common lints |
+//! | `language` | line widths and banned phrases |
+//! | `licences` | no dependency has a copyleft licence |
+//! | `links` | links between documents lead somewhere |
+//! | `tree` | no file contains a path of a developer's machine; every crate has the workspace's lints |
 //!
-//! Nothing depends on this crate, and it has no code of its own.
+//! Nothing depends on this crate. Its only program is the example `draw-comments`.

@@ -5,6 +5,7 @@
 mod arrows;
 mod claims;
 mod doors;
+mod language;
 mod licences;
 mod links;
 mod private_files;

@@ -71,7 +71,7 @@ fn inherits_lints(manifest: &str) -> bool {
 }
 
 /// What is in the repository, or would be after `git add`.
-fn files() -> Vec<String> {
+pub(crate) fn files() -> Vec<String> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(workspace::root())

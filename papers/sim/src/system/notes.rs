@@ -141,8 +141,7 @@ pub(super) const NOTES: &[(&str, &str)] = &[
         "controller.write_queue_answers",
         "Whether the reads of an eviction or a dummy are answered from DRAM's write queue, so that \
          the path costs half. No paper states this; published simulators seem to do it. Not \
-         oblivious: \
-         the bus shows which paths these are.",
+         oblivious: the bus shows which paths these are.",
     ),
     (
         "controller.context_switch",
