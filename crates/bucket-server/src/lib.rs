@@ -111,8 +111,8 @@ pub struct BucketLimits {
     pub makes_room_after: Duration,
     /// The most bytes of a message or an answer, at most [`MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
-    /// Memory in bytes for all messages and answers. Further ones wait. A client may hold half as
-    /// much as it leaves free, so a single client may hold a third.
+    /// Memory in bytes for all messages and answers. Further messages wait. A client may hold at
+    /// most half of what remains free, so a single client holds at most a third.
     pub memory_bytes_max: u64,
     /// The same for messages of other servers, an equal part for each. Separate, so that a server
     /// never waits for a client that waits for it.

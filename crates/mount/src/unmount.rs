@@ -33,10 +33,10 @@ pub enum Unmounted {
 }
 
 /// Unmounts what a process serves on `directory`, and waits until that process has ended. If the
-/// process has died, takes down what it left.
+/// process has died, removes its mounts and loop devices.
 ///
-/// A process that is still opening or already closing its disk has nothing mounted. It gets
-/// `patience` to mount, which is then undone, or to end.
+/// A process that is still opening or already closing its disk has nothing mounted. This function
+/// waits at most `patience` for a mount, which it unmounts, or for the end of the process.
 ///
 /// # Errors
 /// If nothing is served there, it is in use, or nothing is mounted within `patience`.

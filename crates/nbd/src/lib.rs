@@ -189,7 +189,7 @@ pub enum ServeError {
     PathTooLong(PathBuf),
     /// The folder of the socket file does not exist.
     #[error(
-        "the folder of the socket {} does not exist; make the folder, or choose another socket file",
+        "the folder of the socket {} does not exist; make the folder or choose another socket file",
         .0.display()
     )]
     NoFolder(PathBuf),

@@ -137,7 +137,7 @@ pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeSh
     }
 }
 
-/// Checks that the marks are those members of one stripe, each once and in order. Returns the
+/// Checks that the marks belong to the members of one stripe, each once and in order. Returns the
 /// stripe's name.
 fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeName, OpenError> {
     let mut marks = Vec::with_capacity(members.len());

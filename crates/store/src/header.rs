@@ -92,8 +92,8 @@ fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
     Err(if cut { truncated(there, smallest) } else { worst })
 }
 
-/// Ranks errors by how much they reveal about the file. A copy with the magic says more than one
-/// without. An unknown version may itself be damage.
+/// Ranks errors by how much they reveal about the file. A copy with the magic reveals more than a
+/// copy without it. An unknown version may itself be damage.
 fn how_telling(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::NotAStore => 0,

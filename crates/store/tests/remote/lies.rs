@@ -92,7 +92,7 @@ fn a_server_that_restarts_repeatedly_is_given_up() {
     let mut store = create_with(&server, soon());
     fill(&mut store, &all_whole(), 1);
     fill(&mut store, &all_whole(), 2);
-    // Each time it answers something first.
+    // Before each restart, the server answers at least one request.
     server.plan(move |_, request| match request {
         Request::Write { number: 2, .. } | Request::Flush { .. } => Deed::Restart(0),
         _ => Deed::Do,
