@@ -194,7 +194,7 @@ impl FilesystemMount {
     }
 
     /// Waits until the file system is unmounted and its last user has ended, at most `patience`.
-    /// Returns `false` if the time is over before.
+    /// Returns `false` after a timeout.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.fuse.wait_until_unused(patience)
     }

@@ -37,8 +37,8 @@ pub struct Registry {
     directory: PathBuf,
 }
 
-/// This process's record of a directory that it serves. Keep it until the volume is closed; dropping
-/// it removes the record.
+/// This process's record of a directory that it serves. Keep it until the volume is closed;
+/// dropping it removes the record.
 #[derive(Debug)]
 pub struct Registration {
     directory: PathBuf,

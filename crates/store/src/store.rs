@@ -81,8 +81,8 @@ impl FileOptions {
 }
 
 impl Default for FileOptions {
-    /// Reads and writes through the page cache, with 4 MiB of write-behind (fastest in measurements).
-    /// Reads ahead if there is more than one processor.
+    /// Reads and writes through the page cache, with 4 MiB of write-behind (the fastest in
+    /// measurements). Reads ahead if there is more than one processor.
     fn default() -> Self {
         Self {
             direct: false,
