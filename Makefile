@@ -95,6 +95,19 @@ hw-tools:
 	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
 	@$(MAKE) --no-print-directory -C hw tools
 
+# The spell checker, from PyPI.
+SPELLER := target/tools/speller
+$(SPELLER)/installed-1.52.0:
+	$(call install,python3:python3)
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
+	python3 -m venv $(SPELLER)
+	$(SPELLER)/bin/pip install --quiet --disable-pip-version-check typos==1.52.0
+	touch $@
+
+.PHONY: spelling
+spelling: $(SPELLER)/installed-1.52.0 ## check the spelling of sources and documents
+	$(SPELLER)/bin/typos
+
 .PHONY: demo
 demo: tools disk-tools ## a real file system on a volume, its server killed, both sides in a picture
 	$(call step,build)
@@ -114,6 +127,8 @@ test: tools test-tools hw-tools ## every test: format, lints, units, oracles, pr
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/Cargo.toml --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(call step,spelling)
+	$(MAKE) --no-print-directory spelling
 	$(call step,lints,90)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
 	for features in '' pmmac std mmap; do \
