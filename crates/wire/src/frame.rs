@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(send(&mut stream, &long).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// A peer that announces a long message and sends none of it costs no memory, even if the
+    /// A peer that announces a long message without sending it costs no memory, even if the
     /// buffer was used before.
     #[test]
     fn the_buffer_grows_only_as_bytes_arrive() {
