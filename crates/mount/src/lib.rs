@@ -3,11 +3,11 @@
 //!
 //! Any program can unmount the file system, and the rest follows. The loop device is set to detach
 //! itself after its last use. So the file is closed exactly when the last user of the file system
-//! ends, in any mount namespace. The serving process sees the file closed, and takes down the rest.
+//! ends, in any mount namespace. The serving process sees the file closed, and removes the rest.
 //!
 //! # Memory
 //! If memory is short, an allocation may wait until dirty pages are written back. If the process
-//! serves the file system that owns these pages, it waits for itself, and the file system hangs for ever.
+//! serves the file system that owns these pages, it waits for itself, and the system hangs for ever.
 //! A serving process should therefore call [`stay_out_of_reclaim`] before it starts any thread. The
 //! kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the only case
 //! in which the kernel is known to wait: a limited memory cgroup of version 1. See
