@@ -7,10 +7,10 @@
 //!
 //! # Memory
 //! If memory is short, an allocation may wait until dirty pages are written back. If the process
-//! serves the file system that owns these pages, it waits for itself, and the system hangs for ever.
-//! A serving process should therefore call [`stay_out_of_reclaim`] before it starts any thread. The
-//! kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the only case
-//! in which the kernel is known to wait: a limited memory cgroup of version 1. See
+//! serves the file system that owns these pages, it waits for itself, and the file system hangs for
+//! ever. A serving process should therefore call [`stay_out_of_reclaim`] before it starts any
+//! thread. The kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the
+//! only case in which the kernel is known to wait: a limited memory cgroup of version 1. See
 //! `docs/adr/0019-mounts-in-memory-cgroups.md`.
 
 mod emptiness;
