@@ -116,8 +116,15 @@ pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
     for shape in shapes {
         header.extend((shape.level_count() as u64).to_le_bytes());
         for level in shape.levels() {
-            let LevelShape { buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes } =
-                *level;
+            let LevelShape {
+                // Every field, in the order of the format.
+                buckets,
+                slots,
+                header_bytes,
+                slots_offset,
+                slot_bytes,
+                bucket_bytes,
+            } = *level;
             let slots = u64::from(slots);
             for number in [buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes] {
                 header.extend(number.to_le_bytes());

@@ -75,7 +75,7 @@ impl Refusal {
     }
 }
 
-/// Checks a request before any work is done for it.
+/// Checks a request before any work on it starts.
 pub(super) fn admit<B>(
     request: &Request<B>,
     address: SocketAddr,

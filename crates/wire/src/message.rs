@@ -640,8 +640,15 @@ fn put_shapes(out: &mut Vec<u8>, shapes: &[TreeShape]) {
     for shape in shapes {
         out.extend((shape.level_count() as u32).to_le_bytes());
         for level in shape.levels() {
-            let LevelShape { buckets, slots, header_bytes, slots_offset, slot_bytes, bucket_bytes } =
-                *level;
+            let LevelShape {
+                // Every field: a new one must be sent too.
+                buckets,
+                slots,
+                header_bytes,
+                slots_offset,
+                slot_bytes,
+                bucket_bytes,
+            } = *level;
             out.extend(slots.to_le_bytes());
             for number in [buckets, header_bytes, slots_offset, slot_bytes, bucket_bytes] {
                 out.extend(number.to_le_bytes());

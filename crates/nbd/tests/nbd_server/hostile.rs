@@ -91,7 +91,7 @@ fn an_option_too_long() {
 
 #[test]
 fn an_unknown_export_name() {
-    left_in_negotiation(&option(1, b"nobody"));
+    left_in_negotiation(&option(1, b"absent"));
 }
 
 #[test]
