@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p oblivio-architecture --example draw-comments -- --seed 1 --count 200 [FOLDER]`
 
+#![allow(clippy::print_stdout, reason = "printing the sample is its purpose")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
