@@ -13,13 +13,13 @@ KILL_ROUNDS ?= 30
 MINUTES ?= 60
 SINCE ?= main
 
-# The steps of this run: when each began, and in how many seconds it should be done on two processors.
+# Log of the steps of this run: start time, time limit in seconds on two processors, name.
 STEPS := target/steps-$(shell date +%s%N)
-# What comes next.
+# Announces a step. Arguments: its name, its time limit in seconds.
 define step
 	@printf '\n== %s\n' '$(1)'; mkdir -p target; echo "$$(date +%s) $(or $(2),0) $(1)" >> $(STEPS)
 endef
-# What each step took, beside what it should take. A slow or busy machine takes longer: that is said, and no failure.
+# Prints the time and the limit of each step. Exceeding a limit is reported, but is no failure.
 define times
 	@printf '\n== %s\n' '$(1)'; echo "$$(date +%s)" >> $(STEPS); awk '\
 	  NR > 1 { took = $$1 - began; total += took; \
@@ -29,7 +29,7 @@ define times
 endef
 
 .PHONY: help
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: tools
@@ -41,8 +41,8 @@ tools:
 	    || { echo "error: no cargo $$tool: run rustup component add rustfmt clippy"; exit 1; }; \
 	done
 
-# Programs that people use on disks: clients of the volume, and what the tests compare it with. A
-# package is installed when a command that it brings is missing.
+# Programs that the demo and the tests run on disks, as COMMAND:PACKAGE. A package is installed if its
+# command is missing.
 DISK_TOOLS := debugfs:e2fsprogs nbdcopy:libnbd-bin
 TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-utils \
               nbd-client:nbd-client socat:socat fusermount3:fuse3 unshare:util-linux ip:iproute2 losetup:mount \
@@ -79,7 +79,7 @@ disk-tools:
 test-tools: $(READER)/installed
 	$(call install,$(TEST_TOOLS))
 
-# An independent reader of volumes, docs/formats/walk.py, is run by a test. This is what it needs.
+# Python packages for docs/formats/walk.py, the independent reader of volumes that a test runs.
 READER_NEEDS := cryptography==50.0.2 pyaegis==0.3.1
 $(READER)/installed:
 	$(call install,python3:python3)
@@ -109,20 +109,20 @@ spelling: $(SPELLER)/installed-1.52.0 ## check the spelling of sources and docum
 	$(SPELLER)/bin/typos
 
 .PHONY: demo
-demo: tools disk-tools ## a real file system on a volume, its server killed, both sides in a picture
+demo: tools disk-tools ## put a file system on a volume, kill its server, and draw both views
 	$(call step,build)
 	$(CARGO) build --release --package oblivio-cli
 	$(call step,demo)
 	target/release/oblivio demo --folder crates --output target/demo
 	$(call times,the demo is over)
 
-# Half of what tests do is to wait for processes and disks: more of them than there are processors run at once.
+# Tests wait half of their time for processes and disks, so run two per processor.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
-# What tests of recordings need is built with everything else, and not by them.
+# Tells the tests of recordings that their plugin is already built.
 test: export OBLIVIO_RECORDING_IS_BUILT := 1
 
 .PHONY: test
-test: tools test-tools hw-tools ## every test: format, lints, units, oracles, privacy, documentation
+test: tools test-tools hw-tools ## run every test: format, lints, units, oracles, privacy, documentation
 	$(call step,format)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/Cargo.toml --all --check
@@ -142,7 +142,7 @@ test: tools test-tools hw-tools ## every test: format, lints, units, oracles, pr
 	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
 	  $(CARGO) test --workspace; \
 	else \
-	  echo 'Mounting needs root, /dev/fuse and loop devices, which are not all here: its tests are left out.'; \
+	  echo 'Skipping the tests of mounting: they need root, /dev/fuse and loop devices.'; \
 	  OBLIVIO_WITHOUT_FUSE=1 $(CARGO) test --workspace; \
 	fi
 	$(call step,hardware,240)
@@ -153,7 +153,11 @@ test: tools test-tools hw-tools ## every test: format, lints, units, oracles, pr
 	$(build_book)
 	$(call times,everything passed)
 
-# What makes a book of the pages in `docs`. Links between them are tested in `crates/architecture`.
+.PHONY: claims
+claims: tools ## write docs/claims.md, the annex of the threat model, from docs/claims.toml
+	$(CARGO) run --quiet --package oblivio-architecture --example claims
+
+# Builds the book from the pages in `docs`. `crates/architecture` tests the links between them.
 MDBOOK := target/tools/bin/mdbook
 define build_book
 	@[ -x $(MDBOOK) ] || $(CARGO) install mdbook --version 0.5.4 --locked --debug \
@@ -162,60 +166,60 @@ define build_book
 endef
 
 .PHONY: book
-book: tools ## the documentation as a book, to book/index.html, to be read without a network
+book: tools ## build the documentation as a book for offline reading, to book/index.html
 	$(build_book)
 
-# Of the workspace, what is published: all but the tools of this repository.
+# The published crates: all except the tools of this repository.
 PUBLISHED := --workspace $(addprefix --exclude oblivio-,architecture crash-suite golden kernels planted-leaks testkit trace-plugin)
-# The oldest Rust that builds it, named in one place.
+# The oldest supported Rust, from Cargo.toml.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 
 .PHONY: packages
-packages: tools ## pack all that can be published, as it would be uploaded, to target/package; publishes nothing
+packages: tools ## pack the published crates as for an upload, to target/package; uploads nothing
 	$(CARGO) package $(PUBLISHED) --no-verify --allow-dirty --quiet
 
 .PHONY: msrv
-msrv: ## build what can be published with the oldest Rust that it names; installs that with rustup
+msrv: ## build the published crates with the oldest supported Rust; installs it with rustup
 	@command -v rustup >/dev/null || { echo 'error: no rustup: install it, https://rustup.rs'; exit 1; }
 	@rustup run $(MSRV) cargo --version >/dev/null 2>&1 || rustup toolchain install $(MSRV) --profile minimal
 	rustup run $(MSRV) cargo check --target-dir target/msrv $(PUBLISHED) --lib --bins
 
-# There is no `std` for it at all: on the host, a dependency could bring it in unseen.
+# A target without `std`. On the host, a dependency could link `std` unnoticed.
 BARE := x86_64-unknown-none
 
 .PHONY: no-std
-no-std: ## build the engine for a machine without an operating system; installs that target with rustup
+no-std: ## build the engine for a target without an operating system; installs the target with rustup
 	@command -v rustup >/dev/null || { echo 'error: no rustup: install it, https://rustup.rs'; exit 1; }
 	rustup target add $(BARE)
 	$(CARGO) build --package oblivio-core --lib --no-default-features --target $(BARE)
 
-# Nothing is published yet, so the state before is one of the repository.
+# Nothing is published yet, so the baseline is a revision of the repository.
 .PHONY: semver
-semver: tools ## compare the public items of all libraries with those of a revision: SINCE=main
+semver: tools ## compare the public API of all libraries with a revision: SINCE=main
 	@$(CARGO) semver-checks --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-semver-checks
 	$(CARGO) semver-checks $(PUBLISHED) --exclude oblivio-cli --exclude oblivio-lab-program --baseline-rev $(SINCE)
 
 .PHONY: planted-leaks
-planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each (ONLY=NAME)
+planted-leaks: tools test-tools ## plant each leak and check that the tests find it (ONLY=NAME)
 	$(call step,planted leaks,420)
 	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks -- $(addprefix --only ,$(ONLY))
 	$(call times,every leak was found)
 
 .PHONY: hw-long
-hw-long: tools hw-tools ## the controller in lock step for 100,000 accesses, planted faults, long proofs (two hours)
+hw-long: tools hw-tools ## run the controller in lock step for 100,000 accesses, planted faults and long proofs (two hours)
 	$(call step,the controller for long)
 	$(MAKE) --no-print-directory -C hw long
 	$(call times,the controller kept in step)
 
 .PHONY: hw-syn
-hw-syn: hw-tools ## area of the controller on Xilinx 7-series by Yosys, beside the paper's; clock rates on ECP5
+hw-syn: hw-tools ## synthesise the controller with Yosys: area on Xilinx 7-series beside the paper's, clock rates on ECP5
 	$(call step,synthesis)
 	$(MAKE) --no-print-directory -C hw syn TOP=path_backend
 	$(MAKE) --no-print-directory -C hw syn TOP=raw_backend
 	$(MAKE) --no-print-directory -C hw fmax
 
 .PHONY: crash
-crash: tools test-tools ## let volumes die at 24,000 points, and kill servers; to target/crash.json (10 minutes)
+crash: tools test-tools ## crash volumes at 24,000 points, and kill servers; to target/crash.json (10 minutes)
 	$(call step,crash and fault points)
 	$(CARGO) run --release --package oblivio-crash-suite -- --json target/crash.json
 	$(call step,real servers killed under fio: $(KILL_ROUNDS) rounds)
@@ -223,7 +227,7 @@ crash: tools test-tools ## let volumes die at 24,000 points, and kill servers; t
 	$(call times,nothing was lost)
 
 .PHONY: endurance
-endurance: tools test-tools ## kill real servers under fio, which verifies, for MINUTES=60, on disks that are new from time to time
+endurance: tools test-tools ## kill real servers under a verifying fio for MINUTES=60, with new disks from time to time
 	$(call step,real servers killed under fio: $(MINUTES) minutes)
 	end=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
 	while [ "$$(date +%s)" -lt "$$end" ]; do \
@@ -233,47 +237,47 @@ endurance: tools test-tools ## kill real servers under fio, which verifies, for 
 	$(call times,nothing was lost)
 
 .PHONY: bench-engine
-bench-engine: tools ## the engine beside its floors and peers, to target/bench/engine.json (10 minutes)
+bench-engine: tools ## measure the engine, its lower bounds and its peers, to target/bench/engine.json (10 minutes)
 	$(CARGO) run --release --manifest-path bench/Cargo.toml --package oblivio-bench -- $(BENCH)
 
 .PHONY: bench-volume
-bench-volume: tools bench-tools ## a volume beside other disks under fio, to target/bench/volume.json (half an hour)
+bench-volume: tools bench-tools ## measure a volume and other disks under fio, to target/bench/volume.json (half an hour)
 	$(CARGO) build --release --package oblivio-cli --package oblivio-lab-program
 	@[ -x target/bench/peers/bin/oramfs ] \
 	  || $(CARGO) install oramfs --version 1.0.0 --locked --root target/bench/peers
 	$(CARGO) run --release --manifest-path bench/Cargo.toml --package bench-volume -- $(BENCH)
 
 .PHONY: bench-parts
-bench-parts: tools ## parts of the engine alone, for a quick look
+bench-parts: tools ## measure single parts of the engine, quickly
 	$(CARGO) bench --package oblivio-core --package oblivio-shares
 
 .PHONY: stash-study
-stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it needs
+stash-study: tools ## study the stash over ACCESSES=10^8 accesses, and the bound it needs
 	$(CARGO) build --release --package oblivio-lab-program
 	target/release/oblivio-lab run stash-study --accesses $(ACCESSES) --output target/stash-study
 
 .PHONY: pictures
-pictures: tools ## draw the pictures of docs/how-it-works.md again, from what the engine does
+pictures: tools ## redraw the pictures of docs/how-it-works.md from runs of the engine
 	$(CARGO) run --quiet --profile test --package oblivio-lab --example pictures -- docs/img
 
 .PHONY: trace-plugin
-trace-plugin: tools ## what `oblivio-lab trace record` needs beside it
+trace-plugin: tools ## build the QEMU plugin that `oblivio-lab trace record` needs
 	$(CARGO) build --release --package oblivio-trace-plugin
 
 .PHONY: fs-requests
-fs-requests: tools ## record what ext4 asks of a disk, for Fig. 7 of rORAM (as root; half a minute)
+fs-requests: tools ## record the disk requests of ext4, for Fig. 7 of rORAM (as root; half a minute)
 	$(call install,mkfs.ext4:e2fsprogs)
 	$(CARGO) run --release --package oblivio-testkit --bin record-requests -- --output papers/lab/src/roram/recorded
 
 .PHONY: watch-picture
-watch-picture: tools ## a volume in use and the page that watches it, in a browser, to docs/img/watch.png (a minute)
+watch-picture: tools ## take a screenshot of the watch page of a busy volume, to docs/img/watch.png (a minute)
 	$(call install,chromium:chromium chromedriver:chromium-driver curl:curl fio:fio)
 	$(CARGO) build --release --package oblivio-cli
 	docs/img/watch.sh target/release/oblivio docs/img/watch.png
 
-# Real programs of the set that are not installed are left out.
+# Skips programs of the set that are not installed.
 .PHONY: traces
-traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, to target/traces (3 minutes)
+traces: tools trace-plugin ## record programs similar to IR-ORAM's Table II, to target/traces (3 minutes)
 	$(call install,qemu-$(shell uname -m):qemu-user)
 	$(CARGO) build --release --package oblivio-lab-program --package oblivio-kernels
 	target/release/oblivio-lab trace record-set --output target/traces
@@ -286,5 +290,5 @@ fuzz: tools ## fuzz every reader of untrusted bytes, FUZZ_SECONDS=60 each
 	done
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove all build output
 	rm -rf target book bench/target fuzz/target

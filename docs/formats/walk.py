@@ -1,10 +1,10 @@
-"""Opens the volume of walk.md by hand, from nothing but docs/format.md: an independent reader.
+"""An independent reader for the volume of walk.md, written from docs/format.md alone.
 
     pip install cryptography pyaegis
     python3 walk.py walk.obl walk.state/state-* key
 
-It reads volumes of one shape alone: 64 blocks of 64 bytes, no level on the client, one key file in slot 0.
-It verifies every tag that it needs, and prints what the client and each bucket hold.
+It reads volumes of one shape only: 64 blocks of 64 bytes, no levels on the client, one key file in slot 0.
+It verifies every tag that it uses, and prints the blocks on the client and in each bucket.
 """
 
 import hmac
@@ -50,7 +50,7 @@ def derived(key: bytes, purpose: bytes) -> bytes:
 
 
 def records(state: bytes, key: bytes) -> Iterator[bytes]:
-    """The records of a state file, opened, until the first that does not follow."""
+    """Decrypts the records of a state file, up to the first one out of sequence."""
     cipher = AESGCM(hkdf(derived(key, b"state files"), state[:STATE_HEADER_BYTES], b"oblivio state file v1"))
     at, count = STATE_HEADER_BYTES, 0
     while at + FRAME_BYTES <= len(state) and number(state, at + 4) == count:
@@ -62,7 +62,7 @@ def records(state: bytes, key: bytes) -> Iterator[bytes]:
 
 
 def last_state(state: bytes, key: bytes) -> tuple[int, list[tuple[int, bytes]]]:
-    """The number of the next eviction and the salts of the eras, as the last whole state has them. Prints its blocks."""
+    """Returns the next eviction and the salts of the eras, from the last complete state. Prints its blocks."""
     sections: list[bytes] = []
     last: list[bytes] = []
     for record in records(state, key):

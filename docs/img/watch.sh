@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# watch.sh OBLIVIO PICTURE: makes a volume, uses it in four ways that anyone would recognise, and takes a picture of the
-# page that watches it, both sides shown, at the end of the fourth. With SCHEME=dark, of the dark one.
+# watch.sh OBLIVIO PICTURE: creates a volume, runs four access patterns on it, and takes a screenshot of its watch page
+# with both sides visible, during the fourth. SCHEME=dark selects the dark colours.
 set -euo pipefail
 oblivio=$(realpath "$1"); picture=$(realpath -m "$2")
 folder=$(mktemp -d); server=''; driver=''; load=''
-# What was started ends with this, by its number.
+# Ends every process that this script started.
 finish() {
   [ -z "$load" ] || kill "$load" 2>/dev/null || true
   [ -z "$driver" ] || kill "$driver" 2>/dev/null || true
@@ -16,14 +16,14 @@ cd "$folder"
 
 head -c 32 /dev/urandom > key
 "$oblivio" create disk.obl --size 256M --key-file key --state state > /dev/null
-# Without a cache, what is asked for is asked of storage, too.
+# Without a cache, every request reaches storage.
 "$oblivio" serve nbd disk.obl --key-file key --state state --cache 0 --watch --watch-secrets --json > said &
 server=$!
 until [ -s said ]; do sleep 0.1; kill -0 "$server"; done
 said() { sed -E "s/.*\"$1\":\"([^\"]*)\".*/\\1/" said; }
 uri=$(said uri); page=$(said watch)
 
-# A browser, told what to do by WebDriver.
+# A browser, controlled through WebDriver.
 chromedriver --port=0 > driver.log 2>&1 &
 driver=$!
 until port=$(grep -oE 'started successfully on port [0-9]+' driver.log | grep -oE '[0-9]+$'); do sleep 0.1; kill -0 "$driver"; done
@@ -34,15 +34,15 @@ session=$(tell /session "{\"capabilities\":{\"alwaysMatch\":{\"goog:chromeOption
 tell "/session/$session/goog/cdp/execute" "{\"cmd\":\"Emulation.setEmulatedMedia\",\"params\":{\"features\":[{\"name\":\"prefers-color-scheme\",\"value\":\"${SCHEME:-light}\"}]}}" > /dev/null
 tell "/session/$session/url" "{\"url\":\"$page\"}" > /dev/null
 
-# Blocks of 4 KiB, some way apart.
+# Requests of 4 KiB, spaced apart on the disk.
 use() { fio --name=use --ioengine=nbd --uri="$uri" --bs=4k --rate_iops=90 --time_based --runtime=6 --output=/dev/null "$@"; }
-use --rw=write:636k --size=256M                               # everything is written, from the beginning
-use --rw=read:636k --size=256M                                # a backup
-use --rw=randread --random_distribution=zoned:40/1:0/59:30/1:0/24:30/1:0/14 --size=256M    # a few things, again and again
-use --rw=read:252k --offset=32M --size=64M --runtime=9 &      # a loop, which goes on meanwhile
+use --rw=write:636k --size=256M                               # writes over the whole disk, in order
+use --rw=read:636k --size=256M                                # reads over the whole disk, as a backup does
+use --rw=randread --random_distribution=zoned:40/1:0/59:30/1:0/24:30/1:0/14 --size=256M    # reads of a few hot regions
+use --rw=read:252k --offset=32M --size=64M --runtime=9 &      # reads in a loop, in the background
 load=$!
 sleep 7
-# The whole page, however high it is.
+# Set the window to the full height of the page.
 height=$(tell "/session/$session/execute/sync" '{"script":"return Math.ceil(document.body.getBoundingClientRect().height)","args":[]}' | grep -oE '[0-9]+')
 tell "/session/$session/goog/cdp/execute" "{\"cmd\":\"Emulation.setDeviceMetricsOverride\",\"params\":{\"width\":1280,\"height\":$height,\"deviceScaleFactor\":1,\"mobile\":false}}" > /dev/null
 sleep 0.3
@@ -53,4 +53,4 @@ wait "$load"; load=''
 kill -TERM "$server"; wait "$server"; server=''
 mkdir -p "$(dirname "$picture")"
 cp shot.png "$picture"
-echo "the page is drawn at $picture"
+echo "wrote the picture of the page to $picture"

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::leaks::{FilePatch, Leak, edited};
 
-/// What the tests do not need, at the top of the workspace.
+/// Entries at the root of the workspace that no test needs. The copy omits them.
 const LEFT_OUT: [&str; 4] = [".git", "bench", "fuzz", "target"];
 
 /// A copy of the workspace.
@@ -16,8 +16,8 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Makes `root` a copy of `workspace`, with `others` instead of the files of these paths below
-    /// `crates/`. Files that are the same already stay untouched, so that they are not built again.
+    /// Makes `root` a copy of `workspace`. `others` maps paths below `crates/` to replacement text.
+    /// Leaves identical files untouched, so that cargo does not rebuild them.
     pub(crate) fn take(
         workspace: &Path,
         root: &Path,
@@ -25,13 +25,12 @@ impl Copy {
     ) -> Result<Self, String> {
         let crates = workspace.join("crates");
         let others = others.iter().map(|(file, text)| (crates.join(file), text.as_bytes()));
-        mirror(workspace, root, &LEFT_OUT, &others.collect()).map_err(|cause| {
-            format!("the workspace cannot be copied to {}: {cause}", root.display())
-        })?;
+        mirror(workspace, root, &LEFT_OUT, &others.collect())
+            .map_err(|cause| format!("cannot copy the workspace to {}: {cause}", root.display()))?;
         Ok(Self { root: root.to_owned() })
     }
 
-    /// Plants `leak`, or says why it cannot be done; then nothing has changed.
+    /// Plants `leak`. If it does not fit, changes no file and returns the reason.
     pub(crate) fn plant(&self, leak: &Leak) -> Result<Planted, String> {
         let changes = changes(&self.root, leak)?;
         for Change { path, leaky, .. } in &changes {
@@ -41,27 +40,27 @@ impl Copy {
     }
 }
 
-/// What a leak makes of a file.
+/// A file before and after a leak is planted in it.
 struct Change {
     path: PathBuf,
     sound: String,
     leaky: String,
 }
 
-/// What `leak` makes of the workspace in `root`, or why it fits no more.
+/// The changes that `leak` makes to the workspace in `root`, or why it no longer fits.
 fn changes(root: &Path, leak: &Leak) -> Result<Vec<Change>, String> {
     let change = |patch: &FilePatch| {
         let path = root.join("crates").join(&patch.file);
         let sound = fs::read_to_string(&path)
-            .map_err(|cause| format!("{} cannot be read: {cause}", patch.file))?;
+            .map_err(|cause| format!("cannot read {}: {cause}", patch.file))?;
         let edits = patch.edits(&sound).map_err(|cause| format!("{}: {cause}", patch.file))?;
         Ok(Change { path, leaky: edited(&sound, &edits, 0), sound })
     };
     leak.patches.iter().map(change).collect()
 }
 
-/// A leak that is in the copy now.
-#[must_use = "the next leak needs a sound copy"]
+/// A leak planted in the copy.
+#[must_use = "restore the copy before the next leak is planted"]
 pub(crate) struct Planted {
     changes: Vec<Change>,
 }
@@ -70,13 +69,13 @@ impl Planted {
     pub(crate) fn restore(self) -> Result<(), String> {
         self.changes.iter().try_for_each(|Change { path, sound, .. }| {
             fs::write(path, sound)
-                .map_err(|cause| format!("{} cannot be restored: {cause}", path.display()))
+                .map_err(|cause| format!("cannot restore {}: {cause}", path.display()))
         })
     }
 }
 
-/// Makes the directory `to` the same as `from`, but for the entries `left_out`, and with `others` instead of
-/// what these files hold.
+/// Makes the directory `to` a copy of `from` without the entries `left_out`. A file in `others`
+/// gets the contents given there.
 fn mirror(
     from: &Path,
     to: &Path,
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
     use crate::leaks;
 
-    /// A change of the product that a patch has to follow fails here at once.
+    /// Fails as soon as a source changes under a patch.
     #[test]
     fn every_leak_fits_the_workspace_as_it_is() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -127,6 +126,6 @@ mod tests {
             .iter()
             .filter_map(|leak| Some(format!("{}: {}", leak.name, changes(&workspace, leak).err()?)))
             .collect();
-        assert!(outdated.is_empty(), "these no longer fit:\n{}", outdated.join("\n"));
+        assert!(outdated.is_empty(), "update the patches of these leaks:\n{}", outdated.join("\n"));
     }
 }

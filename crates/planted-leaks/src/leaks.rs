@@ -1,8 +1,8 @@
-//! The planted leaks: small changes of the product after which it still works, and storage learns
+//! The planted leaks: small changes to the product that keep it working, but let storage learn
 //! something that it must not.
 //!
-//! The folder `leaks` holds a patch for each, and `leaks.toml` says what each shows and which tests
-//! must fail with it.
+//! The folder `leaks` holds a patch for each leak. `leaks.toml` lists what each leak reveals and
+//! the tests that must fail with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,14 +16,14 @@ use crate::tests::Test;
 /// A planted leak.
 pub(crate) struct Leak {
     pub(crate) name: String,
-    /// What storage could tell if the leak were shipped.
+    /// What storage could learn if the leak were shipped.
     pub(crate) shows: String,
     pub(crate) patches: Vec<FilePatch>,
-    /// The tests that must fail, each.
+    /// The tests that must all fail.
     pub(crate) found_by: Vec<Test>,
 }
 
-/// The changes of one file.
+/// The changes to one file.
 pub(crate) struct FilePatch {
     /// The path below `crates/`.
     pub(crate) file: String,
@@ -53,7 +53,7 @@ struct Row {
 /// All planted leaks, in the order of their names.
 ///
 /// # Errors
-/// When the table or a patch cannot be read, or one is missing.
+/// If the table or a patch is missing or malformed.
 pub(crate) fn all() -> Result<Vec<Leak>, String> {
     let folder = folder();
     let table = read(&folder.join("leaks.toml"))?;
@@ -76,10 +76,10 @@ fn folder() -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|cause| format!("{} cannot be read: {cause}", path.display()))
+    fs::read_to_string(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))
 }
 
-/// The files of a unified diff. The numbers of lines are ignored: sources change.
+/// Parses a unified diff. Ignores its line numbers, because sources change.
 fn patches(diff: &str) -> Result<Vec<FilePatch>, String> {
     let mut patches: Vec<FilePatch> = Vec::new();
     for line in diff.split_inclusive('\n') {
@@ -118,10 +118,10 @@ fn patches(diff: &str) -> Result<Vec<FilePatch>, String> {
 }
 
 impl FilePatch {
-    /// The edits of `text`, which is the file as it is, in ascending order.
+    /// The edits to `text`, the current contents of the file, in ascending order.
     ///
     /// # Errors
-    /// When a hunk does not fit exactly one place.
+    /// If a hunk does not match exactly one place.
     pub(crate) fn edits(&self, text: &str) -> Result<Vec<Edit>, String> {
         let mut edits: Vec<_> =
             self.hunks.iter().map(|hunk| hunk.edit(text)).collect::<Result<_, _>>()?;
@@ -131,14 +131,14 @@ impl FilePatch {
             other.start < one.end || one.start == other.start
         };
         match edits.windows(2).any(overlap) {
-            true => Err("two hunks change the same place: make one of them".to_owned()),
+            true => Err("two hunks change the same place: merge them".to_owned()),
             false => Ok(edits),
         }
     }
 }
 
 impl Hunk {
-    /// The smallest edit that the hunk makes of `text`.
+    /// The smallest edit to `text` with the effect of the hunk.
     fn edit(&self, text: &str) -> Result<Edit, String> {
         let Self { before, after } = self;
         // A second match may overlap the first.

@@ -1,12 +1,12 @@
-//! Breaks the product on purpose, one leak at a time, and demands that tests notice.
+//! Plants leaks in the product, one at a time, and checks that tests find each.
 //!
-//! A test that has never failed proves nothing. This tool copies the workspace and plants the leaks of
-//! [`leaks`] in the copy: as many as can behind [`switches`], in one build; the others one by one. Each must
-//! compile, and each must make the tests fail that are there to find it, which pass without it. The
-//! workspace itself is never changed.
+//! A test that has never failed proves nothing. This tool copies the workspace and plants the
+//! [`leaks`] in the copy. Leaks inside function bodies share one build, behind [`switches`]; every
+//! other leak gets its own build. Each leak must compile, and each test listed for it must fail
+//! with the leak and pass without it. The workspace itself is never changed.
 //!
-//! Exit status: 0 when every leak was found, 1 when one survived, no longer applies or does not
-//! compile, 2 when the tool itself could not work.
+//! Exit status: 0 if every leak was found; 1 if a leak survived, no longer applies or does not
+//! compile; 2 if the tool itself failed.
 
 mod copy;
 mod leaks;
@@ -38,11 +38,11 @@ struct Arguments {
     #[arg(long)]
     list: bool,
 
-    /// Plant this leak alone; can be given again for more
+    /// Plant only this leak; may be repeated
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
 
-    /// One JSON object a line instead of text
+    /// Print one JSON object per line instead of text
     #[arg(long)]
     json: bool,
 }
@@ -53,14 +53,14 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {
-            // Nothing is left to do when even this cannot be written.
+            // If stderr fails too, the exit status is all that remains.
             let _ = writeln!(io::stderr(), "error: {message}");
             ExitCode::from(2)
         }
     }
 }
 
-/// Whether every leak was found.
+/// Runs the tool. Returns whether every leak was found.
 fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     let all = leaks::all()?;
     let chosen = choose(&all, &arguments.only)?;
@@ -79,7 +79,7 @@ fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     Ok(found_together && found_alone)
 }
 
-/// Builds the tests with all leaks that can be built together.
+/// Builds the tests with all leaks that compile together.
 fn build_together<'l>(
     crates: &'l Path,
     leaks: &[&'l Leak],
@@ -91,7 +91,7 @@ fn build_together<'l>(
         let batch = Batch::new(crates, leaks, &alone)?;
         Copy::take(&workspace(), copy, &batch.files)?;
         let mut blamed = BTreeSet::new();
-        // Those of the others too: they must pass before anything is planted.
+        // Includes the tests of leaks that are built alone: they must pass without a leak, too.
         if let Err(wrong) = tests.build(&programs(leaks.iter().copied()))? {
             blamed = batch.blamed(&wrong.errors);
             if blamed.is_empty() {
@@ -105,8 +105,8 @@ fn build_together<'l>(
     }
 }
 
-/// Proves that tests pass while no leak is planted, under the load under which they are to find one: what fails
-/// from load alone finds nothing.
+/// Checks that the tests pass without a leak, under the same load as with one. A test that fails
+/// because of the load proves nothing.
 fn must_pass<'l>(
     leaks: impl Iterator<Item = &'l Leak>,
     tests: &TestRuns<'_>,
@@ -119,10 +119,10 @@ fn must_pass<'l>(
     if failed.is_empty() {
         return Ok(());
     }
-    Err(format!("tests must pass before a leak is planted; these fail: {}", failed.join(", ")))
+    Err(format!("these tests fail without a leak; mend them first: {}", failed.join(", ")))
 }
 
-/// Tries the leaks that have a switch. Whether all were found.
+/// Tests the leaks that have a switch. Returns whether all were found.
 fn throw_switches(
     batch: &Batch<'_>,
     tests: &TestRuns<'_>,
@@ -136,7 +136,7 @@ fn throw_switches(
     Ok(found.into_iter().all(|found| found))
 }
 
-/// Tries the leaks that have none, each in a build of its own.
+/// Tests the leaks without a switch, each in its own build. Returns whether all were found.
 fn plant_alone(
     leaks: &[&Leak],
     root: &Path,
@@ -173,14 +173,14 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
     verdict
 }
 
-/// The programs of the tests that are to find leaks.
+/// The test programs that `leaks` need.
 fn programs<'l>(leaks: impl Iterator<Item = &'l Leak>) -> BTreeSet<TestProgram> {
     leaks.flat_map(|leak| &leak.found_by).map(|test| test.program.clone()).collect()
 }
 
 fn choose<'l>(all: &'l [Leak], only: &[String]) -> Result<Vec<&'l Leak>, String> {
     if let Some(unknown) = only.iter().find(|name| all.iter().all(|leak| leak.name != **name)) {
-        return Err(format!("there is no leak {unknown:?}: --list names them"));
+        return Err(format!("no leak {unknown:?}; --list prints all names"));
     }
     let is_chosen = |leak: &&Leak| only.is_empty() || only.contains(&leak.name);
     Ok(all.iter().filter(is_chosen).collect())
@@ -190,7 +190,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the copy is made and built: in the target directory.
+/// Directory of the copy and of its build, inside the target directory.
 fn room() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace().join("target")).join("planted-leaks")

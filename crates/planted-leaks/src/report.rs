@@ -1,4 +1,4 @@
-//! Lines of output.
+//! Output, as text or JSON.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
-/// Where lines go, from several threads.
+/// Prints lines from several threads to standard output.
 pub(crate) struct Report {
     as_json: bool,
     out: Mutex<io::Stdout>,
@@ -31,7 +31,7 @@ impl Report {
             true => writeln!(out, "{}", line.json),
             false => writeln!(out, "{}", line.text),
         };
-        written.and_then(|()| out.flush()).map_err(|cause| format!("no output: {cause}"))
+        written.and_then(|()| out.flush()).map_err(|cause| format!("cannot print: {cause}"))
     }
 }
 

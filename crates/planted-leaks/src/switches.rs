@@ -1,12 +1,12 @@
-//! Many leaks in one build: each behind a switch that is thrown when the tests are run.
+//! Many leaks in one build, each behind a switch that an environment variable turns on.
 //!
-//! A function that leaks are planted in gets all its bodies, the sound one last:
+//! A function with leaks gets one body for each leak, and the sound body last:
 //!
 //! ```text
 //! { match crate::planted_leak() { 3 => { leaky } 8 => { leaky } _ => { sound } } }
 //! ```
 //!
-//! A leak that changes anything but the bodies of functions has no switch: it is built alone.
+//! A leak that changes anything outside function bodies has no switch and is built alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,10 +18,10 @@ use syn::visit::{self, Visit};
 
 use crate::leaks::{Edit, Leak, edited};
 
-/// The environment variable that holds the number of the leak whose switch is thrown.
+/// Environment variable with the number of the active leak.
 pub(crate) const VARIABLE: &str = "OBLIVIO_PLANTED_LEAK";
 
-/// What every crate with switches is given.
+/// Code appended to the root of each crate with switches.
 fn reader() -> String {
     format!(
         "
@@ -34,7 +34,7 @@ pub(crate) fn planted_leak() -> usize {{
 }}
 
 std::thread_local! {{
-    /// What a leak keeps from one function for another.
+    /// A number that one function of a leak passes to another.
     pub(crate) static PLANTED_NOTE: std::cell::Cell<usize> = const {{ std::cell::Cell::new(0) }};
 }}
 "
@@ -43,11 +43,11 @@ std::thread_local! {{
 
 /// Leaks that are built together.
 pub(crate) struct Batch<'l> {
-    /// Those with a switch, each with its number, which is not 0.
+    /// Leaks with a switch and their numbers. 0 is no leak.
     pub(crate) switched: Vec<(usize, &'l Leak)>,
-    /// Those without.
+    /// Leaks without a switch.
     pub(crate) alone: Vec<&'l Leak>,
-    /// What files become, by their paths below `crates/`.
+    /// New texts of files, by path below `crates/`.
     pub(crate) files: BTreeMap<String, String>,
     arms: Vec<Arm>,
 }
@@ -60,10 +60,10 @@ struct Arm {
 }
 
 impl<'l> Batch<'l> {
-    /// Gives a switch to all of `leaks` that can have one, but for those that must be `alone`.
+    /// Gives a switch to each of `leaks` that can have one, except the leaks named in `alone`.
     ///
     /// # Errors
-    /// When a file of `crates` cannot be read, or is no Rust.
+    /// If a file in `crates` cannot be read or parsed.
     pub(crate) fn new(
         crates: &'l Path,
         leaks: &[&'l Leak],
@@ -117,7 +117,7 @@ impl<'l> Batch<'l> {
             text += "{ match crate::planted_leak() {\n";
             for (leak, body) in leaky {
                 let first = text.lines().count() + 1;
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = writeln!(text, "{leak} => {body}");
                 let lines = first..text.lines().count() + 1;
                 self.arms.push(Arm { file: file.to_owned(), lines, leak: *leak });
@@ -131,7 +131,7 @@ impl<'l> Batch<'l> {
         self.files.insert(file.to_owned(), text);
     }
 
-    /// The leaks in whose bodies the compiler finds errors.
+    /// The leaks whose bodies the compiler rejected.
     pub(crate) fn blamed(&self, errors: &str) -> BTreeSet<&'l str> {
         let places = errors.lines().filter_map(|line| {
             let (file, place) = line.split_once("--> crates/")?.1.split_once(':')?;
@@ -148,11 +148,11 @@ impl<'l> Batch<'l> {
     }
 }
 
-/// What the roots of crates become so that leaks can be planted in `files` of theirs. `changed` has what else
-/// changes.
+/// Adds the code of [`reader`] to the root of each crate that has one of `files`. `changed` holds
+/// the files changed before.
 ///
 /// # Errors
-/// When one cannot be read.
+/// If the root of a crate cannot be read.
 pub(crate) fn with_readers<'f>(
     crates: &Path,
     files: impl Iterator<Item = &'f str>,
@@ -167,7 +167,7 @@ pub(crate) fn with_readers<'f>(
     Ok(changed)
 }
 
-/// The file at the root of the crate that `file` belongs to.
+/// The root module of the crate that `file` belongs to.
 fn root_of(crates: &Path, file: &str) -> String {
     let name = file.split('/').next().unwrap_or(file);
     let library = format!("{name}/src/lib.rs");
@@ -175,10 +175,10 @@ fn root_of(crates: &Path, file: &str) -> String {
 }
 
 fn read(crates: &Path, file: &str) -> Result<String, String> {
-    fs::read_to_string(crates.join(file)).map_err(|cause| format!("{file} cannot be read: {cause}"))
+    fs::read_to_string(crates.join(file)).map_err(|cause| format!("cannot read {file}: {cause}"))
 }
 
-/// The files that leaks are planted in, as they are.
+/// The unchanged files that leaks are planted in.
 struct Sources<'l> {
     crates: &'l Path,
     sources: BTreeMap<&'l str, Source>,
@@ -186,25 +186,24 @@ struct Sources<'l> {
 
 struct Source {
     text: String,
-    /// Of the functions that can have switches, in their order; none lies in another.
+    /// Bodies of the functions that can have switches, in order and not nested.
     bodies: Vec<Range<usize>>,
 }
 
-/// Bodies of functions with a leak in them, by file and where the sound body starts.
+/// Function bodies with a leak, by file and start of the sound body.
 type LeakyBodies<'l> = BTreeMap<(&'l str, usize), String>;
 
 impl<'l> Sources<'l> {
     fn get(&mut self, file: &'l str) -> Result<&Source, String> {
         if !self.sources.contains_key(file) {
             let source = Source::new(read(self.crates, file)?)
-                .map_err(|cause| format!("{file} is no Rust: {cause}"))?;
+                .map_err(|cause| format!("cannot parse {file}: {cause}"))?;
             self.sources.insert(file, source);
         }
         Ok(&self.sources[file])
     }
 
-    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or does not
-    /// fit.
+    /// The function bodies that `leak` changes. `None` if it changes anything else or does not fit.
     fn leaky_bodies(&mut self, leak: &'l Leak) -> Result<Option<LeakyBodies<'l>>, String> {
         let mut leaky = LeakyBodies::new();
         for patch in &leak.patches {
@@ -235,7 +234,7 @@ impl Source {
     }
 }
 
-/// The bodies of functions whose result has a type that all bodies can share.
+/// Collects the bodies of functions whose result type all alternatives can share.
 #[derive(Default)]
 struct Bodies(Vec<Range<usize>>);
 
@@ -267,7 +266,7 @@ impl<'s> Visit<'s> for Bodies {
     }
 }
 
-/// Whether there is an `impl Trait`: each body has its own.
+/// Finds `impl Trait`, which would be a different type in each body.
 #[derive(Default)]
 struct HiddenTypes(bool);
 
@@ -294,7 +293,7 @@ impl S {
 ";
 
     #[test]
-    fn a_body_is_what_stands_between_the_braces_of_a_function() {
+    fn a_body_includes_the_braces_of_its_function() {
         let source = Source::new(SOURCE.to_owned()).unwrap();
         let bodies: Vec<_> = source.bodies.iter().map(|body| &SOURCE[body.clone()]).collect();
         assert_eq!(bodies, ["{\n        let two = N + 1;\n        two\n    }"]);
@@ -321,16 +320,16 @@ impl S {
         assert_eq!(batch.blamed(&errors), BTreeSet::from([&*leaks[1].name]));
     }
 
-    /// One build is enough.
+    /// Keeps the run at one build.
     #[test]
-    fn all_leaks_have_a_switch_and_what_they_are_put_in_is_still_rust() {
+    fn all_leaks_have_a_switch_and_files_with_switches_parse() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let leaks = leaks::all().unwrap();
         let all: Vec<_> = leaks.iter().collect();
         let batch = Batch::new(&crates, &all, &BTreeSet::new()).unwrap();
         assert_eq!(batch.switched.len() + batch.alone.len(), all.len());
         let alone: Vec<_> = batch.alone.iter().map(|leak| &*leak.name).collect();
-        assert!(alone.is_empty(), "each of these needs a build of its own: {alone:?}");
+        assert!(alone.is_empty(), "these leaks need separate builds: {alone:?}");
         for (file, text) in &batch.files {
             assert!(syn::parse_file(text).is_ok(), "{file}");
         }

@@ -1,4 +1,4 @@
-//! Runs tests of a copy of the workspace.
+//! Builds and runs the tests of a copy of the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,32 +11,32 @@ use serde_json::Value;
 use crate::switches;
 use crate::tests::TestProgram;
 
-/// The tests of one workspace, always built in the same place.
+/// The tests of one workspace, all built in one target directory.
 pub(crate) struct TestRuns<'w> {
     workspace: &'w Path,
-    /// Of this workspace alone. Cargo names a package by its path in its workspace: what is built of a copy would replace what was built of
-    /// the original, and be taken for it.
+    /// Used for this workspace only. Cargo identifies a package by its path inside its workspace,
+    /// so the copy and the original would overwrite each other's artifacts in a shared directory.
     target_dir: PathBuf,
     programs: Mutex<Programs>,
 }
 
-/// Those that have been built.
+/// Test programs that have been built.
 type Programs = BTreeMap<TestProgram, Program>;
 
-/// A test program, and where cargo runs it.
+/// A test program and its working directory under cargo.
 #[derive(Clone)]
 struct Program {
     path: PathBuf,
     folder: PathBuf,
 }
 
-/// What the compiler said.
+/// Errors of the compiler.
 pub(crate) struct DoesNotCompile {
     pub(crate) errors: String,
 }
 
 impl<'w> TestRuns<'w> {
-    /// Those of `workspace`, built in `target_dir`.
+    /// The tests of `workspace`, built in `target_dir`.
     pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
         Self { workspace, target_dir, programs: Mutex::default() }
     }
@@ -44,7 +44,7 @@ impl<'w> TestRuns<'w> {
     /// Builds the programs `wanted`.
     ///
     /// # Errors
-    /// When cargo cannot be started.
+    /// If cargo cannot be started.
     pub(crate) fn build(
         &self,
         wanted: &BTreeSet<TestProgram>,
@@ -53,7 +53,7 @@ impl<'w> TestRuns<'w> {
             .cargo(&TestProgram::arguments(wanted))
             .args(["--no-run", "--message-format", "json-render-diagnostics"])
             .output()
-            .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
+            .map_err(|cause| format!("cannot start cargo: {cause}"))?;
         if !build.status.success() {
             let errors = String::from_utf8_lossy(&build.stderr).into_owned();
             return Ok(Err(DoesNotCompile { errors }));
@@ -63,11 +63,12 @@ impl<'w> TestRuns<'w> {
         Ok(Ok(()))
     }
 
-    /// Runs the named tests of `program`, which has been built, with the switch of one leak thrown,
-    /// or none. Returns those that failed.
+    /// Runs the named tests of `program`, which must have been built, with the leak numbered
+    /// `switch` active. Returns the tests that failed.
     ///
     /// # Errors
-    /// When they cannot be started or ended without a result, or there is no test of one of these names.
+    /// If the program cannot be started, ends without a result, or lacks a test of one of the
+    /// names.
     pub(crate) fn run(
         &self,
         program: &TestProgram,
@@ -84,14 +85,13 @@ impl<'w> TestRuns<'w> {
             .args(["--format", "pretty", "--exact"])
             .args(names)
             .current_dir(folder)
-            // Nobody looks at a backtrace of a leak.
+            // Failures are expected, so backtraces would only cost time.
             .env("RUST_BACKTRACE", "0")
             .env_remove(switches::VARIABLE);
         if let Some(leak) = switch {
             tests.env(switches::VARIABLE, leak.to_string());
         }
-        let run =
-            tests.output().map_err(|cause| format!("{program} cannot be started: {cause}"))?;
+        let run = tests.output().map_err(|cause| format!("cannot start {program}: {cause}"))?;
         let text = String::from_utf8_lossy(&run.stdout);
         let results: Vec<_> = text.lines().filter_map(result).collect();
         let mut failed = Vec::new();
@@ -121,7 +121,7 @@ impl<'w> TestRuns<'w> {
             .current_dir(self.workspace)
             .env("CARGO_TARGET_DIR", &self.target_dir)
             .env_remove("CARGO_BUILD_BUILD_DIR")
-            // What a leak leaves unused is no error here.
+            // Code that a leak leaves unused must not become an error.
             .env_remove("RUSTFLAGS");
         command
     }
@@ -131,7 +131,7 @@ impl<'w> TestRuns<'w> {
     }
 }
 
-/// The one of `wanted` that cargo tells of in a line, if it does.
+/// The program of `wanted` that `line` of cargo's JSON output reports as built.
 fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, Program)> {
     let said: Value = serde_json::from_str(line).ok()?;
     let is_of_tests = said["profile"]["test"].as_bool()?;
@@ -143,7 +143,7 @@ fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, P
     Some((known.clone(), Program { path, folder }))
 }
 
-/// The test that a line tells of, and whether it passed.
+/// The test that `line` reports, and whether it passed.
 fn result(line: &str) -> Option<(&str, bool)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let name = name.strip_suffix(" - should panic").unwrap_or(name);
@@ -155,7 +155,7 @@ fn result(line: &str) -> Option<(&str, bool)> {
 }
 
 impl fmt::Display for DoesNotCompile {
-    /// As many lines as are worth showing.
+    /// The first lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<_> = self.errors.lines().take(30).collect();
         f.write_str(&lines.join("\n"))

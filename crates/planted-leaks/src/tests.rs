@@ -1,10 +1,10 @@
-//! The tests that are to find leaks, by their names.
+//! Names of the tests that must find leaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-/// In place of the name of a program of integration tests: the unit tests of the library.
+/// Program name that denotes the unit tests of the library.
 const UNIT_TESTS: &str = "lib";
 
 /// A test, written as `core/engine privacy::leaves::are_uniform`: package without `oblivio-`,
@@ -15,7 +15,7 @@ pub(crate) struct Test {
     pub(crate) name: String,
 }
 
-/// Tests that are built together: integration tests of one name of a package, or its unit tests.
+/// A test binary: one integration test target of a package, or the unit tests of its library.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TestProgram {
     package: String,
@@ -52,7 +52,7 @@ impl fmt::Display for TestProgram {
     }
 }
 
-/// Names of `tests`, each once, by their programs.
+/// The distinct names in `tests`, by program.
 pub(crate) fn by_program<'t>(
     tests: impl IntoIterator<Item = &'t Test>,
 ) -> BTreeMap<&'t TestProgram, Vec<&'t str>> {
@@ -63,8 +63,8 @@ pub(crate) fn by_program<'t>(
     programs
 }
 
-/// The packages with tests that are to find leaks. Cargo always gets all of them, so that it gives
-/// what is below them the same features each time, and builds it once.
+/// The packages with tests that find leaks. Every call of cargo names all of them, so that their
+/// dependencies get the same features each time and are built once.
 const PACKAGES: [&str; 9] = [
     "oblivio-wire",
     "oblivio-core",
@@ -78,7 +78,7 @@ const PACKAGES: [&str; 9] = [
 ];
 
 impl TestProgram {
-    /// The arguments of cargo that choose `programs`.
+    /// The arguments of cargo that select `programs`.
     pub(crate) fn arguments(programs: &BTreeSet<Self>) -> Vec<&str> {
         let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
         let (units, integration): (Vec<&Self>, Vec<&Self>) =
@@ -88,7 +88,7 @@ impl TestProgram {
         packages.chain(units).chain(integration).collect()
     }
 
-    /// Whether it is the target of `package` with this name, as cargo calls them.
+    /// Whether this is the target that cargo calls `target`, in `package`.
     pub(crate) fn is(&self, package: &str, target: &str) -> bool {
         let is_named = match &*self.name {
             UNIT_TESTS => target == package.replace('-', "_"),

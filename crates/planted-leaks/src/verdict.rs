@@ -1,4 +1,4 @@
-//! What became of a leak.
+//! The outcome of one leak.
 
 use serde_json::json;
 
@@ -7,20 +7,21 @@ use crate::report::Line;
 use crate::test_runs::{DoesNotCompile, TestRuns};
 use crate::tests::{Test, by_program};
 
-/// What became of a leak.
+/// The outcome of one leak.
 pub(crate) enum Verdict {
-    /// All tests that are there for it failed.
+    /// All tests listed for the leak failed.
     Found { by: Vec<String> },
-    /// Not all of them did.
+    /// At least one of these tests passed.
     Survived { missed_by: Vec<String>, found_by: Vec<String> },
-    /// The source has changed: the leak cannot be planted.
+    /// The leak cannot be planted, because a source has changed.
     NoLongerApplies(String),
-    /// The source has changed: with the leak it is no program.
+    /// The leak does not compile, because a source has changed.
     DoesNotCompile(DoesNotCompile),
 }
 
 impl Verdict {
-    /// Runs the tests that are to find a leak. It is in the copy; if it has a switch, that is thrown.
+    /// Runs the tests listed for `leak`, which is planted in the copy. If it has a switch, that is
+    /// turned on.
     ///
     /// # Errors
     /// See [`TestRuns::run`].

@@ -1,12 +1,12 @@
-//! As many things at a time as there are processors.
+//! Runs work on all processors.
 
 use std::sync::Mutex;
 use std::thread;
 
-/// Does `work` with every item, and returns what came of each, in any order.
+/// Calls `work` for every item, one thread for each processor. Returns the results in any order.
 ///
 /// # Errors
-/// The first of a worker, which then stops; or when one panicked.
+/// An error of `work`, which stops its worker; or an error if a worker panicked.
 pub(crate) fn at_once<I: Send, T: Send>(
     items: impl Iterator<Item = I> + Send,
     work: impl Fn(I) -> Result<T, String> + Sync,
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_with_one_item_goes_wrong_with_all() {
+    fn an_error_for_one_item_is_returned_for_all() {
         let outcome =
             at_once(0..100, |item| if item == 50 { Err("no".to_owned()) } else { Ok(()) });
         assert_eq!(outcome, Err("no".to_owned()));
