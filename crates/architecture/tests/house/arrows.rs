@@ -1,4 +1,4 @@
-//! Who may know whom.
+//! Which crate may depend on which.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,28 +9,30 @@ use cargo_metadata::{Dependency, DependencyKind};
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
+/// Each crate of the workspace, with the workspace crates that it may depend on. A crate missing
+/// here is an error.
 const HOUSE: [(&str, &[&str]); 25] = [
     ("oblivio-core", &[]),
     (CONFORMANCE, &["oblivio-core"]),
-    // What is said between a store that is far away and its server.
+    // The protocol between a remote store and its server.
     ("oblivio-wire", &["oblivio-core"]),
     ("oblivio-store", &["oblivio-core", "oblivio-wire"]),
-    // Its client reaches each share server as a store reaches a bucket server.
+    // Its client connects to share servers as a remote store connects to a bucket server.
     ("oblivio-shares", &["oblivio-core", "oblivio-wire", "oblivio-store"]),
-    // Storage is handed to a volume, as core's trait: it knows no store. S³ORAM is a scheme like those of core, with a crate of its own.
+    // A volume gets storage as a trait of core and knows no store. S³ORAM is a scheme like the ones
+    // in core, but has its own crate.
     ("oblivio-volume", &["oblivio-core", "oblivio-shares"]),
-    // What a volume would cost before it exists: for `oblivio plan`, and for the papers.
+    // Predicts the cost of a volume, for `oblivio plan` and for the papers.
     ("oblivio-models", &["oblivio-core"]),
-    // Font and colours of pictures.
+    // Fonts and colours of pictures.
     ("oblivio-pen", &[]),
     ("oblivio-sim", &["oblivio-core", "oblivio-models"]),
     ("oblivio-nbd", &["oblivio-wire", "oblivio-volume"]),
     ("oblivio-mount", &["oblivio-wire", "oblivio-volume"]),
     ("oblivio-watch", &["oblivio-core", "oblivio-volume"]),
-    // It has no key of any volume, and does not know what a volume is.
+    // It has no volume keys and does not know what a volume is.
     ("oblivio-bucket-server", &["oblivio-core", "oblivio-wire", "oblivio-store", "oblivio-shares"]),
-    // The front door of the library: storage and volume behind one type. The program is built on it.
+    // The public library: storage and volume behind one type. The program uses it.
     ("oblivio", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
     (
         "oblivio-lab",
@@ -61,7 +63,7 @@ const HOUSE: [(&str, &[&str]); 25] = [
             "oblivio-bucket-server",
         ],
     ),
-    // The program of the papers prints, writes files and fails as the product's does.
+    // The papers' program shares output, files and errors with the product's program.
     (
         "oblivio-lab-program",
         &[
@@ -77,13 +79,14 @@ const HOUSE: [(&str, &[&str]); 25] = [
         ],
     ),
     ("oblivio-python", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
-    // A library that the emulator loads, and programs that run in it: nobody links them.
+    // A library that QEMU loads, and programs that run in QEMU. No crate links them.
     ("oblivio-trace-plugin", &["oblivio-core", "oblivio-sim"]),
     ("oblivio-kernels", &[]),
-    // A library that benches of the hardware load: no other crate links it.
+    // A library that the hardware testbenches load. No other crate links it.
     ("oblivio-golden", &["oblivio-core"]),
     (TESTKIT, &["oblivio-core", "oblivio-shares", "oblivio-volume"]),
-    // A tool: nobody links it. In the world of the testkit it lets machines die that run what is delivered.
+    // A tool that no crate links. It crashes machines that run the product, in the testkit's
+    // simulation.
     (
         "oblivio-crash-suite",
         &[
@@ -96,12 +99,12 @@ const HOUSE: [(&str, &[&str]); 25] = [
             TESTKIT,
         ],
     ),
-    // It builds a copy of the house, and links none of it.
+    // It builds a copy of the workspace, but links no crate of it.
     ("oblivio-planted-leaks", &[]),
     ("oblivio-architecture", &[]),
 ];
 
-/// Research on the product. No crate of the product may know it, not even in tests.
+/// Crates for research on the product. No crate of the product may depend on them, even in tests.
 const PAPERS: [&str; 5] = [
     "oblivio-kernels",
     "oblivio-lab",
@@ -110,14 +113,14 @@ const PAPERS: [&str; 5] = [
     "oblivio-trace-plugin",
 ];
 
-/// The tests of every crate may use it, and a tool that is a test; nothing else.
+/// Allowed in the tests of every crate, and in a tool that is itself a test.
 const TESTKIT: &str = "oblivio-testkit";
 
-/// The suite that stores pass, for their tests alone.
+/// The conformance suite of stores. Allowed only in tests.
 const CONFORMANCE: &str = "oblivio-conformance";
 
 #[test]
-fn every_arrow_points_the_right_way() {
+fn every_dependency_is_allowed() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let arrows = metadata.workspace_packages().into_iter().flat_map(|package| {
         let ours = package.dependencies.iter().filter(|dependency| is_ours(dependency));
@@ -147,9 +150,9 @@ fn the_papers_are_the_crates_in_their_folder() {
     }
 }
 
-/// With `Blanks::relay` anything can be stored unsealed.
+/// The feature `relay` offers `Blanks::relay`, which stores any bytes unsealed.
 #[test]
-fn nothing_that_is_delivered_can_pass_by_the_seal() {
+fn only_the_testkit_can_bypass_sealing() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let can_pass = |dependency: &&Dependency| {
         dependency.name == "oblivio-core" && dependency.features.iter().any(|it| it == "relay")
@@ -163,10 +166,11 @@ fn nothing_that_is_delivered_can_pass_by_the_seal() {
     assert_eq!(passing, [TESTKIT]);
 }
 
-/// With `SealedByClient` as well: it is for the server that keeps what clients have sealed, and has no key. A feature would not
-/// keep others from it, as a program is built with those of all its parts.
+/// `SealedByClient` also stores any bytes. It exists for the bucket server, which keeps sealed data
+/// and has no key. A feature could not restrict it, because cargo unifies the features of a
+/// program.
 #[test]
-fn what_others_sealed_is_put_into_storage_by_the_bucket_server_alone() {
+fn only_the_bucket_server_stores_data_sealed_by_clients() {
     let sources = sources().into_iter().filter(|(file, _)| {
         !file.starts_with("crates/core/src") && !file.starts_with("crates/architecture")
     });
@@ -175,7 +179,7 @@ fn what_others_sealed_is_put_into_storage_by_the_bucket_server_alone() {
         .map(|(file, _)| file.display().to_string())
         .collect();
     naming.sort_unstable();
-    // The suite that stores pass has no key either, and is built into tests alone.
+    // The conformance suite has no key either, and only tests link it.
     let suite = ["crates/conformance/src/bench.rs", "crates/conformance/src/contract.rs"];
     assert_eq!(naming, [&["crates/bucket-server/src/trips.rs"], &suite[..]].concat());
     assert!(puts_what_others_sealed("use oblivio_core::store::{Blanks, SealedByClient};"));
@@ -202,15 +206,15 @@ fn names(code: &str, name: &str) -> bool {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
-/// It asks nobody who he is.
+/// `LinkServer` does not authenticate its clients.
 #[test]
-fn the_server_without_a_door_is_used_by_the_crash_suite_alone() {
+fn only_the_crash_suite_uses_the_server_without_authentication() {
     let naming: BTreeSet<_> = sources()
         .into_iter()
         .filter(|(_, code)| names(code, "LinkServer"))
         .map(|(file, _)| file.iter().take(2).collect::<PathBuf>())
         .collect();
-    // And by this test.
+    // `crates/bucket-server` defines it, and this test names it.
     let allowed = ["crates/architecture", "crates/bucket-server", "crates/crash-suite"];
     assert_eq!(naming, allowed.map(PathBuf::from).into());
 }
@@ -238,7 +242,7 @@ fn planted_arrows_are_found() {
     ] {
         assert!(check(from, to, kind).is_err(), "{from} -> {to} ({kind:?})");
     }
-    // Not even an entry in HOUSE would allow it.
+    // An entry in HOUSE could not allow these.
     assert!(knows_papers("oblivio-cli", "oblivio-lab").is_err());
     assert!(knows_papers(TESTKIT, "oblivio-kernels").is_err());
     assert_eq!(knows_papers("oblivio-lab", "oblivio-sim"), Ok(()));
@@ -257,7 +261,7 @@ fn is_ours(dependency: &Dependency) -> bool {
     dependency.path.is_some() || dependency.name.starts_with("oblivio")
 }
 
-/// Whether `from` may know `to`.
+/// Checks that `from` may depend on `to`.
 fn check(from: &str, to: &str, kind: DependencyKind) -> Result<(), String> {
     let may_know = room(from)?;
     room(to)?;
@@ -266,27 +270,27 @@ fn check(from: &str, to: &str, kind: DependencyKind) -> Result<(), String> {
     if may_know.contains(&to) || for_its_tests {
         Ok(())
     } else {
-        Err(format!("{from} must not know {to} ({kind:?} dependency): see HOUSE in this test"))
+        Err(format!("{from} must not depend on {to} ({kind:?} dependency): see HOUSE in this test"))
     }
 }
 
-/// Refuses a crate of the product that knows one of the papers.
+/// Checks that no crate of the product depends on one of the papers.
 fn knows_papers(from: &str, to: &str) -> Result<(), String> {
     if PAPERS.contains(&to) && !PAPERS.contains(&from) {
         return Err(format!(
-            "{from} is a part of the product and must not know {to} of the papers"
+            "{from} belongs to the product and must not depend on {to} of the papers"
         ));
     }
     Ok(())
 }
 
-/// Whom the crate `name` may know.
+/// The crates that the crate `name` may depend on.
 fn room(name: &str) -> Result<&'static [&'static str], String> {
     let entry = HOUSE.iter().find(|(room, _)| *room == name);
     entry.map(|(_, may_know)| *may_know).ok_or_else(|| {
         format!(
-            "nobody knows where {name} stands: add it to HOUSE in this test with the crates it may \
-             know, and to the entries of those that may know it"
+            "{name} is missing in HOUSE of this test: add it with the crates that it may depend \
+             on, and add it to the crates that may depend on it"
         )
     })
 }

@@ -1,31 +1,31 @@
-//! Whoever uses storage does not know which it is.
+//! Code that uses storage does not depend on the kind of storage.
 
 use std::fs;
 
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// What knows each store by its name, and opens it for a location.
+/// The crate that opens a store from its location. It names each kind of store.
 const OPENER: &str = "oblivio-store";
 
-/// Each share server is reached as a bucket server.
+/// Connects to a share server as to a bucket server.
 const SHARES: &str = "crates/shares/src/remote";
 
-/// It lets machines die that a location cannot name.
+/// Crashes simulated machines, which no location can name.
 const WORLD: &str = "oblivio-crash-suite";
 
-/// Stores that a location opens.
+/// The types of stores that have locations.
 const STORES: [&str; 3] = ["FileStore", "RemoteStore", "StripedStore"];
 
 #[test]
-fn stores_are_made_and_opened_by_their_location_alone() {
+fn stores_are_created_and_opened_only_by_location() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let others = metadata
         .workspace_packages()
         .into_iter()
         .filter(|it| ![OPENER, WORLD].contains(&&**it.name));
     let sources = others.flat_map(|package| {
-        let folder = package.manifest_path.parent().expect("a manifest lies in a folder");
+        let folder = package.manifest_path.parent().expect("a manifest has a parent folder");
         rust_files(&folder.join("src").into_std_path_buf())
     });
     let wrong: Vec<_> = sources
@@ -36,5 +36,5 @@ fn stores_are_made_and_opened_by_their_location_alone() {
         .map(|file| file.strip_prefix(workspace::root()).unwrap().display().to_string())
         .filter(|file| !file.starts_with(SHARES))
         .collect();
-    assert!(wrong.is_empty(), "take a `Location`, and let it open what is there: {wrong:?}");
+    assert!(wrong.is_empty(), "open stores with a `Location`, not by type: {wrong:?}");
 }

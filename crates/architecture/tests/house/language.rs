@@ -1,17 +1,18 @@
-//! Plain English: line widths and banned phrases. CONTRIBUTING.md has the rules that no test can check.
+//! Plain English: line widths and banned phrases. CONTRIBUTING.md has the rules that no test can
+//! check.
 
 use std::fs;
 
 use crate::tree::files;
 use crate::workspace;
 
-/// Columns of a line of Rust, comments included.
+/// Columns allowed in a line of Rust, comments included.
 const RUST_COLUMNS_MAX: usize = 100;
 
-/// Columns of a line of Markdown. Tables and code blocks may be wider.
+/// Columns allowed in a line of Markdown. Tables and code blocks may be wider.
 const MARKDOWN_COLUMNS_MAX: usize = 120;
 
-/// Phrases that hide who acts, or on what.
+/// Phrases that hide the actor or the object of a sentence.
 const BANNED_PHRASES: [&str; 14] = [
     "whoever",
     "nobody",
@@ -29,10 +30,10 @@ const BANNED_PHRASES: [&str; 14] = [
     "none of it",
 ];
 
-/// File names and endings of text that people write.
+/// Ends of the names of files that people write.
 const TEXT_ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".sv", ".toml", ".yml", "Makefile", ".sh"];
 
-/// Written by programs, or about phrases.
+/// Generated files, and this list of phrases.
 const EXEMPT: [&str; 2] = ["papers/lab/results/", "crates/architecture/tests/house/language.rs"];
 
 #[test]
@@ -91,7 +92,7 @@ fn planted_faults_are_found() {
     assert_eq!(banned("/// the paper by\n/// Of Counsel"), []);
 }
 
-/// Every text of the repository that is not exempt, by name.
+/// The texts of the repository that are not exempt, with their names.
 fn texts() -> Vec<(String, String)> {
     let root = workspace::root();
     let is_text = |name: &String| {
@@ -101,20 +102,20 @@ fn texts() -> Vec<(String, String)> {
     let texts: Vec<_> = files()
         .into_iter()
         .filter(is_text)
-        // `git` also lists a file that was removed and not committed.
+        // `git` also lists a removed file until the removal is committed.
         .filter_map(|name| fs::read_to_string(root.join(&name)).ok().map(|text| (name, text)))
         .collect();
     assert!(texts.len() > 500, "{} texts", texts.len());
     texts
 }
 
-/// Numbers of the lines of `text` above `columns_max`, and their columns.
+/// The lines of `text` wider than `columns_max`: number and columns.
 fn wide_lines(text: &str, columns_max: usize) -> Vec<(usize, usize)> {
     let lines = (1..).zip(text.lines().map(|line| line.chars().count()));
     lines.filter(|(_, columns)| *columns > columns_max).collect()
 }
 
-/// `markdown` with empty lines in place of tables and code blocks.
+/// `markdown` with tables and code blocks replaced by empty lines.
 fn prose(markdown: &str) -> String {
     let mut in_code = false;
     let lines = markdown.lines().map(|line| {
@@ -125,7 +126,7 @@ fn prose(markdown: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The banned phrases in `text`, with the line in which each begins.
+/// The banned phrases in `text`, each with the line where it begins.
 fn banned(text: &str) -> Vec<(usize, String)> {
     let words = words(text);
     let mut found = Vec::new();
@@ -144,7 +145,7 @@ fn banned(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The words of `text` in lower case, names split at `_`, each with its line.
+/// The words of `text` in lower case, each with its line. Names are split at `_`.
 fn words(text: &str) -> Vec<(usize, String)> {
     let lines = (1..).zip(text.lines());
     lines
@@ -159,7 +160,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
 /// Lines with a sentence whose first word is "Of".
 fn lines_starting_sentences_with_of(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
-    // Whether the last line of prose ended its sentence.
+    // Whether the previous line ended a sentence.
     let mut is_start = true;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start_matches([' ', '/', '!', '-', '*', '#', '>', '|']);

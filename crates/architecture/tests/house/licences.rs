@@ -1,4 +1,4 @@
-//! Everything that is built into what we ship may be used under our own terms: no copyleft.
+//! No shipped dependency has a copyleft licence.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use crate::workspace;
 
-/// Licences that ask for a notice at most.
+/// Licences that require at most a notice.
 const ALLOWED: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
@@ -23,7 +23,8 @@ const ALLOWED: [&str; 12] = [
     "Zlib",
 ];
 
-/// All platforms, default features, normal and build dependencies; tests may use what they like.
+/// Covers all platforms, default features, normal and build dependencies. Test dependencies are
+/// free.
 #[test]
 fn nothing_we_ship_is_under_copyleft() {
     let metadata = workspace::cargo_metadata().exec().unwrap();
@@ -34,7 +35,7 @@ fn nothing_we_ship_is_under_copyleft() {
         .map(|package| format!("{} {}: {:?}", package.name, package.version, package.license))
         .collect();
     refused.sort_unstable();
-    assert!(refused.is_empty(), "not covered by ALLOWED:\n{}", refused.join("\n"));
+    assert!(refused.is_empty(), "packages with licences outside ALLOWED:\n{}", refused.join("\n"));
 }
 
 #[test]
@@ -57,9 +58,9 @@ fn is_allowed(licence: &str) -> bool {
     })
 }
 
-/// The packages of the workspace, and all that they need in order to be built and to run.
+/// The packages of the workspace and their normal and build dependencies, transitively.
 fn shipped(metadata: &Metadata) -> HashSet<&PackageId> {
-    let graph = metadata.resolve.as_ref().expect("asked for with the dependencies");
+    let graph = metadata.resolve.as_ref().expect("the command resolves dependencies");
     let nodes: HashMap<&PackageId, &Node> =
         graph.nodes.iter().map(|node| (&node.id, node)).collect();
     let mut shipped = HashSet::new();

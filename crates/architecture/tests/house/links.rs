@@ -1,4 +1,4 @@
-//! Links between documents lead somewhere, and the book has all pages.
+//! Links between documents resolve, and the book lists all pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,9 +8,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::workspace;
 
-/// A page as its readers' programs see it.
+/// A page as Markdown renderers show it.
 struct Page {
-    /// What can be named behind a `#`.
+    /// Names that a link may give after `#`.
     anchors: BTreeSet<String>,
     links: Vec<String>,
 }
@@ -45,16 +45,17 @@ fn every_page_is_in_the_book_once() {
 }
 
 #[test]
-fn headings_are_named_as_readers_name_them() {
+fn headings_get_the_anchors_of_renderers() {
     let page = read(
-        "# A `--rate`: what, and when?\n\n## Over x\n\n## Over x\n\n<a id=\"here\"></a> [a](b.md#c), ![d](e.svg)",
+        "# A `--rate`: what, and when?\n\n## Over x\n\n## Over x\n\n\
+         <a id=\"here\"></a> [a](b.md#c), ![d](e.svg)",
     );
     let anchors = ["a---rate-what-and-when", "here", "over-x", "over-x-1"];
     assert_eq!(page.anchors.iter().map(String::as_str).collect::<Vec<_>>(), anchors);
     assert_eq!(page.links, ["b.md#c", "e.svg"]);
 }
 
-/// The documents at the root and all below `docs`, by their path from the root.
+/// The documents at the root and below `docs`, by path from the root.
 fn pages(root: &Path) -> BTreeMap<PathBuf, Page> {
     let mut folders = vec![root.join("docs")];
     let mut paths = files(root);
@@ -106,7 +107,7 @@ fn read(text: &str) -> Page {
     page
 }
 
-/// The name by which a heading can be linked to: letters and digits, small, with `-` for each space.
+/// The anchor of a heading: its letters and digits in lower case, with `-` for each space.
 fn anchor(heading: &str) -> String {
     let small = heading.to_lowercase();
     let kept = small.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
@@ -128,7 +129,7 @@ fn leads_somewhere(root: &Path, pages: &BTreeMap<PathBuf, Page>, from: &Path, li
     }
 }
 
-/// Without `..`.
+/// `path` with each `..` resolved.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

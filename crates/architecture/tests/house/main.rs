@@ -1,6 +1,6 @@
-//! The rules of the house.
+//! Tests of the rules of this repository.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+#![allow(clippy::unwrap_used, reason = "this crate contains only tests")]
 
 mod arrows;
 mod claims;

@@ -1,4 +1,4 @@
-//! Files of volumes are their owner's alone, whatever the umask is.
+//! Only their owner can read the files of volumes, whatever the umask is.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Sources that create files of volumes, of servers and of mounts. Reports and traces, which other
-/// commands write, follow the umask. Recorded views and their pictures are private in `files.rs`.
+/// Sources that create files of volumes, servers and mounts. Other commands write reports and
+/// traces, which follow the umask. `files.rs` makes recorded views and their pictures private.
 const SOURCES: [&str; 10] = [
     "wire/src",
     "store/src",
@@ -21,10 +21,10 @@ const SOURCES: [&str; 10] = [
     "cli/src/volume",
 ];
 
-/// The helper, and a directory whose files are opened relative to it, with modes of their own.
+/// The helper, and the state directory, which opens its files relatively and sets their modes.
 const EXCEPTIONS: [&str; 2] = ["wire/src/private.rs", "volume/src/state_dir/fs.rs"];
 
-/// What creates a file or a directory with a mode that the umask decides.
+/// Calls that create a file or directory with the mode of the umask.
 const UNCHECKED: [&str; 8] = [
     "File::create",
     "File::options().create",
@@ -36,14 +36,14 @@ const UNCHECKED: [&str; 8] = [
     "fs::write(",
 ];
 
-/// What creates a file or directory in `source` past the helper.
+/// A call in `source` that creates a file or directory without the helper.
 fn unchecked(source: &str) -> Option<&'static str> {
     let code: String = code(source).split_whitespace().collect();
     UNCHECKED.into_iter().find(|it| code.contains(it))
 }
 
 #[test]
-fn product_code_creates_files_that_only_their_owner_may_read() {
+fn product_code_creates_files_that_only_their_owner_can_read() {
     let crates = workspace::root().join("crates");
     let sources = SOURCES.iter().flat_map(|folder| rust_files(&crates.join(folder)));
     let wrong: Vec<_> = sources
@@ -53,11 +53,11 @@ fn product_code_creates_files_that_only_their_owner_may_read() {
             Some(format!("{}: {found}", file.display()))
         })
         .collect();
-    assert!(wrong.is_empty(), "use oblivio_wire::private: {wrong:#?}");
+    assert!(wrong.is_empty(), "create these files with oblivio_wire::private: {wrong:#?}");
 }
 
 #[test]
-fn creations_past_the_helper_are_noticed() {
+fn creations_without_the_helper_are_found() {
     for wrong in [
         "File::create_new(path)",
         "let mut options = OpenOptions::new();",

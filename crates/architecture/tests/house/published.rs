@@ -1,4 +1,5 @@
-//! What can be published, and that it is whole without the rest of the repository. Nothing is published.
+//! Which crates can be published, and that each is complete without the repository. Nothing is
+//! published yet.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use cargo_metadata::{Dependency, DependencyKind, Package};
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Tools of this repository. Everything else can be published.
+/// Tools of this repository. Every other crate can be published.
 const KEPT: [&str; 7] = [
     "oblivio-architecture",
     "oblivio-crash-suite",
@@ -22,7 +23,7 @@ const KEPT: [&str; 7] = [
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 #[test]
-fn every_package_but_the_tools_can_be_published() {
+fn every_package_except_the_tools_can_be_published() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let packages = metadata.workspace_packages();
     let mut kept: Vec<_> =
@@ -57,7 +58,7 @@ fn is_published(package: &Package) -> bool {
     package.publish.as_ref().is_none_or(|registries| !registries.is_empty())
 }
 
-/// What a package lacks.
+/// The reasons why a package cannot be published.
 fn wants(package: &Package) -> Vec<String> {
     let folder = package.manifest_path.parent().unwrap().as_std_path();
     let mut wants = Vec::new();
@@ -80,22 +81,22 @@ fn wants(package: &Package) -> Vec<String> {
     for licence in LICENCES {
         let is_ours = fs::read(folder.join(licence)).ok()
             == Some(fs::read(workspace::root().join(licence)).unwrap());
-        want(is_ours, format!("{licence} is not that of the repository"));
+        want(is_ours, format!("{licence} differs from the file at the root"));
     }
     for dependency in package.dependencies.iter().filter(|it| it.path.is_some()) {
         want(
             is_there_for_others(dependency),
             format!(
-                "{} stays here, and has a version or is more than a dev-dependency",
+                "{} is not published: make it a dev-dependency without a version",
                 dependency.name
             ),
         );
     }
-    want(!reaches_outside(folder), "a source includes a file outside of the package".to_owned());
+    want(!reaches_outside(folder), "a source includes a file outside the package".to_owned());
     wants
 }
 
-/// A dependency of ours is published with a version, or left out of the package.
+/// Whether a dependency on a workspace crate is published, or omitted from the package.
 fn is_there_for_others(dependency: &Dependency) -> bool {
     let is_kept = KEPT.contains(&dependency.name.as_str());
     let is_left_out =
@@ -108,13 +109,13 @@ fn reaches_outside(package: &Path) -> bool {
     rust_files(&sources).into_iter().any(|file| {
         let depth = file.strip_prefix(package).unwrap().components().count() - 1;
         let source = code(&fs::read_to_string(&file).unwrap());
-        // Documents of the repository are compiled here, and in no package.
+        // Doc tests of the repository's documents run only here, not in a package.
         let built = source.split("#[cfg(doctest)]").next().unwrap_or_default();
         leaves_package(built, depth)
     })
 }
 
-/// Whether a source, so many folders below its package, includes a file that is not in the package.
+/// Whether a source `depth` folders below its package includes a file outside the package.
 fn leaves_package(source: &str, depth: usize) -> bool {
     let includes = source.match_indices("include").filter_map(|(at, _)| {
         let call = source[at..].split_once('!')?;

@@ -1,8 +1,8 @@
-//! What source code must not hold: I/O, clocks, threads and chance in the engine, and `unsafe`
-//! anywhere but in audited files.
+//! The engine uses no I/O, clocks, threads or randomness of its own. Only audited files contain
+//! `unsafe`.
 //!
-//! The engine takes storage, time and randomness as arguments: so the same run can be repeated from
-//! a seed, in a simulator and in an enclave.
+//! The engine takes storage, time and randomness as arguments, so a run can be repeated from a
+//! seed, in a simulator or in an enclave.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Modules of the standard library that the engine does without.
+/// Modules of the standard library that the engine must not use.
 const NOT_IN_CORE: [&str; 6] = ["env", "fs", "net", "process", "thread", "time"];
 
-/// Where operating systems give out randomness.
+/// Sources of the operating system's randomness.
 const CHANCE: [&str; 4] = ["getrandom", "SysRng", "OsRng", "thread_rng"];
 
-/// Every file with `unsafe` code, each small and with its reasons.
+/// The files with `unsafe` code. Each is small and justifies it.
 const MAY_BE_UNSAFE: [&str; 5] = [
     "crates/cli/src/background/inherited.rs",
     "crates/core/src/hint.rs",
@@ -26,7 +26,7 @@ const MAY_BE_UNSAFE: [&str; 5] = [
 ];
 
 #[test]
-fn the_engine_has_no_world() {
+fn the_engine_uses_no_operating_system() {
     let mut wrong = Vec::new();
     let folder = workspace::root().join("crates/core/src");
     for file in rust_files(&folder) {
@@ -36,14 +36,14 @@ fn the_engine_has_no_world() {
         let file = file.strip_prefix(&folder).unwrap().display();
         wrong.extend(modules.chain(chance).map(|what| format!("{file} uses {what}")));
     }
-    assert!(wrong.is_empty(), "take it as an argument instead:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "take these as arguments instead:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn unsafe_stays_in_audited_files() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
     let sources = metadata.workspace_packages().into_iter().flat_map(|package| {
-        let folder = package.manifest_path.parent().expect("a manifest lies in a folder");
+        let folder = package.manifest_path.parent().expect("a manifest has a parent folder");
         rust_files(&folder.join("src").into_std_path_buf())
     });
     let holds_unsafe = |file: &PathBuf| code(&fs::read_to_string(file).unwrap()).contains("unsafe");
@@ -52,7 +52,7 @@ fn unsafe_stays_in_audited_files() {
         .map(|file| file.strip_prefix(workspace::root()).unwrap().to_owned())
         .filter(|file| !MAY_BE_UNSAFE.iter().any(|audited| file == Path::new(audited)))
         .collect();
-    assert!(found.is_empty(), "unsafe code outside of {MAY_BE_UNSAFE:?}: {found:?}");
+    assert!(found.is_empty(), "unsafe code outside {MAY_BE_UNSAFE:?}: {found:?}");
 }
 
 #[test]

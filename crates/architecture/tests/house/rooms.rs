@@ -1,4 +1,4 @@
-//! The rooms of the engine know each other in one direction.
+//! The modules of the engine depend on each other in one direction.
 
 use std::fs;
 use std::path::Path;
@@ -31,11 +31,11 @@ const ROOMS: [&str; 21] = [
     "reference",
 ];
 
-/// They show the whole house to a reader, and nobody uses them.
+/// Modules that present the whole crate. No module uses them.
 const ABOUT_ALL: [&str; 2] = ["lib", "manual"];
 
 #[test]
-fn rooms_of_the_engine_know_only_those_below_them() {
+fn modules_of_the_engine_use_only_those_before_them() {
     let folder = workspace::root().join("crates/core/src");
     let mut wrong = Vec::new();
     for file in rust_files(&folder) {
@@ -48,7 +48,7 @@ fn rooms_of_the_engine_know_only_those_below_them() {
         let unknown = rooms_used(path, &source).into_iter().filter(|used| !may_use(&room, used));
         wrong.extend(unknown.map(|used| format!("{} uses {used}", path.display())));
     }
-    assert!(wrong.is_empty(), "a room uses those before it in ROOMS alone:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "a module may use only earlier ROOMS:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn planted_arrows_are_found() {
         assert!(used.iter().any(|used| !may_use("stash", used)), "{path}: {planted}: {used:?}");
     }
     let by_the_root = used("stash/mod.rs", "use crate::PathOram;");
-    assert!(!may_use("stash", &by_the_root[0]), "the root knows everything");
+    assert!(!may_use("stash", &by_the_root[0]), "the root uses every module");
     for (path, innocent) in [
         ("stash/mod.rs", "/// See [`crate::scheme`]."),
         ("stash/mod.rs", "#[cfg(test)]\nmod tests {\n    use crate::scheme::Op;\n}\n"),
@@ -77,10 +77,11 @@ fn planted_arrows_are_found() {
     }
 }
 
-/// Whether `room` may use `used`. What is no room is taken for everything.
+/// Whether `room` may use `used`. A name that is no module counts as the root, which uses every
+/// module.
 fn may_use(room: &str, used: &str) -> bool {
     let place = |name: &str| ROOMS.iter().position(|room| *room == name);
-    let room = place(room).unwrap_or_else(|| panic!("{room} has no place in ROOMS"));
+    let room = place(room).unwrap_or_else(|| panic!("{room} is missing in ROOMS"));
     place(used).is_some_and(|used| used <= room)
 }
 

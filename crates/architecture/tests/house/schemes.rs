@@ -1,18 +1,18 @@
-//! A volume names no scheme outside of the table that makes them.
+//! A volume names schemes only in the table that creates them.
 
 use std::fs;
 
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Where each scheme has a folder.
+/// Folder with a folder for each scheme.
 const SCHEMES: &str = "crates/core/src/durable";
 
-/// Where they are named.
+/// The source with the table.
 const TABLE: &str = "schemes.rs";
 
 #[test]
-fn a_volume_names_no_scheme_outside_of_its_table() {
+fn a_volume_names_schemes_only_in_its_table() {
     let folder = workspace::root().join("crates/volume/src");
     let names = names();
     let mut wrong = Vec::new();
@@ -21,12 +21,12 @@ fn a_volume_names_no_scheme_outside_of_its_table() {
         let source = code(&fs::read_to_string(&file).unwrap());
         let named = named(&source, &names);
         if path.as_os_str() == TABLE {
-            assert!(!named.is_empty(), "the table names schemes");
+            assert!(!named.is_empty(), "{TABLE} names no scheme");
         } else {
             wrong.extend(named.into_iter().map(|name| format!("{} names {name}", path.display())));
         }
     }
-    assert!(wrong.is_empty(), "schemes are named in {TABLE} alone:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "only {TABLE} may name schemes:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn planted_names_are_found() {
     assert!(named(&sound, &names).is_empty());
 }
 
-/// What schemes are called in the engine: their modules, and the types that they show.
+/// The names of schemes in the engine: modules and public types.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(workspace::root().join(SCHEMES)).unwrap() {

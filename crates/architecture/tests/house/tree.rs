@@ -1,19 +1,19 @@
-//! What must hold for every file and every crate of the repository.
+//! Rules for every file and every crate of the repository.
 
 use std::fs;
 use std::process::Command;
 
 use crate::workspace;
 
-/// Folders at the root of a file system in which people keep their own things.
+/// Folders at the root of a file system that hold the files of users.
 const PRIVATE_FOLDERS: [&str; 4] = ["home", "root", "Users", "work"];
 
 #[test]
-fn no_file_names_somebodys_machine() {
+fn no_file_contains_a_path_of_a_developers_machine() {
     let root = workspace::root();
     let found: Vec<_> = files()
         .into_iter()
-        // A file that was removed is still listed until that is committed.
+        // `git` also lists a removed file until the removal is committed.
         .filter_map(|name| fs::read(root.join(&name)).ok().map(|bytes| (name, bytes)))
         .flat_map(|(name, bytes)| {
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -21,7 +21,7 @@ fn no_file_names_somebodys_machine() {
             lines.map(|(line, text)| format!("{name}:{line}: {}", text.trim())).collect::<Vec<_>>()
         })
         .collect();
-    assert!(found.is_empty(), "absolute paths of one machine:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "remove these absolute paths:\n{}", found.join("\n"));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn every_crate_has_the_lints_of_the_workspace() {
 fn planted_faults_are_found() {
     for folder in PRIVATE_FOLDERS {
         for before in ["", "see ", "\"", "file://", "=", "(", "-I"] {
-            let line = format!("{before}/{folder}/somebody");
+            let line = format!("{before}/{folder}/someone");
             assert_eq!(names_private_folder(&line), before != "-I", "{line}");
         }
         assert!(!names_private_folder(&format!("target/{folder}/x")));
@@ -52,8 +52,8 @@ fn planted_faults_are_found() {
     assert!(!inherits_lints("[package]\nversion.workspace = true\n"));
 }
 
-/// Whether `line` holds an absolute path into a private folder. A name before the first slash makes
-/// the path a relative one.
+/// Whether `line` contains an absolute path into a private folder. A name before the first slash
+/// makes the path relative.
 fn names_private_folder(line: &str) -> bool {
     PRIVATE_FOLDERS.iter().any(|folder| {
         let path = format!("/{folder}/");
@@ -70,13 +70,13 @@ fn inherits_lints(manifest: &str) -> bool {
         || lines.iter().any(|line| line == "lints.workspace=true")
 }
 
-/// What is in the repository, or would be after `git add`.
+/// The files of the repository, including new files that are not ignored.
 pub(crate) fn files() -> Vec<String> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(workspace::root())
         .output()
-        .expect("this test asks git which files there are");
+        .expect("this test needs git to list the files");
     assert!(listing.status.success(), "{}", String::from_utf8_lossy(&listing.stderr));
     let names = String::from_utf8(listing.stdout).expect("file names are UTF-8");
     names.split_terminator('\0').map(str::to_owned).collect()

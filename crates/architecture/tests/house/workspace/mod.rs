@@ -1,4 +1,4 @@
-//! The workspace that the tests look at: this one.
+//! Access to this workspace.
 
 pub(crate) mod source;
 
@@ -9,13 +9,13 @@ use cargo_metadata::MetadataCommand;
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("this crate lies two folders below the root").to_owned()
+    here.ancestors().nth(2).expect("this crate is two folders below the root").to_owned()
 }
 
-/// The folders of all crates: the product, and research on it.
+/// The folders of all crates: product and papers.
 pub(crate) const CRATES: [&str; 2] = ["crates", "papers"];
 
-/// Asks cargo about it.
+/// A `cargo metadata` command for the workspace.
 pub(crate) fn cargo_metadata() -> MetadataCommand {
     let mut command = MetadataCommand::new();
     command.manifest_path(root().join("Cargo.toml"));

@@ -1,4 +1,4 @@
-//! Source code as these tests read it.
+//! Reads source code for the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) fn code(source: &str) -> String {
     uncommented.collect::<Vec<_>>().join("\n")
 }
 
-/// All source files below `folder` but those of unit tests.
+/// All source files below `folder` except files of unit tests.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = all_rust_files(folder);
     files.retain(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
