@@ -33,14 +33,14 @@ impl DiskWatch {
     /// the thread of the volume has died.
     pub(super) fn look(&mut self) {
         let failure = self.disk.failure();
-        let has_died = self.disk.has_died();
-        if has_died {
+        let has_panicked = self.disk.has_panicked();
+        if has_panicked {
             self.end.begin();
         }
         if let Some(failure) = failure
             && !self.has_told_failure
         {
-            let advice = if has_died { "This program ends" } else { "Stop this program" };
+            let advice = if has_panicked { "This program ends" } else { "Stop this program" };
             output::remark(&format!(
                 "the disk has failed, and every request fails from now on: {failure}. {advice}; \
                  what was flushed is kept"

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The part of a byte range that lies in one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct BlockPart {
     pub(crate) block: u64,
     /// The bytes within the block.
     pub(crate) within: Range<usize>,
@@ -12,7 +12,7 @@ pub(crate) struct Part {
     pub(crate) at: usize,
 }
 
-impl Part {
+impl BlockPart {
     pub(crate) fn is_whole(&self, block_bytes: usize) -> bool {
         self.within.len() == block_bytes
     }
@@ -24,7 +24,11 @@ impl Part {
 }
 
 /// Splits `bytes` bytes from `offset` on into blocks.
-pub(crate) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Iterator<Item = Part> {
+pub(crate) fn parts(
+    offset: u64,
+    bytes: usize,
+    block_bytes: usize,
+) -> impl Iterator<Item = BlockPart> {
     let mut at = 0;
     std::iter::from_fn(move || {
         (at < bytes).then(|| {
@@ -32,7 +36,7 @@ pub(crate) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Itera
             let start = (position % block_bytes as u64) as usize;
             let length = (block_bytes - start).min(bytes - at);
             let block = position / block_bytes as u64;
-            let part = Part { block, within: start..start + length, at };
+            let part = BlockPart { block, within: start..start + length, at };
             at += length;
             part
         })

@@ -21,7 +21,7 @@ pub(super) struct Blocks {
     pub(super) policy: RangePolicy,
     pub(super) cache: Cache,
     /// Windows whose reads were begun, the oldest first.
-    begun: VecDeque<Vec<Coming>>,
+    begun: VecDeque<Vec<InFlightBlock>>,
     pub(super) block_bytes: usize,
     /// Bytes of the disk.
     pub(super) bytes: u64,
@@ -30,13 +30,13 @@ pub(super) struct Blocks {
 /// Ranges of one class that are accessed for some of their blocks. A read takes them in one window
 /// and answers no request before all are read. So storage cannot tell from the next request which
 /// of the ranges an answer came from.
-pub(super) struct Cover {
+pub(super) struct RangeAccess {
     pub(super) extents: Vec<Extent>,
     /// The blocks that are cached or written. Other blocks of the ranges are read and dropped.
     pub(super) blocks: Range<u64>,
 }
 
-impl Cover {
+impl RangeAccess {
     /// One range, accessed for all of its blocks.
     pub(super) fn whole(extent: Extent) -> Self {
         Self { blocks: extent.blocks(), extents: vec![extent] }
@@ -53,7 +53,7 @@ impl Cover {
 }
 
 /// A block whose read was begun.
-struct Coming {
+struct InFlightBlock {
     block: u64,
     /// Whether the block goes into the cache. If not, its data is dropped.
     is_kept: bool,
@@ -80,24 +80,27 @@ impl Blocks {
     }
 
     /// Begins to read the first of `wanted`, in windows, as far as there is room. Each of them has
-    /// a block that is neither cached nor [on its way](Self::is_coming). Returns whether any read
-    /// was begun.
-    pub(super) fn begin(&mut self, wanted: &mut VecDeque<Cover>) -> Result<bool, VolumeError> {
+    /// a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any read was
+    /// begun.
+    pub(super) fn begin(
+        &mut self,
+        wanted: &mut VecDeque<RangeAccess>,
+    ) -> Result<bool, VolumeError> {
         let Some(first) = wanted.front() else { return Ok(false) };
         let room = self.volume.reads_to_begin_max()?;
         if first.class() > 0 {
             let fitting = wanted.pop_front_if(|first| first.count() <= room);
-            let Some(Cover { extents, blocks }) = fitting else { return Ok(false) };
+            let Some(RangeAccess { extents, blocks }) = fitting else { return Ok(false) };
             self.begin_windows(&[extents], |block| blocks.contains(&block))?;
             return Ok(true);
         }
-        let blocks = wanted.iter().take_while(|cover| cover.class() == 0).count();
+        let blocks = wanted.iter().take_while(|access| access.class() == 0).count();
         let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
         let window = (on_their_way + blocks).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
         // Filling any room at once would make windows ever shorter, and each has its own log
         // record.
         let count = if room < blocks { room - room % window } else { blocks };
-        let blocks: Vec<_> = wanted.drain(..count).flat_map(|cover| cover.extents).collect();
+        let blocks: Vec<_> = wanted.drain(..count).flat_map(|access| access.extents).collect();
         let windows: Vec<_> = blocks.chunks(window).map(<[_]>::to_vec).collect();
         if windows.is_empty() {
             return Ok(false);
@@ -112,7 +115,7 @@ impl Blocks {
         is_kept: impl Fn(u64) -> bool,
     ) -> Result<(), VolumeError> {
         self.volume.begin_extents(windows)?;
-        let coming = |block| Coming { block, is_kept: is_kept(block), is_forgotten: false };
+        let coming = |block| InFlightBlock { block, is_kept: is_kept(block), is_forgotten: false };
         let blocks = |window: &Vec<Extent>| {
             window.iter().flat_map(|extent| extent.blocks()).map(coming).collect()
         };
@@ -137,7 +140,7 @@ impl Blocks {
         self.volume.finish_reads(&mut data)?;
         let coming = self.begun.pop_front().into_iter().flatten();
         let kept = coming.zip(data).filter(|(coming, _)| coming.is_kept);
-        for (Coming { block, is_forgotten, .. }, data) in kept {
+        for (InFlightBlock { block, is_forgotten, .. }, data) in kept {
             let data = if is_forgotten { self.zeros() } else { data };
             self.take_in(block, data);
         }
@@ -206,13 +209,13 @@ impl Blocks {
     }
 
     /// Reads ranges into the cache.
-    pub(super) fn read_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
+    pub(super) fn read_ranges(&mut self, access: &RangeAccess) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
-        for extent in &cover.extents {
+        for extent in &access.extents {
             let mut data = room_for(*extent, self.block_bytes);
             let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();
             self.volume.access_range(*extent, &mut ops)?;
-            let kept = extent.blocks().zip(data).filter(|(block, _)| cover.blocks.contains(block));
+            let kept = extent.blocks().zip(data).filter(|(block, _)| access.blocks.contains(block));
             kept.for_each(|(block, data)| self.take_in(block, data));
         }
         Ok(())
@@ -222,11 +225,11 @@ impl Blocks {
     /// the first of them, otherwise up to `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
-        let mut covers = oldest.iter().map(|(block, _)| self.dirty_around(*block));
-        match covers.next() {
+        let mut accesses = oldest.iter().map(|(block, _)| self.dirty_around(*block));
+        match accesses.next() {
             Some(ranges) if ranges.class() > 0 => self.write_ranges(&ranges),
             first => {
-                let blocks = first.into_iter().chain(covers).take_while(|it| it.class() == 0);
+                let blocks = first.into_iter().chain(accesses).take_while(|it| it.class() == 0);
                 let count = blocks.count();
                 self.exchange(&[], count)
             }
@@ -236,15 +239,15 @@ impl Blocks {
     /// What to access to write back a dirty block. Depending on the policy: the longest range
     /// around it whose blocks are all dirty, the ranges of a request for the dirty blocks around
     /// it, or the fixed range around it.
-    fn dirty_around(&self, block: u64) -> Cover {
+    fn dirty_around(&self, block: u64) -> RangeAccess {
         match self.policy {
-            RangePolicy::Classes => Cover::whole(self.dirty_range_around(block)),
+            RangePolicy::Classes => RangeAccess::whole(self.dirty_range_around(block)),
             RangePolicy::Exact => {
                 let blocks = self.dirty_stretch_around(block);
                 let extents = Extent::exactly(&self.classes, blocks.clone(), self.volume.blocks());
-                Cover { extents, blocks }
+                RangeAccess { extents, blocks }
             }
-            RangePolicy::Fixed(class) => Cover::whole(Extent::around(block, class)),
+            RangePolicy::Fixed(class) => RangeAccess::whole(Extent::around(block, class)),
         }
     }
 
@@ -268,15 +271,15 @@ impl Blocks {
         around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
-    /// Writes the dirty blocks of a cover. The others are read and dropped: only requested blocks
-    /// are cached.
-    fn write_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
+    /// Writes the dirty blocks of an access. The others are read and dropped: only
+    /// requested blocks are cached.
+    fn write_ranges(&mut self, access: &RangeAccess) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         let Self { volume, cache, .. } = self;
-        volume.access_ranges(&cover.extents, |block| {
-            cache.dirty(block).filter(|_| cover.blocks.contains(&block)).map(Op::Write)
+        volume.access_ranges(&access.extents, |block| {
+            cache.dirty(block).filter(|_| access.blocks.contains(&block)).map(Op::Write)
         })?;
-        self.cache.mark_clean(&cover.blocks.clone().collect::<Vec<_>>());
+        self.cache.mark_clean(&access.blocks.clone().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -314,12 +317,12 @@ impl Blocks {
     }
 
     /// Whether a begun window will bring this block into the cache.
-    pub(super) fn is_coming(&self, block: u64) -> bool {
+    pub(super) fn is_in_flight(&self, block: u64) -> bool {
         self.begun.iter().flatten().any(|coming| coming.is_kept && coming.block == block)
     }
 
     /// Whether all of these blocks are cached.
-    pub(super) fn are_at_hand(&self, mut blocks: Range<u64>) -> bool {
+    pub(super) fn are_cached(&self, mut blocks: Range<u64>) -> bool {
         blocks.all(|block| self.cache.contains(block))
     }
 

@@ -39,7 +39,7 @@ use crate::device::ops::REQUEST_BYTES_MAX;
 use crate::device::{BlockDevice, Completion, DiskError, DiskErrorKind, Division, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
-use pace::{Clock, Pace, Tally};
+use pace::{Clock, Pace, PunctualityCounters};
 use requests::{Message, Queue};
 use scheduled::ScheduledWorker;
 use worker::Worker;
@@ -102,13 +102,13 @@ pub struct Disk {
     block_bytes: u32,
     division: Division,
     /// Counts how well the schedule is kept, if there is a clock.
-    tally: Option<Arc<Tally>>,
+    counters: Option<Arc<PunctualityCounters>>,
     /// Why all requests fail, if the volume has failed.
     failure: Arc<OnceLock<String>>,
     /// Set when the disk closes: the worker answers the queued requests and ends.
     is_closing: Arc<AtomicBool>,
     /// Whether the worker thread has panicked.
-    has_died: Arc<AtomicBool>,
+    has_panicked: Arc<AtomicBool>,
 }
 
 impl Disk {
@@ -119,7 +119,7 @@ impl Disk {
     /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let has_cache = options.cache_bytes_max >= volume.block_bytes() as u64;
-        let shape = Shape::of(&volume, options.schedule.is_none() && has_cache);
+        let shape = DiskShape::new(&volume, options.schedule.is_none() && has_cache);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
             return Self::start_worker(shape, move |queue| worker.run(queue));
@@ -137,18 +137,18 @@ impl Disk {
             schedule.accesses,
             schedule.early_write_backs,
         );
-        let tally = Arc::new(Tally::default());
-        let kept = tally.clone();
+        let counters = Arc::new(PunctualityCounters::default());
+        let kept = counters.clone();
         let mut disk = Self::start_worker(shape, move |queue| {
             worker.run(queue, Pace::Clock(Clock::start(schedule.period, kept)))
         })?;
-        disk.tally = Some(tally);
+        disk.counters = Some(counters);
         Ok(disk)
     }
 
     /// How well the schedule has been kept so far. `None` without a clock.
     pub fn punctuality(&self) -> Option<Punctuality> {
-        self.tally.as_ref().map(|tally| tally.read())
+        self.counters.as_ref().map(|counters| counters.read())
     }
 
     /// Why all requests fail, if the volume has failed. [`Self::close`] returns the same error.
@@ -157,8 +157,8 @@ impl Disk {
     }
 
     /// Whether the worker thread has panicked, which is a defect. The program should then end.
-    pub fn has_died(&self) -> bool {
-        self.has_died.load(Ordering::Acquire)
+    pub fn has_panicked(&self) -> bool {
+        self.has_panicked.load(Ordering::Acquire)
     }
 
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
@@ -175,28 +175,28 @@ impl Disk {
     ) -> Result<(Self, Ticks), VolumeError> {
         schedule::check_accesses(accesses)?;
         schedule::check_ranges(&volume, accesses)?;
-        let shape = Shape::of(&volume, false);
+        let shape = DiskShape::new(&volume, false);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
-        let disk = Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand))?;
+        let disk = Self::start_worker(shape, move |queue| worker.run(queue, Pace::Manual))?;
         let ticks = Ticks(disk.queue.clone());
         Ok((disk, ticks))
     }
 
     fn start_worker(
-        Shape { bytes, block_bytes, division }: Shape,
+        DiskShape { bytes, block_bytes, division }: DiskShape,
         work: impl FnOnce(&Queue) -> Result<AnyStore, VolumeError> + Send + 'static,
     ) -> Result<Self, VolumeError> {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
         let failure = Arc::new(OnceLock::new());
         let is_closing = Arc::<AtomicBool>::default();
         let requests = Queue::new(messages, failure.clone(), is_closing.clone());
-        let has_died = Arc::<AtomicBool>::default();
-        let dies = has_died.clone();
+        let has_panicked = Arc::<AtomicBool>::default();
+        let panicked = has_panicked.clone();
         let serve = move || {
-            // Requests that a panic drops answer themselves: see `Answered`.
+            // Requests that a panic drops answer themselves: see `AnswerOnDrop`.
             catch_unwind(AssertUnwindSafe(|| work(&requests))).unwrap_or_else(|_| {
-                dies.store(true, Ordering::Release);
-                Err(requests.refuse_all(died()))
+                panicked.store(true, Ordering::Release);
+                Err(requests.refuse_all(panic_error()))
             })
         };
         let worker =
@@ -206,7 +206,7 @@ impl Disk {
             })?;
         let worker = Mutex::new(Some(worker));
         let is_closed = RwLock::new(false);
-        let tally = None;
+        let counters = None;
         Ok(Self {
             queue,
             worker,
@@ -214,10 +214,10 @@ impl Disk {
             bytes,
             block_bytes,
             division,
-            tally,
+            counters,
             failure,
             is_closing,
-            has_died,
+            has_panicked,
         })
     }
 
@@ -242,21 +242,21 @@ impl Disk {
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
         let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());
         let worker = worker.ok_or_else(closed)?;
-        worker.join().map_err(|_| died())?
+        worker.join().map_err(|_| panic_error())?
     }
 }
 
-fn died() -> VolumeError {
+fn panic_error() -> VolumeError {
     let message = "the thread of the volume has panicked, which is a defect: please report it, \
                    and open the volume again";
     VolumeError::new(VolumeErrorKind::MustReopen, message)
 }
 
 /// Answers a request with an error if it is dropped unanswered: its thread has panicked.
-struct Answered(Option<Completion>);
+struct AnswerOnDrop(Option<Completion>);
 
-impl Answered {
-    fn in_any_case(done: Completion) -> Completion {
+impl AnswerOnDrop {
+    fn wrap(done: Completion) -> Completion {
         let mut answered = Self(Some(done));
         Box::new(move |answer| {
             if let Some(done) = answered.0.take() {
@@ -266,25 +266,25 @@ impl Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for AnswerOnDrop {
     fn drop(&mut self) {
         if let Some(done) = self.0.take() {
             // During a panic, a second one would end the process.
-            let _ = catch_unwind(AssertUnwindSafe(|| done(Err(DiskError::from(&died())))));
+            let _ = catch_unwind(AssertUnwindSafe(|| done(Err(DiskError::from(&panic_error())))));
         }
     }
 }
 
 /// The dimensions of a disk.
-struct Shape {
+struct DiskShape {
     bytes: u64,
     block_bytes: u32,
     division: Division,
 }
 
-impl Shape {
+impl DiskShape {
     /// The shape of a disk over `volume`. `chooses`: the disk may choose to access ranges.
-    fn of(volume: &Volume, chooses: bool) -> Self {
+    fn new(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
         let class = match volume.range_policy() {
@@ -329,7 +329,7 @@ impl BlockDevice for Disk {
     }
 
     fn submit(&self, Request { op, done }: Request) {
-        let request = Request { op, done: Answered::in_any_case(done) };
+        let request = Request { op, done: AnswerOnDrop::wrap(done) };
         let is_closed = self.is_closed.read().unwrap_or_else(PoisonError::into_inner);
         let message = Message::Serve(request);
         let refused = if *is_closed { Err(SendError(message)) } else { self.queue.send(message) };

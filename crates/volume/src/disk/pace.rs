@@ -37,13 +37,13 @@ pub struct Punctuality {
 
 /// A [`Punctuality`] that is still being counted.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct PunctualityCounters {
     ticks: AtomicU64,
     left_out: AtomicU64,
     latest_nanos: AtomicU64,
 }
 
-impl Tally {
+impl PunctualityCounters {
     pub(super) fn read(&self) -> Punctuality {
         Punctuality {
             ticks: self.ticks.load(Relaxed),
@@ -56,7 +56,7 @@ impl Tally {
 /// The source of ticks.
 pub(super) enum Pace {
     Clock(Clock),
-    ByHand,
+    Manual,
 }
 
 /// The next event for a worker.
@@ -72,7 +72,7 @@ impl Pace {
     pub(super) fn is_due(&self) -> bool {
         match self {
             Self::Clock(clock) => clock.left().is_zero(),
-            Self::ByHand => false,
+            Self::Manual => false,
         }
     }
 
@@ -93,7 +93,7 @@ impl Pace {
                     received => received.ok(),
                 },
             },
-            Self::ByHand => queue.recv().ok(),
+            Self::Manual => queue.recv().ok(),
         };
         match message {
             Some(Message::Serve(request)) => Event::Serve(request),
@@ -109,7 +109,7 @@ impl Pace {
                 thread::sleep(clock.left());
                 clock.tick()
             }
-            Self::ByHand => Event::Tick(None),
+            Self::Manual => Event::Tick(None),
         }
     }
 
@@ -126,20 +126,22 @@ pub(super) struct Clock {
     period: Duration,
     /// The time of the next tick, from the start.
     next: Duration,
-    tally: Arc<Tally>,
+    counters: Arc<PunctualityCounters>,
 }
 
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "a fixed rate needs a clock")]
-    pub(super) fn start(period: Duration, tally: Arc<Tally>) -> Self {
-        Self { start: Instant::now(), period, next: period, tally }
+    pub(super) fn start(period: Duration, counters: Arc<PunctualityCounters>) -> Self {
+        Self { start: Instant::now(), period, next: period, counters }
     }
 
     /// Counts the tick that is due.
     fn tick(&self) -> Event {
         let late = self.elapsed().saturating_sub(self.next);
-        self.tally.ticks.fetch_add(1, Relaxed);
-        self.tally.latest_nanos.fetch_max(late.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+        self.counters.ticks.fetch_add(1, Relaxed);
+        self.counters
+            .latest_nanos
+            .fetch_max(late.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
         Event::Tick(None)
     }
 
@@ -147,7 +149,7 @@ impl Clock {
     fn set_next(&mut self) {
         let next = next_multiple(self.elapsed(), self.period);
         let periods = next.saturating_sub(self.next).as_nanos() / self.period.as_nanos();
-        self.tally.left_out.fetch_add((periods as u64).saturating_sub(1), Relaxed);
+        self.counters.left_out.fetch_add((periods as u64).saturating_sub(1), Relaxed);
         self.next = next;
     }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 use oblivio_core::durable::RangePolicy;
 use oblivio_core::wiped::WipedBytes;
 
-use super::blocks::{Blocks, Cover};
+use super::blocks::{Blocks, RangeAccess};
 use crate::device::ops::{bytes_carried, check, is_durable};
-use crate::device::span::{Part, parts, whole_blocks};
+use crate::device::span::{BlockPart, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Extent;
@@ -17,7 +17,7 @@ use crate::volume::Extent;
 const FORGET_BLOCKS_MAX: u64 = 1 << 16;
 
 /// A request in flight.
-pub(super) struct Pending {
+pub(super) struct InFlightRequest {
     /// The blocks still to forget.
     forget: Range<u64>,
     /// The bytes to move after that.
@@ -26,29 +26,29 @@ pub(super) struct Pending {
     answer: WipedBytes,
     pub(super) is_durable: bool,
     /// Bytes that were read sequentially, up to the end of this request.
-    pub(super) in_a_row: u64,
+    pub(super) sequential_bytes: u64,
     /// Bytes that the request reads or writes.
     pub(super) bytes: u64,
     done: Completion,
 }
 
 /// Blocks to read ahead.
-pub(super) struct Wanted {
-    pub(super) cover: Cover,
+pub(super) struct ReadAhead {
+    pub(super) access: RangeAccess,
     /// The blocks that requests need. If all of them are cached, nothing is read.
     pub(super) needed: Range<u64>,
 }
 
-impl Wanted {
+impl ReadAhead {
     /// A range of blocks that are all needed.
     fn all(extent: Extent) -> Self {
-        Self { cover: Cover::whole(extent), needed: extent.blocks() }
+        Self { access: RangeAccess::whole(extent), needed: extent.blocks() }
     }
 }
 
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RequestStep {
     Made,
     /// It waits for a block to be cached, for fewer dirty blocks, or until it can forget blocks.
     Waits,
@@ -56,7 +56,7 @@ pub(super) enum Step {
     Done,
 }
 
-impl Pending {
+impl InFlightRequest {
     /// Admits a request that can be served. Answers any other with an error.
     pub(super) fn admit(request: Request, blocks: &Blocks) -> Option<Self> {
         match check(&request.op, blocks.bytes) {
@@ -96,7 +96,7 @@ impl Pending {
         }
         let answer = WipedBytes::default();
         let done = request.done;
-        Self { forget, transfers, answer, is_durable, in_a_row: 0, bytes, done }
+        Self { forget, transfers, answer, is_durable, sequential_bytes: 0, bytes, done }
     }
 
     /// The first byte that it reads, if it is a read.
@@ -113,14 +113,14 @@ impl Pending {
     /// longest range whose blocks must all be cached. If enough was read sequentially, a range may
     /// reach past the end of the request. The [policy](RangePolicy) decides which blocks a range
     /// adds.
-    pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Wanted> {
-        let in_a_row = self.in_a_row;
-        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
+    pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
+        let sequential_bytes = self.sequential_bytes;
+        self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, sequential_bytes))
     }
 
     /// Looks again for the blocks that are needed next, if there are ranges: cached blocks were
     /// evicted before their turn.
-    pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<Wanted> {
+    pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
         if blocks.longest_range() == 1 {
             return None;
         }
@@ -151,28 +151,28 @@ impl Pending {
         &mut self,
         blocks: &mut Blocks,
         dirty_blocks_max: usize,
-    ) -> Result<Step, VolumeError> {
+    ) -> Result<RequestStep, VolumeError> {
         if !self.forget.is_empty() {
             // Storage would see a checkpoint or an access that the request has caused.
             let Range { start, end } = self.next_to_forget();
             let has_room = blocks.volume.has_room_to_forget();
-            if !has_room || !blocks.volume.needs_to_forget(start..end)?.is_empty() {
-                return Ok(Step::Waits);
+            if !has_room || !blocks.volume.missing_positions_to_forget(start..end)?.is_empty() {
+                return Ok(RequestStep::Waits);
             }
             blocks.forget_blocks(start..end)?;
             self.forget.start = end;
-            return Ok(Step::Made);
+            return Ok(RequestStep::Made);
         }
-        let Some(transfer) = self.transfers.front_mut() else { return Ok(Step::Done) };
+        let Some(transfer) = self.transfers.front_mut() else { return Ok(RequestStep::Done) };
         let Some(part) = transfer.next(blocks.block_bytes) else {
             if !transfer.is_write {
                 self.answer = std::mem::take(&mut transfer.data);
             }
             self.transfers.pop_front();
-            return Ok(Step::Made);
+            return Ok(RequestStep::Made);
         };
         let moved = transfer.make(&part, blocks, dirty_blocks_max);
-        Ok(if moved { Step::Made } else { Step::Waits })
+        Ok(if moved { RequestStep::Made } else { RequestStep::Waits })
     }
 
     /// Answers with the outcome: success, or why it failed.
@@ -201,11 +201,11 @@ impl Transfer {
     }
 
     /// The parts after the first `from` bytes. Their offsets count from there.
-    fn parts(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = Part> + use<> {
+    fn parts(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = BlockPart> + use<> {
         parts(self.offset + from as u64, self.data.len() - from, block_bytes)
     }
 
-    fn next(&self, block_bytes: usize) -> Option<Part> {
+    fn next(&self, block_bytes: usize) -> Option<BlockPart> {
         self.parts(self.done, block_bytes).next()
     }
 
@@ -228,19 +228,19 @@ impl Transfer {
 
     /// The next piece with a needed block that is not done. What is read for a piece follows from
     /// where the request begins and ends, and not from which blocks are cached.
-    fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
+    fn look_ahead(&mut self, blocks: &Blocks, sequential_bytes: u64) -> Option<ReadAhead> {
         let next = self.next(blocks.block_bytes)?.block;
         loop {
-            let Wanted { cover, needed } = self.next_piece(blocks, in_a_row)?;
+            let ReadAhead { access, needed } = self.next_piece(blocks, sequential_bytes)?;
             if next < needed.end {
                 let needed = needed.start.max(next)..needed.end;
-                return Some(Wanted { cover, needed });
+                return Some(ReadAhead { access, needed });
             }
         }
     }
 
     /// The piece after the bytes that were looked at.
-    fn next_piece(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
+    fn next_piece(&mut self, blocks: &Blocks, sequential_bytes: u64) -> Option<ReadAhead> {
         let block_bytes = blocks.block_bytes as u64;
         let end = self.offset + self.data.len() as u64;
         let Some(block) = self.needs_from(self.looked_at, blocks.block_bytes).next() else {
@@ -250,27 +250,27 @@ impl Transfer {
         let behind = end.div_ceil(block_bytes);
         let wanted = match blocks.policy {
             RangePolicy::Fixed(class) => {
-                let cover = Cover::whole(Extent::around(block, class));
+                let access = RangeAccess::whole(Extent::around(block, class));
                 // A write needs its blocks one by one.
                 let behind = if self.is_write { block + 1 } else { behind };
-                let needed = block..cover.blocks.end.min(behind);
-                Wanted { cover, needed }
+                let needed = block..access.blocks.end.min(behind);
+                ReadAhead { access, needed }
             }
-            _ if self.is_write => Wanted::all(Extent::of_block(block)),
+            _ if self.is_write => ReadAhead::all(Extent::of_block(block)),
             RangePolicy::Classes => {
-                let in_stream = |class: &&u8| block_bytes << **class <= in_a_row;
+                let in_stream = |class: &&u8| block_bytes << **class <= sequential_bytes;
                 let in_stream =
                     blocks.classes.iter().rfind(in_stream).map_or(0, |class| 1 << class);
                 let disk_end = blocks.bytes / block_bytes;
                 let whole = (end / block_bytes).max(block + in_stream).min(disk_end);
-                Wanted::all(Extent::longest(&blocks.classes, block, whole))
+                ReadAhead::all(Extent::longest(&blocks.classes, block, whole))
             }
             RangePolicy::Exact => {
                 // As long as the longest range, or up to the end of the request.
                 let needed = block..behind.min(block + blocks.longest_range() as u64);
                 let extents =
                     Extent::exactly(&blocks.classes, needed.clone(), blocks.volume.blocks());
-                Wanted { cover: Cover { extents, blocks: needed.clone() }, needed }
+                ReadAhead { access: RangeAccess { extents, blocks: needed.clone() }, needed }
             }
         };
         let looked_at = (wanted.needed.end * block_bytes).min(end) - self.offset;
@@ -280,7 +280,7 @@ impl Transfer {
 
     /// Moves the bytes of a part, if its block is cached and may become dirty. Returns whether it
     /// did.
-    fn make(&mut self, part: &Part, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
+    fn make(&mut self, part: &BlockPart, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
         let Blocks { cache, block_bytes, .. } = blocks;
         let bytes = &mut self.data[self.done..][part.range()];
         if self.is_write {

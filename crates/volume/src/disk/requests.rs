@@ -71,7 +71,7 @@ impl Deref for Queue {
 
 /// Requests that wait together.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct RequestBatch {
     pub(super) requests: Vec<Request>,
     /// Bytes that they read and write.
     pub(super) bytes: u64,
@@ -79,7 +79,7 @@ pub(super) struct Waiting {
     pub(super) is_last: bool,
 }
 
-impl Waiting {
+impl RequestBatch {
     /// `first`, and the requests that wait behind it.
     pub(super) fn with(first: Request, queue: &Queue) -> Self {
         let bytes = bytes_carried(&first.op);
@@ -88,7 +88,7 @@ impl Waiting {
 
     /// The requests that wait and fit beside those in flight: `requests` requests, which carry
     /// `bytes` bytes.
-    pub(super) fn beside(requests: usize, bytes: u64, queue: &Queue) -> Self {
+    pub(super) fn next_to(requests: usize, bytes: u64, queue: &Queue) -> Self {
         Self::default().and_more(queue, requests, bytes)
     }
 

@@ -111,14 +111,14 @@ fn invalid(message: String) -> VolumeError {
 
 /// How the accesses of a tick are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shares {
+pub(super) struct TickSplit {
     pub(super) reads: usize,
     pub(super) write_backs: usize,
 }
 
 /// What the accesses of a tick could do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct TickDemand {
     /// Blocks that requests wait for.
     pub(super) reads: usize,
     /// Blocks that must be written back.
@@ -130,12 +130,12 @@ pub(super) struct Wanted {
 }
 
 /// Divides the accesses of a tick. If their number is odd, `reads_first` decides who gets one more.
-pub(super) fn divide(accesses: usize, wanted: Wanted, reads_first: bool) -> Shares {
+pub(super) fn divide(accesses: usize, demand: TickDemand, reads_first: bool) -> TickSplit {
     let half = (accesses + usize::from(reads_first)) / 2;
-    let reads = wanted.reads.min(half.max(accesses.saturating_sub(wanted.due)));
-    let may_be_written = if wanted.early_write_backs { wanted.dirty } else { wanted.due };
+    let reads = demand.reads.min(half.max(accesses.saturating_sub(demand.due)));
+    let may_be_written = if demand.early_write_backs { demand.dirty } else { demand.due };
     let write_backs = may_be_written.min(accesses - reads);
-    Shares { reads, write_backs }
+    TickSplit { reads, write_backs }
 }
 
 #[cfg(test)]
@@ -153,22 +153,22 @@ mod tests {
             early_write_backs: bool,
             reads_first: bool,
         ) {
-            let wanted = Wanted { reads, due, dirty: due + more, early_write_backs };
+            let demand = TickDemand { reads, due, dirty: due + more, early_write_backs };
             let may_be_written = if early_write_backs { due + more } else { due };
-            let shares = divide(accesses, wanted, reads_first);
-            prop_assert!(shares.reads + shares.write_backs <= accesses);
-            prop_assert!(shares.reads <= reads && shares.write_backs <= may_be_written);
-            prop_assert!(shares.reads >= reads.min(accesses / 2));
-            prop_assert!(shares.write_backs >= due.min(accesses / 2));
+            let split = divide(accesses, demand, reads_first);
+            prop_assert!(split.reads + split.write_backs <= accesses);
+            prop_assert!(split.reads <= reads && split.write_backs <= may_be_written);
+            prop_assert!(split.reads >= reads.min(accesses / 2));
+            prop_assert!(split.write_backs >= due.min(accesses / 2));
             // No access is a dummy if it could be of use.
-            let is_full = shares.reads + shares.write_backs == accesses;
-            prop_assert!(is_full || (shares.reads, shares.write_backs) == (reads, may_be_written));
+            let is_full = split.reads + split.write_backs == accesses;
+            prop_assert!(is_full || (split.reads, split.write_backs) == (reads, may_be_written));
             if reads + due <= accesses {
-                prop_assert!(shares.reads == reads && shares.write_backs >= due);
+                prop_assert!(split.reads == reads && split.write_backs >= due);
             }
-            let next = divide(accesses, wanted, !reads_first);
-            prop_assert!(reads == 0 || shares.reads + next.reads > 0);
-            prop_assert!(due == 0 || shares.write_backs + next.write_backs > 0);
+            let next = divide(accesses, demand, !reads_first);
+            prop_assert!(reads == 0 || split.reads + next.reads > 0);
+            prop_assert!(due == 0 || split.write_backs + next.write_backs > 0);
         }
     }
 

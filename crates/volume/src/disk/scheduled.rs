@@ -15,9 +15,9 @@ use oblivio_core::durable::{AnyStore, RangePolicy};
 use super::blocks::Blocks;
 use super::cache::Mark;
 use super::pace::{Event, Pace};
-use super::pending::{Pending, Step};
+use super::pending::{InFlightRequest, RequestStep};
 use super::requests::{Queue, REQUESTS_UNDER_WAY_MAX};
-use super::schedule::{Shares, Wanted, divide};
+use super::schedule::{TickDemand, TickSplit, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
@@ -34,10 +34,10 @@ pub(super) struct ScheduledWorker {
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
     /// Requests in flight, in their order.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<InFlightRequest>,
     /// Requests that wait only until what was dirty at their mark is durable, in the order of
     /// marks.
-    wait_for_storage: VecDeque<(Mark, Pending)>,
+    wait_for_storage: VecDeque<(Mark, InFlightRequest)>,
     /// Whether reads get the odd access of a tick.
     reads_first: bool,
 }
@@ -98,7 +98,9 @@ impl ScheduledWorker {
             let event = if is_full { pace.next_tick() } else { pace.next(queue) };
             let mut over = None;
             match event {
-                Event::Serve(request) => self.pending.extend(Pending::admit(request, &self.blocks)),
+                Event::Serve(request) => {
+                    self.pending.extend(InFlightRequest::admit(request, &self.blocks))
+                }
                 Event::Tick(done) => {
                     self.tick(pace)?;
                     over = done;
@@ -155,12 +157,12 @@ impl ScheduledWorker {
         let mut at = 0;
         while let Some(pending) = self.pending.get_mut(at) {
             match pending.step(&mut self.blocks, self.dirty_blocks_max)? {
-                Step::Waits => {
+                RequestStep::Waits => {
                     at += 1;
                     continue;
                 }
-                Step::Made => (),
-                Step::Done => {
+                RequestStep::Made => (),
+                RequestStep::Done => {
                     let pending = self.pending.remove(at).expect("the index is in bounds");
                     self.settle(pending);
                 }
@@ -174,7 +176,7 @@ impl ScheduledWorker {
     }
 
     /// Answers a request that has nothing left to do, or has it wait until it is durable.
-    fn settle(&mut self, pending: Pending) {
+    fn settle(&mut self, pending: InFlightRequest) {
         if pending.is_durable {
             self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
         } else {
@@ -209,9 +211,9 @@ impl ScheduledWorker {
     /// Makes a tick of accesses to blocks.
     fn exchange_blocks(&mut self) -> Result<(), VolumeError> {
         let missing = self.missing();
-        let shares = self.shares(missing.len(), self.due(), self.blocks.cache.dirty_blocks());
-        let (reads, positions) = (&missing[..shares.reads], self.missing_positions()?);
-        self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)
+        let split = self.split(missing.len(), self.due(), self.blocks.cache.dirty_blocks());
+        let (reads, positions) = (&missing[..split.reads], self.missing_positions()?);
+        self.blocks.exchange_exactly(reads, split.write_backs, &positions, self.accesses)
     }
 
     /// Makes a tick of accesses to ranges of a class.
@@ -222,19 +224,19 @@ impl ScheduledWorker {
         if !self.early_write_backs {
             dirty.truncate(due);
         }
-        let shares = self.shares(missing.len(), due, dirty.len());
-        let reads = &missing[..shares.reads];
+        let split = self.split(missing.len(), due, dirty.len());
+        let reads = &missing[..split.reads];
         // The access that reads a range also writes its dirty blocks.
         let others = dirty.into_iter().filter(|range| !reads.contains(range));
-        let write_backs: Vec<_> = others.take(shares.write_backs).collect();
+        let write_backs: Vec<_> = others.take(split.write_backs).collect();
         self.blocks.exchange_ranges_exactly(reads, &write_backs, class, self.accesses)
     }
 
     /// Divides a tick between `reads` missing and `dirty` dirty blocks or ranges, `due` of which
     /// must be written.
-    fn shares(&self, reads: usize, due: usize, dirty: usize) -> Shares {
-        let wanted = Wanted { reads, due, dirty, early_write_backs: self.early_write_backs };
-        divide(self.accesses, wanted, self.reads_first)
+    fn split(&self, reads: usize, due: usize, dirty: usize) -> TickSplit {
+        let demand = TickDemand { reads, due, dirty, early_write_backs: self.early_write_backs };
+        divide(self.accesses, demand, self.reads_first)
     }
 
     /// The number of blocks of an access.
@@ -287,8 +289,9 @@ impl ScheduledWorker {
 
     /// The blocks of the position map that the first request to forget blocks waits for.
     fn missing_positions(&self) -> Result<Vec<u64>, VolumeError> {
-        let forgetting = self.pending.iter().find_map(Pending::forgets_next);
-        forgetting.map_or(Ok(Vec::new()), |range| self.blocks.volume.needs_to_forget(range))
+        let forgetting = self.pending.iter().find_map(InFlightRequest::forgets_next);
+        forgetting
+            .map_or(Ok(Vec::new()), |range| self.blocks.volume.missing_positions_to_forget(range))
     }
 
     /// How many blocks must be written back.

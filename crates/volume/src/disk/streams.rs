@@ -20,12 +20,12 @@ impl Streams {
     pub(super) fn follow(&mut self, offset: u64, bytes: u64) -> u64 {
         let before = self.0.iter().position(|stream| stream.end == offset);
         let before = before.and_then(|at| self.0.remove(at)).map_or(0, |stream| stream.bytes);
-        let in_a_row = before + bytes;
-        self.0.push_back(Stream { end: offset + bytes, bytes: in_a_row });
+        let sequential_bytes = before + bytes;
+        self.0.push_back(Stream { end: offset + bytes, bytes: sequential_bytes });
         if self.0.len() > STREAMS_MAX {
             self.0.pop_front();
         }
-        if before > 0 { in_a_row } else { 0 }
+        if before > 0 { sequential_bytes } else { 0 }
     }
 }
 

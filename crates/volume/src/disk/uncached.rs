@@ -19,7 +19,7 @@ use oblivio_core::{Access, Op};
 
 use super::blocks::Blocks;
 use crate::device::ops::{check, is_durable};
-use crate::device::span::{Part, parts, whole_blocks};
+use crate::device::span::{BlockPart, parts, whole_blocks};
 use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
@@ -33,7 +33,7 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
         match check(&op, blocks.bytes) {
             Ok(()) => {
                 ops.push(op);
-                waiting.push(Waiting::new(done));
+                waiting.push(PendingAnswer::new(done));
             }
             Err(error) => done(Err(error)),
         }
@@ -47,14 +47,14 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
 }
 
 /// A request that waits for its answer.
-struct Waiting {
+struct PendingAnswer {
     /// `None` once the request is answered.
     done: Option<Completion>,
     answer: WipedBytes,
     steps_left: usize,
 }
 
-impl Waiting {
+impl PendingAnswer {
     fn new(done: Completion) -> Self {
         Self { done: Some(done), answer: WipedBytes::default(), steps_left: 0 }
     }
@@ -73,7 +73,7 @@ impl Waiting {
 fn carry_out(
     blocks: &mut Blocks,
     ops: &[DiskOp],
-    waiting: &mut [Waiting],
+    waiting: &mut [PendingAnswer],
 ) -> Result<(), VolumeError> {
     let block_bytes = blocks.block_bytes;
     // Before any access: a write that is trimmed in the same batch still makes its access.
@@ -114,8 +114,8 @@ fn carry_out(
 }
 
 /// The part of a request in one block.
-struct Step<'op> {
-    part: Part,
+struct BlockStep<'op> {
+    part: BlockPart,
     /// The bytes to write; `None` for a read.
     new: Option<&'op [u8]>,
 }
@@ -125,7 +125,7 @@ fn steps<'op>(
     op: &'op DiskOp,
     block_bytes: usize,
     zeros: &'op [u8],
-) -> impl Iterator<Item = Step<'op>> {
+) -> impl Iterator<Item = BlockStep<'op>> {
     let nothing = (0, 0, None);
     let ranges = match op {
         DiskOp::Read { offset, bytes } => [(*offset, *bytes as usize, None), nothing],
@@ -138,7 +138,7 @@ fn steps<'op>(
     };
     ranges.into_iter().flat_map(move |(offset, bytes, new)| {
         parts(offset, bytes, block_bytes)
-            .map(move |part| Step { new: new.map(|new| &new[part.range()]), part })
+            .map(move |part| BlockStep { new: new.map(|new| &new[part.range()]), part })
     })
 }
 
@@ -149,7 +149,7 @@ struct Window<'op> {
     /// Where each block is in `blocks`.
     places: HashMap<u64, usize>,
     /// The steps, with the index of their request.
-    steps: Vec<(usize, Step<'op>)>,
+    steps: Vec<(usize, BlockStep<'op>)>,
 }
 
 struct Block {
@@ -162,7 +162,7 @@ struct Block {
 }
 
 impl<'op> Window<'op> {
-    fn has_room_for(&self, request: usize, step: &Step<'_>, disk: &Blocks) -> bool {
+    fn has_room_for(&self, request: usize, step: &BlockStep<'_>, disk: &Blocks) -> bool {
         let block = step.part.block;
         let (Some(first), Some((of_request, _))) = (self.blocks.first(), self.steps.last()) else {
             return true;
@@ -183,7 +183,7 @@ impl<'op> Window<'op> {
         }
     }
 
-    fn add(&mut self, request: usize, step: Step<'op>, block_bytes: usize) {
+    fn add(&mut self, request: usize, step: BlockStep<'op>, block_bytes: usize) {
         let place = *self.places.entry(step.part.block).or_insert_with(|| {
             let data = WipedBytes::zeros(block_bytes);
             let address = step.part.block;
@@ -206,7 +206,7 @@ impl<'op> Window<'op> {
     fn carry_out(
         mut self,
         volume: &mut Volume,
-        waiting: &mut [Waiting],
+        waiting: &mut [PendingAnswer],
     ) -> Result<(), VolumeError> {
         let accesses = self.blocks.iter_mut().map(|block| {
             let Block { address, data, is_whole, .. } = block;
@@ -214,7 +214,7 @@ impl<'op> Window<'op> {
             Access { address: *address, op }
         });
         access(volume, accesses.collect())?;
-        for (request, Step { part, new }) in &self.steps {
+        for (request, BlockStep { part, new }) in &self.steps {
             let block = &mut self.blocks[self.places[&part.block]];
             let within = &mut block.data[part.within.clone()];
             match new {
@@ -247,7 +247,7 @@ fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeE
         }
         RangePolicy::Fixed(0) | RangePolicy::Classes => return volume.access(&mut batch),
     };
-    let asked = batch.iter_mut().map(|it| (it.address, it.op.reborrow()));
-    let mut asked: HashMap<_, _> = asked.collect();
-    volume.access_ranges(&extents, |block| asked.remove(&block))
+    let ops = batch.iter_mut().map(|it| (it.address, it.op.reborrow()));
+    let mut ops: HashMap<_, _> = ops.collect();
+    volume.access_ranges(&extents, |block| ops.remove(&block))
 }

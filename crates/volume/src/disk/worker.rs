@@ -8,9 +8,9 @@ use std::time::Duration;
 use oblivio_core::durable::{AnyStore, RangePolicy};
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 
-use super::blocks::{Blocks, Cover};
-use super::pending::{Pending, Step, Wanted};
-use super::requests::{Message, Queue, Waiting};
+use super::blocks::{Blocks, RangeAccess};
+use super::pending::{InFlightRequest, ReadAhead, RequestStep};
+use super::requests::{Message, Queue, RequestBatch};
 use super::streams::Streams;
 use super::uncached;
 use super::{BLOCKS_UNDER_WAY_MAX, DiskOptions};
@@ -26,19 +26,19 @@ pub(super) struct Worker {
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
     /// Requests in flight, in their order.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<InFlightRequest>,
     /// Bytes that they read and write.
     bytes: u64,
     /// How many of them the look-ahead has finished with.
     looked_at: usize,
     /// Reads that these need and that were not begun.
-    missing: VecDeque<Cover>,
+    missing: VecDeque<RangeAccess>,
     /// Whether ranges are read past the end of a request. The cache must be large enough to keep
     /// them until they are requested.
     reads_ahead: bool,
     streams: Streams,
     /// Done, but not durable yet.
-    wait_for_flush: Vec<Pending>,
+    wait_for_flush: Vec<InFlightRequest>,
     /// The disk is closing: no request follows.
     is_closing: bool,
 }
@@ -69,7 +69,7 @@ impl Worker {
         while !self.is_closing
             && let Some(first) = self.next(queue)?
         {
-            if let Err(error) = self.serve_all(Waiting::with(first, queue), queue) {
+            if let Err(error) = self.serve_all(RequestBatch::with(first, queue), queue) {
                 // A disk that is closing has no further requests to refuse.
                 return Err(if self.is_closing { error } else { queue.refuse_all(error) });
             }
@@ -99,12 +99,12 @@ impl Worker {
 
     /// Serves the requests that wait and those that arrive meanwhile, until there are none. After
     /// an error, all unanswered requests are answered with it.
-    fn serve_all(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
+    fn serve_all(&mut self, batch: RequestBatch, queue: &Queue) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
-            self.is_closing = waiting.is_last;
-            return uncached::serve(&mut self.blocks, waiting.requests);
+            self.is_closing = batch.is_last;
+            return uncached::serve(&mut self.blocks, batch.requests);
         }
-        self.serve_cached(waiting, queue).inspect_err(|error| {
+        self.serve_cached(batch, queue).inspect_err(|error| {
             let done = self.wait_for_flush.drain(..);
             done.chain(self.pending.drain(..)).for_each(|pending| pending.answer(Some(error)));
         })
@@ -112,10 +112,10 @@ impl Worker {
 
     /// While one window is read, others begin for the requests that wait by then: their moves
     /// become durable, and storage reads ahead for them.
-    fn serve_cached(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
-        self.admit(waiting);
+    fn serve_cached(&mut self, batch: RequestBatch, queue: &Queue) -> Result<(), VolumeError> {
+        self.admit(batch);
         loop {
-            self.serve_what_is_at_hand()?;
+            self.serve_cached_requests()?;
             if self.waits_for_room() {
                 // Blocks read for other requests meanwhile might be evicted before their turn.
                 self.write_back()?;
@@ -135,20 +135,20 @@ impl Worker {
             }
             // Requests that must be durable share one flush, which later requests do not delay.
             if !self.is_closing && self.wait_for_flush.is_empty() {
-                self.admit(Waiting::beside(self.pending.len(), self.bytes, queue));
+                self.admit(RequestBatch::next_to(self.pending.len(), self.bytes, queue));
             }
         }
     }
 
     /// Admits requests. Those that cannot be served are answered with an error.
-    fn admit(&mut self, Waiting { requests, is_last, .. }: Waiting) {
+    fn admit(&mut self, RequestBatch { requests, is_last, .. }: RequestBatch) {
         self.is_closing = is_last;
         for request in requests {
-            if let Some(mut pending) = Pending::admit(request, &self.blocks) {
+            if let Some(mut pending) = InFlightRequest::admit(request, &self.blocks) {
                 if self.reads_ahead
                     && let Some(offset) = pending.reads_from()
                 {
-                    pending.in_a_row = self.streams.follow(offset, pending.bytes);
+                    pending.sequential_bytes = self.streams.follow(offset, pending.bytes);
                 }
                 self.bytes += pending.bytes;
                 self.pending.push_back(pending);
@@ -161,7 +161,7 @@ impl Worker {
         loop {
             self.look_ahead();
             // A write may have cached missing blocks since.
-            self.missing.retain(|cover| !self.blocks.are_at_hand(cover.blocks.clone()));
+            self.missing.retain(|access| !self.blocks.are_cached(access.blocks.clone()));
             if !self.blocks.begin(&mut self.missing)? {
                 return Ok(());
             }
@@ -172,36 +172,36 @@ impl Worker {
     /// used, so that they are not evicted first.
     fn look_ahead(&mut self) {
         let Self { blocks, pending, looked_at, missing, .. } = self;
-        let mut wanted: usize = missing.iter().map(Cover::count).sum();
+        let mut wanted: usize = missing.iter().map(RangeAccess::count).sum();
         while wanted < WINDOW_ACCESSES_MAX
             && let Some(request) = pending.get_mut(*looked_at)
         {
-            let Some(Wanted { cover, needed }) = request.look_ahead(blocks) else {
+            let Some(ReadAhead { access, needed }) = request.look_ahead(blocks) else {
                 *looked_at += 1;
                 continue;
             };
             let is_missing = |block: u64| {
                 let mut missing = missing.iter();
                 !blocks.cache.contains(block)
-                    && !blocks.is_coming(block)
-                    && !missing.any(|cover| cover.blocks.contains(&block))
+                    && !blocks.is_in_flight(block)
+                    && !missing.any(|access| access.blocks.contains(&block))
             };
             if needed.clone().any(is_missing) {
-                wanted += cover.count();
-                missing.push_back(cover);
+                wanted += access.count();
+                missing.push_back(access);
             }
             needed.for_each(|block| blocks.cache.touch(block));
         }
     }
 
     /// Serves requests in order, as far as their blocks are cached.
-    fn serve_what_is_at_hand(&mut self) -> Result<(), VolumeError> {
+    fn serve_cached_requests(&mut self) -> Result<(), VolumeError> {
         while let Some(first) = self.pending.front_mut() {
             first.forget_all(&mut self.blocks)?;
             match first.step(&mut self.blocks, self.dirty_blocks_max)? {
-                Step::Waits => break,
-                Step::Made => self.shrink_cache(),
-                Step::Done => self.finish_first(),
+                RequestStep::Waits => break,
+                RequestStep::Made => self.shrink_cache(),
+                RequestStep::Done => self.finish_first(),
             }
         }
         Ok(())
@@ -250,20 +250,20 @@ impl Worker {
     /// Reads a window of blocks into the cache, if no read can be begun.
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
-        if let Some(ranges) = missing.pop_front_if(|cover| cover.class() > 0) {
+        if let Some(ranges) = missing.pop_front_if(|access| access.class() > 0) {
             return blocks.read_ranges(&ranges);
         }
-        if let Some(Wanted { cover, .. }) =
+        if let Some(ReadAhead { access, .. }) =
             pending.front_mut().and_then(|first| first.look_again(blocks))
-            && cover.class() > 0
+            && access.class() > 0
         {
             // Needed blocks were evicted before their turn: they are read as if never cached.
-            return blocks.read_ranges(&cover);
+            return blocks.read_ranges(&access);
         }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
         let lacking = blocks.missing(needed, WINDOW_ACCESSES_MAX);
-        let ahead = missing.iter().take_while(|cover| cover.class() == 0).count();
-        let ahead = missing.drain(..ahead).flat_map(|cover| cover.blocks);
+        let ahead = missing.iter().take_while(|access| access.class() == 0).count();
+        let ahead = missing.drain(..ahead).flat_map(|access| access.blocks);
         let lacking = lacking.into_iter().chain(ahead);
         let window = blocks.missing(lacking, WINDOW_ACCESSES_MAX);
         self.blocks.exchange(&window, 0)

@@ -308,7 +308,7 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
                 (disk, Some(ticks))
             }
         };
-        assert!(!disk.has_died());
+        assert!(!disk.has_panicked());
         panics.store(true, Ordering::Relaxed);
         let (tell, told) = channel();
         for block in 0..4 {
@@ -334,7 +334,7 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
             assert!(disk.failure().is_some_and(|it| it.contains("panicked")));
             assert_eq!(disk.close().unwrap_err().kind(), VolumeErrorKind::MustReopen);
         }
-        assert!(disk.has_died());
+        assert!(disk.has_panicked());
     }
 }
 
