@@ -19,7 +19,9 @@ use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
 use oblivio_testkit::{Call, Faulty, Rule, example_params};
 use oblivio_volume::anchor_fuzzing as anchor;
 use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
-use oblivio_volume::superblock::copies::{BACK, COPIES, FRONT, read_copies, repair, settle, shape};
+use oblivio_volume::superblock::copies::{
+    BACK, COPIES, FRONT, read_copies, repair, rewrite_copies, shape,
+};
 use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -54,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
     if changes.len() % 2 == 0 {
         repair(&mut store, &superblock).expect("writing works");
     } else {
-        settle(&mut store, &superblock).expect("writing works");
+        rewrite_copies(&mut store, &superblock).expect("writing works");
     }
     let wanted = superblock.encode();
     let copies = read_copies(&mut store);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oblivio_core::durable::number_of;
+use oblivio_core::durable::find_number;
 use oblivio_core::store::BucketStore;
 use oblivio_shares::remote::SharedStore;
 use oblivio_store::{
@@ -54,7 +54,7 @@ pub struct Locked<'a> {
 /// # Errors
 /// If storage cannot be opened, or holds no volume; [`Locked`](ErrorKind::Locked) if another
 /// process is creating the volume.
-pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
+pub fn read_public(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
     let (superblock, condition) = once_made(location, || look_beside_writer(location))?;
     check_parties(location, superblock.unauthenticated_params())?;
     Ok((superblock, condition))
@@ -63,7 +63,7 @@ pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error>
 fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
     let OpenedStore { mut store, condition } = location.open(&beside_writer())?;
     let superblock =
-        unlock::look(&mut store).map_err(|error| no_superblock(error, location.kind()))?;
+        unlock::read_public(&mut store).map_err(|error| no_superblock(error, location.kind()))?;
     Ok((superblock, condition))
 }
 
@@ -107,7 +107,7 @@ impl Left {
         };
         let mut unfinished = Self::Unknown;
         for mut store in stores {
-            match unlock::look(&mut store) {
+            match unlock::read_public(&mut store) {
                 Ok(_) => return Self::Finished,
                 Err(error) if error.kind() == SuperblockErrorKind::NotAVolume => {
                     unfinished = Self::Unfinished(no_superblock(error, location.kind()));
@@ -256,7 +256,7 @@ impl Locked<'_> {
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<(Unlocked, Condition), E> {
         // Before the prompt for a secret.
-        look(self.location)?;
+        read_public(self.location)?;
         let OpenedStore { mut store, condition } =
             self.location.open(&beside_writer()).map_err(of)?;
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
@@ -300,7 +300,9 @@ impl Locked<'_> {
             unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
         let owner = unlocked.map_err(|error| {
             NoOwner::Other(match error {
-                UnlockError::Older { newest, error } => return NoOwner::Older(newest, error),
+                UnlockError::StoreIsOlder { newest, error } => {
+                    return NoOwner::Older(newest, error);
+                }
                 UnlockError::NoSuperblock(_) if is_cut_off => {
                     let or_copy = match self.state {
                         Some(_) => "",
@@ -361,11 +363,12 @@ pub fn state_of(named: Option<&Path>, volume: VolumeId) -> Result<PathBuf, Error
 /// [`Input`](ErrorKind::Input) if it does.
 pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), Error> {
     let facts = params.config()?.facts();
-    let is_other =
-        |name, named: usize| number_of(&facts, name).filter(|of_volume| *of_volume != named as u64);
+    let is_other = |name, named: usize| {
+        find_number(&facts, name).filter(|of_volume| *of_volume != named as u64)
+    };
     let refused = |message| Err(Error::new(ErrorKind::Input, message));
     let StoreKind::Shares { servers, colluding } = location.kind() else {
-        return match number_of(&facts, "servers") {
+        return match find_number(&facts, "servers") {
             Some(of_volume) => refused(format!(
                 "{location} holds only the records of a volume that is on {of_volume} share \
                  servers: name the volume by its shares:// URL, with all {of_volume} servers"

@@ -84,7 +84,7 @@ fn impossible_options_are_refused_with_an_input_error() {
 
 /// How storage behaves.
 #[derive(Default)]
-struct Told {
+struct StoreBehavior {
     fails: Option<StoreErrorKind>,
     fails_to_flush: bool,
     flushes: u64,
@@ -92,27 +92,27 @@ struct Told {
 }
 
 /// Storage that fails or lies as a test requests.
-type Lying = Faulty<MemoryStore, Obedient>;
+type Lying = Faulty<MemoryStore, BehaviorRule>;
 
-struct Obedient(Arc<Mutex<Told>>);
+struct BehaviorRule(Arc<Mutex<StoreBehavior>>);
 
-impl Rule<MemoryStore> for Obedient {
+impl Rule<MemoryStore> for BehaviorRule {
     fn handle(&mut self, store: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
-        let mut told = self.0.lock().unwrap();
+        let mut behavior = self.0.lock().unwrap();
         match call.operation {
             Operation::Read => {
-                if let Some(kind) = told.fails {
+                if let Some(kind) = behavior.fails {
                     return Err(StoreError::new(kind, "storage does not answer"));
                 }
-                if told.lies {
+                if behavior.lies {
                     // Flip a bit of every slot.
                     store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
                 }
             }
-            Operation::Flush if told.fails_to_flush => {
+            Operation::Flush if behavior.fails_to_flush => {
                 return Err(StoreError::new(StoreErrorKind::Full, "there is no room"));
             }
-            Operation::Flush => told.flushes += 1,
+            Operation::Flush => behavior.flushes += 1,
             _ => {}
         }
         call.forward(store)
@@ -120,27 +120,27 @@ impl Rule<MemoryStore> for Obedient {
 }
 
 /// An array that holds data, and the switch of its storage.
-fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<Told>>) {
-    let told: Arc<Mutex<Told>> = Arc::default();
-    let of_store = told.clone();
+fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<StoreBehavior>>) {
+    let behavior: Arc<Mutex<StoreBehavior>> = Arc::default();
+    let of_store = behavior.clone();
     let mut array = options
         .on(|shape| {
             let store = MemoryStore::new(&[shape], MemoryStore::default_layout())?;
-            Ok(Faulty::new(store, Obedient(of_store)))
+            Ok(Faulty::new(store, BehaviorRule(of_store)))
         })
         .unwrap();
     for address in 0..CAPACITY {
         array.write(address, &[1; BYTES]).unwrap();
     }
-    (array, told)
+    (array, behavior)
 }
 
 #[test]
 fn tampering_is_detected_by_an_authenticated_array() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
-        let (mut array, told) = lying(&options);
-        told.lock().unwrap().lies = true;
+        let (mut array, behavior) = lying(&options);
+        behavior.lock().unwrap().lies = true;
         let found = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err());
         assert_eq!(found.unwrap().kind(), ErrorKind::Tampered);
         assert_eq!(array.read(0, &mut [0; BYTES]).unwrap_err().kind(), ErrorKind::Failed);
@@ -157,9 +157,9 @@ fn the_kind_of_a_storage_error_is_passed_on() {
         (StoreErrorKind::UnknownVersion, ErrorKind::UnknownVersion),
         (StoreErrorKind::Failed, ErrorKind::Failed),
     ];
-    for (said, expected) in kinds {
-        let (mut array, told) = lying(&ArrayOptions::new(CAPACITY, BYTES));
-        told.lock().unwrap().fails = Some(said);
+    for (store_kind, expected) in kinds {
+        let (mut array, behavior) = lying(&ArrayOptions::new(CAPACITY, BYTES));
+        behavior.lock().unwrap().fails = Some(store_kind);
         let error = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err()).unwrap();
         assert_eq!(error.kind(), expected, "{error}");
     }
@@ -168,22 +168,22 @@ fn the_kind_of_a_storage_error_is_passed_on() {
 #[test]
 fn storage_is_flushed_on_request_only() {
     for options in each() {
-        let (mut array, told) = lying(&options);
-        assert_eq!(told.lock().unwrap().flushes, 0);
+        let (mut array, behavior) = lying(&options);
+        assert_eq!(behavior.lock().unwrap().flushes, 0);
         array.flush().unwrap();
-        assert_eq!(told.lock().unwrap().flushes, 1, "{options:?}");
+        assert_eq!(behavior.lock().unwrap().flushes, 1, "{options:?}");
         array.read(0, &mut [0; BYTES]).unwrap();
-        assert_eq!(told.lock().unwrap().flushes, 1, "{options:?}");
+        assert_eq!(behavior.lock().unwrap().flushes, 1, "{options:?}");
     }
 }
 
 #[test]
 fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
     for options in each() {
-        let (mut array, told) = lying(&options);
-        told.lock().unwrap().fails_to_flush = true;
+        let (mut array, behavior) = lying(&options);
+        behavior.lock().unwrap().fails_to_flush = true;
         assert_eq!(array.flush().unwrap_err().kind(), ErrorKind::NoSpace, "{options:?}");
-        told.lock().unwrap().fails_to_flush = false;
+        behavior.lock().unwrap().fails_to_flush = false;
         let after = [
             array.read(0, &mut [0; BYTES]),
             array.write(0, &[0; BYTES]),
@@ -194,15 +194,15 @@ fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
         for answer in after {
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::Failed, "{options:?}");
         }
-        assert_eq!(told.lock().unwrap().flushes, 0);
+        assert_eq!(behavior.lock().unwrap().flushes, 0);
     }
 }
 
 #[test]
 fn the_store_is_handed_back_with_its_type_and_holds_no_plaintext() {
     for options in each() {
-        let (array, told) = lying(&options);
-        told.lock().unwrap().flushes = 7;
+        let (array, behavior) = lying(&options);
+        behavior.lock().unwrap().flushes = 7;
         let mut array = array.into_store::<MemoryStore>().err().unwrap();
         let mut block = [0; BYTES];
         array.read(42, &mut block).unwrap();

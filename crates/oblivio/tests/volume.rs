@@ -13,7 +13,7 @@ use oblivio::oblivio_volume::keys::Cost;
 use oblivio::oblivio_volume::superblock::VolumeParams;
 use oblivio::oblivio_volume::unlock::NewerCopies;
 use oblivio::oblivio_volume::{Coins, Schedule};
-use oblivio::opening::{Locked, look};
+use oblivio::opening::{Locked, read_public};
 use oblivio::{
     DiskOptions, Error, ErrorKind, Location, Place, Secret, StoreOptions, Volume, VolumeOptions,
     requirements,
@@ -254,7 +254,7 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
     let id = |world: &World| {
         world.create().close().unwrap();
         let location = Location::parse(world.path("disk").as_os_str()).unwrap();
-        look(&location).unwrap().0.unauthenticated_volume_id()
+        read_public(&location).unwrap().0.unauthenticated_volume_id()
     };
     assert_ne!(id(&one), id(&other));
     // The directory of one volume does not fit the other.
@@ -316,7 +316,7 @@ fn a_failed_creation_leaves_nothing_behind_and_removes_nothing_else() {
     let world = World::new();
     let location = Location::parse(world.path("disk").as_os_str()).unwrap();
     // While it is being created, the volume is locked, and not reported as damaged.
-    let looked = || assert_eq!(kind(look(&location)), ErrorKind::Locked);
+    let looked = || assert_eq!(kind(read_public(&location)), ErrorKind::Locked);
     assert_eq!(fails(&world, looked).kind(), ErrorKind::Input);
     assert_eq!(world.names(), [""; 0]);
     // An existing directory stays, and can be used.

@@ -71,12 +71,12 @@ pub(crate) fn read(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<Option<CheckpointName>, VolumeError> {
-    Ok(look(store, key)?.0)
+    Ok(read_with_damage(store, key)?.0)
 }
 
 /// Like [`read`], with the number of places that hold bytes but no authentic anchor. A crash may
 /// have torn one of them.
-pub(crate) fn look(
+pub(crate) fn read_with_damage(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<(Option<CheckpointName>, usize), VolumeError> {
@@ -91,8 +91,9 @@ pub(crate) fn authentic_records(
     key: &AnchorKey,
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, VolumeError> {
     let found = (0..).zip(read_places(store, key)?);
-    let record =
-        |(index, found): (u64, Found)| Some((place(index), key.bytes(&found.newest?).to_vec()));
+    let record = |(index, found): (u64, PlaceContents)| {
+        Some((place(index), key.bytes(&found.newest?).to_vec()))
+    };
     Ok(found.filter_map(record).collect())
 }
 
@@ -107,7 +108,7 @@ pub(crate) fn newest_of(
 
 /// What storage shows in one place.
 #[derive(Default)]
-struct Found {
+struct PlaceContents {
     newest: Option<CheckpointName>,
     /// Whether any byte is set. A place that was never written reads as zeros.
     is_written: bool,
@@ -116,8 +117,8 @@ struct Found {
 fn read_places(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
-) -> Result<[Found; records::PAIR as usize], VolumeError> {
-    let mut found: [Found; records::PAIR as usize] = Default::default();
+) -> Result<[PlaceContents; records::PAIR as usize], VolumeError> {
+    let mut found: [PlaceContents; records::PAIR as usize] = Default::default();
     store.read_records(&[place(0), place(1)], &mut |i, value| {
         let Some(found) = found.get_mut(i) else { return };
         found.is_written |= value.iter().any(|byte| *byte != 0);
@@ -128,14 +129,14 @@ fn read_places(
 }
 
 /// The checkpoints whose anchors storage may show, as far as the client knows.
-pub(crate) struct Known {
+pub(crate) struct KnownCheckpoints {
     pub(crate) latest: CheckpointName,
     pub(crate) previous: CheckpointName,
     /// The checkpoint that an interrupted opening announced.
     pub(crate) announced: Option<CheckpointName>,
 }
 
-impl Known {
+impl KnownCheckpoints {
     /// Compares what storage shows with what the client knows. Returns the shown checkpoint: the
     /// client's latest, the previous one after a crash, or the announced one.
     pub(crate) fn check(
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn the_latest_of_two_is_shown_and_a_torn_one_leaves_the_other() {
         let (mut store, key) = world();
-        assert_eq!(look(&mut store, &key).unwrap(), (None, 0));
+        assert_eq!(read_with_damage(&mut store, &key).unwrap(), (None, 0));
         for number in 0..5 {
             write(&mut store, &key, &name(number)).unwrap();
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(number)));
@@ -197,7 +198,7 @@ mod tests {
         for byte in 0..BYTES {
             store.contents_mut()[torn.start + byte] ^= 1;
             assert_eq!(read(&mut store, &key).unwrap(), Some(name(3)), "byte {byte}");
-            assert_eq!(look(&mut store, &key).unwrap().1, 1);
+            assert_eq!(read_with_damage(&mut store, &key).unwrap().1, 1);
             store.contents_mut()[torn.start + byte] ^= 1;
         }
         let other = AnchorKey::new(&Zeroizing::new([4; 32]));
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_side_that_was_rolled_back_is_named() {
-        let known = Known { latest: name(7), previous: name(6), announced: None };
+        let known = KnownCheckpoints { latest: name(7), previous: name(6), announced: None };
         let kind = |shown| known.check(shown).map_err(|error| error.kind());
         assert_eq!(kind(Some(name(7))), Ok(name(7)));
         assert_eq!(kind(Some(name(6))), Ok(name(6)));
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(kind(Some(other)), Err(VolumeErrorKind::StoreRolledBack));
         assert_eq!(kind(None), Err(VolumeErrorKind::Tampered));
 
-        let known = Known { announced: Some(name(9)), ..known };
+        let known = KnownCheckpoints { announced: Some(name(9)), ..known };
         let kind = |shown| known.check(shown).map_err(|error| error.kind());
         assert_eq!(kind(Some(name(9))), Ok(name(9)));
         assert_eq!(kind(Some(name(6))), Ok(name(6)));

@@ -3,20 +3,20 @@
 //!
 //! | step | what is done | what the destination then holds |
 //! |---|---|---|
-//! | [`Step::Moving`] | buckets are copied and made durable | no volume |
-//! | [`Step::ReadingBack`] | both sides are read and compared | no volume |
-//! | [`Step::Closing`] | anchors and superblocks are copied and compared | a volume |
+//! | [`CopyStep::Moving`] | buckets are copied and made durable | no volume |
+//! | [`CopyStep::ReadingBack`] | both sides are read and compared | no volume |
+//! | [`CopyStep::Finishing`] | anchors and superblocks are copied and compared | a volume |
 //!
 //! `Moving` copies all buckets except those of [superblocks](crate::superblock) and anchors, byte
 //! by byte.
 //!
-//! A copy that is resumed at [`Step::Closing`] or when it is complete is compared again from the
-//! start if [`CopyOptions::reads_back`] is set: it may have been damaged since.
+//! A copy that is resumed at [`CopyStep::Finishing`] or when it is complete is compared again from
+//! the start if [`CopyOptions::reads_back`] is set: it may have been damaged since.
 //!
 //! An incomplete copy has no superblock, so no program takes it for a volume. Its state is saved as
 //! a [`Progress`], which claims only what is durable, and an interrupted copy resumes from there.
-//! Repeated work writes the same bytes, because the volume is the same: [`Source`] detects if it is
-//! not.
+//! Repeated work writes the same bytes, because the volume is the same: [`VolumeFingerprint`]
+//! detects if it is not.
 //!
 //! Buckets that were never written are skipped. Trips follow the order of trees and levels, which
 //! depends on the shapes alone. Storage learns from them only which buckets were ever written, and
@@ -33,10 +33,10 @@ use std::io;
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Moved, Piece, Stretch, TreeId, TreeShape, shapes_of};
 
-use self::order::{Order, count};
-pub use self::progress::{PROGRESS_BYTES, Progress, ProgressError, Step};
-pub use self::source::Source;
-use self::source::{CLOSING_TREES, stretches};
+use self::order::{BucketOrder, count};
+pub use self::progress::{CopyStep, PROGRESS_BYTES, Progress, ProgressError};
+pub use self::source::VolumeFingerprint;
+use self::source::{FINAL_TREES, stretches};
 use crate::anchor;
 use crate::superblock::{LockedSuperblock, SuperblockError, SuperblockErrorKind};
 use crate::unlock;
@@ -67,7 +67,7 @@ pub trait CopyWatch {
 
     /// Called after each trip with the progress so far and the number of buckets of each step.
     /// Returns whether the copy should continue.
-    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool;
+    fn should_continue(&mut self, progress: &Progress, of: u64) -> bool;
 }
 
 /// What a copy did.
@@ -87,8 +87,8 @@ pub struct Copied {
 ///
 /// # Errors
 /// When the store holds no volume.
-pub fn look(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockError> {
-    let superblock = unlock::look(&mut &mut *from)?;
+pub fn read_superblock(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockError> {
+    let superblock = unlock::read_public(&mut &mut *from)?;
     // The shape decides how much the next steps read at once.
     if from.shape(anchor::TREE) != Some(&anchor::shape()) {
         let message = "storage has no room for anchors: it was made for something else";
@@ -109,19 +109,20 @@ pub fn copy(
     options: CopyOptions,
     watch: &mut dyn CopyWatch,
 ) -> Result<Copied, CopyError> {
-    look(from).map_err(CopyError::NoVolume)?;
+    read_superblock(from).map_err(CopyError::NoVolume)?;
     let shapes = shapes_of(from);
     if shapes_of(to) != shapes {
         return Err(CopyError::OtherShapes);
     }
-    let trees = (0..).map(TreeId).zip(&shapes).filter(|(tree, _)| !CLOSING_TREES.contains(tree));
-    let order = Order::new(trees).ok_or(CopyError::OtherShapes)?;
+    let trees = (0..).map(TreeId).zip(&shapes).filter(|(tree, _)| !FINAL_TREES.contains(tree));
+    let order = BucketOrder::new(trees).ok_or(CopyError::OtherShapes)?;
     if progress.buckets > order.buckets() {
         return Err(CopyError::OtherShapes);
     }
-    let closing = CLOSING_TREES.iter().filter_map(|tree| shapes.get(usize::from(tree.0)));
-    let closing: u64 = closing.flat_map(TreeShape::levels).map(|level| level.buckets).sum();
-    let buckets = order.buckets() + closing;
+    let final_buckets = FINAL_TREES.iter().filter_map(|tree| shapes.get(usize::from(tree.0)));
+    let final_buckets: u64 =
+        final_buckets.flat_map(TreeShape::levels).map(|level| level.buckets).sum();
+    let buckets = order.buckets() + final_buckets;
     let copied = Copied { buckets, buckets_written: 0, bytes_written: 0, buckets_compared: 0 };
     let moved = Moved::default();
     Copying { from, to, order, progress, options, watch, moved, copied, since_kept: 0 }.run()
@@ -130,7 +131,7 @@ pub fn copy(
 struct Copying<'c> {
     from: &'c mut dyn BucketStore,
     to: &'c mut dyn BucketStore,
-    order: Order,
+    order: BucketOrder,
     progress: Progress,
     options: CopyOptions,
     watch: &'c mut dyn CopyWatch,
@@ -144,22 +145,22 @@ struct Copying<'c> {
 impl Copying<'_> {
     fn run(mut self) -> Result<Copied, CopyError> {
         self.check_source()?;
-        if self.progress.step == Step::Moving {
-            self.check_closing_is(|now, _| now.iter().all(|byte| *byte == 0))?;
+        if self.progress.step == CopyStep::Moving {
+            self.check_final_trees(|now, _| now.iter().all(|byte| *byte == 0))?;
             self.each_trip(Self::move_trip)?;
-            self.begin_step(Step::ReadingBack)?;
-        } else if self.progress.step == Step::Closing && self.options.reads_back {
+            self.begin_step(CopyStep::ReadingBack)?;
+        } else if self.progress.step == CopyStep::Finishing && self.options.reads_back {
             // The progress does not say whether an earlier run compared anything.
-            self.begin_step(Step::ReadingBack)?;
+            self.begin_step(CopyStep::ReadingBack)?;
         }
-        if self.progress.step == Step::ReadingBack {
-            self.check_closing_is_ours()?;
+        if self.progress.step == CopyStep::ReadingBack {
+            self.check_final_trees_are_ours()?;
             if self.options.reads_back {
                 self.each_trip(Self::compare_trip)?;
             }
-            self.begin_step(Step::Closing)?;
+            self.begin_step(CopyStep::Finishing)?;
         }
-        self.close()?;
+        self.finish()?;
         Ok(self.copied)
     }
 
@@ -174,11 +175,11 @@ impl Copying<'_> {
             self.read(&trip)?;
             act(self, &trip)?;
             self.progress.buckets = end;
-            let goes_on = self.watch.goes_on(&self.progress, self.order.buckets());
-            if !goes_on || self.since_kept >= self.options.keep_each_bytes {
+            let should_continue = self.watch.should_continue(&self.progress, self.order.buckets());
+            if !should_continue || self.since_kept >= self.options.keep_each_bytes {
                 self.keep()?;
             }
-            if !goes_on {
+            if !should_continue {
                 return Err(CopyError::Interrupted);
             }
         }
@@ -190,26 +191,26 @@ impl Copying<'_> {
         let Some(next) = self.order.trip(at) else { return };
         let pieces: Vec<_> = next.pieces().collect();
         self.from.prefetch(&pieces);
-        if self.progress.step == Step::ReadingBack {
+        if self.progress.step == CopyStep::ReadingBack {
             self.to.prefetch(&pieces);
         }
     }
 
     fn read(&mut self, stretch: &Stretch) -> Result<(), CopyError> {
-        self.moved.read(self.from, stretch).map_err(CopyError::From)?;
+        self.moved.read(self.from, stretch).map_err(CopyError::Source)?;
         self.since_kept += self.moved.bytes();
         Ok(())
     }
 
     fn move_trip(&mut self, _: &Stretch) -> Result<(), CopyError> {
-        let written = self.moved.write(self.to).map_err(CopyError::To)?;
+        let written = self.moved.write(self.to).map_err(CopyError::Destination)?;
         self.copied.buckets_written += written.buckets;
         self.copied.bytes_written += written.bytes;
         Ok(())
     }
 
     fn compare_trip(&mut self, stretch: &Stretch) -> Result<(), CopyError> {
-        match self.moved.first_difference(self.to).map_err(CopyError::To)? {
+        match self.moved.first_difference(self.to).map_err(CopyError::Destination)? {
             None => {
                 self.copied.buckets_compared += count(&stretch.buckets);
                 Ok(())
@@ -221,30 +222,30 @@ impl Copying<'_> {
         }
     }
 
-    fn begin_step(&mut self, step: Step) -> Result<(), CopyError> {
-        self.to.flush().map_err(CopyError::To)?;
+    fn begin_step(&mut self, step: CopyStep) -> Result<(), CopyError> {
+        self.to.flush().map_err(CopyError::Destination)?;
         self.progress = Progress { step, buckets: 0, ..self.progress };
         self.keep()
     }
 
     /// Makes the copied buckets durable, then saves the progress.
     fn keep(&mut self) -> Result<(), CopyError> {
-        if self.progress.step == Step::Moving {
-            self.to.flush().map_err(CopyError::To)?;
+        if self.progress.step == CopyStep::Moving {
+            self.to.flush().map_err(CopyError::Destination)?;
         }
         self.since_kept = 0;
         self.watch.keep(&self.progress).map_err(CopyError::Progress)
     }
 
     /// Copies anchors and superblocks, which make the destination a volume.
-    fn close(&mut self) -> Result<(), CopyError> {
+    fn finish(&mut self) -> Result<(), CopyError> {
         self.check_source()?;
-        self.check_closing_is_ours()?;
-        for tree in CLOSING_TREES {
+        self.check_final_trees_are_ours()?;
+        for tree in FINAL_TREES {
             for stretch in stretches(self.from, tree) {
                 self.read(&stretch)?;
                 self.move_trip(&stretch)?;
-                self.to.flush().map_err(CopyError::To)?;
+                self.to.flush().map_err(CopyError::Destination)?;
                 if self.options.reads_back {
                     self.compare_trip(&stretch)?;
                 }
@@ -254,10 +255,10 @@ impl Copying<'_> {
     }
 
     /// Checks that the destination's anchors and superblocks are zeros or the source's bytes: an
-    /// earlier run may have reached [`Step::Closing`] and left torn records. If the copy was opened
-    /// since, its anchor has another name and MAC, which differ from the source's.
-    fn check_closing_is_ours(&mut self) -> Result<(), CopyError> {
-        self.check_closing_is(|now, then| {
+    /// earlier run may have reached [`CopyStep::Finishing`] and left torn records. If the copy was
+    /// opened since, its anchor has another name and MAC, which differ from the source's.
+    fn check_final_trees_are_ours(&mut self) -> Result<(), CopyError> {
+        self.check_final_trees(|now, then| {
             let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;
             now.len() == then.len() && now.iter().zip(then).all(is_ours)
         })
@@ -265,12 +266,12 @@ impl Copying<'_> {
 
     /// Checks each anchor and superblock bucket of the destination: `is` gets its current bytes and
     /// the source's.
-    fn check_closing_is(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
+    fn check_final_trees(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
         let mut there = Moved::default();
-        for tree in CLOSING_TREES {
+        for tree in FINAL_TREES {
             for stretch in stretches(self.from, tree) {
                 self.read(&stretch)?;
-                there.read(self.to, &stretch).map_err(CopyError::To)?;
+                there.read(self.to, &stretch).map_err(CopyError::Destination)?;
                 let (then, now) = (self.moved.frames(), there.frames());
                 if !(0..now.len()).all(|i| is(now.get(i), then.get(i))) {
                     return Err(CopyError::InUse);
@@ -281,10 +282,8 @@ impl Copying<'_> {
     }
 
     fn check_source(&mut self) -> Result<(), CopyError> {
-        match Source::of(self.from).map_err(CopyError::From)? == self.progress.source {
-            true => Ok(()),
-            false => Err(CopyError::Changed),
-        }
+        let source = VolumeFingerprint::compute(self.from).map_err(CopyError::Source)?;
+        if source == self.progress.source { Ok(()) } else { Err(CopyError::Changed) }
     }
 }
 
@@ -297,10 +296,10 @@ pub enum CopyError {
     NoVolume(#[source] SuperblockError),
     /// The source failed.
     #[error("the source of the copy failed: {0}")]
-    From(#[source] StoreError),
+    Source(#[source] StoreError),
     /// The destination failed.
     #[error("the destination of the copy failed: {0}")]
-    To(#[source] StoreError),
+    Destination(#[source] StoreError),
     /// The progress could not be saved.
     #[error("cannot save the progress of the copy: {0}")]
     Progress(#[source] io::Error),
@@ -327,7 +326,7 @@ pub enum CopyError {
         .0.tree.0
     )]
     Different(Piece),
-    /// [`CopyWatch::goes_on`] ended the copy. It can be resumed.
+    /// [`CopyWatch::should_continue`] ended the copy. It can be resumed.
     #[error("the copy was stopped before it was complete: resume it")]
     Interrupted,
 }

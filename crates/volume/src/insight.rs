@@ -12,13 +12,13 @@ pub struct Insight(Arc<Counts>);
 
 /// What a volume has done since it was opened. Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inside {
+pub struct VolumeCounts {
     /// Accesses to blocks of the disk.
     pub to_blocks: u64,
     /// Accesses to blocks of the position map that were not on the client.
     pub to_positions: u64,
     /// Dummy accesses, which a fixed rate makes when there is no work.
-    pub to_nothing: u64,
+    pub dummies: u64,
     /// The fill of the stash. `None` if the scheme does not report it.
     pub stash: Option<StashFill>,
 }
@@ -27,7 +27,7 @@ pub struct Inside {
 struct Counts {
     to_blocks: AtomicU64,
     to_positions: AtomicU64,
-    to_nothing: AtomicU64,
+    dummies: AtomicU64,
     stash_blocks: AtomicU64,
     /// 0 if the scheme does not report the stash.
     stash_blocks_max: AtomicU64,
@@ -35,14 +35,13 @@ struct Counts {
 
 impl Insight {
     /// The current counts. Numbers that change together may be read at different times.
-    pub fn look(&self) -> Inside {
-        let Counts { to_blocks, to_positions, to_nothing, stash_blocks, stash_blocks_max } =
-            &*self.0;
+    pub fn counts(&self) -> VolumeCounts {
+        let Counts { to_blocks, to_positions, dummies, stash_blocks, stash_blocks_max } = &*self.0;
         let [blocks, blocks_max] = [stash_blocks, stash_blocks_max].map(|it| it.load(Relaxed));
-        Inside {
+        VolumeCounts {
             to_blocks: to_blocks.load(Relaxed),
             to_positions: to_positions.load(Relaxed),
-            to_nothing: to_nothing.load(Relaxed),
+            dummies: dummies.load(Relaxed),
             stash: (blocks_max > 0).then_some(StashFill { blocks, blocks_max }),
         }
     }
@@ -54,8 +53,8 @@ impl Insight {
                 Want::Block(_) => (&self.0.to_blocks, 1),
                 Want::Range { class, .. } => (&self.0.to_blocks, 1 << class),
                 Want::Position(_) => (&self.0.to_positions, 1),
-                Want::Nothing => (&self.0.to_nothing, 1),
-                Want::NoRange { class } => (&self.0.to_nothing, 1 << class),
+                Want::Dummy => (&self.0.dummies, 1),
+                Want::DummyRange { class } => (&self.0.dummies, 1 << class),
             };
             count.fetch_add(accesses, Relaxed);
         }

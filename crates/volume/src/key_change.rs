@@ -5,7 +5,7 @@ use oblivio_core::durable::AnyStore;
 
 use crate::error::VolumeError;
 use crate::keys::VolumeKey;
-use crate::ledger::{LedgerKeys, Past};
+use crate::ledger::{LedgerKeys, SavedState};
 use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Superblock, Unlocked, copies};
@@ -49,8 +49,8 @@ fn check_past(
     owner: &Unlocked,
 ) -> Result<AnyStore, VolumeError> {
     let keys = LedgerKeys::new(&owner.volume_key);
-    let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
-    let mut matched = match_records(store, dir, owner, &keys, past)?;
+    let saved = SavedState::read(dir, &keys, &owner.superblock.volume_id())?;
+    let mut matched = match_records(store, dir, owner, &keys, saved)?;
     tampering::check_before_key_change(dir)?;
     matched.history.refuse_if_behind(&mut *matched.array, false)?;
     Ok(matched.array.into_store())

@@ -6,7 +6,7 @@ use oblivio_core::durable::{AccessPlan, Durable, EraStart, Save};
 use oblivio_core::wiped::WipedBytes;
 use rand::Rng;
 
-use crate::anchor::{self, AnchorKey, Known};
+use crate::anchor::{self, AnchorKey, KnownCheckpoints};
 use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -39,12 +39,12 @@ impl LedgerKeys {
 }
 
 /// The latest state in a directory.
-pub(crate) struct Past {
+pub(crate) struct SavedState {
     pub(crate) generation: u64,
     pub(crate) history: History,
 }
 
-impl Past {
+impl SavedState {
     /// Reads the latest state file.
     pub(crate) fn read(
         dir: &dyn StateDir,
@@ -80,10 +80,10 @@ impl Past {
         &self,
         dir: &dyn StateDir,
         keys: &LedgerKeys,
-    ) -> Result<Known, VolumeError> {
+    ) -> Result<KnownCheckpoints, VolumeError> {
         let Head { checkpoint: latest, previous, .. } = self.history.head;
         let announced = announced::read(dir, &keys.anchor, &latest)?;
-        Ok(Known { latest, previous, announced })
+        Ok(KnownCheckpoints { latest, previous, announced })
     }
 
     /// Makes what was read durable, before storage is shown any of it and before anything is
@@ -104,7 +104,7 @@ impl Past {
 }
 
 /// Where the last use of a volume ended.
-pub(crate) struct Last {
+pub(crate) struct LastUse {
     /// The generation of the state file.
     pub(crate) generation: u64,
     /// The checkpoint that storage shows.
@@ -127,7 +127,7 @@ impl Opening {
 }
 
 /// The array of a volume, and the client's randomness.
-pub(crate) struct Live {
+pub(crate) struct LiveArray {
     pub(crate) array: Box<dyn Durable>,
     pub(crate) coins: Coins,
 }
@@ -161,7 +161,7 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
-        live: &mut Live,
+        live: &mut LiveArray,
     ) -> Result<Self, VolumeError> {
         if latest_generation(&*dir)?.is_some() {
             return Err(VolumeError::new(
@@ -178,8 +178,8 @@ impl Ledger {
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
         opening: Opening,
-        Last { generation, shown }: Last,
-        live: &mut Live,
+        LastUse { generation, shown }: LastUse,
+        live: &mut LiveArray,
     ) -> Result<Self, VolumeError> {
         Self::begin(dir, keys, opening, generation + 1, (shown, shown.number + 1), live)
     }
@@ -190,7 +190,7 @@ impl Ledger {
         opening: Opening,
         generation: u64,
         (previous, number): (CheckpointName, u64),
-        live: &mut Live,
+        live: &mut LiveArray,
     ) -> Result<Self, VolumeError> {
         let checkpoint = CheckpointName { number, name: draw(&mut live.coins) };
         let volume = opening.volume_id.0;
@@ -260,7 +260,7 @@ impl Ledger {
 
     /// Whether the next checkpoint begins a new state file: the current one has grown long, or its
     /// length must not depend on the requests.
-    fn begins_new_file(&self, bytes_max: u64) -> bool {
+    fn should_begin_new_file(&self, bytes_max: u64) -> bool {
         self.opening.lengths == Lengths::Constant
             || self.log.bytes() > 2 * self.snapshot_bytes + bytes_max
             || self.has_many_forgets(bytes_max)
@@ -270,7 +270,7 @@ impl Ledger {
     /// checkpoint.
     pub(crate) fn checkpoint(
         &mut self,
-        live: &mut Live,
+        live: &mut LiveArray,
         IsClean(is_clean): IsClean,
         bytes_max: u64,
     ) -> Result<(), VolumeError> {
@@ -287,7 +287,7 @@ impl Ledger {
         let may_lose_moves = self.opening.may_lose_moves() || self.lost_evictions_left > 0;
         let (checkpoint, previous) = (self.checkpoint, self.previous);
         let head = Head { checkpoint, previous, is_clean, may_lose_moves };
-        if self.begins_new_file(bytes_max) {
+        if self.should_begin_new_file(bytes_max) {
             self.generation += 1;
             let (volume, generation) = (self.opening.volume_id.0, self.generation);
             let header = Header { volume, generation, salt: draw(&mut live.coins) };
@@ -309,7 +309,7 @@ impl Ledger {
     /// to evictions, which overwrite places. Storage must still show that checkpoint. If it shows
     /// another, a second client has taken over. The check does not wait for the first eviction:
     /// where its batch begins may be secret.
-    pub(crate) fn before_accesses(&mut self, live: &mut Live) -> Result<(), VolumeError> {
+    pub(crate) fn before_accesses(&mut self, live: &mut LiveArray) -> Result<(), VolumeError> {
         if self.fence_is_due {
             self.check_fence(&mut *live.array)?;
             self.fence_is_due = false;
@@ -318,8 +318,8 @@ impl Ledger {
     }
 
     /// If `error` is tampering, notes it for the next opening.
-    pub(crate) fn note_tampering(&mut self, error: &VolumeError) {
-        tampering::note(&mut *self.dir, error);
+    pub(crate) fn record_tampering(&mut self, error: &VolumeError) {
+        tampering::record(&mut *self.dir, error);
     }
 
     /// Checks that storage still shows what this client left there. If it shows a newer checkpoint,
@@ -334,20 +334,22 @@ impl Ledger {
                      Make sure that only one client uses it, and open it again",
                 ))
             }
-            shown => Known { latest, previous: latest, announced: None }.check(shown).map(drop),
+            shown => KnownCheckpoints { latest, previous: latest, announced: None }
+                .check(shown)
+                .map(drop),
         }
     }
 }
 
 /// Announces a checkpoint to storage, durably, that no copy of the directory made so far knows.
-/// Without it, the work repeated from here on could hide from a copy what it missed. `shown` is the
+/// Without it, the work replayed from here on could hide from a copy what it missed. `shown` is the
 /// checkpoint that storage shows.
 pub(crate) fn announce(
     dir: &mut dyn StateDir,
     key: &AnchorKey,
-    known: &Known,
+    known: &KnownCheckpoints,
     shown: &CheckpointName,
-    live: &mut Live,
+    live: &mut LiveArray,
 ) -> Result<CheckpointName, VolumeError> {
     // A failed sync may have left the shown anchor in a cache only. It must be durable before it
     // becomes the only readable anchor, which happens if the next one is torn.

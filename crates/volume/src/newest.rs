@@ -54,7 +54,7 @@ const BYTES: usize = CLAIM_BYTES + MAC_BYTES;
 
 /// The age of a superblock, compared with the newest that the client has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Age {
+enum SuperblockAge {
     Same,
     Newer,
 }
@@ -73,9 +73,9 @@ pub(crate) fn adopt(
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {
     let mended = match age(dir, owner)? {
-        Age::Same => copies::repair(store, &owner.superblock)?,
-        Age::Newer => {
-            copies::settle(store, &owner.superblock)?;
+        SuperblockAge::Same => copies::repair(store, &owner.superblock)?,
+        SuperblockAge::Newer => {
+            copies::rewrite_copies(store, &owner.superblock)?;
             0
         }
     };
@@ -97,7 +97,7 @@ pub(crate) fn damaged_copies(
     let Unlocked { superblock, volume_key, .. } = owner;
     let age = age(dir, owner)?;
     let is_right = |copy: &LockedSuperblock| {
-        copy.is(superblock) || age == Age::Newer && copy.is_authentic(volume_key)
+        copy.is(superblock) || age == SuperblockAge::Newer && copy.is_authentic(volume_key)
     };
     let found = copies::read_copies(store);
     Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())
@@ -123,15 +123,15 @@ pub(crate) fn copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, Volum
 
 /// The MAC of the superblock that the client's directory names, if the directory can be read.
 pub(crate) fn named(dir: &dyn StateDir, volume_key: &VolumeKey) -> Option<[u8; MAC_BYTES]> {
-    claim(dir, volume_key).ok().map(|(_, mac)| mac)
+    read_note(dir, volume_key).ok().map(|(_, mac)| mac)
 }
 
-fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
+fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<SuperblockAge, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
-    let (sequence, mac) = claim(dir, volume_key)?;
+    let (sequence, mac) = read_note(dir, volume_key)?;
     match superblock.sequence().cmp(&sequence) {
-        std::cmp::Ordering::Greater => Ok(Age::Newer),
-        std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
+        std::cmp::Ordering::Greater => Ok(SuperblockAge::Newer),
+        std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(SuperblockAge::Same),
         _ => Err(older_superblock()),
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn older_superblock() -> VolumeError {
 }
 
 /// The sequence number and the MAC of the superblock that the client's directory names.
-fn claim(
+fn read_note(
     dir: &dyn StateDir,
     volume_key: &VolumeKey,
 ) -> Result<(u64, [u8; MAC_BYTES]), VolumeError> {

@@ -4,7 +4,7 @@ use oblivio_core::records::{RecordPlace, RecordStore};
 
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::ledger::{LedgerKeys, Past};
+use crate::ledger::{LedgerKeys, SavedState};
 use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Unlocked, copies};
@@ -59,9 +59,9 @@ pub fn check_newest(
     owner: &Unlocked,
 ) -> Result<RecordsAge, VolumeError> {
     let keys = LedgerKeys::new(&owner.volume_key);
-    let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
+    let saved = SavedState::read(dir, &keys, &owner.superblock.volume_id())?;
     newest::check(dir, owner)?;
-    let known = past.known(dir, &keys)?;
+    let known = saved.known(dir, &keys)?;
     let shown = known.check(anchor::newest_of(records, &keys.anchor))?;
     let is_newest = shown == known.latest || known.announced == Some(shown);
     Ok(if is_newest { RecordsAge::Newest } else { RecordsAge::Previous })

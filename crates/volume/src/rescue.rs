@@ -22,14 +22,14 @@ pub use scratch::Scratch;
 
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind, room_advice};
-use crate::ledger::{LedgerKeys, Past};
+use crate::ledger::{LedgerKeys, SavedState};
 use crate::newest;
 use crate::state::history::out_of_bounds;
 use crate::state::record::{LoggedPlan, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
 use crate::superblock::copies::COPIES;
-use crate::volume::{explain_rollback, seal_key, set_back};
+use crate::volume::{explain_records_error, explain_rollback, seal_key};
 
 /// Receives the rescued blocks. A block that is never put is zeros.
 pub trait RescueTarget {
@@ -82,7 +82,7 @@ pub fn rescue(
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = superblock.params().config()?;
     let keys = LedgerKeys::new(volume_key);
-    let past = Past::read(dir, &keys, &superblock.volume_id())?;
+    let saved = SavedState::read(dir, &keys, &superblock.volume_id())?;
     let superblocks_damaged = match newest::damaged_copies(&mut store, dir, owner) {
         Err(error) => return Err(explain_rollback(store, dir, owner, error)),
         Ok(damaged) => damaged,
@@ -92,28 +92,28 @@ pub fn rescue(
             "{superblocks_damaged} of {COPIES} copies of the superblock are damaged"
         ));
     }
-    if past.history.bytes_ignored > 0 {
+    if saved.history.bytes_ignored > 0 {
         damage.push(format!(
             "the last {} bytes of the client's state do not open: the latest writes may be \
              missing",
-            past.history.bytes_ignored
+            saved.history.bytes_ignored
         ));
     }
-    let looked = anchor::look(&mut store, &keys.anchor);
+    let looked = anchor::read_with_damage(&mut store, &keys.anchor);
     let checked = looked.and_then(|(shown, damaged)| {
         if damaged > 0 {
             damage.push(format!("{damaged} of 2 anchors are damaged, or were torn by a crash"));
         }
-        past.known(dir, &keys)?.check(shown)
+        saved.known(dir, &keys)?.check(shown)
     });
-    let mut history = past.history;
+    let mut history = saved.history;
     let mut array = history.array(&*config, seal_key(volume_key), Box::new(store))?;
     let (mut is_ahead, mut are_records_older) = (false, false);
     match checked {
         Ok(_) => (),
         Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => is_ahead = true,
         Err(error) => {
-            damage.push(set_back(&mut *array, error).to_string());
+            damage.push(explain_records_error(&mut *array, error).to_string());
             are_records_older = true;
         }
     }
@@ -144,7 +144,7 @@ pub fn rescue(
         },
         &mut |read| progress(read, buckets),
     )?;
-    failure.map_or(Ok(()), |error| Err(unusable(error)))?;
+    failure.map_or(Ok(()), |error| Err(target_error(error)))?;
     if unreadable > 0 {
         damage.push(format!(
             "{unreadable} buckets cannot be read with this client's directory: they are newer, or \
@@ -153,11 +153,11 @@ pub fn rescue(
     }
 
     let blocks = array.facts().blocks;
-    history.each_pending(|record| lay_over(record, &*array, &mut salvage, target))?;
+    history.each_pending(|record| apply_record(record, &*array, &mut salvage, target))?;
     let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
     for block in 0..blocks {
         match array.recoverability(&salvage, block) {
-            Recoverability::Empty => target.clear(block).map_err(unusable)?,
+            Recoverability::Empty => target.clear(block).map_err(target_error)?,
             Recoverability::Found if is_the_latest => rescued.blocks += 1,
             Recoverability::Found => extend(&mut rescued.doubtful, block),
             Recoverability::Doubtful => extend(&mut rescued.doubtful, block),
@@ -167,7 +167,7 @@ pub fn rescue(
     rescued.blocks += count(&rescued.doubtful);
     let are_blocks_older = !(rescued.lost.is_empty() && rescued.doubtful.is_empty());
     if (are_records_older || are_blocks_older)
-        && let Err(error) = array.check_not_set_back()
+        && let Err(error) = array.check_not_rolled_back()
         && error.store_kind() == Some(StoreErrorKind::Unreachable)
     {
         rescued.missing = Some(error.to_string());
@@ -176,7 +176,7 @@ pub fn rescue(
 }
 
 /// Applies a record that came after the checkpoint to the salvaged blocks.
-fn lay_over(
+fn apply_record(
     record: Record,
     array: &dyn Durable,
     salvage: &mut Salvage,
@@ -186,14 +186,14 @@ fn lay_over(
     let mut write = |block: u64, data: &[u8]| {
         check_bounds(block < blocks)?;
         salvage.write(block);
-        target.put(block, data).map_err(unusable)
+        target.put(block, data).map_err(target_error)
     };
     match record {
         Record::Accesses(LoggedPlan { plan, writes }) => {
             let plan = array.decode_plan(&plan);
-            let of_plan = plan.and_then(|plan| array.blocks_of(&plan));
-            let of_plan = of_plan.map_err(|_| out_of_bounds())?;
-            of_plan.into_iter().zip(&writes).try_for_each(|(block, data)| match (block, data) {
+            let addresses = plan.and_then(|plan| array.blocks_of(&plan));
+            let addresses = addresses.map_err(|_| out_of_bounds())?;
+            addresses.into_iter().zip(&writes).try_for_each(|(block, data)| match (block, data) {
                 (Some(block), Some(data)) => write(block, data),
                 _ => Ok(()),
             })
@@ -208,8 +208,8 @@ fn lay_over(
     }
 }
 
-fn check_bounds(are_kept: bool) -> Result<(), VolumeError> {
-    if are_kept { Ok(()) } else { Err(out_of_bounds()) }
+fn check_bounds(holds: bool) -> Result<(), VolumeError> {
+    if holds { Ok(()) } else { Err(out_of_bounds()) }
 }
 
 fn extend(ranges: &mut Vec<Range<u64>>, block: u64) {
@@ -223,7 +223,7 @@ fn count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-fn unusable(error: io::Error) -> VolumeError {
+fn target_error(error: io::Error) -> VolumeError {
     let advice = room_advice(&error);
     let message = format!("cannot store the rescued data: {error}{advice}");
     VolumeError::caused_by(VolumeErrorKind::of_file(&error), message, error)

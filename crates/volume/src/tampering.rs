@@ -13,7 +13,7 @@ const FOUND_BYTES_MAX: usize = 4096;
 
 /// Refuses to repeat what failed, unless the owner states that storage was restored.
 pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), VolumeError> {
-    if after_tampering || !is_noted(dir)? {
+    if after_tampering || !is_recorded(dir)? {
         return Ok(());
     }
     let found = match found(dir)? {
@@ -33,7 +33,7 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
 /// Refuses to change keys while the note exists. The owner may still restore the earlier store: a
 /// client that knows a newer superblock would refuse it as older.
 pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeError> {
-    if !is_noted(dir)? {
+    if !is_recorded(dir)? {
         return Ok(());
     }
     Err(VolumeError::new(
@@ -46,8 +46,8 @@ pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeEr
 
 /// Notes the error of an operation if it is tampering. If this fails, the next opening finds the
 /// tampering again.
-pub(crate) fn note(dir: &mut dyn StateDir, error: &VolumeError) {
-    if error.kind() == VolumeErrorKind::Tampered && matches!(is_noted(dir), Ok(false)) {
+pub(crate) fn record(dir: &mut dyn StateDir, error: &VolumeError) {
+    if error.kind() == VolumeErrorKind::Tampered && matches!(is_recorded(dir), Ok(false)) {
         let Ok(mut file) = dir.create(NAME) else { return };
         // That something was found matters more than the message.
         let _ = dir.sync_names();
@@ -80,8 +80,8 @@ pub(crate) fn warning_of_servers(found: Option<&str>) -> String {
 }
 
 /// Removes the note: storage was restored.
-pub(crate) fn forget(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
-    if is_noted(dir)? {
+pub(crate) fn clear(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
+    if is_recorded(dir)? {
         dir.remove(NAME)?;
         dir.sync_names()?;
     }
@@ -93,6 +93,6 @@ pub(crate) fn forget(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn is_noted(dir: &dyn StateDir) -> Result<bool, VolumeError> {
+pub fn is_recorded(dir: &dyn StateDir) -> Result<bool, VolumeError> {
     Ok(dir.names()?.iter().any(|name| name == NAME))
 }

@@ -41,7 +41,7 @@ pub enum UnlockError<E> {
     NotUnlocked(SuperblockError),
     /// The secret opens only the superblock that the client's directory names. Storage shows older
     /// ones.
-    Older {
+    StoreIsOlder {
         /// The owner, by the superblock that the directory names.
         newest: Box<Unlocked>,
         /// The rollback. [`explain_rollback`](crate::volume::explain_rollback) asks storage for its
@@ -70,7 +70,7 @@ pub enum NewerCopies {
 /// - Storage shows several superblocks with the highest number, because a lost change was repeated.
 ///   The directory decides which of them counts.
 /// - The secret opens no superblock in storage. If it opens the newer one of the directory, the
-///   error is [`UnlockError::Older`].
+///   error is [`UnlockError::StoreIsOlder`].
 ///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.
@@ -102,11 +102,11 @@ pub fn unlock<E>(
         let newest = match error.kind() {
             // The requested slot may be new, too.
             SuperblockErrorKind::WrongKey | SuperblockErrorKind::InvalidRequest => {
-                newest_seen(&copies, directory, &secret, attempt)
+                owner_by_directory(&copies, directory, &secret, attempt)
             }
             _ => None,
         };
-        newest.map_or(UnlockError::NotUnlocked(error), |newest| UnlockError::Older {
+        newest.map_or(UnlockError::NotUnlocked(error), |newest| UnlockError::StoreIsOlder {
             newest: newest.into(),
             error: newest::older_superblock(),
         })
@@ -115,7 +115,7 @@ pub fn unlock<E>(
 
 /// The owner by the superblock that the client's directory names, if `secret` opens it and all
 /// `copies` are older.
-fn newest_seen(
+fn owner_by_directory(
     copies: &Copies,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
     secret: &Secret,
@@ -124,7 +124,7 @@ fn newest_seen(
     let dir = directory(copies.newest().ok()?.unauthenticated_volume_id())?;
     let copy = newest::copy(&*dir).ok()??;
     // A wrong key, usually: the slots of this superblock were tried.
-    if copies.contain(&copy) {
+    if copies.contains(&copy) {
         return None;
     }
     let newest = copy.unlock_within(secret, &mut Budget::new(attempt)).ok()?;
@@ -147,6 +147,6 @@ pub fn client_copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, Volum
 ///
 /// # Errors
 /// When storage shows no superblock.
-pub fn look(store: &mut impl BucketStore) -> Result<LockedSuperblock, SuperblockError> {
+pub fn read_public(store: &mut impl BucketStore) -> Result<LockedSuperblock, SuperblockError> {
     read_copies(store).newest().cloned()
 }

@@ -14,15 +14,15 @@ use oblivio_core::store::{LevelShape, TreeId, TreeShape};
 use oblivio_core::{Access, HitPolicy, Op};
 
 use self::reads::BegunReads;
-use self::window::nothing_to_do;
+use self::window::ignored_ops;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::insight::Insight;
-use crate::ledger::{IsClean, Ledger, Live};
+use crate::ledger::{IsClean, Ledger, LiveArray};
 use crate::superblock::{self, VolumeParams};
 
+pub(crate) use self::opening::explain_records_error;
 pub(crate) use self::opening::match_records;
-pub(crate) use self::opening::set_back;
 pub use self::opening::{Recovery, explain_rollback, needs_recovery, seal_key};
 pub use self::ranges::Extent;
 
@@ -158,7 +158,7 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
 /// After any error except [`VolumeErrorKind::InvalidRequest`], it answers nothing more: open it
 /// again.
 pub struct Volume {
-    live: Live,
+    live: LiveArray,
     facts: ArrayFacts,
     ledger: Ledger,
     options: VolumeOptions,
@@ -199,7 +199,7 @@ impl Volume {
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
     pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.check_nothing_begun()?;
         self.check_requests(batch)?;
         self.unless_broken(|volume| {
@@ -238,7 +238,7 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] for an invalid range, and if there is no room and reads
     /// were begun; any other breaks the volume.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         if !self.has_room_to_forget() {
             self.check_nothing_begun()?;
         }
@@ -294,7 +294,7 @@ impl Volume {
         positions: &[u64],
         accesses: usize,
     ) -> Result<Vec<bool>, VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.check_nothing_begun()?;
         self.check_requests(batch)?;
         self.unless_broken(|volume| {
@@ -327,8 +327,8 @@ impl Volume {
                 let fetches = fetches.into_iter().take(fetches_left.min(fitting - wanted.len()));
                 wanted.extend(fetches.map(Want::Position));
                 fetches_left -= wanted.len() - ops.len();
-                wanted.resize(fitting, Want::Nothing);
-                ops.extend(nothing_to_do(fitting - ops.len()));
+                wanted.resize(fitting, Want::Dummy);
+                ops.extend(ignored_ops(fitting - ops.len()));
                 volume.carry_out(&wanted, &mut ops)?;
                 left -= fitting;
             }
@@ -351,7 +351,10 @@ impl Volume {
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] for an invalid range.
-    pub(crate) fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, VolumeError> {
+    pub(crate) fn missing_positions_to_forget(
+        &self,
+        range: Range<u64>,
+    ) -> Result<Vec<u64>, VolumeError> {
         self.check_range(&range)?;
         self.missing_positions(PositionUse::Forget(range))
     }
@@ -370,7 +373,7 @@ impl Volume {
     /// # Errors
     /// Any. It breaks the volume.
     pub fn flush(&mut self) -> Result<(), VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
     }
 
@@ -379,7 +382,7 @@ impl Volume {
     /// # Errors
     /// Any. Flushed data is still safe.
     pub fn close(mut self) -> Result<AnyStore, VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.finish_all_reads()?;
         self.unless_broken(|volume| {
             let bytes_max = volume.options.state_file_bytes_max;
@@ -403,7 +406,7 @@ impl Volume {
     /// # Errors
     /// [`VolumeErrorKind::Tampered`] for the first mismatch.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.check_nothing_begun()?;
         self.unless_broken(|volume| Ok(volume.live.array.check(progress)?))
     }
@@ -418,7 +421,7 @@ impl Volume {
         self.live.array.buckets_written()
     }
 
-    fn check_sound(&self) -> Result<(), VolumeError> {
+    fn check_not_broken(&self) -> Result<(), VolumeError> {
         if self.is_broken {
             let message = "an earlier operation failed half way: open the volume again";
             return Err(VolumeError::new(VolumeErrorKind::MustReopen, message));
@@ -432,7 +435,7 @@ impl Volume {
         work: impl FnOnce(&mut Self) -> Result<T, VolumeError>,
     ) -> Result<T, VolumeError> {
         self.is_broken = true;
-        let done = work(self).inspect_err(|error| self.ledger.note_tampering(error))?;
+        let done = work(self).inspect_err(|error| self.ledger.record_tampering(error))?;
         self.is_broken = false;
         Ok(done)
     }

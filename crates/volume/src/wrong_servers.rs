@@ -13,16 +13,16 @@ use crate::state_dir::{SharedDir, StateDir};
 const NAME: &str = "wrong-server-";
 
 /// The list of an open volume.
-pub(crate) struct List {
+pub(crate) struct WrongServerList {
     dir: SharedDir,
     listed: Vec<usize>,
     warn: fn(&str),
 }
 
-impl List {
+impl WrongServerList {
     /// Reads the list, and warns the owner of the servers on it.
     pub(crate) fn open(mut dir: SharedDir, warn: fn(&str)) -> Result<Self, VolumeError> {
-        let listed = noted(&dir)?;
+        let listed = recorded(&dir)?;
         if !listed.is_empty() {
             // A program that died before its sync may have left names that are not durable.
             dir.sync_names()?;
@@ -32,13 +32,13 @@ impl List {
     }
 }
 
-impl WrongServers for List {
+impl WrongServers for WrongServerList {
     fn listed(&self) -> Vec<usize> {
         self.listed.clone()
     }
 
     fn add(&mut self, server: usize, name: &str) -> Result<(), Error> {
-        note(&mut self.dir, server).map_err(failed)?;
+        record(&mut self.dir, server).map_err(failed)?;
         self.listed.push(server);
         self.listed.sort_unstable();
         (self.warn)(&warning(server, name));
@@ -65,7 +65,7 @@ pub fn warning(server: usize, name: &str) -> String {
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn noted(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
+pub fn recorded(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
     let number = |name: &String| name.strip_prefix(NAME)?.parse::<usize>().ok()?.checked_sub(1);
     let mut listed: Vec<_> = dir.names()?.iter().filter_map(number).collect();
     listed.sort_unstable();
@@ -76,8 +76,8 @@ pub fn noted(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
 ///
 /// # Errors
 /// When the directory cannot be changed.
-pub fn note(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
-    if !noted(dir)?.contains(&server) {
+pub fn record(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
+    if !recorded(dir)?.contains(&server) {
         dir.create(&name(server))?;
     }
     dir.sync_names()
@@ -87,8 +87,8 @@ pub fn note(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// When the directory cannot be changed.
-pub fn forget(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
-    if noted(dir)?.contains(&server) {
+pub fn clear(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
+    if recorded(dir)?.contains(&server) {
         dir.remove(&name(server))?;
         dir.sync_names()?;
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
-use oblivio_volume::insight::{Inside, Insight};
+use oblivio_volume::insight::{Insight, VolumeCounts};
 
 use super::WatchLimits;
 use super::frame::{Inner, Kind, OwnerFrame, Requested, Stash};
@@ -47,7 +47,7 @@ impl OwnerSide {
 
     /// The owner's part of the current frame. Starts the next one.
     pub(super) fn take_frame(&self) -> OwnerFrame {
-        let Inside { to_blocks, to_positions, to_nothing, stash } = self.insight.look();
+        let VolumeCounts { to_blocks, to_positions, dummies, stash } = self.insight.counts();
         let stash = stash.map(|fill| Stash { blocks: fill.blocks, blocks_max: fill.blocks_max });
         let mut sums = self.sums();
         let room = Vec::with_capacity(sums.requests_max);
@@ -56,7 +56,7 @@ impl OwnerSide {
             bytes: sums.bytes,
             latest: std::mem::replace(&mut sums.latest, room),
             left_out: std::mem::take(&mut sums.left_out),
-            inner: Inner { to_blocks, to_positions, to_nothing, stash },
+            inner: Inner { to_blocks, to_positions, to_nothing: dummies, stash },
         }
     }
 

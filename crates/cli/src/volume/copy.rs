@@ -10,7 +10,7 @@ use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::copying::{
-    self, Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step,
+    self, Copied, CopyError, CopyOptions, CopyStep, CopyWatch, Progress, VolumeFingerprint,
 };
 use oblivio_volume::superblock::LockedSuperblock;
 use serde_json::{Value, json};
@@ -43,13 +43,14 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
-    let looked = copying::look(&mut *source).map_err(|error| no_superblock(error, from.kind()))?;
+    let looked = copying::read_superblock(&mut *source)
+        .map_err(|error| no_superblock(error, from.kind()))?;
     check_parties(from, looked.unauthenticated_params())?;
     let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
     // From here on, an interrupted copy needs a message.
     let end = EndAsked::listen()?;
-    let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
+    let name = VolumeFingerprint::compute(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
         true => match kept.read()? {
             Some(begun) => resume(to, &shapes, &kept, begun)?,
@@ -138,7 +139,7 @@ fn resume(
     kept: &KeptProgress,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
-    let is_at_its_beginning = begun.step == Step::Moving && begun.buckets == 0;
+    let is_at_its_beginning = begun.step == CopyStep::Moving && begun.buckets == 0;
     if is_at_its_beginning && to.check_vacant().is_ok() {
         return begin(to, shapes, kept, begun);
     }
@@ -164,16 +165,16 @@ fn resume_at_the_end(
     args: &CopyArgs,
     looked: &LockedSuperblock,
     kept: &KeptProgress,
-    source: Source,
+    source: VolumeFingerprint,
 ) -> Result<(BoxedStore, Progress), CliError> {
     let CopyArgs { from, to, .. } = args;
     let opened = past_the_cache(|options| to.open(options));
     let mut store = opened.map_err(|_| kept.is_missing())?.store;
-    if Source::of(&mut *store).is_ok_and(|there| there == source) {
-        return Ok((store, Progress { source, step: Step::Closing, buckets: 0 }));
+    if VolumeFingerprint::compute(&mut *store).is_ok_and(|there| there == source) {
+        return Ok((store, Progress { source, step: CopyStep::Finishing, buckets: 0 }));
     }
     let volume_id = looked.unauthenticated_volume_id();
-    match copying::look(&mut *store) {
+    match copying::read_superblock(&mut *store) {
         Ok(there) if there.unauthenticated_volume_id() == volume_id => {
             Err(CliError::Input(format!(
                 "{to} already holds this volume, so no copy can be resumed: it was copied, and \
@@ -207,9 +208,9 @@ impl CopyWatch for Watch<'_> {
         self.kept.keep(progress)
     }
 
-    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
+    fn should_continue(&mut self, progress: &Progress, of: u64) -> bool {
         let steps = 1 + u64::from(self.reads_back);
-        let done = if progress.step == Step::Moving { 0 } else { of };
+        let done = if progress.step == CopyStep::Moving { 0 } else { of };
         self.bar.set_length(of.saturating_mul(steps));
         self.bar.set_position(done.saturating_add(progress.buckets));
         !self.end.is_asked()
@@ -220,8 +221,12 @@ fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgre
     let message = error.to_string();
     match error {
         CopyError::NoVolume(error) => no_superblock(error, from.kind()).into(),
-        CopyError::From(error) => failed(from, error, ". The same command with --resume continues"),
-        CopyError::To(error) => failed(to, error, ". The same command with --resume continues"),
+        CopyError::Source(error) => {
+            failed(from, error, ". The same command with --resume continues")
+        }
+        CopyError::Destination(error) => {
+            failed(to, error, ". The same command with --resume continues")
+        }
         CopyError::Progress(error) => not_kept(kept, &error),
         CopyError::Different(_) => CliError::Different(format!("{from} and {to}: {message}")),
         CopyError::InUse => CliError::Input(format!(

@@ -1,7 +1,7 @@
 //! `oblivio info`: shows the parameters and the state of a volume.
 
 use oblivio::Location;
-use oblivio::opening::{Unlocking, look};
+use oblivio::opening::{Unlocking, read_public};
 use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
@@ -45,7 +45,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
 
 /// The facts that anyone can read.
 fn public(location: &Location) -> Result<Facts, CliError> {
-    let (superblock, condition) = look(location)?;
+    let (superblock, condition) = read_public(location)?;
     Ok(Facts {
         kind: location.kind(),
         id: superblock.unauthenticated_volume_id(),
@@ -74,9 +74,9 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
         allocated_bytes: condition.allocated_bytes,
         known_to_client: Some(KnownToClient {
             needs_recovery,
-            tampering_found: tampering::is_noted(&dir)?,
+            tampering_found: tampering::is_recorded(&dir)?,
             what_was_found: tampering::found(&dir)?,
-            wrong_servers: wrong_servers::noted(&dir).map_err(VolumeError::from)?,
+            wrong_servers: wrong_servers::recorded(&dir).map_err(VolumeError::from)?,
         }),
     })
 }

@@ -141,7 +141,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
-    use oblivio_volume::copying::Source;
+    use oblivio_volume::copying::VolumeFingerprint;
 
     use super::*;
 
@@ -154,7 +154,7 @@ mod tests {
         let (kept, precious) = (KeptProgress(path), folder.path().join("precious"));
         fs::write(&precious, "precious").unwrap();
         symlink(&precious, kept.next()).unwrap();
-        let progress = Progress::begin(Source([7; 32]));
+        let progress = Progress::begin(VolumeFingerprint([7; 32]));
         kept.keep(&progress).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
         assert_eq!(kept.read().unwrap(), Some(progress));

@@ -1,6 +1,6 @@
 //! `oblivio key`: manages the key slots of a volume.
 
-use oblivio::opening::{Unlocking, look};
+use oblivio::opening::{Unlocking, read_public};
 use oblivio_store::StoreOptions;
 use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
@@ -18,7 +18,7 @@ use crate::output;
 
 /// `oblivio key list`.
 pub(crate) fn list(args: &KeyListArgs) -> Result<(), CliError> {
-    let (superblock, _) = look(&args.volume)?;
+    let (superblock, _) = read_public(&args.volume)?;
     let slots = superblock.unauthenticated_slots();
     output::print(&if args.json { format!("{:#}", slots_json(&slots)) } else { slots_text(&slots) })
 }

@@ -2,7 +2,7 @@
 
 use oblivio::Location;
 use oblivio::opening::check_parties;
-use oblivio_core::durable::number_of;
+use oblivio_core::durable::find_number;
 use oblivio_store::{BoxedStore, OpenErrorKind, Remains, StoreKind};
 use oblivio_volume::unlock;
 use serde_json::json;
@@ -48,7 +48,7 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
     let StoreKind::Shares { servers: named, .. } = volume.kind() else {
         // A store without a superblock is an interrupted creation.
-        let shown = stores.iter_mut().filter_map(|store| unlock::look(store).ok());
+        let shown = stores.iter_mut().filter_map(|store| unlock::read_public(store).ok());
         for superblock in shown {
             check_parties(volume, superblock.unauthenticated_params())?;
         }
@@ -67,7 +67,7 @@ fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Resu
 
 /// The number of share servers of the volume to which this store belongs, if it can be read.
 fn servers_of(store: &mut BoxedStore) -> Option<u64> {
-    let superblock = unlock::look(store).ok()?;
+    let superblock = unlock::read_public(store).ok()?;
     let config = superblock.unauthenticated_params().config().ok()?;
-    number_of(&config.facts(), "servers")
+    find_number(&config.facts(), "servers")
 }

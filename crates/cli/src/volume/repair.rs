@@ -44,7 +44,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let params = shape(owner.superblock.params())?;
     let mut dir = client_directory(args, &owner)?;
     let is_known = match &dir {
-        Ok(dir) => wrong_servers::noted(dir).map_err(VolumeError::from)?.contains(&server),
+        Ok(dir) => wrong_servers::recorded(dir).map_err(VolumeError::from)?.contains(&server),
         Err(_) => false,
     };
     check_needed(args, is_known, &mut looked, &params)?;
@@ -72,9 +72,9 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;
     if let Ok(dir) = &mut dir {
         for wrong in &repaired.wrong {
-            wrong_servers::note(dir, *wrong).map_err(VolumeError::from)?;
+            wrong_servers::record(dir, *wrong).map_err(VolumeError::from)?;
         }
-        wrong_servers::forget(dir, server).map_err(VolumeError::from)?;
+        wrong_servers::clear(dir, server).map_err(VolumeError::from)?;
     }
     let names = |servers: &[usize]| {
         let names: Vec<_> = servers.iter().map(|server| store.name(*server)).collect();

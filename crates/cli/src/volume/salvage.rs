@@ -87,8 +87,8 @@ impl Report {
             "lost": ranges(&rescued.lost),
             "doubtful": ranges(&rescued.doubtful),
             "state_is_behind": rescued.state_is_behind,
-            "damage": rescued.damage.told(),
-            "damage_left_out": untold(&rescued.damage, rescued.damage.told().len()),
+            "damage": rescued.damage.entries(),
+            "damage_left_out": untold(&rescued.damage, rescued.damage.entries().len()),
             "missing": rescued.missing,
         })
     }
@@ -113,8 +113,8 @@ impl Report {
             lines.extend(more(left_out as u64, ": --json has all of them"));
         }
         let damage = &rescued.damage;
-        lines.extend(damage.told().iter().take(TOLD_MAX).cloned());
-        let in_json = damage.told().len();
+        lines.extend(damage.entries().iter().take(TOLD_MAX).cloned());
+        let in_json = damage.entries().len();
         let advice =
             if in_json > TOLD_MAX { format!(": --json has {in_json}") } else { String::new() };
         lines.extend(more(untold(damage, in_json.min(TOLD_MAX)), &advice));

@@ -13,7 +13,7 @@ const TRIP_BUCKETS_MAX: u64 = 4096;
 /// All buckets of some trees in one sequence: tree after tree, level after level from the root, by
 /// index. It follows from the shapes alone.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct BucketOrder {
     levels: Vec<Level>,
 }
 
@@ -27,7 +27,7 @@ struct Level {
     trip_buckets_max: u64,
 }
 
-impl Order {
+impl BucketOrder {
     /// The order for these trees of a store. Their shapes are not authenticated: `None` if the
     /// number of buckets overflows.
     pub(super) fn new<'s>(trees: impl Iterator<Item = (TreeId, &'s TreeShape)>) -> Option<Self> {
@@ -92,7 +92,7 @@ mod tests {
             shape(&[]),
             shape(&[(1, 1), (0, 0), (0, 0), (2 * TRIP_BUCKETS_MAX + 1, 1), (0, 0)]),
         ];
-        let order = Order::new((7..).map(TreeId).zip(&shapes)).unwrap();
+        let order = BucketOrder::new((7..).map(TreeId).zip(&shapes)).unwrap();
         let (mut at, mut trips) = (0, Vec::new());
         while let Some(trip) = order.trip(at) {
             at += count(&trip.buckets);
@@ -119,9 +119,9 @@ mod tests {
 
     #[test]
     fn no_trees_have_no_trips_and_too_many_buckets_are_refused() {
-        let nothing = Order::new([].into_iter()).unwrap();
+        let nothing = BucketOrder::new([].into_iter()).unwrap();
         assert_eq!((nothing.buckets(), nothing.trip(0)), (0, None));
         let endless = [shape(&[(u64::MAX, 1), (1, 1)])];
-        assert!(Order::new((0..).map(TreeId).zip(&endless)).is_none());
+        assert!(BucketOrder::new((0..).map(TreeId).zip(&endless)).is_none());
     }
 }

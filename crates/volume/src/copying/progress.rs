@@ -2,7 +2,7 @@
 
 use ring::digest::{SHA256, digest};
 
-use super::source::Source;
+use super::source::VolumeFingerprint;
 
 /// Bytes of an encoded progress.
 pub const PROGRESS_BYTES: usize = 16 + 4 + 4 + 32 + 8 + 32;
@@ -13,38 +13,38 @@ const CHECKSUM_BYTES: usize = 32;
 
 /// A step of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CopyStep {
     /// Buckets are copied to the destination.
     Moving,
     /// Buckets are read from both sides and compared.
     ReadingBack,
     /// Anchors and superblocks are copied, which make the destination a volume.
-    Closing,
+    Finishing,
 }
 
 /// How far a copy has come. All that it claims is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The volume that is copied.
-    pub source: Source,
+    pub source: VolumeFingerprint,
     /// The step under way.
-    pub step: Step,
+    pub step: CopyStep,
     /// Buckets that the step has done.
     pub buckets: u64,
 }
 
 impl Progress {
     /// The progress of a copy that begins.
-    pub fn begin(source: Source) -> Self {
-        Self { source, step: Step::Moving, buckets: 0 }
+    pub fn begin(source: VolumeFingerprint) -> Self {
+        Self { source, step: CopyStep::Moving, buckets: 0 }
     }
 
     /// Encodes the progress.
     pub fn encode(&self) -> [u8; PROGRESS_BYTES] {
         let step: u32 = match self.step {
-            Step::Moving => 0,
-            Step::ReadingBack => 1,
-            Step::Closing => 2,
+            CopyStep::Moving => 0,
+            CopyStep::ReadingBack => 1,
+            CopyStep::Finishing => 2,
         };
         let mut bytes = Vec::with_capacity(PROGRESS_BYTES);
         bytes.extend(MAGIC);
@@ -75,12 +75,12 @@ impl Progress {
             return Err(ProgressError::Damaged);
         }
         let step = match u32::from_le_bytes(fields.take()?) {
-            0 => Step::Moving,
-            1 => Step::ReadingBack,
-            2 => Step::Closing,
+            0 => CopyStep::Moving,
+            1 => CopyStep::ReadingBack,
+            2 => CopyStep::Finishing,
             _ => return Err(ProgressError::Damaged),
         };
-        let source = Source(fields.take()?);
+        let source = VolumeFingerprint(fields.take()?);
         Ok(Self { source, step, buckets: u64::from_le_bytes(fields.take()?) })
     }
 }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     const PROGRESS: Progress =
-        Progress { source: Source([7; 32]), step: Step::Closing, buckets: 258 };
+        Progress { source: VolumeFingerprint([7; 32]), step: CopyStep::Finishing, buckets: 258 };
 
     #[test]
     fn a_progress_has_golden_bytes() {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_progress_survives_encoding_and_nothing_else_decodes() {
-        for step in [Step::Moving, Step::ReadingBack, Step::Closing] {
+        for step in [CopyStep::Moving, CopyStep::ReadingBack, CopyStep::Finishing] {
             let progress = Progress { step, ..PROGRESS };
             assert_eq!(Progress::decode(&progress.encode()), Ok(progress));
         }

@@ -9,22 +9,22 @@ use crate::superblock::copies::{BACK, FRONT};
 
 /// The trees that make a store a volume, in the order in which they are copied: anchors first, the
 /// front superblocks last.
-pub(super) const CLOSING_TREES: [TreeId; 3] = [anchor::TREE, BACK, FRONT];
+pub(super) const FINAL_TREES: [TreeId; 3] = [anchor::TREE, BACK, FRONT];
 
 /// Identifies the current state of a volume: a hash of its superblocks and anchors. Opening a
 /// volume writes a new anchor before anything else, and a key change writes a new superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source(pub [u8; 32]);
+pub struct VolumeFingerprint(pub [u8; 32]);
 
-impl Source {
+impl VolumeFingerprint {
     /// The identity of the volume in `store`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn of(store: &mut (impl BucketStore + ?Sized)) -> Result<Self, StoreError> {
+    pub fn compute(store: &mut (impl BucketStore + ?Sized)) -> Result<Self, StoreError> {
         let mut moved = Moved::default();
         let mut context = Context::new(&SHA256);
-        for tree in CLOSING_TREES {
+        for tree in FINAL_TREES {
             for stretch in stretches(store, tree) {
                 moved.read(store, &stretch)?;
                 let frames = moved.frames();
@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-/// The buckets of a closing tree, a stretch for each level. There are few.
+/// The buckets of a final tree, a stretch for each level. There are few.
 pub(super) fn stretches(store: &(impl BucketStore + ?Sized), tree: TreeId) -> Vec<Stretch> {
     let levels = store.shape(tree).map_or(&[][..], TreeShape::levels);
     let levels = (0..).zip(levels).filter(|(_, shape)| shape.buckets > 0);

@@ -85,7 +85,7 @@ impl KeySlot {
     /// Wraps the volume key.
     pub(crate) fn wrap(
         volume_key: &VolumeKey,
-        place: &Place<'_>,
+        location: &SlotLocation<'_>,
         new: &NewSlot<'_>,
         coins: &mut impl CryptoRng,
     ) -> Result<Self, KeyError> {
@@ -104,7 +104,7 @@ impl KeySlot {
         let tag = key
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
-                description.bound_to(place),
+                description.bound_to(location),
                 &mut *plain,
             )
             .expect("a few bytes are less than AES-GCM can seal");
@@ -118,7 +118,7 @@ impl KeySlot {
     /// not.
     pub(crate) fn unwrap(
         &self,
-        place: &Place<'_>,
+        location: &SlotLocation<'_>,
         secret: &Secret,
         budget: &mut Budget,
     ) -> Result<Option<VolumeKey>, KeyError> {
@@ -131,7 +131,7 @@ impl KeySlot {
         let key = self.description.slot_key(secret)?;
         let mut room = Zeroizing::new(self.wrapped);
         let nonce = Nonce::assume_unique_for_key(self.nonce);
-        let opened = key.open_in_place(nonce, self.description.bound_to(place), &mut *room);
+        let opened = key.open_in_place(nonce, self.description.bound_to(location), &mut *room);
         Ok(opened.ok().and_then(|key| key.first_chunk().map(VolumeKey::from_bytes)))
     }
 
@@ -182,7 +182,7 @@ impl KeySlot {
 }
 
 /// The number of a slot and its volume.
-pub(crate) struct Place<'a> {
+pub(crate) struct SlotLocation<'a> {
     pub(crate) volume_id: &'a [u8; 16],
     pub(crate) number: u8,
 }
@@ -202,11 +202,11 @@ impl Description {
         Ok(LessSafeKey::new(key))
     }
 
-    fn bound_to(&self, place: &Place<'_>) -> Aad<Vec<u8>> {
+    fn bound_to(&self, location: &SlotLocation<'_>) -> Aad<Vec<u8>> {
         let mut fields = FieldWriter::default();
         fields.put(b"oblivio key slot v1");
-        fields.put(place.volume_id);
-        fields.put(&[place.number]);
+        fields.put(location.volume_id);
+        fields.put(&[location.number]);
         fields.put(&self.encode());
         Aad::from(fields.finish())
     }

@@ -7,7 +7,7 @@ use super::cost::Cost;
 use super::error::{KeyError, KeyErrorKind};
 use super::fields::{FieldReader, FieldWriter};
 use super::secret::{Secret, SecretKind};
-use super::slot::{KeySlot, NewSlot, OutOfRange, Place};
+use super::slot::{KeySlot, NewSlot, OutOfRange, SlotLocation};
 use super::volume_key::VolumeKey;
 
 /// The number of slots of a volume.
@@ -52,7 +52,7 @@ impl KeySlots {
             if !budget.tries(number) {
                 continue;
             }
-            match slot.unwrap(&Place { volume_id, number }, secret, budget) {
+            match slot.unwrap(&SlotLocation { volume_id, number }, secret, budget) {
                 Ok(Some(volume_key)) => return Ok((volume_key, number)),
                 Ok(None) => {}
                 // Another slot may still open.
@@ -79,7 +79,7 @@ impl KeySlots {
                 format!("all {SLOTS_MAX} key slots are taken: remove one first"),
             )
         })?;
-        let place = Place { volume_id, number };
+        let place = SlotLocation { volume_id, number };
         *slot = Some(KeySlot::wrap(volume_key, &place, new, coins)?);
         Ok(number)
     }

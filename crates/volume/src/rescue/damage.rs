@@ -3,20 +3,20 @@
 /// Damage in storage, one entry for each bucket, and in the client's directory. Public.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    told: Vec<String>,
+    entries: Vec<String>,
     count: u64,
 }
 
 /// The most entries that are listed: all of a store may be damaged.
-const TOLD_MAX: usize = 1000;
+const ENTRIES_MAX: usize = 1000;
 
 impl Damage {
     /// Adds an entry.
     pub fn push(&mut self, what: String) {
         self.count += 1;
-        let is_new = self.told.last() != Some(&what);
-        if is_new && self.told.len() < TOLD_MAX {
-            self.told.push(what);
+        let is_new = self.entries.last() != Some(&what);
+        if is_new && self.entries.len() < ENTRIES_MAX {
+            self.entries.push(what);
         }
     }
 
@@ -26,8 +26,8 @@ impl Damage {
     }
 
     /// The first entries added. Repetitions in a row are listed once.
-    pub fn told(&self) -> &[String] {
-        &self.told
+    pub fn entries(&self) -> &[String] {
+        &self.entries
     }
 }
 
@@ -38,12 +38,12 @@ mod tests {
     #[test]
     fn all_damage_is_counted_and_part_of_it_listed() {
         let mut damage = Damage::default();
-        (0..3 * TOLD_MAX).for_each(|n| damage.push(n.to_string()));
-        assert_eq!((damage.count(), damage.told().len()), (3 * TOLD_MAX as u64, TOLD_MAX));
-        assert_eq!(damage.told()[TOLD_MAX - 1], (TOLD_MAX - 1).to_string());
+        (0..3 * ENTRIES_MAX).for_each(|n| damage.push(n.to_string()));
+        assert_eq!((damage.count(), damage.entries().len()), (3 * ENTRIES_MAX as u64, ENTRIES_MAX));
+        assert_eq!(damage.entries()[ENTRIES_MAX - 1], (ENTRIES_MAX - 1).to_string());
 
         let mut damage = Damage::default();
         ["cut", "off", "off", "off"].into_iter().for_each(|what| damage.push(what.into()));
-        assert_eq!((damage.count(), damage.told()), (4, &["cut".into(), "off".into()][..]));
+        assert_eq!((damage.count(), damage.entries()), (4, &["cut".into(), "off".into()][..]));
     }
 }

@@ -35,7 +35,7 @@ pub struct Scratch {
     block_bytes: usize,
     sealings: u64,
     /// Blocks that were put and not cleared.
-    there: BitSet,
+    stored: BitSet,
 }
 
 impl Scratch {
@@ -45,7 +45,7 @@ impl Scratch {
         coins.fill_bytes(&mut *key);
         let key = UnboundKey::new(&AES_256_GCM, &*key).expect("the key has the cipher's length");
         let block_bytes = block_bytes as usize;
-        Self { file, key: LessSafeKey::new(key), block_bytes, sealings: 0, there: BitSet::new() }
+        Self { file, key: LessSafeKey::new(key), block_bytes, sealings: 0, stored: BitSet::new() }
     }
 
     pub(super) fn block_bytes(&self) -> usize {
@@ -54,49 +54,49 @@ impl Scratch {
 
     /// The contents of a block: zeros if it has none.
     pub(super) fn get(&self, block: u64) -> io::Result<WipedBytes> {
-        if !self.there.contains(block as usize) {
+        if !self.stored.contains(block as usize) {
             return Ok(WipedBytes::zeros(self.block_bytes));
         }
-        let mut place = WipedBytes::zeros(self.place_bytes());
-        self.file.read_exact_at(&mut place, self.place(block))?;
-        let (number, sealed) = place.split_at_mut(NUMBER_BYTES);
+        let mut slot = WipedBytes::zeros(self.slot_bytes());
+        self.file.read_exact_at(&mut slot, self.offset(block))?;
+        let (number, sealed) = slot.split_at_mut(NUMBER_BYTES);
         let number = u64::from_le_bytes(std::array::from_fn(|i| number[i]));
         let contents = self.key.open_in_place(nonce(number), bound_to(block), sealed);
         let contents = contents.map_err(|_| io::Error::other("the scratch file was changed"))?;
         Ok((&*contents).into())
     }
 
-    fn place_bytes(&self) -> usize {
+    fn slot_bytes(&self) -> usize {
         NUMBER_BYTES + self.block_bytes + TAG_BYTES
     }
 
-    fn place(&self, block: u64) -> u64 {
-        block * self.place_bytes() as u64
+    fn offset(&self, block: u64) -> u64 {
+        block * self.slot_bytes() as u64
     }
 }
 
 impl RescueTarget for Scratch {
     fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
         self.sealings += 1;
-        let mut place = WipedBytes::with_capacity(self.place_bytes());
-        place.extend_from_slice(&self.sealings.to_le_bytes());
-        place.extend_from_slice(data);
+        let mut slot = WipedBytes::with_capacity(self.slot_bytes());
+        slot.extend_from_slice(&self.sealings.to_le_bytes());
+        slot.extend_from_slice(data);
         let tag = self
             .key
             .seal_in_place_separate_tag(
                 nonce(self.sealings),
                 bound_to(block),
-                &mut place[NUMBER_BYTES..],
+                &mut slot[NUMBER_BYTES..],
             )
             .expect("a block is shorter than the longest input of GCM");
-        place.extend_from_slice(tag.as_ref());
-        self.file.write_all_at(&place, self.place(block))?;
-        self.there.insert(block as usize);
+        slot.extend_from_slice(tag.as_ref());
+        self.file.write_all_at(&slot, self.offset(block))?;
+        self.stored.insert(block as usize);
         Ok(())
     }
 
     fn clear(&mut self, block: u64) -> io::Result<()> {
-        self.there.remove(block as usize);
+        self.stored.remove(block as usize);
         Ok(())
     }
 }
@@ -137,11 +137,11 @@ mod tests {
         }
     }
 
-    /// The bytes of the first places.
-    fn places(scratch: &Scratch, file: &File, count: usize) -> Vec<Vec<u8>> {
-        let mut bytes = vec![0; count * scratch.place_bytes()];
+    /// The bytes of the first slots.
+    fn slots(scratch: &Scratch, file: &File, count: usize) -> Vec<Vec<u8>> {
+        let mut bytes = vec![0; count * scratch.slot_bytes()];
         file.read_exact_at(&mut bytes, 0).unwrap();
-        bytes.chunks(scratch.place_bytes()).map(<[u8]>::to_vec).collect()
+        bytes.chunks(scratch.slot_bytes()).map(<[u8]>::to_vec).collect()
     }
 
     #[test]
@@ -149,19 +149,19 @@ mod tests {
         let (mut scratch, file) = scratch();
         let data = [7; BLOCK_BYTES];
         (0..2).for_each(|block| scratch.put(block, &data).unwrap());
-        let mut seen = places(&scratch, &file, 2);
+        let mut seen = slots(&scratch, &file, 2);
         scratch.put(0, &data).unwrap();
-        seen.push(places(&scratch, &file, 1).remove(0));
+        seen.push(slots(&scratch, &file, 1).remove(0));
         let file = tempfile::tempfile().unwrap();
         let same = file.try_clone().unwrap();
         let mut coins = StdRng::seed_from_u64(2);
         let mut with_another_key = Scratch::new(file, BLOCK_BYTES as u32, &mut coins);
         with_another_key.put(0, &data).unwrap();
-        seen.push(places(&with_another_key, &same, 1).remove(0));
-        for (n, place) in seen.iter().enumerate() {
-            assert!(!place.windows(3).any(|three| three == [7; 3]), "{place:?}");
-            let sealed = |place: &Vec<u8>| place[NUMBER_BYTES..].to_vec();
-            assert!(seen[..n].iter().all(|other| sealed(other) != sealed(place)), "{n}");
+        seen.push(slots(&with_another_key, &same, 1).remove(0));
+        for (n, slot) in seen.iter().enumerate() {
+            assert!(!slot.windows(3).any(|three| three == [7; 3]), "{slot:?}");
+            let sealed = |slot: &Vec<u8>| slot[NUMBER_BYTES..].to_vec();
+            assert!(seen[..n].iter().all(|other| sealed(other) != sealed(slot)), "{n}");
         }
     }
 
@@ -169,10 +169,10 @@ mod tests {
     fn changed_or_missing_blocks_are_detected() {
         let (mut scratch, file) = scratch();
         (0..2).for_each(|block| scratch.put(block, &[7; BLOCK_BYTES]).unwrap());
-        let [first, second] = <[_; 2]>::try_from(places(&scratch, &file, 2)).unwrap();
-        file.write_all_at(&first, scratch.place(1)).unwrap();
+        let [first, second] = <[_; 2]>::try_from(slots(&scratch, &file, 2)).unwrap();
+        file.write_all_at(&first, scratch.offset(1)).unwrap();
         scratch.get(1).unwrap_err();
-        file.write_all_at(&second, scratch.place(1)).unwrap();
+        file.write_all_at(&second, scratch.offset(1)).unwrap();
         scratch.get(1).unwrap();
         for at in 0..first.len() {
             file.write_all_at(&[first[at] ^ 1], at as u64).unwrap();
@@ -181,7 +181,7 @@ mod tests {
             scratch.get(0).unwrap_err();
             file.write_all_at(&first, 0).unwrap();
         }
-        file.set_len(scratch.place(1) + 3).unwrap();
+        file.set_len(scratch.offset(1) + 3).unwrap();
         scratch.get(1).unwrap_err();
         scratch.get(0).unwrap();
     }

@@ -20,7 +20,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use zeroize::Zeroizing;
 
-use super::frame::{FRAME_BYTES, Frame, Part, TAG_BYTES, nonce};
+use super::frame::{FRAME_BYTES, Frame, NonceUse, TAG_BYTES, nonce};
 use super::record::Record;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{FILLER, StateFile, StateSource};
@@ -175,14 +175,14 @@ impl StateWriter {
         head.copy_from_slice(&frame.seal(key));
         let aad = Aad::from(frame.claim());
         let tag = key
-            .seal_in_place_separate_tag(nonce(number, Part::Record), aad, plain)
+            .seal_in_place_separate_tag(nonce(number, NonceUse::Record), aad, plain)
             .expect("a record is shorter than the 64 GiB that GCM can seal");
         scratch.extend_from_slice(tag.as_ref());
     }
 
     /// Appends the scratch buffer, which holds `records` records.
     fn append_sealed(&mut self, records: u64) -> io::Result<()> {
-        self.ask(|writer| writer.file.append(&writer.scratch))?;
+        self.checked(|writer| writer.file.append(&writer.scratch))?;
         self.records += records;
         self.bytes += self.scratch.len() as u64;
         Ok(())
@@ -204,7 +204,7 @@ impl StateWriter {
             self.finish_sync()?;
         }
         if self.being_synced.is_none() && self.synced < self.records {
-            self.ask(|writer| writer.file.begin_sync())?;
+            self.checked(|writer| writer.file.begin_sync())?;
             self.being_synced = Some(self.records);
         }
         Ok(())
@@ -216,7 +216,7 @@ impl StateWriter {
             self.finish_sync()?;
         }
         if self.synced < records {
-            self.ask(|writer| writer.file.sync())?;
+            self.checked(|writer| writer.file.sync())?;
             self.synced = self.records;
         }
         Ok(())
@@ -225,20 +225,20 @@ impl StateWriter {
     /// Waits for the current sync, if there is one.
     fn finish_sync(&mut self) -> io::Result<()> {
         if let Some(coming) = self.being_synced.take() {
-            self.ask(|writer| writer.file.finish_sync())?;
+            self.checked(|writer| writer.file.finish_sync())?;
             self.synced = coming;
         }
         Ok(())
     }
 
-    /// Runs `question` on the file. After its first error, returns that error again.
-    fn ask(&mut self, question: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+    /// Runs `operation` on the file. After its first error, returns that error again.
+    fn checked(&mut self, operation: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         if let Some((kind, message)) = &self.failure {
             return Err(io::Error::new(*kind, message.clone()));
         }
-        let answer = question(self);
-        self.failure = answer.as_ref().err().map(|error| (error.kind(), error.to_string()));
-        answer
+        let result = operation(self);
+        self.failure = result.as_ref().err().map(|error| (error.kind(), error.to_string()));
+        result
     }
 
     /// Makes all records durable.
@@ -314,7 +314,7 @@ impl StateReader {
 
     /// The number of bytes after the last record that opened. Filler at the end of the file does
     /// not count.
-    pub(crate) fn bytes_left_out(&mut self) -> io::Result<u64> {
+    pub(crate) fn bytes_ignored(&mut self) -> io::Result<u64> {
         let (mut from, mut left_out) = (0, 0);
         self.read_on(|_, bytes| {
             let last = bytes.iter().rposition(|byte| *byte != FILLER);
@@ -400,7 +400,7 @@ impl StateReader {
         let mut plain = WipedBytes::zeros(length + TAG_BYTES);
         self.source.read_exact(&mut plain)?;
         self.cursor += sealed;
-        let nonce = nonce(records, Part::Record);
+        let nonce = nonce(records, NonceUse::Record);
         if self.key.open_in_place(nonce, Aad::from(frame.claim()), &mut plain).is_err() {
             return Ok(None);
         }
@@ -511,8 +511,8 @@ mod tests {
                 again.push(StateWriter::sync);
             }
             for step in again {
-                let answer = step(&mut writer).map_err(|error| error.kind());
-                assert_eq!(answer, Err(io::ErrorKind::StorageFull), "{fails_at}");
+                let result = step(&mut writer).map_err(|error| error.kind());
+                assert_eq!(result, Err(io::ErrorKind::StorageFull), "{fails_at}");
             }
             assert_eq!(writer.synced_records(), synced);
         }

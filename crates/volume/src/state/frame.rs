@@ -20,16 +20,16 @@ pub(super) const FRAME_BYTES: usize = CLAIM_BYTES + TAG_BYTES;
 
 /// What a nonce is used for, besides the number of the record.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum NonceUse {
     Record = 0,
     Frame = 1,
 }
 
 /// The nonce of a part of a record.
-pub(super) fn nonce(number: u64, part: Part) -> Nonce {
+pub(super) fn nonce(number: u64, purpose: NonceUse) -> Nonce {
     let mut nonce = [0; NONCE_LEN];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
-    nonce[8..].copy_from_slice(&(part as u32).to_be_bytes());
+    nonce[8..].copy_from_slice(&(purpose as u32).to_be_bytes());
     Nonce::assume_unique_for_key(nonce)
 }
 
@@ -58,7 +58,11 @@ impl Frame {
     pub(super) fn seal(&self, key: &LessSafeKey) -> [u8; FRAME_BYTES] {
         let claim = self.claim();
         let tag = key
-            .seal_in_place_separate_tag(nonce(self.number, Part::Frame), Aad::from(claim), &mut [])
+            .seal_in_place_separate_tag(
+                nonce(self.number, NonceUse::Frame),
+                Aad::from(claim),
+                &mut [],
+            )
             .expect("GCM can seal an empty input");
         let mut bytes = [0; FRAME_BYTES];
         bytes[..CLAIM_BYTES].copy_from_slice(&claim);
@@ -78,7 +82,7 @@ impl Frame {
         let frame = Self::unauthenticated(bytes);
         let (claim, tag) = bytes.split_at(CLAIM_BYTES);
         let mut tag = <[u8; TAG_BYTES]>::try_from(tag).ok()?;
-        let nonce = nonce(frame.number, Part::Frame);
+        let nonce = nonce(frame.number, NonceUse::Frame);
         key.open_in_place(nonce, Aad::from(claim), &mut tag).ok()?;
         Some(frame)
     }

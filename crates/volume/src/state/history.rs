@@ -18,7 +18,7 @@ pub(crate) struct History {
     /// The start and end of the last complete state.
     state: (Position, Position),
     /// The records after the last complete state.
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingRecords,
     /// Bytes at the end of the file that do not open.
     pub(crate) bytes_ignored: u64,
     reader: StateReader,
@@ -26,14 +26,14 @@ pub(crate) struct History {
 
 /// The records to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pending {
+pub(crate) struct PendingRecords {
     pub(crate) records: u64,
     pub(crate) accesses: u64,
     /// Evictions ahead of schedule.
     pub(crate) evictions: u64,
 }
 
-impl Pending {
+impl PendingRecords {
     pub(crate) fn is_any(&self) -> bool {
         self.records > 0
     }
@@ -52,8 +52,8 @@ impl History {
     /// Reads a whole file of a volume once.
     pub(crate) fn read(mut reader: StateReader) -> Result<Self, VolumeError> {
         let first = reader.position();
-        let Outline { complete, pending, .. } = Outline::read(&mut reader)?;
-        let bytes_ignored = reader.bytes_left_out()?;
+        let FileOutline { complete, pending, .. } = FileOutline::read(&mut reader)?;
+        let bytes_ignored = reader.bytes_ignored()?;
         let (head, state) =
             complete.ok_or_else(|| damaged("the client's state has no complete snapshot"))?;
         Ok(Self { head, first, state, pending, bytes_ignored, reader })
@@ -68,8 +68,8 @@ impl History {
     ) -> Result<Box<dyn Durable>, VolumeError> {
         let restored = self.restore(config)?;
         let trees = trees(config.shapes()?.len());
-        let mut array = restored.finish(seal_key, &trees, store).map_err(of_state)?;
-        self.each_section(|section| array.restore_client_block(section).map_err(of_state))?;
+        let mut array = restored.finish(seal_key, &trees, store).map_err(damaged_state)?;
+        self.each_section(|section| array.restore_client_block(section).map_err(damaged_state))?;
         Ok(array)
     }
 
@@ -95,7 +95,7 @@ impl History {
                     Ok(())
                 }
             }
-            .map_err(of_state)?;
+            .map_err(damaged_state)?;
         }
         Ok(restore)
     }
@@ -111,7 +111,7 @@ impl History {
         if self.head.may_lose_moves {
             return Ok(RollbackProbe::NotYet);
         }
-        let Pending { accesses, evictions, .. } = self.pending;
+        let PendingRecords { accesses, evictions, .. } = self.pending;
         Ok(array.probe_rollback(accesses, evictions)?)
     }
 
@@ -158,7 +158,7 @@ impl History {
     /// Calls `repeat` with each record after the last checkpoint.
     pub(crate) fn each_pending(
         &mut self,
-        mut repeat: impl FnMut(Record) -> Result<(), VolumeError>,
+        mut each: impl FnMut(Record) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         self.reader.go_to(self.state.1);
         while let Some(record) = self.reader.next()? {
@@ -167,7 +167,7 @@ impl History {
                 Record::Head(_) => return Ok(()),
                 Record::Padding { .. } => (),
                 record => {
-                    repeat(record)?;
+                    each(record)?;
                 }
             }
         }
@@ -177,17 +177,18 @@ impl History {
 
 /// The positions of the states in a file, and what follows them. Reading it checks the order of
 /// records.
-struct Outline {
+struct FileOutline {
     /// The last complete state.
     complete: Option<(Head, (Position, Position))>,
     /// The start of a state whose end is missing.
     incomplete: Option<(Head, Position)>,
-    pending: Pending,
+    pending: PendingRecords,
 }
 
-impl Outline {
+impl FileOutline {
     fn read(reader: &mut StateReader) -> Result<Self, VolumeError> {
-        let mut outline = Self { complete: None, incomplete: None, pending: Pending::default() };
+        let mut outline =
+            Self { complete: None, incomplete: None, pending: PendingRecords::default() };
         loop {
             let start = reader.position();
             let Some(record) = reader.next()? else {
@@ -200,7 +201,7 @@ impl Outline {
                 (Record::End, true, _) => {
                     *complete =
                         incomplete.take().map(|(head, start)| (head, (start, reader.position())));
-                    *pending = Pending::default();
+                    *pending = PendingRecords::default();
                 }
                 (Record::Padding { .. }, false, true) => (),
                 (
@@ -218,7 +219,7 @@ impl Outline {
 }
 
 /// Maps the scheme's rejection of a saved state to a damaged state.
-fn of_state(error: oblivio_core::Error) -> VolumeError {
+fn damaged_state(error: oblivio_core::Error) -> VolumeError {
     match error.kind() {
         oblivio_core::ErrorKind::InvalidRequest => damaged(&format!("the client's state: {error}")),
         _ => error.into(),

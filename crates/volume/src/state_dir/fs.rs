@@ -274,7 +274,7 @@ mod tests {
         opened.map(drop).unwrap_err().kind()
     }
 
-    fn said(opened: Result<FsStateDir, VolumeError>) -> String {
+    fn message(opened: Result<FsStateDir, VolumeError>) -> String {
         let error = opened.map(drop).unwrap_err();
         assert_eq!(error.kind(), VolumeErrorKind::InvalidRequest, "{error}");
         error.to_string()
@@ -334,8 +334,8 @@ mod tests {
         for mode in [0o755, 0o770, 0o710, 0o701, 0o1702] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             for opened in [FsStateDir::open(&path), FsStateDir::create(&path)] {
-                let said = said(opened);
-                assert!(said.contains(&format!("chmod 700 {}", path.display())), "{said}");
+                let message = message(opened);
+                assert!(message.contains(&format!("chmod 700 {}", path.display())), "{message}");
             }
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
@@ -353,8 +353,8 @@ mod tests {
         } else {
             path = "/".into();
         }
-        let said = said(FsStateDir::open(&path));
-        assert!(said.contains("belongs to user"), "{said}");
+        let message = message(FsStateDir::open(&path));
+        assert!(message.contains("belongs to user"), "{message}");
     }
 
     #[test]
@@ -364,8 +364,8 @@ mod tests {
         drop(FsStateDir::create(&path).unwrap());
         symlink(&path, &link).unwrap();
         for link in [link.clone(), link.join(""), link.join(".")] {
-            let said = said(FsStateDir::open(&link));
-            assert!(said.contains("name the directory itself"), "{said}");
+            let message = message(FsStateDir::open(&link));
+            assert!(message.contains("name the directory itself"), "{message}");
         }
 
         fs::write(home.path().join("elsewhere"), b"old").unwrap();
@@ -430,8 +430,8 @@ mod tests {
             let mut child = Command::new(env::current_exe().unwrap());
             let child = child.args([this, "--exact", "--nocapture"]).env(IN_CHILD, "1");
             let output = child.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+            let message = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && message.contains("1 passed"), "{output:?}");
             return;
         }
         let home = tempfile::tempdir().unwrap();

@@ -192,7 +192,7 @@ impl Copies {
     }
 
     /// Whether one of the sound copies is `superblock`.
-    pub(crate) fn contain(&self, superblock: &LockedSuperblock) -> bool {
+    pub(crate) fn contains(&self, superblock: &LockedSuperblock) -> bool {
         self.sound().any(|copy| copy == superblock)
     }
 
@@ -253,7 +253,7 @@ pub fn write_copies(
 ///
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Some copies may then be old and some new: read them again.
-pub fn settle(
+pub fn rewrite_copies(
     store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
@@ -295,7 +295,7 @@ pub fn repair(
     };
     let bad: Vec<usize> = (0..COPIES).filter(|copy| !is_good(*copy)).collect();
     if superblock.params().is_on_servers() {
-        settle(store, superblock)?;
+        rewrite_copies(store, superblock)?;
     } else if !bad.is_empty() {
         write(store, bad.iter().copied(), superblock)?;
     }

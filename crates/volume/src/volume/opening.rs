@@ -10,13 +10,13 @@ use oblivio_core::{Access, HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
 use super::{SyncMoves, Volume, VolumeOptions, trees};
-use crate::anchor::{self, Known};
+use crate::anchor::{self, KnownCheckpoints};
 use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::insight::Insight;
 use crate::keys::VolumeKey;
-use crate::ledger::{self, Last, Ledger, LedgerKeys, Live, Opening, Past};
+use crate::ledger::{self, LastUse, Ledger, LedgerKeys, LiveArray, Opening, SavedState};
 use crate::newest;
 use crate::state::history::History;
 use crate::state::record::{CheckpointName, LoggedPlan, Record};
@@ -50,9 +50,9 @@ pub struct Recovery {
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let keys = LedgerKeys::new(volume_key);
-    let past = Past::read(dir, &keys, &superblock.volume_id())?;
+    let saved = SavedState::read(dir, &keys, &superblock.volume_id())?;
     newest::check(dir, owner)?;
-    Ok(!past.history.head.is_clean || past.history.pending.is_any())
+    Ok(!saved.history.head.is_clean || saved.history.pending.is_any())
 }
 
 impl Volume {
@@ -92,13 +92,16 @@ impl Volume {
         let trees = trees(config.shapes()?.len());
         let mut array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
         let dir = SharedDir::new(dir);
-        array.keep_wrong_servers(Box::new(wrong_servers::List::open(dir.clone(), options.warn)?));
+        array.keep_wrong_servers(Box::new(wrong_servers::WrongServerList::open(
+            dir.clone(),
+            options.warn,
+        )?));
         let dir = Box::new(dir);
         let to_write = match contents {
             Some(contents) => (!array.load(contents, &mut coins)?).then_some(contents),
             None => None,
         };
-        let mut live = Live { array, coins };
+        let mut live = LiveArray { array, coins };
         let opening = opening(superblock, &options, false);
         let ledger = Ledger::create(dir, LedgerKeys::new(key), opening, &mut live)?;
         let mut volume = Self::new(live, ledger, options);
@@ -138,7 +141,7 @@ impl Volume {
         }
     }
 
-    fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
+    fn new(live: LiveArray, ledger: Ledger, options: VolumeOptions) -> Self {
         let facts = live.array.facts();
         let insight = Insight::default();
         insight.stash_is(live.array.stash_fill());
@@ -167,8 +170,8 @@ impl Volume {
         owner: &Unlocked,
     ) -> Result<(), VolumeError> {
         let keys = LedgerKeys::new(&owner.volume_key);
-        let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
-        let mut matched = match_records(Box::new(store), dir, owner, &keys, past)?;
+        let saved = SavedState::read(dir, &keys, &owner.superblock.volume_id())?;
+        let mut matched = match_records(Box::new(store), dir, owner, &keys, saved)?;
         let may_be_half_written = true;
         matched.history.refuse_if_behind(&mut *matched.array, may_be_half_written)
     }
@@ -199,19 +202,22 @@ impl Volume {
         let keys = LedgerKeys::new(key);
         let shared = SharedDir::new(dir);
         let mut dir: Box<dyn StateDir> = Box::new(shared.clone());
-        let past = Past::read(&*dir, &keys, &volume_id)?;
-        past.make_durable(&mut *dir)?;
-        let generation = past.generation;
-        let matched = match_records(Box::new(store), &*dir, owner, &keys, past)?;
-        let Matched { known, shown, anchors_damaged, mut history, array } = matched;
-        let mut live = Live { array, coins: coins.into() };
+        let saved = SavedState::read(&*dir, &keys, &volume_id)?;
+        saved.make_durable(&mut *dir)?;
+        let generation = saved.generation;
+        let matched = match_records(Box::new(store), &*dir, owner, &keys, saved)?;
+        let MatchedRecords { known, shown, anchors_damaged, mut history, array } = matched;
+        let mut live = LiveArray { array, coins: coins.into() };
         // Nothing was written to storage so far: the right directory can still open the volume.
         history
             .refuse_if_behind(&mut *live.array, options.after_tampering)
-            .inspect_err(|error| tampering::note(&mut *dir, error))?;
+            .inspect_err(|error| tampering::record(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
         let found = tampering::found(&*dir)?;
-        live.array.keep_wrong_servers(Box::new(wrong_servers::List::open(shared, options.warn)?));
+        live.array.keep_wrong_servers(Box::new(wrong_servers::WrongServerList::open(
+            shared,
+            options.warn,
+        )?));
         live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
         // Accesses from here on are new, and differ from those that were lost.
@@ -222,29 +228,29 @@ impl Volume {
             anchors_damaged,
             ..Recovery::default()
         };
-        let repeated = history.each_pending(|record| {
-            recovery.accesses += repeat(&mut *live.array, record)?;
+        let replayed = history.each_pending(|record| {
+            recovery.accesses += replay(&mut *live.array, record)?;
             Ok(())
         });
-        repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
+        replayed.inspect_err(|error| tampering::record(&mut *dir, error))?;
         live.array.flush()?;
         recovery.superblocks_mended = newest::adopt(&mut live.array.records(), &mut *dir, owner)?;
-        let last = Last { generation, shown: announced };
+        let last = LastUse { generation, shown: announced };
         let opening = opening(superblock, &options, history.head.may_lose_moves);
         let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
-        if tampering::is_noted(&*ledger.dir)? && superblock.params().is_on_servers() {
+        if tampering::is_recorded(&*ledger.dir)? && superblock.params().is_on_servers() {
             (options.warn)(&tampering::warning_of_servers(found.as_deref()));
         }
-        tampering::forget(&mut *ledger.dir)?;
+        tampering::clear(&mut *ledger.dir)?;
         Ok((Self::new(live, ledger, options), recovery))
     }
 }
 
 /// Storage and a client's directory whose records match: as far as records show, neither was rolled
 /// back.
-pub(crate) struct Matched {
-    pub(crate) known: Known,
+pub(crate) struct MatchedRecords {
+    pub(crate) known: KnownCheckpoints,
     /// The checkpoint that storage shows.
     pub(crate) shown: CheckpointName,
     pub(crate) anchors_damaged: usize,
@@ -263,19 +269,21 @@ pub(crate) fn match_records(
     dir: &dyn StateDir,
     owner: &Unlocked,
     keys: &LedgerKeys,
-    past: Past,
-) -> Result<Matched, VolumeError> {
+    saved: SavedState,
+) -> Result<MatchedRecords, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let config = superblock.params().config()?;
     let is_newest = newest::check(dir, owner);
-    let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
-    let known = past.known(dir, keys)?;
+    let (shown, anchors_damaged) = anchor::read_with_damage(&mut store, &keys.anchor)?;
+    let known = saved.known(dir, keys)?;
     let checked = is_newest.and_then(|()| known.check(shown));
-    let mut history = past.history;
+    let mut history = saved.history;
     let array = history.array(&*config, seal_key(volume_key), store);
     match (checked, array) {
-        (Ok(shown), array) => Ok(Matched { known, shown, anchors_damaged, history, array: array? }),
-        (Err(error), Ok(mut array)) => Err(set_back(&mut *array, error)),
+        (Ok(shown), array) => {
+            Ok(MatchedRecords { known, shown, anchors_damaged, history, array: array? })
+        }
+        (Err(error), Ok(mut array)) => Err(explain_records_error(&mut *array, error)),
         (Err(error), Err(_)) => Err(error),
     }
 }
@@ -290,23 +298,28 @@ pub fn explain_rollback(
 ) -> VolumeError {
     let Unlocked { superblock, volume_key, .. } = owner;
     let array = || {
-        let past = Past::read(dir, &LedgerKeys::new(volume_key), &superblock.volume_id())?;
-        let (config, mut history) = (superblock.params().config()?, past.history);
+        let saved = SavedState::read(dir, &LedgerKeys::new(volume_key), &superblock.volume_id())?;
+        let (config, mut history) = (superblock.params().config()?, saved.history);
         history.array(&*config, seal_key(volume_key), Box::new(store))
     };
     match array() {
-        Ok(mut array) => set_back(&mut *array, error),
+        Ok(mut array) => explain_records_error(&mut *array, error),
         Err(_) => error,
     }
 }
 
 /// The error of records that do not match, or storage's explanation if it has one.
-pub(crate) fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
-    let is_of_storage =
-        matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);
-    match array.check_not_set_back() {
+pub(crate) fn explain_records_error(
+    array: &mut dyn Durable,
+    records_error: VolumeError,
+) -> VolumeError {
+    let is_of_storage = matches!(
+        records_error.kind(),
+        VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack
+    );
+    match array.check_not_rolled_back() {
         Err(error) if is_of_storage => error.into(),
-        _ => of_records,
+        _ => records_error,
     }
 }
 
@@ -339,7 +352,7 @@ pub fn seal_key(key: &VolumeKey) -> MasterKey {
 }
 
 /// Replays a record. Returns the number of its accesses.
-fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
+fn replay(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
     match record {
         Record::Accesses(LoggedPlan { plan, writes }) => {
             let block = Zeroizing::new(vec![0; array.facts().block_bytes]);

@@ -8,7 +8,8 @@ use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::SmallVolume;
 use oblivio_testkit::crash::{Fault, Seen, Survival, World};
 use oblivio_volume::copying::{
-    Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step, copy, look,
+    Copied, CopyError, CopyOptions, CopyStep, CopyWatch, Progress, VolumeFingerprint, copy,
+    read_superblock,
 };
 use oblivio_volume::superblock::copies::{BACK, FRONT};
 use oblivio_volume::volume::shapes;
@@ -34,7 +35,7 @@ impl CopyWatch for Keeper {
         Ok(())
     }
 
-    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
+    fn should_continue(&mut self, progress: &Progress, of: u64) -> bool {
         assert!((1..=of).contains(&progress.buckets));
         self.trips_left -= 1;
         self.trips_left > 0
@@ -56,7 +57,7 @@ impl Move {
 
     fn of(bench: Bench) -> Self {
         let to = World::new(&shapes(&bench.setup.params()).unwrap());
-        let source = Source::of(&mut bench.world.store()).unwrap();
+        let source = VolumeFingerprint::compute(&mut bench.world.store()).unwrap();
         let keeper = Keeper { kept: Progress::begin(source), trips_left: u64::MAX };
         // Progress is kept after each trip.
         let options = CopyOptions { keep_each_bytes: 1, ..CopyOptions::default() };
@@ -83,7 +84,7 @@ impl Move {
         while self.keeper.kept.buckets < all {
             self.go_for(1);
         }
-        assert_eq!(self.keeper.kept.step, Step::Moving);
+        assert_eq!(self.keeper.kept.step, CopyStep::Moving);
     }
 
     fn is_whole(&self) -> bool {
@@ -173,9 +174,12 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_can_be_resumed() {
                 let ended = it.go();
                 assert!(ended.is_ok() || it.to.faults_fired() > 0, "{fault:?}: {ended:?}");
                 it.to.crash(&mut coins, survival);
-                has_closed |= it.keeper.kept.step == Step::Closing;
+                has_closed |= it.keeper.kept.step == CopyStep::Finishing;
                 if !has_closed {
-                    assert!(look(&mut it.to.store()).is_err(), "{fault:?}: it is already a volume");
+                    assert!(
+                        read_superblock(&mut it.to.store()).is_err(),
+                        "{fault:?}: it is already a volume"
+                    );
                 }
             }
             it.go().unwrap();
@@ -282,7 +286,7 @@ fn a_change_in_the_destination_is_found_and_named() {
                 matches!(found, Err(CopyError::Different(found)) if found == *piece),
                 "{found:?}"
             );
-            assert!(look(&mut it.to.store()).is_err(), "the destination is no volume");
+            assert!(read_superblock(&mut it.to.store()).is_err(), "the destination is no volume");
         }
         it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
         it.go().unwrap();
@@ -294,13 +298,13 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     let mut it = Move::new(10);
     it.go_for(1);
     let (begun, _) = (it.keeper.kept, it.go().unwrap());
-    let closing = it.keeper.kept;
-    assert_eq!(closing.step, Step::Closing);
+    let finishing = it.keeper.kept;
+    assert_eq!(finishing.step, CopyStep::Finishing);
     // The copy was complete, but its progress was not deleted.
     it.go().unwrap();
     it.open_copy().unwrap();
     let before = it.to.snapshot();
-    for kept in [closing, begun, Progress { step: Step::ReadingBack, ..begun }] {
+    for kept in [finishing, begun, Progress { step: CopyStep::ReadingBack, ..begun }] {
         it.keeper.kept = kept;
         assert!(matches!(it.go(), Err(CopyError::InUse)), "{kept:?}");
     }
@@ -316,7 +320,7 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
 fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted() {
     let mut it = Move::new(13);
     let first = it.go().unwrap();
-    assert_eq!((it.keeper.kept.step, first.buckets_compared), (Step::Closing, first.buckets));
+    assert_eq!((it.keeper.kept.step, first.buckets_compared), (CopyStep::Finishing, first.buckets));
     let piece = *pieces_of_scheme(&it.bench.setup).last().unwrap();
     it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
     it.options.reads_back = false;
@@ -325,7 +329,7 @@ fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted()
     // The comparison itself is interrupted once, and continues where it stopped.
     it.go_for(1);
     let kept = it.keeper.kept;
-    assert!(kept.step == Step::ReadingBack && kept.buckets > 0);
+    assert!(kept.step == CopyStep::ReadingBack && kept.buckets > 0);
     assert!(matches!(it.go(), Err(CopyError::Different(found)) if found == piece));
     it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
     let rest = it.go().unwrap().buckets_compared;
@@ -345,8 +349,8 @@ impl CopyWatch for UseDuringCopy<'_> {
         Ok(())
     }
 
-    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
-        if progress.step == Step::ReadingBack && progress.buckets == of {
+    fn should_continue(&mut self, progress: &Progress, of: u64) -> bool {
+        if progress.step == CopyStep::ReadingBack && progress.buckets == of {
             self.bench.open().unwrap().0.close().unwrap();
             self.has_used = true;
         }
@@ -361,7 +365,7 @@ fn a_volume_that_is_used_while_it_is_copied_does_not_count_as_copied() {
     let mut watch = UseDuringCopy { bench: &mut bench, has_used: false };
     let ended = copy(&mut from, &mut new_place, keeper.kept, options, &mut watch);
     assert!(watch.has_used && matches!(ended, Err(CopyError::Changed)), "{ended:?}");
-    assert!(look(&mut to.store()).is_err(), "the copy is a volume");
+    assert!(read_superblock(&mut to.store()).is_err(), "the copy is a volume");
 }
 
 #[test]

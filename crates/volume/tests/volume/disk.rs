@@ -154,9 +154,9 @@ fn requests_that_come_one_after_the_other_are_served_in_some_order() {
         for number in 0..4000 {
             let op = request(&mut coins);
             let (read_at, ticket) = (read_at(&op), shadow.submit(&op));
-            let (told, answer) = channel();
+            let (sender, answer) = channel();
             // The last answers arrive after the test has ended.
-            let done = Box::new(move |answer| drop(told.send(answer)));
+            let done = Box::new(move |answer| drop(sender.send(answer)));
             disk.submit(Request { op, done });
             under_way.push_back((read_at, ticket, answer));
             if under_way.len() == AT_ONCE {
@@ -310,10 +310,10 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
         };
         assert!(!disk.has_panicked());
         panics.store(true, Ordering::Relaxed);
-        let (tell, told) = channel();
+        let (sender, answers) = channel();
         for block in 0..4 {
-            let (tell, offset) = (tell.clone(), block * u64::from(BLOCK_BYTES));
-            let done = Box::new(move |answer: Result<_, _>| tell.send(answer.map(drop)).unwrap());
+            let (sender, offset) = (sender.clone(), block * u64::from(BLOCK_BYTES));
+            let done = Box::new(move |answer: Result<_, _>| sender.send(answer.map(drop)).unwrap());
             disk.submit(Request { op: DiskOp::Read { offset, bytes: BLOCK_BYTES }, done });
         }
         if let Some(ticks) = ticks {
@@ -323,7 +323,7 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
             assert_eq!(disk.close().unwrap_err().kind(), VolumeErrorKind::MustReopen);
         }
         for _ in 0..4 {
-            let answer = told.recv_timeout(Duration::from_secs(60)).expect("an answer");
+            let answer = answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
             let error = answer.unwrap_err();
             assert_eq!(error.volume_kind(), Some(VolumeErrorKind::MustReopen), "{error}");
             assert!(error.to_string().contains("panicked"), "{error}");

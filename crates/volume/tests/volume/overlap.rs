@@ -28,71 +28,71 @@ const CACHED: u64 = 8;
 
 #[test]
 fn a_block_on_its_way_that_is_written_keeps_what_was_written() {
-    let held = Held::new();
-    let answers = held.serve(vec![read(1), read(2), write(3, 99, false)], vec![read(3)]);
+    let gated = GatedDisk::new();
+    let answers = gated.serve(vec![read(1), read(2), write(3, 99, false)], vec![read(3)]);
     assert_eq!(first_bytes(answers), [Some(1), Some(2), None, Some(99)]);
-    assert_eq!(held.contents(3), 99);
+    assert_eq!(gated.contents(3), 99);
     // Also after the cache has written it back and evicted it.
-    (40..40 + CACHED).for_each(|block| assert_eq!(held.contents(block), block as u8));
-    assert_eq!(held.contents(3), 99);
+    (40..40 + CACHED).for_each(|block| assert_eq!(gated.contents(block), block as u8));
+    assert_eq!(gated.contents(3), 99);
 }
 
 #[test]
 fn a_block_on_its_way_that_is_forgotten_is_zeros() {
     for is_written_again in [false, true] {
-        let held = Held::new();
+        let gated = GatedDisk::new();
         let mut first = vec![read(1), read(2), zero(3)];
         if is_written_again {
             first.push(write(3, 99, false));
         }
         let contents = if is_written_again { 99 } else { 0 };
-        let answers = held.serve(first, vec![read(3)]);
+        let answers = gated.serve(first, vec![read(3)]);
         assert_eq!(first_bytes(answers).pop().unwrap(), Some(contents));
-        (40..40 + CACHED).for_each(|block| assert_eq!(held.contents(block), block as u8));
-        assert_eq!(held.contents(3), contents);
+        (40..40 + CACHED).for_each(|block| assert_eq!(gated.contents(block), block as u8));
+        assert_eq!(gated.contents(3), contents);
     }
 }
 
 /// A cache of one block evicts the zeros before the data that they replace arrives.
 #[test]
 fn a_block_on_its_way_that_is_forgotten_is_zeros_however_small_the_cache_is() {
-    let held = Held::with_cache(1);
+    let gated = GatedDisk::with_cache(1);
     let first = vec![read(1), read(2), zero(3), read(4), read(5)];
-    let answers = first_bytes(held.serve(first, vec![read(3), read(6), read(3)]));
+    let answers = first_bytes(gated.serve(first, vec![read(3), read(6), read(3)]));
     assert_eq!(answers[5..], [Some(0), Some(6), Some(0)]);
     // The same if no request waits for it any more, and blocks used since replace the zeros.
-    let held = Held::with_cache(3);
+    let gated = GatedDisk::with_cache(3);
     let all = vec![read(1), read(2), zero(3), read(3), read(1), read(2), write(5, 99, false)];
-    assert_eq!(first_bytes(held.serve(all, vec![]))[3], Some(0));
-    assert_eq!(held.contents(3), 0);
+    assert_eq!(first_bytes(gated.serve(all, vec![]))[3], Some(0));
+    assert_eq!(gated.contents(3), 0);
 }
 
 #[test]
 fn a_trim_does_not_wait_for_what_was_begun() {
-    let held = Held::new();
-    let gate = held.gate.0.clone();
+    let gated = GatedDisk::new();
+    let gate = gated.gate.0.clone();
     let first = vec![read(2), read(1).then(move || gate.close()), zero(3)];
-    let mut answers = held.serve(first, vec![read(3)]);
+    let mut answers = gated.serve(first, vec![read(3)]);
     let last = answers.pop().unwrap();
     answers.into_iter().for_each(|answer| drop(answer.recv_timeout(PATIENCE).unwrap()));
-    held.gate.0.open();
+    gated.gate.0.open();
     assert_eq!(first_bytes(vec![last]), [Some(0)]);
 }
 
 /// The first of several waiting requests are not answered together with the last.
 #[test]
 fn an_answer_waits_for_nothing_that_comes_after_it() {
-    let held = Held::new();
-    let gate = held.gate.0.clone();
+    let gated = GatedDisk::new();
+    let gate = gated.gate.0.clone();
     let mut first = vec![read(1).then(move || gate.close())];
     first.extend((2..12).map(read));
-    let mut answers = held.serve(first, vec![]).into_iter();
+    let mut answers = gated.serve(first, vec![]).into_iter();
     let one = answers.next().unwrap().recv_timeout(PATIENCE).unwrap();
     assert_eq!(one.unwrap()[0], 1);
-    assert!(held.gate.0.is_reached());
+    assert!(gated.gate.0.is_reached());
     let last = answers.next_back().unwrap();
     assert!(last.try_recv().is_err(), "storage has not read it yet");
-    held.gate.0.open();
+    gated.gate.0.open();
     assert_eq!(first_bytes(answers.chain([last]).collect()), (2..12).map(Some).collect::<Vec<_>>());
 }
 
@@ -100,39 +100,39 @@ fn an_answer_waits_for_nothing_that_comes_after_it() {
 /// for no others.
 #[test]
 fn a_flush_does_not_wait_for_ever_while_others_ask() {
-    let held = Held::new();
-    let (gate, order) = (held.gate.0.clone(), Arc::new(Mutex::new(Vec::new())));
-    let noted = |asked: Asked, name: &'static str| {
+    let gated = GatedDisk::new();
+    let (gate, order) = (gated.gate.0.clone(), Arc::new(Mutex::new(Vec::new())));
+    let noted = |request: TestRequest, name: &'static str| {
         let order = order.clone();
-        asked.then(move || order.lock().unwrap().push(name))
+        request.then(move || order.lock().unwrap().push(name))
     };
     let first = vec![read(1).then(move || gate.close()), noted(DiskOp::Flush.into(), "flush")];
-    let mut answers = held.serve(first, vec![read(2), read(3)]);
+    let mut answers = gated.serve(first, vec![read(2), read(3)]);
     assert_eq!(first_bytes(vec![answers.remove(0)]), [Some(1)]);
-    assert!(held.gate.0.is_reached(), "storage begins the second read");
-    answers.extend((20..23).map(|block| held.submit(noted(read(block), "later"))));
-    held.gate.0.open();
+    assert!(gated.gate.0.is_reached(), "storage begins the second read");
+    answers.extend((20..23).map(|block| gated.submit(noted(read(block), "later"))));
+    gated.gate.0.open();
     first_bytes(answers);
     assert_eq!(*order.lock().unwrap(), ["flush", "later", "later", "later"]);
 }
 
 #[test]
 fn no_block_on_its_way_is_read_twice() {
-    let held = Held::new();
-    held.world.take_view();
-    let answers = held.serve(vec![read(1), read(2)], vec![read(2), read(3), read(1), zero(2)]);
+    let gated = GatedDisk::new();
+    gated.world.take_view();
+    let answers = gated.serve(vec![read(1), read(2)], vec![read(2), read(3), read(1), zero(2)]);
     assert_eq!(first_bytes(answers)[..5], [Some(1), Some(2), Some(2), Some(3), Some(1)]);
-    assert_eq!(held.contents(2), 0);
-    assert_eq!(paths_announced(&held.world), 3);
+    assert_eq!(gated.contents(2), 0);
+    assert_eq!(paths_announced(&gated.world), 3);
 }
 
 #[test]
 fn a_disk_is_closed_although_storage_reads() {
-    let Held { gate, disk, .. } = Held::new();
+    let GatedDisk { gate, disk, .. } = GatedDisk::new();
     let disk = Arc::new(disk);
     gate.0.close();
-    let (told, answer) = channel();
-    let done = Box::new(move |data: Answer| told.send(data.is_ok()).unwrap());
+    let (sender, answer) = channel();
+    let done = Box::new(move |data: Answer| sender.send(data.is_ok()).unwrap());
     disk.submit(Request { op: DiskOp::Read { offset: 0, bytes: 3 * BLOCK_BYTES }, done });
     assert!(gate.0.is_reached());
     let (closed, is_closed) = channel();
@@ -153,12 +153,12 @@ fn a_disk_is_closed_although_storage_reads() {
 /// closed.
 #[test]
 fn every_request_is_answered_while_a_disk_is_closed() {
-    let Held { gate, disk, .. } = Held::new();
+    let GatedDisk { gate, disk, .. } = GatedDisk::new();
     let disk = Arc::new(disk);
     let ask = |block: u64| {
-        let (told, answer) = channel();
+        let (sender, answer) = channel();
         let done =
-            Box::new(move |data: Answer| told.send(data.map_err(|error| error.kind)).unwrap());
+            Box::new(move |data: Answer| sender.send(data.map_err(|error| error.kind)).unwrap());
         let offset = block * u64::from(BLOCK_BYTES);
         disk.submit(Request { op: DiskOp::Read { offset, bytes: BLOCK_BYTES }, done });
         answer
@@ -185,12 +185,12 @@ fn every_request_is_answered_while_a_disk_is_closed() {
 fn a_disk_that_fails_while_it_is_closed_is_closed() {
     for cache in [0, CACHED] {
         for fails_at in 0..10 {
-            let Held { gate, disk, world, .. } = Held::with_cache(cache);
+            let GatedDisk { gate, disk, world, .. } = GatedDisk::with_cache(cache);
             let disk = Arc::new(disk);
             gate.0.close();
             let ask = |block: u64| {
-                let (told, answer) = channel();
-                let done = Box::new(move |data: Answer| told.send(data.is_ok()).unwrap());
+                let (sender, answer) = channel();
+                let done = Box::new(move |data: Answer| sender.send(data.is_ok()).unwrap());
                 let offset = block * u64::from(BLOCK_BYTES);
                 disk.submit(Request { op: DiskOp::Read { offset, bytes: 3 * BLOCK_BYTES }, done });
                 answer
@@ -219,14 +219,14 @@ fn a_disk_that_fails_while_it_is_closed_is_closed() {
 /// A request that waits for a flush waits for it, whatever reads were begun.
 #[test]
 fn what_is_durable_survives_although_the_next_batch_is_begun() {
-    let held = Held::new();
-    let world = held.world.clone();
+    let gated = GatedDisk::new();
+    let world = gated.world.clone();
     let crash = move || world.crash(&mut StdRng::seed_from_u64(9), Survival::None);
     let first = vec![read(1), read(2), write(5, 99, true).then(crash)];
-    let answers = held.serve(first, vec![read(3), read(4)]);
+    let answers = gated.serve(first, vec![read(3), read(4)]);
     let durable = answers.into_iter().nth(2).unwrap().recv_timeout(PATIENCE).unwrap();
     durable.unwrap();
-    let Held { setup, world, disk, .. } = held;
+    let GatedDisk { setup, world, disk, .. } = gated;
     drop(disk);
     let (mut volume, _) = setup.open(world.store(), world.dir(), StdRng::seed_from_u64(7)).unwrap();
     let mut data = [0; BLOCK_BYTES as usize];
@@ -240,15 +240,15 @@ fn what_is_durable_survives_although_the_next_batch_is_begun() {
 fn batches_that_overlap_are_done_in_their_order() {
     let mut coins = StdRng::seed_from_u64(1);
     for seed in 0..120 {
-        let held = Held::with_cache(coins.random_range(1..4));
+        let gated = GatedDisk::with_cache(coins.random_range(1..4));
         let mut shadow: Vec<_> = (0..BLOCKS as u8).collect();
         for _ in 0..4 {
             let mut expected = Vec::new();
             let mut batch = |reads: u64, others: usize| {
-                let mut asked: Vec<Asked> = Vec::new();
+                let mut request: Vec<TestRequest> = Vec::new();
                 let few = coins.random_range(0..BLOCKS - 12);
                 for i in 0..reads {
-                    asked.push(read(few + i));
+                    request.push(read(few + i));
                     expected.push(Some(shadow[(few + i) as usize]));
                 }
                 for _ in 0..others {
@@ -270,18 +270,18 @@ fn batches_that_overlap_are_done_in_their_order() {
                         _ => (read(block), Some(*now)),
                     };
                     expected.push(answer);
-                    asked.push(one);
+                    request.push(one);
                 }
-                asked
+                request
             };
             // Enough blocks outside of the cache that storage must read.
             let first = batch(6, 10);
             let mut next = batch(0, 12);
             next.push(DiskOp::Flush.into());
             expected.push(None);
-            assert_eq!(first_bytes(held.serve(first, next)), expected, "{seed}");
+            assert_eq!(first_bytes(gated.serve(first, next)), expected, "{seed}");
         }
-        let Held { setup, world, disk, .. } = held;
+        let GatedDisk { setup, world, disk, .. } = gated;
         world.crash(&mut coins, Survival::None);
         drop(disk);
         let (mut volume, _) =
@@ -311,25 +311,28 @@ fn steps_depend_on_counts_alone_and_every_request_is_answered() {
 
 /// The steps, in order, for the `first` batch and one more, after the requests `before`. Each step
 /// fails once, which gives its name.
-fn steps(before: &dyn Fn() -> Vec<Asked>, first: &dyn Fn() -> Vec<Asked>) -> Vec<OpKind> {
+fn steps(
+    before: &dyn Fn() -> Vec<TestRequest>,
+    first: &dyn Fn() -> Vec<TestRequest>,
+) -> Vec<OpKind> {
     let mut kinds = Vec::new();
     for fails_at in 0.. {
-        let held = Held::new();
-        for asked in before() {
-            let answer = held.submit(asked).recv_timeout(PATIENCE).unwrap();
+        let gated = GatedDisk::new();
+        for request in before() {
+            let answer = gated.submit(request).recv_timeout(PATIENCE).unwrap();
             answer.unwrap();
         }
-        held.world.take_view();
-        held.world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
-        let answers = held.serve(first(), vec![read(3), read(4)]);
+        gated.world.take_view();
+        gated.world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
+        let answers = gated.serve(first(), vec![read(3), read(4)]);
         for answer in answers {
             // An answer or an error, but it must arrive.
             let _ = answer.recv_timeout(PATIENCE).expect("every request is answered");
         }
-        let Some(strike) = held.world.first_strike() else { break };
+        let Some(strike) = gated.world.first_strike() else { break };
         if !matches!(strike.kind, OpKind::StoreRead | OpKind::StoreWrite) {
             let before = kinds.iter().filter(|kind| **kind == OpKind::StoreRead).count();
-            assert_eq!(reads(&held.world), before, "paths of moves that are not durable");
+            assert_eq!(reads(&gated.world), before, "paths of moves that are not durable");
         }
         kinds.push(strike.kind);
     }
@@ -348,50 +351,50 @@ fn reads(world: &World) -> usize {
 
 // ───────────────────────────── a disk whose storage is held back ─────────────────────────────
 
-struct Held {
+struct GatedDisk {
     setup: SmallVolume,
     world: World,
     /// Dropped before the disk, which may wait there.
-    gate: OpenAtTheEnd,
+    gate: OpenOnDrop,
     disk: Disk,
 }
 
 type Answer = Result<WipedBytes, DiskError>;
 
 /// A request, and an action that its answer triggers before the receiver gets it.
-struct Asked {
+struct TestRequest {
     op: DiskOp,
     then: Box<dyn FnOnce() + Send>,
 }
 
-impl Asked {
+impl TestRequest {
     fn then(self, then: impl FnOnce() + Send + 'static) -> Self {
         Self { then: Box::new(then), ..self }
     }
 }
 
-impl From<DiskOp> for Asked {
+impl From<DiskOp> for TestRequest {
     fn from(op: DiskOp) -> Self {
         Self { op, then: Box::new(|| ()) }
     }
 }
 
-fn read(block: u64) -> Asked {
+fn read(block: u64) -> TestRequest {
     DiskOp::Read { offset: block * u64::from(BLOCK_BYTES), bytes: BLOCK_BYTES }.into()
 }
 
-fn write(block: u64, fill: u8, durable: bool) -> Asked {
+fn write(block: u64, fill: u8, durable: bool) -> TestRequest {
     let data = vec![fill; BLOCK_BYTES as usize].into();
     DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable }.into()
 }
 
 /// A write of the first half of a block.
-fn write_a_part(block: u64, fill: u8) -> Asked {
+fn write_a_part(block: u64, fill: u8) -> TestRequest {
     let data = vec![fill; BLOCK_BYTES as usize / 2].into();
     DiskOp::Write { offset: block * u64::from(BLOCK_BYTES), data, durable: false }.into()
 }
 
-fn zero(block: u64) -> Asked {
+fn zero(block: u64) -> TestRequest {
     let offset = block * u64::from(BLOCK_BYTES);
     DiskOp::Zero { offset, bytes: BLOCK_BYTES.into(), durable: false }.into()
 }
@@ -421,7 +424,7 @@ fn setup() -> SmallVolume {
     SmallVolume { leaf_level: 6, tree_top_levels: 4, ..SmallVolume::default() }
 }
 
-impl Held {
+impl GatedDisk {
     /// A disk whose blocks hold their numbers.
     fn new() -> Self {
         Self::with_cache(CACHED)
@@ -450,16 +453,16 @@ impl Held {
         let cache_bytes_max = blocks * u64::from(BLOCK_BYTES);
         let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
         let disk = Disk::start(volume, &options).unwrap();
-        Self { setup, world, gate: OpenAtTheEnd(gate), disk }
+        Self { setup, world, gate: OpenOnDrop(gate), disk }
     }
 
-    fn submit(&self, asked: Asked) -> Receiver<Answer> {
-        let (told, answer) = channel();
-        let Asked { op, then } = asked;
+    fn submit(&self, request: TestRequest) -> Receiver<Answer> {
+        let (sender, answer) = channel();
+        let TestRequest { op, then } = request;
         let done = Box::new(move |answer| {
             then();
             // The receiver may have been dropped.
-            let _ = told.send(answer);
+            let _ = sender.send(answer);
         });
         self.disk.submit(Request { op, done });
         answer
@@ -471,22 +474,22 @@ impl Held {
     }
 
     /// Has the disk serve `first` together. When storage begins to read for them, submits `next`.
-    fn serve(&self, first: Vec<Asked>, next: Vec<Asked>) -> Vec<Receiver<Answer>> {
+    fn serve(&self, first: Vec<TestRequest>, next: Vec<TestRequest>) -> Vec<Receiver<Answer>> {
         let (is_busy, busy) = channel();
         let (all_are_there, go_on) = channel::<()>();
         let nothing = DiskOp::Trim { offset: 0, bytes: 0, durable: false };
-        let before = self.submit(Asked::from(nothing).then(move || {
+        let before = self.submit(TestRequest::from(nothing).then(move || {
             is_busy.send(()).unwrap();
             go_on.recv().unwrap();
         }));
         busy.recv().unwrap();
         self.gate.0.close();
-        let mut answers: Vec<_> = first.into_iter().map(|asked| self.submit(asked)).collect();
+        let mut answers: Vec<_> = first.into_iter().map(|request| self.submit(request)).collect();
         all_are_there.send(()).unwrap();
         before.recv().unwrap().unwrap();
         // An operation may fail before storage reads.
         if self.gate.0.is_reached() {
-            answers.extend(next.into_iter().map(|asked| self.submit(asked)));
+            answers.extend(next.into_iter().map(|request| self.submit(request)));
         }
         self.gate.0.open();
         answers
@@ -503,7 +506,7 @@ struct Gate {
 #[derive(Default)]
 struct GateState {
     is_closed: bool,
-    somebody_waits: bool,
+    has_waiter: bool,
 }
 
 impl Gate {
@@ -519,26 +522,26 @@ impl Gate {
     fn pass(&self) {
         let mut state = self.state.lock().unwrap();
         while state.is_closed {
-            state.somebody_waits = true;
+            state.has_waiter = true;
             self.changed.notify_all();
             state = self.changed.wait(state).unwrap();
         }
-        state.somebody_waits = false;
+        state.has_waiter = false;
     }
 
     /// Whether a read waits at the gate, or comes there within a moment.
     fn is_reached(&self) -> bool {
         let state = self.state.lock().unwrap();
         let moment = Duration::from_secs(2);
-        let waiting = |state: &mut GateState| !state.somebody_waits;
-        self.changed.wait_timeout_while(state, moment, waiting).unwrap().0.somebody_waits
+        let waiting = |state: &mut GateState| !state.has_waiter;
+        self.changed.wait_timeout_while(state, moment, waiting).unwrap().0.has_waiter
     }
 }
 
 /// Opens the gate also if a test has failed, so that no thread waits for ever.
-struct OpenAtTheEnd(Arc<Gate>);
+struct OpenOnDrop(Arc<Gate>);
 
-impl Drop for OpenAtTheEnd {
+impl Drop for OpenOnDrop {
     fn drop(&mut self) {
         self.0.open();
     }

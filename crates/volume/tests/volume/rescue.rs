@@ -301,33 +301,35 @@ fn damaged_copies_of_the_superblock_are_reported() {
     let bench = Bench::new(setup);
     let copies =
         [FRONT, BACK].map(|tree| [0, 1].map(|index| (tree, BucketId::new(1, index)))).concat();
-    let told = |expected: Option<usize>| {
+    let check_entries = |expected: Option<usize>| {
         let damage = bench.rescue_truly().damage;
         let expected = expected.map(|count| format!("{count} of 4 copies of the superblock"));
-        assert_eq!(damage.told().len(), expected.iter().len(), "{damage:?}");
-        assert!(damage.told().iter().zip(expected).all(|(told, start)| told.starts_with(&start)));
+        assert_eq!(damage.entries().len(), expected.iter().len(), "{damage:?}");
+        assert!(
+            damage.entries().iter().zip(expected).all(|(entry, start)| entry.starts_with(&start))
+        );
     };
     let old = bench.world.snapshot();
     for (tree, copy) in &copies {
         bench.world.flip_bit(*tree, *copy, 5000, 1);
-        told(Some(1));
+        check_entries(Some(1));
         bench.world.restore_store(&old);
     }
     for (tree, copy) in &copies[1..] {
         bench.world.flip_bit(*tree, *copy, 0, 1);
     }
-    told(Some(3));
+    check_entries(Some(3));
     bench.world.restore_store(&old);
 
     let change = SlotChange::Add { key_file: 9 };
     setup.change_slots(bench.world.store(), bench.world.dir(), change).unwrap();
-    told(None);
+    check_entries(None);
     for (tree, copy) in &copies[2..] {
         bench.world.replace_bucket(&old, *tree, *copy);
     }
-    told(Some(2));
+    check_entries(Some(2));
     bench.world.restore_dir(&old);
-    told(None);
+    check_entries(None);
 }
 
 #[test]
@@ -392,8 +394,8 @@ fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful_whichever_bucket_is_
     }
     let (_, rescued) = bench.rescue();
     assert_eq!(rescued.blocks, count(&rescued.doubtful));
-    let says_so = |told: &&String| told.contains("every block may be older than the latest");
-    assert_eq!(rescued.damage.told().iter().filter(says_so).count(), 1);
+    let says_so = |entry: &&String| entry.contains("every block may be older than the latest");
+    assert_eq!(rescued.damage.entries().iter().filter(says_so).count(), 1);
     let opened = setup.open(bench.world.store(), bench.world.dir(), StdRng::seed_from_u64(9));
     assert_eq!(opened.map(drop).unwrap_err().kind(), VolumeErrorKind::Tampered);
 }

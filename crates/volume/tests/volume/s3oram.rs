@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use oblivio_core::durable::{ArrayRequirements, number_of};
+use oblivio_core::durable::{ArrayRequirements, find_number};
 use oblivio_shares::field::{Field, Gf256};
 use oblivio_shares::servers::AnyServers;
 use oblivio_shares::sharing::recover;
@@ -67,7 +67,7 @@ impl Setup {
         let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
         let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
         let facts = params.config().unwrap().facts();
-        let servers = number_of(&facts, "servers").unwrap() as u8;
+        let servers = find_number(&facts, "servers").unwrap() as u8;
         let superblock = Superblock::create(params, &volume_key, &slot, &mut coins).unwrap();
         Self {
             world,
@@ -226,15 +226,16 @@ fn a_store_without_servers_is_refused() {
 
 thread_local! {
     /// The warnings to the owner.
-    static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-fn told() -> Vec<String> {
-    TOLD.take()
+fn take_warnings() -> Vec<String> {
+    WARNINGS.take()
 }
 
-fn telling() -> VolumeOptions {
-    VolumeOptions::default().with_warn(|said| TOLD.with_borrow_mut(|told| told.push(said.into())))
+fn options_with_warnings() -> VolumeOptions {
+    VolumeOptions::default()
+        .with_warn(|warning| WARNINGS.with_borrow_mut(|warnings| warnings.push(warning.into())))
 }
 
 fn write(volume: &mut Volume, address: u64, fill: u8) {
@@ -250,22 +251,25 @@ fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory()
     let requirements =
         ArrayRequirements { servers: Some(5), colluding: Some(1), ..Setup::requirements() };
     let setup = Setup::of(VolumeParams::plan(&requirements).unwrap());
-    let mut volume = setup.create(telling()).unwrap();
+    let mut volume = setup.create(options_with_warnings()).unwrap();
     (0..9).for_each(|address| write(&mut volume, address, 7));
-    assert!(told().is_empty());
+    assert!(take_warnings().is_empty());
     setup.hosts.adds(1, 1);
     (0..9).for_each(|address| assert_eq!(contents(&mut volume, address), [7; BLOCK_BYTES]));
-    let said = told();
-    assert!(said.len() == 1 && said[0].starts_with("server 2 has wrong shares"), "{said:?}");
+    let warnings = take_warnings();
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with("server 2 has wrong shares"),
+        "{warnings:?}"
+    );
     drop(volume);
     setup.hosts.adds(1, 0);
     setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::None);
-    assert_eq!(wrong_servers::noted(&setup.world.dir()).unwrap(), [1]);
-    drop(setup.open_with(telling()).unwrap());
-    assert_eq!(told(), said);
-    wrong_servers::forget(&mut setup.world.dir(), 1).unwrap();
-    drop(setup.open_with(telling()).unwrap());
-    assert!(told().is_empty());
+    assert_eq!(wrong_servers::recorded(&setup.world.dir()).unwrap(), [1]);
+    drop(setup.open_with(options_with_warnings()).unwrap());
+    assert_eq!(take_warnings(), warnings);
+    wrong_servers::clear(&mut setup.world.dir(), 1).unwrap();
+    drop(setup.open_with(options_with_warnings()).unwrap());
+    assert!(take_warnings().is_empty());
 }
 
 /// One server adds a value to what it deals. It knows the value, and can undo the change once an
@@ -273,7 +277,7 @@ fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory()
 #[test]
 fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
     let setup = Setup::new();
-    let mut volume = setup.create(telling()).unwrap();
+    let mut volume = setup.create(options_with_warnings()).unwrap();
     (0..40).for_each(|address| write(&mut volume, address, 7));
     let added = 0x1d;
     setup.hosts.spoil_leaves(added);
@@ -283,7 +287,7 @@ fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
         volume.access(&mut [oblivio_core::Access { address, op }]).err()
     });
     let error = failed.expect("some block is in a leaf");
-    let names_suspects = |said: &str| {
+    let names_suspects = |warning: &str| {
         [
             "written by eviction ",
             "deal are server 1, server 2, server 3",
@@ -291,7 +295,7 @@ fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
             "a new volume",
         ]
         .iter()
-        .all(|part| said.contains(part))
+        .all(|part| warning.contains(part))
     };
     assert!(
         error.kind() == VolumeErrorKind::Tampered && names_suspects(&error.to_string()),
@@ -303,18 +307,18 @@ fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
     // contacting a server.
     let weight = recover::<Gf256>(&[1, 2, 3], &[&[1], &[0], &[0]]).unwrap()[0];
     setup.hosts.adds(0, Gf256::multiply(added, Gf256::inverse(weight).unwrap()));
-    let error = setup.open_with(telling()).map(drop).unwrap_err();
+    let error = setup.open_with(options_with_warnings()).map(drop).unwrap_err();
     assert!(
         error.kind() == VolumeErrorKind::Tampered && names_suspects(&error.to_string()),
         "{error}"
     );
-    assert!(told().is_empty());
+    assert!(take_warnings().is_empty());
     // The owner learns what it means that the access now succeeds.
-    drop(setup.open_with(telling().with_after_tampering(true)).unwrap());
-    let said = told();
+    drop(setup.open_with(options_with_warnings().with_after_tampering(true)).unwrap());
+    let warnings = take_warnings();
     assert!(
-        said.len() == 1 && said[0].contains("passes now") && names_suspects(&said[0]),
-        "{said:?}"
+        warnings.len() == 1 && warnings[0].contains("passes now") && names_suspects(&warnings[0]),
+        "{warnings:?}"
     );
 }
 

@@ -90,7 +90,7 @@ impl Bench {
 
     fn submit(&self, op: DiskOp) -> Answer {
         let (sender, answer) = sync_channel(1);
-        let done = Box::new(move |said| drop(sender.send(said)));
+        let done = Box::new(move |answer| drop(sender.send(answer)));
         self.disk.submit(Request { op, done });
         answer
     }

@@ -6,7 +6,7 @@ use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, S
 use oblivio_testkit::{Call, Faulty, Rule};
 use oblivio_volume::keys::Attempt;
 use oblivio_volume::superblock::copies::{
-    BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
+    BACK, COPIES, FRONT, read_copies, repair, rewrite_copies, shape, write_copies,
 };
 use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock, SuperblockErrorKind as Kind};
 use oblivio_volume::{VolumeError, VolumeErrorKind};
@@ -98,15 +98,15 @@ fn a_crash_while_writing_leaves_two_copies() {
     let (old, new) = (superblock(), next(&superblock()));
     let (mut saw_old, mut saw_new) = (0, 0);
     for calls in 0..=WRITE_CALLS {
-        for fates in all_fates() {
+        for outcomes in all_outcomes() {
             let mut store = Crashing::store(with(&old), calls);
             let outcome = write_copies(&mut store, &new);
             assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "a write has {WRITE_CALLS} calls");
-            let mut store = after_crash(store, &fates);
+            let mut store = after_crash(store, &outcomes);
             let found = sequences(&mut store);
             let twice =
                 [2, 3].into_iter().any(|n| found.iter().filter(|s| **s == Some(n)).count() >= 2);
-            assert!(twice, "{calls} calls, {fates:?}: {found:?}");
+            assert!(twice, "{calls} calls, {outcomes:?}: {found:?}");
             let copies = read_copies(&mut store);
             let unlocked = copies.newest().unwrap().unlock(&key_file(1)).unwrap();
             match unlocked.superblock.sequence() {
@@ -131,7 +131,9 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
     let old = old.encode();
     for good in [0b0011u8, 0b1100, 0b0001, 0b0100, 0b0111, 0b1101] {
         for other_is_old in [false, true] {
-            for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+            for (calls, outcomes) in
+                (0..=WRITE_CALLS).flat_map(|c| all_outcomes().map(move |f| (c, f)))
+            {
                 let mut store = with(&middle);
                 for copy in bits(!good & 0b1111) {
                     let bytes = bytes_of(&mut store, copy);
@@ -140,9 +142,12 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
                 }
                 let mut store = Crashing::store(store, calls);
                 let _ = write_copies(&mut store, &last);
-                let mut store = after_crash(store, &fates);
+                let mut store = after_crash(store, &outcomes);
                 let sequence = newest(&mut store);
-                assert!(sequence >= 3, "{good:04b}, {calls} calls, {fates:?}: back at {sequence}");
+                assert!(
+                    sequence >= 3,
+                    "{good:04b}, {calls} calls, {outcomes:?}: back at {sequence}"
+                );
             }
         }
     }
@@ -152,12 +157,13 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
 fn a_crash_while_repairing_leaves_the_good_copies() {
     let superblock = superblock();
     for good in 1u8..1 << COPIES {
-        for (calls, fates) in (0..REPAIR_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+        for (calls, outcomes) in (0..REPAIR_CALLS).flat_map(|c| all_outcomes().map(move |f| (c, f)))
+        {
             let mut store = with(&superblock);
             bits(!good & 0b1111).for_each(|copy| bytes_of(&mut store, copy)[100] ^= 1);
             let mut store = Crashing::store(store, calls);
             let _ = repair(&mut store, &superblock);
-            let found = sequences(&mut after_crash(store, &fates));
+            let found = sequences(&mut after_crash(store, &outcomes));
             assert!(bits(good).all(|copy| found[copy] == Some(2)), "{good:04b}: {found:?}");
         }
     }
@@ -170,17 +176,18 @@ fn a_crash_while_settling_leaves_a_superblock() {
     let old = superblock();
     let new = next(&old);
     for cached in [0b0011u8, 0b1100, 0b0001, 0b1000] {
-        for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
+        for (calls, outcomes) in (0..=WRITE_CALLS).flat_map(|c| all_outcomes().map(move |f| (c, f)))
+        {
             let mut store = Crashing::store(with(&old), calls);
             for copy in bits(cached) {
                 let bytes = bytes_of(&mut store.store, copy);
                 store.rule.unflushed.push((copy, bytes.to_vec()));
                 bytes.copy_from_slice(&new.encode()[..]);
             }
-            let outcome = settle(&mut store, &new);
+            let outcome = rewrite_copies(&mut store, &new);
             assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "{WRITE_CALLS} calls");
-            let found = sequences(&mut after_crash(store, &fates));
-            assert!(found.iter().any(Option::is_some), "{cached:04b}, {calls} calls, {fates:?}");
+            let found = sequences(&mut after_crash(store, &outcomes));
+            assert!(found.iter().any(Option::is_some), "{cached:04b}, {calls} calls, {outcomes:?}");
             assert!(outcome.is_err() || found == [Some(3); COPIES], "{found:?}");
         }
     }
@@ -306,16 +313,16 @@ fn bits(set: u8) -> impl Iterator<Item = usize> {
 
 /// The outcome for a copy that was written and not flushed.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum Outcome {
     Old,
     New,
     Torn,
 }
 
-fn all_fates() -> impl Iterator<Item = [Fate; COPIES]> {
-    const FATES: [Fate; 3] = [Fate::Old, Fate::New, Fate::Torn];
+fn all_outcomes() -> impl Iterator<Item = [Outcome; COPIES]> {
+    const OUTCOMES: [Outcome; 3] = [Outcome::Old, Outcome::New, Outcome::Torn];
     (0..3usize.pow(COPIES as u32))
-        .map(|code| std::array::from_fn(|copy| FATES[code / 3usize.pow(copy as u32) % 3]))
+        .map(|code| std::array::from_fn(|copy| OUTCOMES[code / 3usize.pow(copy as u32) % 3]))
 }
 
 /// A store that fails after `calls_left` writes and flushes.
@@ -362,15 +369,15 @@ impl Rule<MemoryStore> for Crashing {
     }
 }
 
-fn after_crash(mut store: CrashingStore, fates: &[Fate; COPIES]) -> MemoryStore {
+fn after_crash(mut store: CrashingStore, outcomes: &[Outcome; COPIES]) -> MemoryStore {
     // The first entry of each copy was durable.
     for (copy, old) in store.rule.unflushed.iter().rev() {
         let bytes = bytes_of(&mut store.store, *copy);
-        match fates[*copy] {
-            Fate::New => {}
-            Fate::Old => bytes.copy_from_slice(old),
+        match outcomes[*copy] {
+            Outcome::New => {}
+            Outcome::Old => bytes.copy_from_slice(old),
             // One sector of the new superblock and the rest of the old.
-            Fate::Torn => bytes[512..].copy_from_slice(&old[512..]),
+            Outcome::Torn => bytes[512..].copy_from_slice(&old[512..]),
         }
     }
     store.store

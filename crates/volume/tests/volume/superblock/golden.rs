@@ -163,12 +163,13 @@ fn writing() -> bool {
 /// The offset and the bytes of each line that is not all zeros.
 fn dump(bytes: &Bytes) -> String {
     let lines = bytes.chunks(LINE_BYTES).enumerate();
-    let told = lines.filter(|(_, line)| line.iter().any(|byte| *byte != 0));
-    told.map(|(i, line)| {
-        let hex: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{:5} {hex}\n", i * LINE_BYTES)
-    })
-    .collect()
+    let filled = lines.filter(|(_, line)| line.iter().any(|byte| *byte != 0));
+    filled
+        .map(|(i, line)| {
+            let hex: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{:5} {hex}\n", i * LINE_BYTES)
+        })
+        .collect()
 }
 
 fn undump(text: &str) -> Box<Bytes> {

@@ -125,10 +125,10 @@ fn an_opening_spends_no_more_than_it_may() {
     // superblock was changed.
     assert_eq!(try_it(&bytes, &last, all(7)), Err(Kind::TooCostly));
     assert_eq!(try_it(&bytes, &last, all(8)), Err(Kind::Tampered));
-    let nobody = passphrase("unused");
-    assert_eq!(try_it(&bytes, &nobody, all(8)), Err(Kind::TooCostly), "66 fills are 2 too many");
-    assert_eq!(try_it(&bytes, &nobody, all(9)), Err(Kind::WrongKey));
-    assert_eq!(try_it(&bytes, &nobody, one(0)), Err(Kind::WrongKey));
+    let unused = passphrase("unused");
+    assert_eq!(try_it(&bytes, &unused, all(8)), Err(Kind::TooCostly), "66 fills are 2 too many");
+    assert_eq!(try_it(&bytes, &unused, all(9)), Err(Kind::WrongKey));
+    assert_eq!(try_it(&bytes, &unused, one(0)), Err(Kind::WrongKey));
 
     let good = superblock.encode();
     assert_eq!(try_it(&good, &last, Attempt::default()), Ok(3));

@@ -8,7 +8,7 @@ use oblivio_core::{LayoutKind, MemoryStore};
 use oblivio_volume::keys::{Attempt, Secret};
 use oblivio_volume::superblock::copies::{COPIES, shape, write_copies};
 use oblivio_volume::superblock::{SuperblockErrorKind as Kind, Unlocked};
-use oblivio_volume::unlock::{NewerCopies, UnlockError, look, unlock};
+use oblivio_volume::unlock::{NewerCopies, UnlockError, read_public, unlock};
 
 use super::{key_file, kind, passphrase, superblock};
 
@@ -99,7 +99,7 @@ fn no_secret_is_requested_if_storage_shows_no_superblock() {
         Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
         other => panic!("{other:?}"),
     }
-    assert_eq!(kind(look(&mut empty())), Kind::NotAVolume);
+    assert_eq!(kind(read_public(&mut empty())), Kind::NotAVolume);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_error_of_the_secret_source_is_returned() {
 #[test]
 fn anyone_can_look_at_what_stands_in_clear() {
     let view = View::default();
-    let locked = look(&mut Recorder::new(with_superblock(), view.clone())).unwrap();
+    let locked = read_public(&mut Recorder::new(with_superblock(), view.clone())).unwrap();
     assert_eq!(locked.encode(), superblock().encode());
     assert_eq!(view.seen().len(), COPIES);
 }

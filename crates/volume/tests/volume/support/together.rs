@@ -19,8 +19,8 @@ pub(crate) fn together(
     disk.submit(Request { op: DiskOp::Trim { offset: 0, bytes: 0, durable: false }, done: wait });
     kept.recv().unwrap();
     let answers = ops.into_iter().map(|op| {
-        let (told, answer) = channel();
-        disk.submit(Request { op, done: Box::new(move |answer| told.send(answer).unwrap()) });
+        let (sender, answer) = channel();
+        disk.submit(Request { op, done: Box::new(move |answer| sender.send(answer).unwrap()) });
         answer
     });
     let answers: Vec<_> = answers.collect();
