@@ -14,19 +14,19 @@ use crate::{Host, LabError};
 macro_rules! experiments {
     ($with:ident) => {
         $with! {
-            StashStudy stash_study::Plan,
-            RawTraffic raw_traffic::Plan,
-            AllocSearch alloc_search::Plan,
+            StashStudy stash_study::StashStudyPlan,
+            RawTraffic raw_traffic::RawTrafficPlan,
+            AllocSearch alloc_search::SearchPlan,
             Techniques techniques::Comparison,
             Evaluation evaluation::Evaluation,
             Blocks blocks::Blocks,
-            Dram dram::Plan,
-            RangeStash range_stash::Plan,
-            ShareOverflow share_overflow::Plan,
-            Roram roram::Plan,
-            Links links::Plan,
+            Dram dram::DramPlan,
+            RangeStash range_stash::RangeStashPlan,
+            ShareOverflow share_overflow::ShareOverflowPlan,
+            Roram roram::RoramPlan,
+            Links links::LinksPlan,
             S3oram s3oram::Evaluation,
-            RangeMedia range_media::Plan,
+            RangeMedia range_media::RangeMediaPlan,
         }
     };
 }

@@ -82,7 +82,7 @@ impl<'a> KeptStudies<'a> {
             other => {
                 drop(other);
                 let study = self.initial(spec, seed, &mut |_| ())?;
-                Arc::new(StudyImage::of(&study)?)
+                Arc::new(StudyImage::from_study(&study)?)
             }
         };
         *last = Some((name, Arc::clone(&image)));

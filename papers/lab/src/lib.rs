@@ -11,14 +11,14 @@ mod choice;
 #[cfg(test)]
 mod counting;
 pub mod dram;
-#[cfg(test)]
-mod drawer;
 mod error;
 pub mod evaluation;
 mod experiment;
 mod kept_studies;
 pub mod links;
 mod markdown;
+#[cfg(test)]
+mod memory_trees;
 pub mod range_media;
 pub mod range_stash;
 pub mod raw_traffic;
@@ -37,4 +37,4 @@ pub use experiment::{Experiment, experiment_of};
 use oblivio_models::workers;
 pub use oblivio_models::workload::Workload;
 pub use oblivio_sim::trace::Trace;
-pub use records::{Host, Kept, Trees, counted_runs, line_of, unpack};
+pub use records::{Host, KeptRecords, Trees, counted_runs, line_of, unpack};

@@ -124,7 +124,7 @@ fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u
 
 /// The contents of a file of records.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept<R> {
+pub struct KeptRecords<R> {
     /// Its records.
     pub records: Vec<R>,
     /// The length of the complete lines. An interruption may leave a torn line after them, which
@@ -132,7 +132,7 @@ pub struct Kept<R> {
     pub whole_bytes: usize,
 }
 
-impl<R: DeserializeOwned> Kept<R> {
+impl<R: DeserializeOwned> KeptRecords<R> {
     /// Reads the records from `text`, the contents of the file `file`.
     ///
     /// # Errors

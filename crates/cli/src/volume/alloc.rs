@@ -38,7 +38,7 @@ pub(crate) struct Allocated {
 /// `oblivio plan --alloc`: searches, and saves the result.
 pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
     let tree = tree_of(&uniform.params)?;
-    let plan = alloc_search::Plan {
+    let plan = alloc_search::SearchPlan {
         workload: args.alloc_workload.into(),
         space_loss_max: args.space_loss_max,
         extra_evictions_max: args.evictions_max,
@@ -54,7 +54,7 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     if let Some(path) = &args.alloc_output {
         files::replace(path, Kind::SLOTS, &search.to_json()?)?;
     }
-    let found = Allocation::of(&search);
+    let found = Allocation::from_search(&search);
     let profile = found.profile_for(&volume_tree(&tree))?;
     Allocated::plan(uniform, tree, found, profile)
 }
@@ -71,7 +71,7 @@ impl Bench<BySlots> for WatchedBench {
 
     fn run(
         &self,
-        plan: &alloc_search::Plan,
+        plan: &alloc_search::SearchPlan,
         profile: &Profile,
         accesses: u64,
         seed: u64,

@@ -139,7 +139,7 @@ impl Row {
         Ok(Self {
             scheme: plan.params.scheme.as_str().to_owned(),
             block_bytes: plan.params.block_bytes.into(),
-            volume: VolumeOnLink::of(&*config).map_err(VolumeError::from)?,
+            volume: VolumeOnLink::from_config(&*config).map_err(VolumeError::from)?,
         })
     }
 

@@ -144,7 +144,7 @@ impl OnMedium {
 /// Estimates of all read lengths with one scheme; empty if there is no model of it.
 fn rows(plan: &Plan, medium: Medium) -> Result<Vec<Row>, CliError> {
     let config = plan.params.config()?;
-    let Some(mut model) = VolumeModel::of(&*config).map_err(VolumeError::from)? else {
+    let Some(mut model) = VolumeModel::from_config(&*config).map_err(VolumeError::from)? else {
         return Ok(Vec::new());
     };
     let mut coins = StdRng::seed_from_u64(1);

@@ -4,14 +4,14 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{BySlots, FORMAT_VERSION, Judge, NAME, Plan, Profile, Run, Search, VolumeTree};
+use super::{BySlots, FORMAT_VERSION, Judge, NAME, Profile, Run, Search, SearchPlan, VolumeTree};
 use crate::Error;
 
 /// A profile for volumes, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocation<J = BySlots> {
     /// The parameters of the search.
-    pub plan: Plan<J>,
+    pub plan: SearchPlan<J>,
     /// The profile found for the searched tree.
     pub profile: Profile,
     /// The profile's run on the last tree.
@@ -20,7 +20,7 @@ pub struct Allocation<J = BySlots> {
 
 impl<J: Judge> Allocation<J> {
     /// Takes the result of `search`.
-    pub fn of(search: &Search<J>) -> Self {
+    pub fn from_search(search: &Search<J>) -> Self {
         Self {
             plan: search.plan.clone(),
             profile: search.found().profile.clone(),
@@ -144,7 +144,7 @@ mod tests {
     };
 
     fn file() -> Value {
-        let plan = Plan { accesses: 2000, endurance_accesses: 1000, ..TREE.search(8) };
+        let plan = SearchPlan { accesses: 2000, endurance_accesses: 1000, ..TREE.search(8) };
         let search = Counting::default().search(&plan, 1).unwrap();
         serde_json::from_str(&search.to_json().unwrap()).unwrap()
     }

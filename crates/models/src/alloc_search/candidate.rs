@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judge, Plan, Profile, Run};
+use super::{Judge, Profile, Run, SearchPlan};
 
 /// Why the search took or rejected a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Candidate {
 
     /// The cost in a search by slots: slots in storage read and written per access, including the
     /// access's share of all evictions.
-    pub fn slots_per_access<J: Judge>(&self, plan: &Plan<J>) -> Option<f64> {
+    pub fn slots_per_access<J: Judge>(&self, plan: &SearchPlan<J>) -> Option<f64> {
         self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }
 
@@ -70,7 +70,7 @@ impl Candidate {
     }
 
     /// The cost that the search of `plan` minimizes.
-    pub fn cost<J: Judge>(&self, plan: &Plan<J>) -> Option<f64> {
+    pub fn cost<J: Judge>(&self, plan: &SearchPlan<J>) -> Option<f64> {
         match plan.judge.channels() {
             None => self.slots_per_access(plan),
             Some(_) => self.cycles_per_record(),

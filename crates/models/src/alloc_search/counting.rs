@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Bench, BySlots, Plan, Profile, Run, Search, measure, run};
+use super::{Bench, BySlots, Profile, Run, Search, SearchPlan, measure, run};
 use crate::Error;
 
 /// Steps announced, and steps run.
@@ -15,7 +15,7 @@ pub(super) struct Counting {
 
 impl Counting {
     /// Runs a search on `threads` threads.
-    pub(super) fn search(&self, plan: &Plan, threads: usize) -> Result<Search, Error> {
+    pub(super) fn search(&self, plan: &SearchPlan, threads: usize) -> Result<Search, Error> {
         run(plan, Vec::new(), NonZeroUsize::new(threads).unwrap(), self)
     }
 }
@@ -27,7 +27,13 @@ impl Bench<BySlots> for Counting {
         self.planned.fetch_add(steps, Ordering::Relaxed);
     }
 
-    fn run(&self, plan: &Plan, profile: &Profile, accesses: u64, seed: u64) -> Result<Run, Error> {
+    fn run(
+        &self,
+        plan: &SearchPlan,
+        profile: &Profile,
+        accesses: u64,
+        seed: u64,
+    ) -> Result<Run, Error> {
         measure(plan, profile, accesses, seed, &|made| {
             self.made.fetch_add(made, Ordering::Relaxed);
         })

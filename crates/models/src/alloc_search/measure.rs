@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::{Judge, Plan, Profile, Scheme};
+use super::{Judge, Profile, Scheme, SearchPlan};
 use crate::Error;
 use crate::workload::Addresses;
 
@@ -66,7 +66,7 @@ impl Run {
 /// # Errors
 /// [`Error::Engine`] if the engine refuses the plan or fails.
 pub fn measure<J: Judge>(
-    plan: &Plan<J>,
+    plan: &SearchPlan<J>,
     profile: &Profile,
     accesses: u64,
     seed: u64,
@@ -91,7 +91,7 @@ pub fn measure<J: Judge>(
 
 /// The parameters of a run.
 struct Asked<'a, J> {
-    plan: &'a Plan<J>,
+    plan: &'a SearchPlan<J>,
     addresses: Addresses,
     accesses: u64,
     seed: u64,

@@ -23,7 +23,7 @@ pub use allocation::Allocation;
 pub use candidate::{Candidate, Verdict};
 pub use judge::{BySlots, Judge};
 pub use measure::{Run, Time, measure};
-pub use plan::{Plan, all_records};
+pub use plan::{SearchPlan, all_records};
 pub use profile::Profile;
 pub use results::Search;
 pub use scheme::Scheme;
@@ -45,19 +45,19 @@ mod tests {
 
     /// A tree of 256 leaves, with enough load and a small enough stash that smaller buckets cause
     /// background evictions.
-    fn small_plan() -> Plan {
-        Plan {
+    fn small_plan() -> SearchPlan {
+        SearchPlan {
             stash_blocks_max: 20,
             space_loss_max: 0.05,
             extra_evictions_max: 0.0005,
             warm_up_passes: 2,
             accesses: 10_000,
             endurance_accesses: 20_000,
-            ..Plan::like_the_paper(8)
+            ..SearchPlan::like_the_paper(8)
         }
     }
 
-    fn search(plan: &Plan, threads: usize) -> Search {
+    fn search(plan: &SearchPlan, threads: usize) -> Search {
         Counting::default().search(plan, threads).unwrap()
     }
 
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_search_on_any_number_of_threads_and_from_its_file() {
-        let plan = Plan { workload: Workload::Zipf, ..small_plan() };
+        let plan = SearchPlan { workload: Workload::Zipf, ..small_plan() };
         let once = search(&plan, 1);
         assert_eq!(once, search(&plan, 3));
         let file = once.to_json().unwrap();
         assert_eq!(Search::from_json(&file).unwrap(), once);
-        assert_eq!(Allocation::from_json(&file).unwrap(), Allocation::of(&once));
-        assert_ne!(once.baseline.runs, search(&Plan { seed: 2, ..plan }, 1).baseline.runs);
+        assert_eq!(Allocation::from_json(&file).unwrap(), Allocation::from_search(&once));
+        assert_ne!(once.baseline.runs, search(&SearchPlan { seed: 2, ..plan }, 1).baseline.runs);
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_too_full_keeps_its_uniform_profile() {
-        let plan = Plan { stash_blocks_max: 1, ..small_plan() }.with_load(7.5);
+        let plan = SearchPlan { stash_blocks_max: 1, ..small_plan() }.with_load(7.5);
         let search = search(&plan, 2);
         assert!(search.baseline.ran_away());
         assert_eq!(search.found(), &search.baseline);
@@ -149,8 +149,8 @@ mod tests {
         }
     }
 
-    fn volume_plan() -> Plan {
-        Plan {
+    fn volume_plan() -> SearchPlan {
+        SearchPlan {
             tree_top_levels: 0,
             path_slots_beside: 0,
             space_loss_max: 0.1,
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn without_a_background_eviction_allowed_there_is_none() {
-        let plan = Plan { stash_blocks_max: 10, endurance_leaf_level: 7, ..volume_plan() };
-        let plan = Plan { extra_evictions_max: 0.0, space_loss_max: 0.3, ..plan };
+        let plan = SearchPlan { stash_blocks_max: 10, endurance_leaf_level: 7, ..volume_plan() };
+        let plan = SearchPlan { extra_evictions_max: 0.0, space_loss_max: 0.3, ..plan };
         let search = search(&plan, 2);
         assert_eq!(search.endurance.evictions, 0);
         let found = search.found().profile.path_slots(plan.tree_top_levels);
@@ -195,8 +195,9 @@ mod tests {
     #[test]
     fn a_profile_that_fails_on_the_last_tree_gives_way_to_an_earlier_one() {
         // On a tree of 16 leaves the stash can hold all blocks that small buckets leave over.
-        let shallow = Plan { leaf_level: 4, stash_blocks_max: 20, ..volume_plan() }.with_load(2.5);
-        let plan = Plan { space_loss_max: 0.4, extra_evictions_max: 0.0, ..shallow };
+        let shallow =
+            SearchPlan { leaf_level: 4, stash_blocks_max: 20, ..volume_plan() }.with_load(2.5);
+        let plan = SearchPlan { space_loss_max: 0.4, extra_evictions_max: 0.0, ..shallow };
         let search = search(&plan, 2);
         let given_up: Vec<_> =
             search.tried.iter().filter(|tried| tried.verdict == Verdict::NotOnLastTree).collect();
@@ -209,7 +210,7 @@ mod tests {
     fn a_tree_as_full_as_the_engine_can_make_it_is_not_searched_past_its_bounds() {
         for (leaf_level, tree_top_levels) in [(1, 0), (1, 1), (2, 2), (3, 1)] {
             let tree = VolumeTree { leaf_level, tree_top_levels, ..volume() };
-            let plan = Plan { accesses: 2000, endurance_accesses: 1000, ..tree.search(17) };
+            let plan = SearchPlan { accesses: 2000, endurance_accesses: 1000, ..tree.search(17) };
             let search = search(&plan, 1);
             assert_eq!(search.found(), &search.baseline, "one percent is less than a slot here");
         }

@@ -13,7 +13,7 @@ use crate::workload::Workload;
 /// The parameters of a search. They determine the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "J: Judge")]
-pub struct Plan<J = BySlots> {
+pub struct SearchPlan<J = BySlots> {
     /// How profiles are compared.
     #[serde(default, skip_serializing_if = "is_by_slots")]
     pub judge: J,
@@ -85,7 +85,7 @@ pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }
 
-impl<J: Judge> Plan<J> {
+impl<J: Judge> SearchPlan<J> {
     /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
     /// use, and a stash of 200 entries, 100 of which are reserved for a path in flight.
     pub fn like_the_paper(leaf_level: u8) -> Self {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BySlots, Candidate, FORMAT_VERSION, Judge, NAME, Plan, Run, Verdict};
+use super::{BySlots, Candidate, FORMAT_VERSION, Judge, NAME, Run, SearchPlan, Verdict};
 use crate::Error;
 
 /// The results of a search.
@@ -10,7 +10,7 @@ use crate::Error;
 #[serde(bound = "J: Judge")]
 pub struct Search<J = BySlots> {
     /// The parameters of the search.
-    pub plan: Plan<J>,
+    pub plan: SearchPlan<J>,
     /// The uniform tree.
     pub baseline: Candidate,
     /// All profiles tried by the search, in order.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::{Candidate, Judge, Plan, Profile, Run, Search, Verdict};
+use super::{Candidate, Judge, Profile, Run, Search, SearchPlan, Verdict};
 use crate::{Error, workers};
 
 /// Runs the profiles of a search. Progress is counted in accesses, or in records in a search by
@@ -20,7 +20,7 @@ pub trait Bench<J>: Sync {
     /// The error of the failed run.
     fn run(
         &self,
-        plan: &Plan<J>,
+        plan: &SearchPlan<J>,
         profile: &Profile,
         accesses: u64,
         seed: u64,
@@ -37,7 +37,7 @@ pub trait Bench<J>: Sync {
 /// # Errors
 /// [`Error::Plan`] if the plan is invalid, or the error of a failed run.
 pub fn run<J: Judge, B: Bench<J>>(
-    plan: &Plan<J>,
+    plan: &SearchPlan<J>,
     compared: Vec<(String, Profile)>,
     threads: NonZeroUsize,
     bench: &B,
@@ -77,7 +77,7 @@ pub fn run<J: Judge, B: Bench<J>>(
 /// The next steps to try. A path takes as long as its busiest channel. So on several channels, one
 /// slot less on one level may save no time, while one slot less on as many levels as there are
 /// channels does.
-pub fn steps_down<J: Judge>(plan: &Plan<J>, profile: &Profile) -> Vec<Profile> {
+pub fn steps_down<J: Judge>(plan: &SearchPlan<J>, profile: &Profile) -> Vec<Profile> {
     let at_once = match plan.judge.channels() {
         None => vec![1],
         Some(channels) => vec![1, channels as usize],
@@ -88,7 +88,7 @@ pub fn steps_down<J: Judge>(plan: &Plan<J>, profile: &Profile) -> Vec<Profile> {
 /// The paper's first step: one slot less on all levels in storage, down to the deepest level that
 /// the space limit allows. (The paper names only that level. The levels above it would be the first
 /// to follow.)
-fn start<J: Judge>(plan: &Plan<J>) -> Profile {
+fn start<J: Judge>(plan: &SearchPlan<J>) -> Profile {
     let uniform = plan.uniform();
     let top = usize::from(plan.tree_top_levels);
     let less_down_to = |end| uniform.with_one_less(top..end);
@@ -100,7 +100,7 @@ fn start<J: Judge>(plan: &Plan<J>) -> Profile {
 }
 
 /// Marks the best candidate of the round as taken.
-fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &Plan<J>) -> Option<Candidate> {
+fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &SearchPlan<J>) -> Option<Candidate> {
     let cost = |candidate: &Candidate| candidate.cost(plan).unwrap_or(f64::INFINITY);
     let best = candidates
         .iter_mut()
@@ -112,7 +112,7 @@ fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &Plan<J>) -> Option<C
 
 /// Runs and judges profiles.
 struct Runner<'a, J, B> {
-    plan: &'a Plan<J>,
+    plan: &'a SearchPlan<J>,
     threads: NonZeroUsize,
     bench: &'a B,
 }

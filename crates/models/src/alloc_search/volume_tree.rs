@@ -1,6 +1,6 @@
 //! Converts a volume's parameters to a search, and the found profile back to the volume.
 
-use super::{Plan, Profile, Scheme};
+use super::{Profile, Scheme, SearchPlan};
 
 /// The public parameters of a volume's tree that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl VolumeTree {
     /// A deeper volume is cut at the root. The searched levels are then those nearest to the
     /// leaves, below some unchanged levels. The found profile must also hold up on a tree two
     /// levels deeper.
-    pub fn search(&self, leaf_level_max: u8) -> Plan {
+    pub fn search(&self, leaf_level_max: u8) -> SearchPlan {
         let leaf_level = self.leaf_level.min(leaf_level_max);
         let cut = self.leaf_level - leaf_level;
         let least = if cut == 0 { 0 } else { LEVELS_ABOVE.min(leaf_level / 2) };
@@ -52,7 +52,7 @@ impl VolumeTree {
         // The first searched level, counted in the volume.
         let first = tree_top_levels + cut;
         let beside = u64::from(first.saturating_sub(self.tree_top_levels));
-        let plan = Plan {
+        let plan = SearchPlan {
             scheme: self.scheme(),
             leaf_level,
             slots: self.slots,
@@ -61,13 +61,13 @@ impl VolumeTree {
             stash_blocks_max: self.stash_blocks_max,
             endurance_leaf_level: leaf_level + cut.min(DEEPER),
             endurance_accesses: 2_000_000,
-            ..Plan::like_the_paper(leaf_level)
+            ..SearchPlan::like_the_paper(leaf_level)
         };
         plan.with_load(self.blocks_per_leaf_max())
     }
 
     /// Applies `profile`, found by a search with `plan`, to this volume.
-    pub(super) fn carry<J>(&self, profile: &Profile, plan: &Plan<J>) -> Profile {
+    pub(super) fn carry<J>(&self, profile: &Profile, plan: &SearchPlan<J>) -> Profile {
         profile.carried(plan.tree_top_levels, self.slots, self.leaf_level, self.tree_top_levels)
     }
 }

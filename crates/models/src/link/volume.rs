@@ -1,7 +1,7 @@
 //! The performance of a volume on a link, computed from its parameters alone.
 
 use oblivio_core::Error;
-use oblivio_core::durable::{DurableConfig, Fact, FactValue, number_of};
+use oblivio_core::durable::{DurableConfig, Fact, FactValue, find_number};
 
 use super::{Link, Traffic};
 
@@ -26,12 +26,12 @@ impl VolumeOnLink {
     ///
     /// # Errors
     /// Any error of the parameters.
-    pub fn of(config: &dyn DurableConfig) -> Result<Self, Error> {
+    pub fn from_config(config: &dyn DurableConfig) -> Result<Self, Error> {
         let cost = config.cost()?;
         let block_bytes = u64::from(config.block_bytes());
         let facts = config.facts();
         // Each share server receives one message and sends one.
-        let servers = number_of(&facts, "servers").map(|servers| servers as f64);
+        let servers = find_number(&facts, "servers").map(|servers| servers as f64);
         let piece_bytes = match servers {
             Some(servers) => cost.read_bytes_per_access / servers,
             None => piece_bytes(config)?,
@@ -177,7 +177,7 @@ mod tests {
         let schemes: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
         for scheme in schemes {
             let config = scheme.plan(&requirements(scheme, 1 << 30)).unwrap();
-            let mut model = VolumeModel::of(&*config).unwrap().unwrap();
+            let mut model = VolumeModel::from_config(&*config).unwrap().unwrap();
             let (mut pieces, mut bytes, mut coins) = (0, 0, StdRng::seed_from_u64(1));
             for access in 0..1000 {
                 model.read(access, 1, &mut coins, &mut |request| {
@@ -185,7 +185,7 @@ mod tests {
                     bytes += request.bytes;
                 });
             }
-            let traffic = *VolumeOnLink::of(&*config).unwrap().traffic();
+            let traffic = *VolumeOnLink::from_config(&*config).unwrap().traffic();
             near(traffic.pieces * 1e3, f64::from(pieces), 0.1);
             near((traffic.read_bytes + traffic.written_bytes) * 1e3, bytes as f64, 0.05);
         }
@@ -197,7 +197,7 @@ mod tests {
         let of = |scheme: &dyn DurableScheme, policy| {
             let requirements =
                 ArrayRequirements { range_policy: policy, ..requirements(scheme, 1 << 30) };
-            VolumeOnLink::of(&*scheme.plan(&requirements).unwrap()).unwrap()
+            VolumeOnLink::from_config(&*scheme.plan(&requirements).unwrap()).unwrap()
         };
         let (raw, range) = (of(&DurableRaw, None), of(&DurableRange, None));
         // 256 blocks, the first of which arrives after a round trip.
@@ -218,13 +218,13 @@ mod tests {
     #[test]
     fn a_scan_reads_the_whole_disk() {
         let config = DurableScan.plan(&requirements(&DurableScan, 1 << 20)).unwrap();
-        let scan = VolumeOnLink::of(&*config).unwrap();
+        let scan = VolumeOnLink::from_config(&*config).unwrap();
         // 256 buckets of two blocks each, at one byte per microsecond.
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
         // The same with one bucket of one block.
         let requirements =
             ArrayRequirements { block_bytes: 1 << 20, ..requirements(&DurableScan, 1 << 20) };
-        let scan = VolumeOnLink::of(&*DurableScan.plan(&requirements).unwrap()).unwrap();
+        let scan = VolumeOnLink::from_config(&*DurableScan.plan(&requirements).unwrap()).unwrap();
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
     }
 }

@@ -31,7 +31,7 @@ impl VolumeModel {
     ///
     /// # Errors
     /// Any error of the parameters.
-    pub fn of(config: &dyn DurableConfig) -> Result<Option<Self>, Error> {
+    pub fn from_config(config: &dyn DurableConfig) -> Result<Option<Self>, Error> {
         let facts = config.facts();
         let value = |name| {
             facts.iter().find_map(|fact| match fact {
@@ -230,7 +230,8 @@ mod tests {
             range_policy,
             ..ArrayRequirements::new(1 << 30, scheme.name())
         };
-        let mut model = VolumeModel::of(&*scheme.plan(&requirements).unwrap()).unwrap().unwrap();
+        let mut model =
+            VolumeModel::from_config(&*scheme.plan(&requirements).unwrap()).unwrap().unwrap();
         let (mut count, mut bytes, mut coins) = (0, 0, StdRng::seed_from_u64(1));
         for _ in 0..10 {
             model.read(first, blocks, &mut coins, &mut |request| {

@@ -36,7 +36,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    fn of(text: Node<'a, '_>) -> Self {
+    fn from_node(text: Node<'a, '_>) -> Self {
         const CHARACTER_EMS: f64 = 0.58;
         let number = |name| text.attribute(name).unwrap().parse::<f64>().unwrap();
         let words = text.text().unwrap().trim();
@@ -69,7 +69,7 @@ fn texts_are_legible_inside_the_picture_and_do_not_overlap() {
             .inspect(|text| {
                 assert!(text.attribute("font-size").unwrap().parse::<f64>().unwrap() >= 12.0)
             })
-            .map(Words::of)
+            .map(Words::from_node)
             .collect();
         assert!(texts.len() > 10, "{name}");
         for (i, words) in texts.iter().enumerate() {

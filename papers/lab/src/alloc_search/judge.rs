@@ -5,7 +5,7 @@ use oblivio_sim::controller::{Initial, Pace};
 use oblivio_sim::system::SystemSpec;
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile};
+use super::{Profile, SearchPlan};
 use crate::LabError;
 use crate::evaluation::{Switches, Variant};
 
@@ -55,7 +55,11 @@ impl TimeJudge {
     pub const PAPER: Self = Self { ir_stash: false, channels: 4, pace: Pace::DEFAULT, aging: 20 };
 
     /// The machine whose tree has `profile`.
-    pub(super) fn spec(&self, plan: &Plan, profile: &Profile) -> Result<SystemSpec, LabError> {
+    pub(super) fn spec(
+        &self,
+        plan: &SearchPlan,
+        profile: &Profile,
+    ) -> Result<SystemSpec, LabError> {
         let Self { ir_stash, channels, pace, aging } = *self;
         let name = if ir_stash { "ir-stash" } else { "baseline" };
         let machine = Variant::named(name)

@@ -28,7 +28,7 @@ pub use table::SearchTables;
 pub use timed::TimedRecord;
 
 /// Parameters of a search, by slots or by time.
-pub type Plan = oblivio_models::alloc_search::Plan<Judge>;
+pub type SearchPlan = oblivio_models::alloc_search::SearchPlan<Judge>;
 
 /// Result of a search, by slots or by time.
 pub type Search = oblivio_models::alloc_search::Search<Judge>;

@@ -6,23 +6,23 @@ use oblivio_models::alloc_search as search;
 
 use super::plot::svg;
 use super::timed::{TimedRecord, time};
-use super::{Judge, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, SearchTables};
+use super::{Judge, PAPER_PROFILES, Profile, Run, Scheme, Search, SearchPlan, SearchTables};
 use crate::{Experiment, Host, LabError};
 use oblivio_models::paper::PAPER_SLOTS;
 
 /// The search in the documentation.
-pub fn full_plan() -> Plan {
-    Plan::like_the_paper(15)
+pub fn full_plan() -> SearchPlan {
+    SearchPlan::like_the_paper(15)
 }
 
 /// A smaller tree and fewer accesses, for rough figures.
-pub fn quick_plan() -> Plan {
-    Plan { accesses: 100_000, endurance_accesses: 200_000, ..Plan::like_the_paper(13) }
+pub fn quick_plan() -> SearchPlan {
+    SearchPlan { accesses: 100_000, endurance_accesses: 200_000, ..SearchPlan::like_the_paper(13) }
 }
 
 /// Searches, and compares the result with the profiles of the paper if the tree has the paper's Z.
 /// Steps are accesses, or records in a search by time, whose runs are recorded.
-impl Experiment for Plan {
+impl Experiment for SearchPlan {
     const NAME: &'static str = search::NAME;
     const RESULTS: &'static str = "alloc-search.json";
     const STEPS: &'static str = "accesses or records";
@@ -83,7 +83,7 @@ impl<H: Host<TimedRecord>> search::Bench<Judge> for Bench<'_, H> {
 
     fn run(
         &self,
-        plan: &Plan,
+        plan: &SearchPlan,
         profile: &Profile,
         accesses: u64,
         seed: u64,

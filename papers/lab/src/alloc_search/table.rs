@@ -49,7 +49,7 @@ impl SearchTables for Search {
     fn table(&self) -> String {
         let rows = std::iter::once(&self.baseline).chain(&self.tried);
         rows.fold(head(self, HEAD, TIMED_HEAD), |mut table, candidate| {
-            let shown = Shown::new(candidate, self);
+            let shown = CandidateRow::new(candidate, self);
             // Writing to a string cannot fail.
             let _ = writeln!(
                 table,
@@ -78,7 +78,7 @@ impl SearchTables for Search {
         let stated = PAPER_PROFILES.map(|paper| Some(paper.stated_path_slots));
         let rows = self.paper.iter().zip(stated).chain([(self.found(), None)]);
         rows.fold(head(self, PAPER_HEAD, TIMED_PAPER_HEAD), |mut table, (candidate, stated)| {
-            let shown = Shown::new(candidate, self);
+            let shown = CandidateRow::new(candidate, self);
             let (name, path_slots, space_loss, evictions) = match stated {
                 Some(stated) => {
                     (candidate.name.as_str(), stated.to_string(), "< 1 %", "15 % more, max")
@@ -143,7 +143,7 @@ fn endured(Run { accesses, evictions, evictions_at_once_max, ran_away, time, .. 
 }
 
 /// The figures of a candidate as text, padded to the width of their columns.
-struct Shown {
+struct CandidateRow {
     path_slots: u64,
     space_loss: String,
     evictions: String,
@@ -151,7 +151,7 @@ struct Shown {
     cost: String,
 }
 
-impl Shown {
+impl CandidateRow {
     fn new(candidate: &Candidate, search: &Search) -> Self {
         let missing = || if candidate.ran_away() { "ran away" } else { "" }.to_owned();
         let evictions = candidate.evictions_per_access().map(|evictions| format!("{evictions:.4}"));

@@ -8,7 +8,7 @@ use oblivio_sim::MODEL;
 use oblivio_sim::system::{self, Outcome, SystemSpec, WarmUp};
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile, Run, Time, TimeJudge};
+use super::{Profile, Run, SearchPlan, Time, TimeJudge};
 use crate::evaluation::make;
 use crate::records::first_model;
 use crate::{Host, LabError};
@@ -46,7 +46,7 @@ impl TimedRecord {
 /// Runs `records` records on `profile`, unless `kept` contains that run.
 pub(super) fn time(
     judge: &TimeJudge,
-    plan: &Plan,
+    plan: &SearchPlan,
     profile: &Profile,
     (records, seed): (u64, u64),
     kept: &[TimedRecord],

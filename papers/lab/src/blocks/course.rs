@@ -1,6 +1,6 @@
 //! Courses: the requests of a run, in stretches.
 
-use super::plan::Plan;
+use super::plan::BlocksPlan;
 use crate::evaluation::{PROGRAMS, Programs};
 
 /// The requests of a run.
@@ -17,13 +17,13 @@ pub enum Course {
 /// A stretch of a course. Snapshots are taken at equal distances, the last one at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
-    pub(super) asked: Asked,
+    pub(super) source: RequestSource,
     pub(super) paths: u64,
     pub(super) snapshots: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum RequestSource {
     Program(&'static str),
     Uniform,
 }
@@ -44,7 +44,7 @@ impl Course {
         match self {
             Self::Mix => "programs-then-uniform",
             Self::Program(name) => name,
-            Self::Uniform => Asked::UNIFORM,
+            Self::Uniform => RequestSource::UNIFORM,
         }
     }
 
@@ -57,25 +57,26 @@ impl Course {
         }
     }
 
-    pub(super) fn stretches(self, plan: &Plan, programs: &Programs) -> Vec<Stretch> {
-        let stretch = |asked, paths| Stretch { asked, paths, snapshots: SNAPSHOTS };
+    pub(super) fn stretches(self, plan: &BlocksPlan, programs: &Programs) -> Vec<Stretch> {
+        let stretch = |source, paths| Stretch { source, paths, snapshots: SNAPSHOTS };
         let alone = plan.paths / ALONE_PART;
         match self {
             Self::Mix => {
                 let there = those_there(programs);
                 let of_programs = plan.paths * MIX_PROGRAM_PARTS / MIX_PARTS;
                 let each = of_programs / there.len().max(1) as u64;
-                let parts = there.into_iter().map(|name| stretch(Asked::Program(name), each));
-                let uniform = stretch(Asked::Uniform, plan.paths - of_programs);
+                let parts =
+                    there.into_iter().map(|name| stretch(RequestSource::Program(name), each));
+                let uniform = stretch(RequestSource::Uniform, plan.paths - of_programs);
                 parts.chain([uniform]).collect()
             }
-            Self::Program(name) => vec![stretch(Asked::Program(name), alone)],
-            Self::Uniform => vec![stretch(Asked::Uniform, alone)],
+            Self::Program(name) => vec![stretch(RequestSource::Program(name), alone)],
+            Self::Uniform => vec![stretch(RequestSource::Uniform, alone)],
         }
     }
 }
 
-impl Asked {
+impl RequestSource {
     pub(super) const UNIFORM: &str = "uniform";
 
     /// Its name in results.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{BlocksFigure, BlocksRecord, Plan, figures, run};
+use super::{BlocksFigure, BlocksPlan, BlocksRecord, figures, run};
 use crate::evaluation::Programs;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError, Trees};
@@ -11,7 +11,7 @@ use crate::{Experiment, Host, LabError, Trees};
 /// The study: its parameters, figures, traces and saved trees.
 pub struct Blocks {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: BlocksPlan,
     /// The figures to make.
     pub chosen: Vec<&'static BlocksFigure>,
     /// The traces.

@@ -2,7 +2,7 @@
 
 use super::catalogue::FIGURES;
 use super::course::{Course, those_there};
-use super::plan::{Plan, Run};
+use super::plan::{BlocksPlan, Run};
 use super::record::BlocksRecord;
 use crate::LabError;
 use crate::choice::chosen;
@@ -97,7 +97,7 @@ impl BlocksFigure {
 /// [`LabError::Plan`] if the records do not belong to the plan.
 pub fn figures(
     chosen: &[&BlocksFigure],
-    plan: &Plan,
+    plan: &BlocksPlan,
     programs: &Programs,
     records: &[BlocksRecord],
 ) -> Result<Vec<Figure>, LabError> {
@@ -129,11 +129,11 @@ pub fn figures(
     Ok(figures)
 }
 
-fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
+fn origin(plan: &BlocksPlan, programs: &Programs, made: &Made<'_>) -> String {
     let mut versions: Vec<_> = made.runs().map(|(_, record)| record.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
-    let Plan { leaf_level, paths, initial, llc_bytes, seed } = plan;
+    let BlocksPlan { leaf_level, paths, initial, llc_bytes, seed } = plan;
     format!(
         "{paths} paths of programs and chance ({}); leaves on level {leaf_level}; {}; LLC of {} \
          KiB; seed {seed}; version {}",

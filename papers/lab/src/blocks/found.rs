@@ -2,7 +2,7 @@
 
 use super::figure::{Content, Made};
 use super::makers::{course_remark, number};
-use super::readings::{Shares, ends};
+use super::readings::{FoundShares, ends};
 use crate::LabError;
 use crate::report::{Bars, Plot, Series};
 
@@ -12,7 +12,7 @@ pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
     let [start, programs, end] = ends(record)?;
     let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
     let shares = [("programs", start, programs), ("chance", programs, end), ("all", start, end)]
-        .map(|(name, from, to)| (name, Shares::between(from, to, levels)));
+        .map(|(name, from, to)| (name, FoundShares::between(from, to, levels)));
     let stated =
         vec![number("tree top, of all requests", 0.23, 0.05, Some(shares[2].1.above(top)))];
     let parts = shares.iter().map(|(name, shares)| {
@@ -36,11 +36,11 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     let [start, programs, end] = ends(record)?;
     let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
     let shares = [
-        ("data", Shares::between(start, programs, levels)),
-        ("position map", Shares::of_position_map(start, programs, levels)),
-        ("all", Shares::of_all(start, programs, levels)),
+        ("data", FoundShares::between(start, programs, levels)),
+        ("position map", FoundShares::of_position_map(start, programs, levels)),
+        ("all", FoundShares::FoundShares::of_both_kinds(start, programs, levels)),
     ];
-    let with_chance = Shares::of_all(start, end, levels);
+    let with_chance = FoundShares::FoundShares::of_both_kinds(start, end, levels);
     // Runs of older versions counted only requests for data.
     let is_counted = end.found_position_map.requests() > 0 || end.paths.position_map == 0;
     let of_all = |part: f64| is_counted.then_some(part);
@@ -69,7 +69,7 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
 }
 
 /// Bars for the stash and for each level.
-fn over_places(shares: &[(&str, Shares)], levels: usize, value: &str) -> Plot {
+fn over_places(shares: &[(&str, FoundShares)], levels: usize, value: &str) -> Plot {
     let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
     let series = shares.iter().map(|(name, shares)| Series {
         name: (*name).to_owned(),

@@ -2,7 +2,7 @@
 
 use oblivio_sim::functional::Snapshot;
 
-use super::course::Asked;
+use super::course::RequestSource;
 use super::figure::{Content, Made};
 use super::readings::{Levels, ends, mean, mean_over_paths, middle_of, stretches};
 use super::record::{BlocksRecord, Taken};
@@ -16,7 +16,7 @@ const QUARTERS: [usize; 3] = [1, 2, 3];
 /// Fig. 3.
 pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
-    let levels = Levels::of(record)?;
+    let levels = Levels::from_record(record)?;
     let top = 3;
     let each = || {
         record.snapshots.iter().filter_map(|taken| taken.snapshot.utilisation().get(top).copied())
@@ -45,7 +45,7 @@ pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
 /// Fig. 13.
 pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
-    let levels = Levels::of(record)?;
+    let levels = Levels::from_record(record)?;
     let top = levels.chance.iter().take(4).copied().collect::<Vec<_>>();
     let stated = vec![
         number(
@@ -116,7 +116,8 @@ fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
 fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     ends(record)?;
     let snapshots = &record.snapshots;
-    let of_programs = snapshots.iter().filter(|taken| taken.after != Asked::UNIFORM).count() - 1;
+    let of_programs =
+        snapshots.iter().filter(|taken| taken.after != RequestSource::UNIFORM).count() - 1;
     let shown = [0].into_iter().chain(QUARTERS.map(|quarter| of_programs * quarter / 4));
     let shown = shown.chain([of_programs, snapshots.len() - 1]);
     let curve = |number: usize| {

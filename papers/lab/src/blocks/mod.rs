@@ -29,7 +29,7 @@ pub use catalogue::FIGURES;
 pub use course::Course;
 pub use experiment::Blocks;
 pub use figure::{BlocksFigure, figures};
-pub use plan::{Plan, Run};
+pub use plan::{BlocksPlan, Run};
 pub use record::{BlocksRecord, Taken};
 pub use run::run;
 pub use setting::Setting;

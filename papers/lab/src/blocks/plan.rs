@@ -15,7 +15,7 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 /// The parameters of the experiment. With the traces, they determine every record except for its
 /// seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct BlocksPlan {
     /// The level of the leaves.
     pub leaf_level: u8,
     /// Paths of Fig. 3; other courses are shorter. The paper has 4 billion.
@@ -46,7 +46,7 @@ const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 /// Fig. 3 needs paths in each stretch, and no machine makes more than the maximum in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
-impl Plan {
+impl BlocksPlan {
     /// The paper's tree, and a tenth of its paths: six for each data block. After that, utilisation
     /// only fluctuates.
     pub fn full() -> Self {

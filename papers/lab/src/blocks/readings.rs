@@ -2,7 +2,7 @@
 
 use oblivio_sim::functional::{Found, Snapshot};
 
-use super::course::Asked;
+use super::course::RequestSource;
 use super::record::{BlocksRecord, Taken};
 use crate::LabError;
 
@@ -16,7 +16,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    pub(super) fn of(record: &BlocksRecord) -> Result<Self, LabError> {
+    pub(super) fn from_record(record: &BlocksRecord) -> Result<Self, LabError> {
         let [_, programs, chance] = ends(record)?.map(Snapshot::utilisation);
         Ok(Self { programs, chance })
     }
@@ -29,30 +29,30 @@ pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f6
 }
 
 /// Where requests found their blocks, as fractions of all requests.
-pub(super) struct Shares {
+pub(super) struct FoundShares {
     pub(super) stash: f64,
     pub(super) levels: Vec<f64>,
 }
 
-impl Shares {
+impl FoundShares {
     /// Counts requests for data between two snapshots.
     pub(super) fn between(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
-        Self::of([(&from.found, &to.found)], levels)
+        FoundShares::from_counts([(&from.found, &to.found)], levels)
     }
 
     /// Counts requests for blocks of the position map that missed the PLB.
     pub(super) fn of_position_map(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
-        Self::of([(&from.found_position_map, &to.found_position_map)], levels)
+        FoundShares::from_counts([(&from.found_position_map, &to.found_position_map)], levels)
     }
 
     /// Counts both kinds of requests.
-    pub(super) fn of_all(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
+    pub(super) fn of_both_kinds(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
         let map = (&from.found_position_map, &to.found_position_map);
-        Self::of([(&from.found, &to.found), map], levels)
+        FoundShares::from_counts([(&from.found, &to.found), map], levels)
     }
 
     /// Counts requests of several kinds, each given by its counts before and after.
-    fn of<const N: usize>(kinds: [(&Found, &Found); N], levels: usize) -> Self {
+    fn from_counts<const N: usize>(kinds: [(&Found, &Found); N], levels: usize) -> Self {
         let sum = |count: &dyn Fn(&Found) -> u64| -> u64 {
             kinds.iter().map(|(from, to)| count(to) - count(from)).sum()
         };
@@ -74,7 +74,7 @@ impl Shares {
 /// The first snapshot, the last one under programs, and the last one.
 pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     let snapshots = &record.snapshots;
-    let programs = snapshots.iter().rfind(|taken| taken.after != Asked::UNIFORM);
+    let programs = snapshots.iter().rfind(|taken| taken.after != RequestSource::UNIFORM);
     match (snapshots.first(), programs, snapshots.last()) {
         (Some(start), Some(programs), Some(end)) => {
             Ok([start, programs, end].map(|taken| &taken.snapshot))

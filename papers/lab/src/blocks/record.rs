@@ -11,7 +11,7 @@ use crate::records::first_model;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlocksRecord {
-    /// Its name: see [`Plan::key`](super::Plan::key).
+    /// Its name: see [`BlocksPlan::key`](super::BlocksPlan::key).
     pub key: String,
     /// The variant whose ORAM it uses.
     pub variant: String,

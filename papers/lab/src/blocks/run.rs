@@ -7,10 +7,10 @@ use oblivio_sim::MODEL;
 use oblivio_sim::controller::{Initial, OramSpec};
 use oblivio_sim::functional::{Phase, Requests, Study};
 
-use super::course::{Asked, Stretch};
-use super::plan::{Plan, Run};
+use super::course::{RequestSource, Stretch};
+use super::plan::{BlocksPlan, Run};
 use super::record::{BlocksRecord, Taken};
-use super::saved::{Begun, Saved};
+use super::saved::{PartialRun, Saved};
 use super::setting::Setting;
 use crate::evaluation::{Pages, Programs, checksum};
 use crate::kept_studies::KeptStudies;
@@ -29,7 +29,7 @@ const PATHS_PER_FIRST_ACCESS: u64 = 2;
 /// # Errors
 /// [`LabError::Simulation`] if a run fails, and the errors of [`Host::keep`].
 pub fn run(
-    plan: &Plan,
+    plan: &BlocksPlan,
     runs: &[Run],
     programs: &Programs,
     kept: &[BlocksRecord],
@@ -46,7 +46,7 @@ pub fn run(
 }
 
 fn one(
-    plan: &Plan,
+    plan: &BlocksPlan,
     run: &Run,
     programs: &Programs,
     kept: &[BlocksRecord],
@@ -55,7 +55,8 @@ fn one(
 ) -> Result<BlocksRecord, LabError> {
     let (spec, key) = (plan.spec(run)?, plan.key(run));
     let stretches = run.course.stretches(plan, programs);
-    let progress = Told { host, most: all_paths(&spec, &stretches), told: Cell::new(0) };
+    let progress =
+        ProgressReporter { host, most: all_paths(&spec, &stretches), reported: Cell::new(0) };
     let trace = checksum_of(&stretches, programs);
     let saved = Saved { studies, key: &key, trace, spec: &spec, seed: plan.seed };
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, trace, &spec)) {
@@ -87,33 +88,33 @@ fn one(
 /// Runs the stretches. Returns the snapshots and the seconds, including those before an
 /// interruption.
 fn snapshots<H: Host<BlocksRecord>>(
-    plan: &Plan,
+    plan: &BlocksPlan,
     setting: Setting,
     stretches: &[Stretch],
     programs: &Programs,
     saved: &Saved<'_>,
-    progress: &Told<'_, H>,
+    progress: &ProgressReporter<'_, H>,
 ) -> Result<(Vec<Taken>, f64), LabError> {
     let (spec, host) = (saved.spec, progress.host);
     let start = host.seconds();
-    let Begun { mut study, mut taken, stretches_done, seconds } =
+    let PartialRun { mut study, mut taken, stretches_done, seconds } =
         saved.interrupted(stretches).map_or_else(|| begin(setting, saved, progress), Ok)?;
     let (done, rest) = stretches.split_at(stretches_done);
     let mut before = first_paths(spec) + paths_of(done);
     progress.up_to(before);
-    for (left, Stretch { asked, paths, snapshots }) in (0..rest.len()).rev().zip(rest) {
+    for (left, Stretch { source, paths, snapshots }) in (0..rest.len()).rev().zip(rest) {
         let trace;
-        let requests = match *asked {
-            Asked::Program(name) => {
+        let requests = match *source {
+            RequestSource::Program(name) => {
                 trace = programs.placed(name, spec.data_blocks, Pages::Scattered, plan.seed)?;
                 Requests::Trace { trace: &trace, llc: setting.llc(plan.llc()?) }
             }
-            Asked::Uniform => Requests::Uniform,
+            RequestSource::Uniform => Requests::Uniform,
         };
         let at: Vec<_> = (1..=*snapshots).map(|number| paths * number / snapshots).collect();
         let phase = Phase { requests, paths: *paths };
         let seen = study.run(&[phase], &at, &mut |paths| progress.up_to(before + paths))?;
-        let after = asked.name();
+        let after = source.name();
         taken.extend(seen.into_iter().map(|snapshot| Taken { after: after.to_owned(), snapshot }));
         before += paths;
         if left > 0 {
@@ -127,22 +128,22 @@ fn snapshots<H: Host<BlocksRecord>>(
 fn begin<H: Host<BlocksRecord>>(
     setting: Setting,
     saved: &Saved<'_>,
-    progress: &Told<'_, H>,
-) -> Result<Begun, LabError> {
+    progress: &ProgressReporter<'_, H>,
+) -> Result<PartialRun, LabError> {
     let first = first_paths(saved.spec);
-    let mut told = |paths: u64| progress.up_to(paths.min(first));
+    let mut report = |paths: u64| progress.up_to(paths.min(first));
     let mut study = match saved.spec.initial {
-        Initial::EachOnce => saved.studies.initial(saved.spec, saved.seed, &mut told)?,
+        Initial::EachOnce => saved.studies.initial(saved.spec, saved.seed, &mut report)?,
         // These trees are made in negligible time compared with the run.
         Initial::Empty | Initial::Placed | Initial::Aged(_) => {
-            Study::new(saved.spec, saved.seed, &mut told)?
+            Study::new(saved.spec, saved.seed, &mut report)?
         }
     };
     if setting.watches_migration() {
         study.watch_migration();
     }
     let taken = vec![Taken { after: "start".to_owned(), snapshot: study.snapshot()? }];
-    Ok(Begun { study, taken, stretches_done: 0, seconds: 0.0 })
+    Ok(PartialRun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
 /// The checksum of all traces of a course, as they are in their files. The seed determines the
@@ -150,7 +151,7 @@ fn begin<H: Host<BlocksRecord>>(
 fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
     let mut checksums = crc32fast::Hasher::new();
     for stretch in stretches {
-        if let Asked::Program(name) = stretch.asked {
+        if let RequestSource::Program(name) = stretch.source {
             let records = programs.program(name).map_or(&[][..], |trace| trace.records());
             checksums.update(&checksum(records).to_le_bytes());
         }
@@ -178,15 +179,15 @@ fn first_paths(spec: &OramSpec) -> u64 {
 }
 
 /// Reports progress as differences of paths, bounded by the planned number.
-struct Told<'a, H> {
+struct ProgressReporter<'a, H> {
     host: &'a H,
     most: u64,
-    told: Cell<u64>,
+    reported: Cell<u64>,
 }
 
-impl<H: Host<BlocksRecord>> Told<'_, H> {
+impl<H: Host<BlocksRecord>> ProgressReporter<'_, H> {
     fn up_to(&self, paths: u64) {
-        let now = paths.min(self.most).max(self.told.get());
-        self.host.made(now - self.told.replace(now));
+        let now = paths.min(self.most).max(self.reported.get());
+        self.host.made(now - self.reported.replace(now));
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Saved<'a> {
 }
 
 /// A run after some of its stretches.
-pub(super) struct Begun {
+pub(super) struct PartialRun {
     pub(super) study: Study,
     pub(super) taken: Vec<Taken>,
     pub(super) stretches_done: usize,
@@ -43,7 +43,7 @@ struct Checkpoint {
 
 impl Saved<'_> {
     /// The saved state of this run, if it was interrupted.
-    pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<Begun> {
+    pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<PartialRun> {
         let go_on = |study, note: &_| self.go_on(study, note, stretches);
         self.studies.get(&self.run_name(), self.spec, self.seed, go_on)
     }
@@ -68,7 +68,7 @@ impl Saved<'_> {
         self.studies.forget(&self.run_name());
     }
 
-    fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<Begun, LabError> {
+    fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<PartialRun, LabError> {
         let checkpoint = serde_json::from_str(note)
             .map_err(|error| LabError::Input(format!("it is not a saved run ({error})")))?;
         let Checkpoint { key, trace, snapshots, model, seconds } = checkpoint;
@@ -90,7 +90,7 @@ impl Saved<'_> {
         if !is_in_order || *last != study.snapshot()? {
             return Err(LabError::Input("its snapshots do not match its tree".to_owned()));
         }
-        Ok(Begun { study, taken: snapshots, stretches_done, seconds })
+        Ok(PartialRun { study, taken: snapshots, stretches_done, seconds })
     }
 
     fn run_name(&self) -> String {
@@ -106,7 +106,7 @@ fn stretches_of(snapshots: &[Taken], all: &[Stretch]) -> Option<usize> {
     while !rest.is_empty() {
         let stretch = all.get(done)?;
         let (of_stretch, others) = rest.split_at_checked(stretch.snapshots as usize)?;
-        if of_stretch.iter().any(|taken| taken.after != stretch.asked.name()) {
+        if of_stretch.iter().any(|taken| taken.after != stretch.source.name()) {
             return None;
         }
         (rest, done) = (others, done + 1);

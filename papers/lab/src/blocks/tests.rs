@@ -10,22 +10,22 @@ use super::*;
 use crate::counting::Counting;
 use crate::evaluation::{PROGRAMS, Programs};
 use crate::report::{self, Curves, Figure, Plot, Stated, section};
-use crate::{Kept, Trees, unpack};
+use crate::{KeptRecords, Trees, unpack};
 
-fn small() -> Plan {
-    Plan { paths: 20_000, initial: Initial::Placed, ..Plan::quick() }
+fn small() -> BlocksPlan {
+    BlocksPlan { paths: 20_000, initial: Initial::Placed, ..BlocksPlan::quick() }
 }
 
 /// Only `gcc` and `lbm`, whose pages fit a smaller tree.
-fn two_programs() -> (Plan, Programs) {
+fn two_programs() -> (BlocksPlan, Programs) {
     let samples = Programs::samples().unwrap();
     let named = |name: &str| (name.to_owned(), samples.program(name).unwrap().clone());
-    let plan = Plan { leaf_level: 14, initial: Initial::EachOnce, ..small() };
+    let plan = BlocksPlan { leaf_level: 14, initial: Initial::EachOnce, ..small() };
     (plan, Programs::recorded([named("gcc"), named("lbm")]))
 }
 
 fn made(
-    plan: &Plan,
+    plan: &BlocksPlan,
     ids: &[&str],
     programs: &Programs,
     kept: &[BlocksRecord],
@@ -37,7 +37,7 @@ fn made(
 }
 
 fn made_with(
-    plan: &Plan,
+    plan: &BlocksPlan,
     ids: &[&str],
     programs: &Programs,
     kept: &[BlocksRecord],
@@ -122,14 +122,14 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
 #[test]
 fn records_are_reproducible_and_recorded_runs_are_not_repeated() {
     let (plan, programs) = two_programs();
-    let plan = Plan { initial: Initial::Placed, ..plan };
+    let plan = BlocksPlan { initial: Initial::Placed, ..plan };
     let ids = ["fig04", "fig13"];
     let (once, figures, host) = made(&plan, &ids, &programs, &[], 1);
     let (again, ..) = made(&plan, &ids, &programs, &[], 3);
     assert_eq!(untimed(&once), untimed(&again));
     let file = host.file.into_inner().unwrap();
     let torn = &file.as_bytes()[..file.len() - 10];
-    let kept = Kept::<BlocksRecord>::read("results.jsonl", torn).unwrap();
+    let kept = KeptRecords::<BlocksRecord>::read("results.jsonl", torn).unwrap();
     assert_eq!(kept.records, once[..3]);
     let (resumed, same_figures, host) = made(&plan, &ids, &programs, &kept.records, 2);
     assert_eq!((untimed(&resumed), same_figures), (untimed(&once), figures));
@@ -145,10 +145,10 @@ fn records_are_reproducible_and_recorded_runs_are_not_repeated() {
 
     // Another tree, seed, cache or initial state is another run.
     let others = [
-        Plan { leaf_level: 13, ..plan.clone() },
-        Plan { seed: 2, ..plan.clone() },
-        Plan { llc_bytes: 64 << 10, ..plan.clone() },
-        Plan { initial: Initial::EachOnce, ..plan.clone() },
+        BlocksPlan { leaf_level: 13, ..plan.clone() },
+        BlocksPlan { seed: 2, ..plan.clone() },
+        BlocksPlan { llc_bytes: 64 << 10, ..plan.clone() },
+        BlocksPlan { initial: Initial::EachOnce, ..plan.clone() },
     ];
     for other in others {
         let (_, _, host) = made(&other, &["fig13"], &programs, &once, 1);
@@ -160,9 +160,11 @@ fn records_are_reproducible_and_recorded_runs_are_not_repeated() {
 fn impossible_plans_are_refused() {
     let (plan, programs) = two_programs();
     let all: Vec<_> = FIGURES.iter().collect();
-    let refused = |plan: &Plan| plan.runs(&all, &programs).unwrap_err().to_string();
-    assert!(refused(&Plan { leaf_level: 9, ..plan.clone() }).contains("choose other --levels"));
-    assert!(refused(&Plan { paths: 10, ..plan.clone() }).contains("choose other --paths"));
+    let refused = |plan: &BlocksPlan| plan.runs(&all, &programs).unwrap_err().to_string();
+    assert!(
+        refused(&BlocksPlan { leaf_level: 9, ..plan.clone() }).contains("choose other --levels")
+    );
+    assert!(refused(&BlocksPlan { paths: 10, ..plan.clone() }).contains("choose other --paths"));
     let none = Programs::recorded([]);
     let fig03 = BlocksFigure::chosen(&["fig03".to_owned()]).unwrap();
     assert!(plan.runs(&fig03, &none).unwrap_err().to_string().contains("no trace of any program"));
@@ -180,12 +182,13 @@ fn the_committed_figures_follow_from_the_committed_runs() {
     for results in ["blocks", "blocks-client"] {
         let path = |file| format!("{}/results/{results}/{file}", env!("CARGO_MANIFEST_DIR"));
         let runs = std::fs::File::open(path("results.jsonl.gz")).unwrap();
-        let kept = Kept::<BlocksRecord>::read(results, &unpack(results, runs).unwrap()).unwrap();
+        let kept =
+            KeptRecords::<BlocksRecord>::read(results, &unpack(results, runs).unwrap()).unwrap();
         let drawn = std::fs::read_to_string(path("figures.json")).unwrap();
         let drawn = report::read(&drawn).unwrap();
         let ids: Vec<_> = drawn.iter().map(|figure| figure.id.clone()).collect();
         let chosen = BlocksFigure::chosen(&ids).unwrap();
-        let made = figures(&chosen, &Plan::full(), &programs, &kept.records).unwrap();
+        let made = figures(&chosen, &BlocksPlan::full(), &programs, &kept.records).unwrap();
         let sections = |figures: &[Figure]| figures.iter().map(section).collect::<Vec<_>>();
         assert_eq!(sections(&made), sections(&drawn), "{results}");
     }

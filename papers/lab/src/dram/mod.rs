@@ -22,12 +22,12 @@ use crate::{Experiment, Host, LabError};
 
 /// Measures every published number on the simulator's DRAM.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct DramPlan {
     /// The seed of all requests.
     pub seed: u64,
 }
 
-impl Experiment for Plan {
+impl Experiment for DramPlan {
     const NAME: &'static str = "dram";
     const STEPS: &'static str = "numbers";
     type Record = ();
@@ -62,7 +62,7 @@ mod tests {
     use crate::report::{Plot, Verdict, section};
 
     fn run(seed: u64) -> Result<Results, LabError> {
-        results_of(Plan { seed }, 1)
+        results_of(DramPlan { seed }, 1)
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn results_survive_their_file() {
         let results = run(2).unwrap();
-        assert_survive_their_file::<Plan>(&results);
+        assert_survive_their_file::<DramPlan>(&results);
         assert_eq!(run(2).unwrap(), results);
         assert_ne!(run(3).unwrap().measured, results.measured);
     }

@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{Manifest, Plan, Programs, RunRecord, figures, kept_runs, run};
+use super::{EvaluationPlan, Manifest, Programs, RunRecord, figures, kept_runs, run};
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError, Trees, counted_runs};
 
 /// The evaluation: its parameters, figures, traces and saved trees.
 pub struct Evaluation {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: EvaluationPlan,
     /// The figures to make.
     pub manifests: Vec<Manifest>,
     /// The traces. Without them, figures are made only from recorded runs.

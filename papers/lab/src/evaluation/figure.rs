@@ -5,7 +5,7 @@ mod words;
 
 use super::manifest::Manifest;
 use super::measure::{Mean, Measure};
-use super::plan::Plan;
+use super::plan::EvaluationPlan;
 use super::plotted::{Axis, NamedMeasure};
 use super::record::RunRecord;
 use super::setting::Setting;
@@ -20,7 +20,7 @@ use crate::report::{Bars, Figure, Plot, Series};
 /// [`LabError::Plan`] if a figure needs an impossible size of tree.
 pub fn figures(
     manifests: &[Manifest],
-    plan: &Plan,
+    plan: &EvaluationPlan,
     programs: &Programs,
     records: &[RunRecord],
 ) -> Result<Vec<Figure>, LabError> {
@@ -30,7 +30,7 @@ pub fn figures(
 
 struct Maker<'a> {
     manifest: &'a Manifest,
-    plan: &'a Plan,
+    plan: &'a EvaluationPlan,
     programs: &'a Programs,
     records: &'a [RunRecord],
 }
@@ -171,7 +171,7 @@ impl Maker<'_> {
         setting: &Setting,
         mean: Mean,
     ) -> Result<Option<f64>, LabError> {
-        Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?, mean))
+        Ok(measure.evaluate(&self.pairs(measure, variant, workloads, setting)?, mean))
     }
 
     /// The runs of `variant`, each with the run that the measure compares it with, for workloads

@@ -13,7 +13,7 @@ mod tests;
 /// A kind of paths (IR-ORAM, section III-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum PathPart {
     /// For requested blocks (`PT_d`).
     Data,
     /// For the position map (`PT_p`).
@@ -30,8 +30,8 @@ pub enum Part {
     Dummies,
 }
 
-impl Part {
-    fn of(self, tally: &ControllerTally) -> u64 {
+impl PathPart {
+    fn paths(self, tally: &ControllerTally) -> u64 {
         let level = |number: usize| tally.position_map.get(number - 1).copied().unwrap_or(0);
         match self {
             Self::Data => tally.data,
@@ -66,10 +66,10 @@ pub enum Measure {
     /// better, as with speed.
     LessEnergyThan(String),
     /// The fraction of all paths that are of this kind.
-    Share(Part),
+    Share(PathPart),
     /// The first kind's share of paths over the second kind's. Over several workloads, a ratio of
     /// means, since the second may be zero under one of them.
-    Times(Part, Part),
+    Times(PathPart, PathPart),
     /// Cycles in which paths were in progress, for any purpose, divided by answered requests.
     CyclesForEachRequest,
     /// The same cycles divided by the paths of requests, for data or the position map: the cost of
@@ -127,7 +127,7 @@ impl Mean {
         }
     }
 
-    fn of(self, values: &[f64]) -> Option<f64> {
+    fn average(self, values: &[f64]) -> Option<f64> {
         let mean = |sum: f64| sum / values.len() as f64;
         if values.len() < self.values_min() {
             return None;
@@ -183,12 +183,12 @@ impl Measure {
 
     /// The number for pairs of a run and its reference, which is the run itself if the measure has
     /// no reference. The `mean` of several pairs; runs without the number do not count.
-    pub fn of(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
+    pub fn evaluate(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
-            let part = |part: &Part| Self::Share(*part).of(runs, mean);
+            let part = |part: &PathPart| Self::Share(*part).evaluate(runs, mean);
             return Some(part(first)? / part(second)?).filter(|times| times.is_finite());
         }
-        mean.of(&self.of_each(runs))
+        mean.average(&self.of_each(runs))
     }
 
     fn of_each(&self, runs: &[(&RunRecord, &RunRecord)]) -> Vec<f64> {
@@ -197,8 +197,8 @@ impl Measure {
 
     fn of_one(&self, record: &RunRecord, reference_record: &RunRecord) -> Option<f64> {
         let (run, reference) = (&record.outcome, &reference_record.outcome);
-        let paths = |outcome: &Outcome, part: Part| {
-            outcome.memory.controller.as_ref().map(|tally| part.of(tally))
+        let paths = |outcome: &Outcome, part: PathPart| {
+            outcome.memory.controller.as_ref().map(|tally| part.paths(tally))
         };
         let evicting = run.memory.controller.as_ref().map_or(0, |tally| tally.busy_evicting);
         let over = |count, of| ratio_for_each((count, run.records), (of, reference.records));
@@ -212,12 +212,12 @@ impl Measure {
             }
             Self::EvictionTimeOver(_) => over(evicting, reference.cycles),
             Self::PositionMapOver(_) => {
-                over(paths(run, Part::PositionMap)?, paths(reference, Part::PositionMap)?)
+                over(paths(run, PathPart::PositionMap)?, paths(reference, PathPart::PositionMap)?)
             }
             Self::Share(part) => ratio(paths(run, *part)?, run.memory.controller.as_ref()?.paths()),
             Self::Times(first, second) => ratio(paths(run, *first)?, paths(run, *second)?),
             Self::CyclesForEachRequest => cycles_for_each(run, |tally| {
-                Part::Data.of(tally) + tally.served_on_client + tally.forwarded
+                PathPart::Data.paths(tally) + tally.served_on_client + tally.forwarded
             }),
             Self::CyclesForEachAccess => cycles_for_each(run, accesses),
             Self::EvictionsForEachAccess => {
@@ -265,7 +265,7 @@ fn energy(record: &RunRecord) -> Option<Energy> {
 
 /// Paths that requests take.
 fn accesses(tally: &ControllerTally) -> u64 {
-    Part::Data.of(tally) + Part::PositionMap.of(tally)
+    PathPart::Data.paths(tally) + PathPart::PositionMap.paths(tally)
 }
 
 /// Busy cycles of the controller divided by a count.

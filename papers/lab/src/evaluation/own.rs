@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::setting::Setting;
 use super::switches::Switches;
-use super::variants::{Kind, Variant};
+use super::variants::{Variant, VariantKind};
 use crate::LabError;
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
@@ -70,14 +70,14 @@ impl OwnMachine {
         at: usize,
         wrong: &dyn Fn(usize, &str) -> LabError,
         read: &ReadBeside<'_>,
-    ) -> Result<Kind, LabError> {
+    ) -> Result<VariantKind, LabError> {
         match (&self.spec, &self.of, &self.set) {
             (Some(path), None, None) => {
                 let (at, path) = (path.span().start, path.get_ref());
                 let text = read(path).map_err(|error| wrong(at, &error.to_string()))?;
                 let spec = SystemSpec::parse(&text, path)
                     .map_err(|error| wrong(at, &error.to_string()))?;
-                Ok(Kind::Described(spec.into()))
+                Ok(VariantKind::Described(spec.into()))
             }
             (None, Some(of), set) => {
                 let Some(variant) = Variant::named(of.get_ref()) else {
@@ -101,7 +101,7 @@ impl OwnMachine {
                         return Err(wrong(at, &message));
                     }
                 }
-                Ok(Kind::Set(variant, setting.into()))
+                Ok(VariantKind::Set(variant, setting.into()))
             }
             (_, None, Some(set)) => Err(wrong(
                 set.span().start,
@@ -126,7 +126,7 @@ fn changes(variant: &Variant, set: &Setting) -> bool {
             let beside = (switches.pages, has_small_tree && switches.fills_small_tree);
             (spec.map(SystemSpec::without_unused), beside)
         };
-        made(&set.of(switches)) != made(switches)
+        made(&set.apply_to(switches)) != made(switches)
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use oblivio_sim::trace::{Kind, Record};
 
-use super::plan::{Plan, Run};
+use super::plan::{EvaluationPlan, Run};
 use super::switches::Pages;
 use super::workloads::Programs;
 use crate::LabError;
@@ -13,7 +13,7 @@ use crate::LabError;
 /// Places a trace for each run, since a placed trace has tens of megabytes. Checksums are kept, so
 /// that a recorded run is recognized without placing its trace again.
 pub(super) struct PlacedTraces<'a> {
-    plan: &'a Plan,
+    plan: &'a EvaluationPlan,
     programs: &'a Programs,
     sums: Mutex<HashMap<Placement, u32>>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Placement {
 
 impl Placement {
     /// The placement of `run` in a protected space of `lines`.
-    pub(super) fn of(run: &Run, lines: u64) -> Self {
+    pub(super) fn from_run(run: &Run, lines: u64) -> Self {
         Self {
             workload: run.workload.clone(),
             records: run.scale.all_records(),
@@ -40,7 +40,7 @@ impl Placement {
 }
 
 impl<'a> PlacedTraces<'a> {
-    pub(super) fn new(plan: &'a Plan, programs: &'a Programs) -> Self {
+    pub(super) fn new(plan: &'a EvaluationPlan, programs: &'a Programs) -> Self {
         Self { plan, programs, sums: Mutex::default() }
     }
 
@@ -50,7 +50,7 @@ impl<'a> PlacedTraces<'a> {
     /// [`LabError::Plan`] or [`LabError::Simulation`] if there is no such trace, or its pages do
     /// not fit.
     pub(super) fn records(&self, run: &Run, lines: u64) -> Result<Vec<Record>, LabError> {
-        self.place(&Placement::of(run, lines))
+        self.place(&Placement::from_run(run, lines))
     }
 
     /// The checksum of these records, which identifies the trace.
@@ -58,7 +58,7 @@ impl<'a> PlacedTraces<'a> {
     /// # Errors
     /// The same as [`Self::records`].
     pub(super) fn checksum(&self, run: &Run, lines: u64) -> Result<u32, LabError> {
-        let placement = Placement::of(run, lines);
+        let placement = Placement::from_run(run, lines);
         let known = self.sums().get(&placement).copied();
         known.map_or_else(
             || {

@@ -19,7 +19,7 @@ use crate::kept_studies::initial_name;
 /// The parameters of an evaluation. With the traces, they determine every record except for its
 /// seconds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct EvaluationPlan {
     /// The size of the tree, and the number of records.
     pub scale: Scale,
     /// The switches that all machines share.
@@ -55,7 +55,7 @@ const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 /// Fewer records give no meaningful result, and a trace has no more.
 const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
 
-impl Plan {
+impl EvaluationPlan {
     /// The evaluation in the documentation, with the paper's sizes. All records of a trace fill the
     /// LLC.
     pub fn full() -> Self {
@@ -183,7 +183,7 @@ impl Plan {
         setting: &Setting,
     ) -> Result<Run, LabError> {
         let machine = self.machine(variant)?;
-        let mut switches = setting.of(&self.switches);
+        let mut switches = setting.apply_to(&self.switches);
         let lower = levels_lower(machine.switches(&switches).block_lines)?;
         let mut scale = Scale {
             leaf_level: machine

@@ -4,7 +4,7 @@ use oblivio_sim::MODEL;
 use oblivio_sim::system::{Outcome, SystemSpec};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
+use super::plan::EvaluationPlan;
 use crate::records::first_model;
 
 /// The size of the tree, and the number of records.
@@ -38,7 +38,7 @@ impl Scale {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
-    /// Its name: see [`Plan::key`](super::Plan::key).
+    /// Its name: see [`EvaluationPlan::key`](super::EvaluationPlan::key).
     pub key: String,
     /// The machine.
     pub variant: String,
@@ -89,7 +89,7 @@ impl RunRecord {
     }
 
     /// Whether its commands were checked, if `plan` requires that.
-    pub(super) fn is_checked_as(&self, plan: &Plan) -> bool {
+    pub(super) fn is_checked_as(&self, plan: &EvaluationPlan) -> bool {
         self.checked_commands.is_some() || !plan.checks_commands
     }
 }

@@ -8,10 +8,10 @@ use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::{MODEL, SimError};
 
-use super::outlook::outlook;
 use super::placed::{PlacedTraces, Placement};
-use super::plan::{Plan, Run};
+use super::plan::{EvaluationPlan, Run};
 use super::record::RunRecord;
+use super::time_estimate::time_estimate;
 use super::workloads::Programs;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
@@ -27,7 +27,7 @@ use crate::{LabError, workers};
 /// [`LabError::Simulation`] if a machine cannot run or a run fails, and the errors of
 /// [`Host::keep`].
 pub fn run(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     runs: &[Run],
     programs: &Programs,
     kept: &[RunRecord],
@@ -51,8 +51,8 @@ pub fn run(
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
     let remark = |text: &str| host.remark(text);
     let studies = KeptStudies::new(trees, &remark);
-    let outlook = outlook(plan, runs, &traces, kept, jobs, host, &studies)?;
-    host.foreseen(&outlook.to_string());
+    let time_estimate = time_estimate(plan, runs, &traces, kept, jobs, host, &studies)?;
+    host.foreseen(&time_estimate.to_string());
     workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
@@ -67,7 +67,7 @@ pub fn run(
 /// [`LabError::Input`] if a workload has runs of more than one trace: the figure could not say
 /// which it shows.
 pub fn kept_runs(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     runs: &[Run],
     kept: &[RunRecord],
 ) -> Result<(Vec<RunRecord>, usize), LabError> {
@@ -78,7 +78,7 @@ pub fn kept_runs(
         let is_same = |record: &&RunRecord| {
             record.is_same_run(&key, record.trace, plan.seed, &spec) && record.is_checked_as(plan)
         };
-        let placement = Placement::of(run, lines_of(&spec, run));
+        let placement = Placement::from_run(run, lines_of(&spec, run));
         let mut same = kept.iter().filter(is_same).peekable();
         found.extend(same.peek().map(|first| RunRecord::clone(first)));
         for record in same {
@@ -97,7 +97,7 @@ pub fn kept_runs(
 }
 
 fn one(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     run: &Run,
     programs: &Programs,
     traces: &PlacedTraces<'_>,
@@ -116,7 +116,7 @@ fn one(
         host.made(scale.timed_records());
         return Ok(same.clone());
     }
-    let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
+    let (start, progress) = (host.seconds(), ProgressReporter { host, reported: Cell::new(0) });
     let warm_up = WarmUp {
         llc_records: scale.llc_warm_up,
         fills_small_tree: run.switches.fills_small_tree,
@@ -177,18 +177,18 @@ pub(super) fn initial(
 
 /// Lines of the protected space of `run` on the machine `spec`.
 pub(super) fn lines_of(spec: &SystemSpec, run: &Run) -> u64 {
-    let without_oram = Plan::lines(run.scale.leaf_level) * run.switches.block_lines;
+    let without_oram = EvaluationPlan::lines(run.scale.leaf_level) * run.switches.block_lines;
     spec.oram.as_ref().map_or(without_oram, OramSpec::lines)
 }
 
 /// Reports progress as differences of records.
-struct Told<'a, H> {
+struct ProgressReporter<'a, H> {
     host: &'a H,
-    told: Cell<u64>,
+    reported: Cell<u64>,
 }
 
-impl<H: Host<RunRecord>> Progress for Told<'_, H> {
+impl<H: Host<RunRecord>> Progress for ProgressReporter<'_, H> {
     fn records(&self, done: u64) {
-        self.host.made(done - self.told.replace(done));
+        self.host.made(done - self.reported.replace(done));
     }
 }

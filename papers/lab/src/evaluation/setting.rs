@@ -7,7 +7,7 @@ use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
 use super::named_settings;
-use super::plan::Plan;
+use super::plan::EvaluationPlan;
 use super::switches::{Pages, Switches};
 
 /// Some of the [`Switches`], the size of the tree, and the length of the warm-up. Missing values
@@ -133,8 +133,8 @@ impl Setting {
     }
 
     /// The switches of an evaluation with the values of this setting.
-    pub(super) fn of(&self, switches: &Switches) -> Switches {
-        let liked = self.like.as_ref().map(|like| like.of(switches));
+    pub(super) fn apply_to(&self, switches: &Switches) -> Switches {
+        let liked = self.like.as_ref().map(|like| like.apply_to(switches));
         let switches = liked.as_ref().unwrap_or(switches);
         Switches {
             pace: self.pace.unwrap_or(switches.pace),
@@ -167,7 +167,7 @@ impl Setting {
 
     /// The label under the bars, for a tree with leaves on `leaf_level`.
     pub(super) fn label(&self, leaf_level: u8) -> String {
-        let size = || bytes(Plan::lines(leaf_level) * LINE_BYTES);
+        let size = || bytes(EvaluationPlan::lines(leaf_level) * LINE_BYTES);
         self.name.clone().unwrap_or_else(size)
     }
 }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn missing_values_are_those_of_the_evaluation() {
-        assert_eq!(Setting::default().of(&Switches::PAPER), Switches::PAPER);
+        assert_eq!(Setting::default().apply_to(&Switches::PAPER), Switches::PAPER);
         let one = Setting {
             channels: Some(1),
             llc_halvings: 5,
@@ -198,7 +198,7 @@ mod tests {
             initial: Initial::Empty,
             ..Switches::PAPER
         };
-        assert_eq!(one.of(&Switches::PAPER), expected);
+        assert_eq!(one.apply_to(&Switches::PAPER), expected);
     }
 
     #[test]
@@ -216,15 +216,15 @@ mod tests {
             plb_ways: 4,
             ..Switches::PAPER
         };
-        assert_eq!((like.of(&Switches::PAPER), like.all_levels()), (expected, -3));
+        assert_eq!((like.apply_to(&Switches::PAPER), like.all_levels()), (expected, -3));
         let back = setting("like = \"one-channel\"\nfetch-on-write-miss = false\nchannels = 4");
-        let back = back.of(&Switches::PAPER);
+        let back = back.apply_to(&Switches::PAPER);
         assert!(!back.fetch_on_write_miss && back.channels == 4 && back.fetch_room == 1);
         // The same rule holds for warm-up records and factors.
         let base = Setting { warm_ups: Some(3), llc_halvings: 2, ..Setting::default() };
         let like = Setting { like: Some(base.into()), llc_halvings: 1, ..Setting::default() };
         assert_eq!((like.warm_up_times(), like.own_warm_up_records()), (3, None));
-        assert_eq!(like.of(&Switches::PAPER).llc_bytes, Switches::PAPER.llc_bytes >> 3);
+        assert_eq!(like.apply_to(&Switches::PAPER).llc_bytes, Switches::PAPER.llc_bytes >> 3);
         let records = Setting { warm_up_records: Some(9), ..like };
         assert_eq!(records.own_warm_up_records(), Some(9));
         let times = Setting { like: Some(records.into()), warm_ups: Some(2), ..Setting::default() };

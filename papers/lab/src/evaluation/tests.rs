@@ -13,12 +13,12 @@ mod readings;
 use super::*;
 use crate::counting::Counting;
 use crate::report::{self, Figure, Plot, Verdict, section};
-use crate::{Kept, LabError, Trees, unpack};
+use crate::{KeptRecords, LabError, Trees, unpack};
 
-fn small() -> Plan {
-    let quick = Plan::quick();
+fn small() -> EvaluationPlan {
+    let quick = EvaluationPlan::quick();
     let scale = Scale { leaf_level: 12, records: 2000, warm_up: 500, llc_warm_up: 1000 };
-    Plan { scale, with_readings: true, ..quick }
+    EvaluationPlan { scale, with_readings: true, ..quick }
 }
 
 /// A figure of two machines under two synthetic workloads.
@@ -51,7 +51,7 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
 }
 
 fn evaluate(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     figures: &[Manifest],
     kept: &[RunRecord],
     jobs: usize,
@@ -62,7 +62,7 @@ fn evaluate(
 }
 
 fn evaluate_with(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     figures: &[Manifest],
     kept: &[RunRecord],
     jobs: usize,
@@ -79,7 +79,7 @@ fn untimed(records: &[RunRecord]) -> Vec<RunRecord> {
     records.iter().map(|record| RunRecord { seconds: 0.0, ..record.clone() }).collect()
 }
 
-fn figure(plan: &Plan, manifest: &Manifest, records: &[RunRecord]) -> Figure {
+fn figure(plan: &EvaluationPlan, manifest: &Manifest, records: &[RunRecord]) -> Figure {
     let programs = Programs::samples().unwrap();
     figures(std::slice::from_ref(manifest), plan, &programs, records).unwrap().remove(0)
 }
@@ -88,7 +88,7 @@ fn figure(plan: &Plan, manifest: &Manifest, records: &[RunRecord]) -> Figure {
 fn a_run_that_several_figures_need_is_made_once() {
     let all = Manifest::chosen(&[]).unwrap();
     let programs = Programs::samples().unwrap();
-    let runs = Plan::quick().runs(&all, &programs).unwrap();
+    let runs = EvaluationPlan::quick().runs(&all, &programs).unwrap();
     for (number, run) in runs.iter().enumerate() {
         assert!(!runs[..number].contains(run), "{run:?}");
     }
@@ -96,7 +96,7 @@ fn a_run_that_several_figures_need_is_made_once() {
     // pace. `made`: 8 × 4. `fetches`: 5 × 3 × 5. `pages`: 4 × 3. `depth`: 3 × 4. `tiny07`: 3 × 3.
     assert_eq!(runs.len(), 14 * (15 + 3) + 8 * 4 + 5 * 3 * 5 + 4 * 3 + 3 * 4 + 3 * 3);
     let ids = ["fig14", "fig02"].map(str::to_owned);
-    let few = Plan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();
+    let few = EvaluationPlan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();
     assert_eq!(few.len(), 14 * 2);
 }
 
@@ -126,8 +126,10 @@ fn every_machine_runs() {
 fn filling_the_small_tree_only_changes_runs_of_rho() {
     let manifest = Manifest { variants: vec!["rho".into(), "baseline".into()], ..manifest() };
     let filled = small();
-    let filled =
-        Plan { switches: Switches { fills_small_tree: true, ..filled.switches.clone() }, ..filled };
+    let filled = EvaluationPlan {
+        switches: Switches { fills_small_tree: true, ..filled.switches.clone() },
+        ..filled
+    };
     let [without, with] =
         [small(), filled].map(|plan| evaluate(&plan, std::slice::from_ref(&manifest), &[], 2).0);
     for (without, with) in without.iter().zip(&with) {
@@ -144,9 +146,9 @@ fn records_depend_on_the_seed_not_on_threads_and_survive_their_file() {
     assert!(once.iter().all(|record| record.seconds > 0.0 && record.machine == "an abacus"));
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     let file = host.file.into_inner().unwrap();
-    let kept = Kept::read("results.jsonl", file.as_bytes()).unwrap();
+    let kept = KeptRecords::read("results.jsonl", file.as_bytes()).unwrap();
     assert_eq!((kept.records, kept.whole_bytes), (once.clone(), file.len()));
-    let (other, _) = evaluate(&Plan { seed: 2, ..small() }, &[manifest()], &[], 2);
+    let (other, _) = evaluate(&EvaluationPlan { seed: 2, ..small() }, &[manifest()], &[], 2);
     assert_ne!(once[0].outcome, other[0].outcome);
 }
 
@@ -154,7 +156,7 @@ fn records_depend_on_the_seed_not_on_threads_and_survive_their_file() {
 /// checked.
 #[test]
 fn commands_are_checked_on_request_and_records_state_it() {
-    let checking = Plan { checks_commands: true, ..small() };
+    let checking = EvaluationPlan { checks_commands: true, ..small() };
     let (plain, host) = evaluate(&small(), &[manifest()], &[], 1);
     assert!(plain.iter().all(|record| record.checked_commands.is_none()));
     assert!(!host.file.into_inner().unwrap().contains("checked_commands"));
@@ -169,7 +171,7 @@ fn commands_are_checked_on_request_and_records_state_it() {
     }
     // The estimate for checked runs ignores unchecked ones: each of these took a hundred seconds.
     let slow = |record: &RunRecord| RunRecord { seconds: 100.0, ..record.clone() };
-    let foreseen = |plan: &Plan, kept: &[RunRecord]| {
+    let foreseen = |plan: &EvaluationPlan, kept: &[RunRecord]| {
         let (_, host) = evaluate(plan, &[manifest()], kept, 1);
         host.foreseen.into_inner().unwrap().join("")
     };
@@ -194,7 +196,7 @@ fn commands_are_checked_on_request_and_records_state_it() {
 fn figures_of_recorded_runs_need_no_traces() {
     // A tree that holds the pages of the samples.
     let scale = Scale { leaf_level: 16, records: 200, ..small().scale };
-    let plan = Plan { scale, ..small() };
+    let plan = EvaluationPlan { scale, ..small() };
     let workloads = vec!["gcc".to_owned(), MIX.to_owned()];
     let mut manifest = Manifest { workloads, ..manifest() };
     let (records, _) = evaluate(&plan, std::slice::from_ref(&manifest), &[], 2);
@@ -241,7 +243,7 @@ fn an_interrupted_evaluation_continues() {
     let (whole, host) = evaluate(&small(), &[manifest()], &[], 1);
     let file = host.file.into_inner().unwrap();
     let torn = &file.as_bytes()[..file.len() - 100];
-    let kept = Kept::read("results.jsonl", torn).unwrap();
+    let kept = KeptRecords::read("results.jsonl", torn).unwrap();
     assert_eq!(kept.records.len(), whole.len() - 1);
     let foreseen = host.foreseen.into_inner().unwrap().join("");
     // Two trees and four copies take a second each. The trial's 3500 records took a second, and
@@ -287,12 +289,12 @@ fn an_invalid_line_is_named_by_its_number() {
     let first = file.lines().next().unwrap();
     for wrong in ["", "{}", "[1", &first.replace("\"seed\"", "\"seeds\""), "\u{0}"] {
         let file = format!("{first}\n{wrong}\n{first}\n");
-        let error = Kept::<RunRecord>::read("results.jsonl", file.as_bytes());
+        let error = KeptRecords::<RunRecord>::read("results.jsonl", file.as_bytes());
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("line 2 of results.jsonl is not a record"), "{wrong}: {error}");
     }
-    let torn = Kept::<RunRecord>::read("results.jsonl", b"{\"key\"").unwrap();
-    assert_eq!(torn, Kept { records: Vec::new(), whole_bytes: 0 });
+    let torn = KeptRecords::<RunRecord>::read("results.jsonl", b"{\"key\"").unwrap();
+    assert_eq!(torn, KeptRecords { records: Vec::new(), whole_bytes: 0 });
 }
 
 #[test]
@@ -376,7 +378,7 @@ fn parts_add_up_and_settings_are_labels() {
 fn impossible_plans_are_refused() {
     let all = Manifest::all().unwrap();
     let samples = Programs::samples().unwrap();
-    let refused = |plan: &Plan, programs: &Programs, figures: &[Manifest]| {
+    let refused = |plan: &EvaluationPlan, programs: &Programs, figures: &[Manifest]| {
         let error = plan.runs(figures, programs).unwrap_err();
         assert!(matches!(error, LabError::Plan(_)), "{error}");
         error.to_string()
@@ -394,7 +396,7 @@ fn impossible_plans_are_refused() {
 
 #[test]
 fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
-    let (plan, pages) = (small(), Plan::lines(12) / 64);
+    let (plan, pages) = (small(), EvaluationPlan::lines(12) / 64);
     let record = |page| Record { gap: 1, kind: Kind::Read, line: page * 64 };
     let wide = Trace::new(SJENG, (0..=pages).map(record).collect()).unwrap();
     let programs = Programs::recorded([(SJENG.to_owned(), wide)]);
@@ -409,13 +411,14 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
 }
 
 /// The committed runs in `results`, with the plan and the programs that they were made with.
-fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
+fn committed(results: &str) -> (Vec<RunRecord>, EvaluationPlan, Programs) {
     let path = format!("{}/results/{results}/results.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let text = unpack(&path, std::fs::File::open(&path).unwrap()).unwrap();
-    let kept = Kept::<RunRecord>::read(&path, &text).unwrap().records;
-    let plan = Plan::full();
+    let kept = KeptRecords::<RunRecord>::read(&path, &text).unwrap().records;
+    let plan = EvaluationPlan::full();
     let scale = Scale { records: 40_000, warm_up: 10_000, ..plan.scale };
-    let plan = Plan { scale, ..plan }.with_machines_of(&Manifest::all().unwrap()).unwrap();
+    let plan =
+        EvaluationPlan { scale, ..plan }.with_machines_of(&Manifest::all().unwrap()).unwrap();
     let trace = Programs::samples().unwrap().program("gcc").unwrap().clone();
     let named = |name: &str| (name.to_owned(), trace.clone());
     let programs =
@@ -425,7 +428,7 @@ fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
 
 #[test]
 fn recorded_programs_run_behind_our_llc_only_on_request() {
-    let plan = Plan::full();
+    let plan = EvaluationPlan::full();
     let run = |setting: &str| {
         let setting = toml::from_str(setting).unwrap();
         plan.run("baseline", "403.gcc", &setting).unwrap()
@@ -491,13 +494,13 @@ fn machines_of_another_paper_have_its_tree_and_switches() {
     let tiny = Manifest::chosen(&["tiny07".to_owned()]).unwrap().remove(0);
     let samples = Programs::samples().unwrap();
     let paced = Switches { channels: 2, fan_out: 8, ..Switches::PAPER };
-    let other = Plan { switches: paced, ..Plan::full() };
+    let other = EvaluationPlan { switches: paced, ..EvaluationPlan::full() };
     let tiny = std::slice::from_ref(&tiny);
-    let runs = [Plan::full(), other].map(|plan| plan.runs(tiny, &samples).unwrap());
+    let runs = [EvaluationPlan::full(), other].map(|plan| plan.runs(tiny, &samples).unwrap());
     assert_eq!(runs[0], runs[1]);
     assert!(runs[0].iter().all(|run| run.scale.leaf_level == 20));
 
-    let full = figure(&Plan::full(), &tiny[0], &[]);
+    let full = figure(&EvaluationPlan::full(), &tiny[0], &[]);
     let words =
         "leaves on level 20; write-backs come before reads from 40 on, down to 20; pages lie";
     assert!(full.origin.contains(words), "{}", full.origin);
@@ -507,9 +510,9 @@ fn machines_of_another_paper_have_its_tree_and_switches() {
         remarks.filter(|remark| remark.starts_with("On a tree")).collect::<Vec<_>>()
     };
     assert_eq!(of_trees(full), [""; 0]);
-    let quick = of_trees(figure(&Plan::quick(), &tiny[0], &[]));
+    let quick = of_trees(figure(&EvaluationPlan::quick(), &tiny[0], &[]));
     assert_eq!(quick, ["On a tree with leaves on level 16; the paper's are on level 20."]);
     let both = vec!["none".to_owned(), "tiny-raw".to_owned()];
     let both = Manifest { variants: both, ..tiny[0].clone() };
-    assert_eq!(of_trees(figure(&Plan::quick(), &both, &[])).len(), 2);
+    assert_eq!(of_trees(figure(&EvaluationPlan::quick(), &both, &[])).len(), 2);
 }

@@ -24,12 +24,12 @@ pub struct Variant {
     pub name: Cow<'static, str>,
     /// The name in figures.
     pub title: Cow<'static, str>,
-    pub(super) kind: Kind,
+    pub(super) kind: VariantKind,
 }
 
 /// How a machine is built.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum VariantKind {
     /// Table I without an ORAM: the LLC is connected to DRAM.
     Plain,
     /// Baseline, changed by a function.
@@ -46,11 +46,12 @@ pub(super) enum Kind {
 impl PartialEq for Variant {
     fn eq(&self, other: &Self) -> bool {
         let is_made_alike = match (&self.kind, &other.kind) {
-            (Kind::Described(ours), Kind::Described(theirs)) => ours == theirs,
-            (Kind::Set(of, set), Kind::Set(others, theirs)) => of == others && set == theirs,
-            (Kind::Described(_) | Kind::Set(..), _) | (_, Kind::Described(_) | Kind::Set(..)) => {
-                false
+            (VariantKind::Described(ours), VariantKind::Described(theirs)) => ours == theirs,
+            (VariantKind::Set(of, set), VariantKind::Set(others, theirs)) => {
+                of == others && set == theirs
             }
+            (VariantKind::Described(_) | VariantKind::Set(..), _)
+            | (_, VariantKind::Described(_) | VariantKind::Set(..)) => false,
             _ => true,
         };
         is_made_alike && self.name == other.name && self.title == other.title
@@ -62,7 +63,7 @@ const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All built-in machines.
 pub const VARIANTS: &[Variant] = &[
-    variant("none", "no ORAM", Kind::Plain),
+    variant("none", "no ORAM", VariantKind::Plain),
     oram("baseline", "Baseline", |_, _| ()),
     oram("rho", "Rho", |_, oram| rho(oram)),
     oram("rho-delayed", "Rho, delayed remapping", |system, oram| {
@@ -123,9 +124,13 @@ pub const VARIANTS: &[Variant] = &[
     oram("llc-d-ir-stash-ir-alloc-4", "LLC-D, IR-Stash, IR-Alloc 4", |system, oram| {
         delayed_with(system, oram, 4);
     }),
-    variant("tiny-recursive", "Recursive Path ORAM of Tiny ORAM", Kind::Tiny(Design::Recursive)),
-    variant("tiny-path", "Path ORAM of Tiny ORAM", Kind::Tiny(Design::Path)),
-    variant("tiny-raw", "RAW ORAM of Tiny ORAM", Kind::Tiny(Design::Raw)),
+    variant(
+        "tiny-recursive",
+        "Recursive Path ORAM of Tiny ORAM",
+        VariantKind::Tiny(Design::Recursive),
+    ),
+    variant("tiny-path", "Path ORAM of Tiny ORAM", VariantKind::Tiny(Design::Path)),
+    variant("tiny-raw", "RAW ORAM of Tiny ORAM", VariantKind::Tiny(Design::Raw)),
 ];
 
 const fn oram(
@@ -133,10 +138,10 @@ const fn oram(
     title: &'static str,
     build: fn(&mut SystemSpec, &mut OramSpec),
 ) -> Variant {
-    variant(name, title, Kind::Changed(build))
+    variant(name, title, VariantKind::Changed(build))
 }
 
-const fn variant(name: &'static str, title: &'static str, kind: Kind) -> Variant {
+const fn variant(name: &'static str, title: &'static str, kind: VariantKind) -> Variant {
     Variant { name: Cow::Borrowed(name), title: Cow::Borrowed(title), kind }
 }
 
@@ -150,54 +155,59 @@ impl Variant {
     /// `leaf_level`.
     pub fn leaf_level(&self, leaf_level: u8) -> u8 {
         match &self.kind {
-            Kind::Plain | Kind::Changed(_) => leaf_level,
-            Kind::Tiny(_) => tiny::leaf_level(leaf_level),
-            Kind::Described(spec) => spec.oram.as_ref().map_or(leaf_level, OramSpec::leaf_level),
-            Kind::Set(of, _) => of.leaf_level(leaf_level),
+            VariantKind::Plain | VariantKind::Changed(_) => leaf_level,
+            VariantKind::Tiny(_) => tiny::leaf_level(leaf_level),
+            VariantKind::Described(spec) => {
+                spec.oram.as_ref().map_or(leaf_level, OramSpec::leaf_level)
+            }
+            VariantKind::Set(of, _) => of.leaf_level(leaf_level),
         }
     }
 
     /// The level of the leaves in its paper, or in its file.
     pub fn paper_leaf_level(&self) -> u8 {
         match &self.kind {
-            Kind::Plain | Kind::Changed(_) => PAPER_LEAF_LEVEL,
-            Kind::Tiny(_) => tiny::PAPER_LEAF_LEVEL,
-            Kind::Described(_) => self.leaf_level(PAPER_LEAF_LEVEL),
-            Kind::Set(of, _) => of.paper_leaf_level(),
+            VariantKind::Plain | VariantKind::Changed(_) => PAPER_LEAF_LEVEL,
+            VariantKind::Tiny(_) => tiny::PAPER_LEAF_LEVEL,
+            VariantKind::Described(_) => self.leaf_level(PAPER_LEAF_LEVEL),
+            VariantKind::Set(of, _) => of.paper_leaf_level(),
         }
     }
 
     /// Its switches: an evaluation's, with the values that this machine fixes.
     pub fn switches(&self, switches: &Switches) -> Switches {
         match &self.kind {
-            Kind::Plain | Kind::Changed(_) => switches.clone(),
-            Kind::Tiny(design) => design.switches(switches),
+            VariantKind::Plain | VariantKind::Changed(_) => switches.clone(),
+            VariantKind::Tiny(design) => design.switches(switches),
             // The placement of pages and the untimed warm-up are not part of the machine.
-            Kind::Described(spec) => Switches {
+            VariantKind::Described(spec) => Switches {
                 llc_bytes: spec.processor.llc_bytes,
                 pages: switches.pages,
                 fills_small_tree: switches.fills_small_tree,
                 ..Switches::PAPER
             },
-            Kind::Set(of, set) => of.switches(&set.of(switches)),
+            VariantKind::Set(of, set) => of.switches(&set.apply_to(switches)),
         }
     }
 
     /// The description in its file, if it has one.
     pub(super) fn described(&self) -> Option<&SystemSpec> {
         match &self.kind {
-            Kind::Described(spec) => Some(&**spec),
-            Kind::Plain | Kind::Changed(_) | Kind::Tiny(_) | Kind::Set(..) => None,
+            VariantKind::Described(spec) => Some(&**spec),
+            VariantKind::Plain
+            | VariantKind::Changed(_)
+            | VariantKind::Tiny(_)
+            | VariantKind::Set(..) => None,
         }
     }
 
     /// A description of its switches, for readers of figures.
     pub(super) fn words(&self, switches: &Switches) -> Vec<String> {
         match &self.kind {
-            Kind::Plain | Kind::Changed(_) => switches.words(),
-            Kind::Tiny(_) => switches.words_of_any_oram(),
-            Kind::Described(_) => vec![format!("{} as its file says", self.title)],
-            Kind::Set(of, set) => of.words(&set.of(switches)),
+            VariantKind::Plain | VariantKind::Changed(_) => switches.words(),
+            VariantKind::Tiny(_) => switches.words_of_any_oram(),
+            VariantKind::Described(_) => vec![format!("{} as its file says", self.title)],
+            VariantKind::Set(of, set) => of.words(&set.apply_to(switches)),
         }
     }
 
@@ -209,11 +219,11 @@ impl Variant {
     /// [`LabError::Simulation`] if the built-in description of DRAM is invalid.
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let changed = match &self.kind {
-            Kind::Plain => None,
-            Kind::Changed(change) => Some(change),
-            Kind::Tiny(design) => return design.spec(self.leaf_level(leaf_level), switches),
-            Kind::Described(spec) => return Ok(SystemSpec::clone(spec)),
-            Kind::Set(of, _) => return of.spec(leaf_level, switches),
+            VariantKind::Plain => None,
+            VariantKind::Changed(change) => Some(change),
+            VariantKind::Tiny(design) => return design.spec(self.leaf_level(leaf_level), switches),
+            VariantKind::Described(spec) => return Ok(SystemSpec::clone(spec)),
+            VariantKind::Set(of, _) => return of.spec(leaf_level, switches),
         };
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;

@@ -331,7 +331,7 @@ mod tests {
     use oblivio_sim::trace::Kind;
 
     use super::*;
-    use crate::{Kept, unpack};
+    use crate::{KeptRecords, unpack};
 
     const LINES: u64 = 4 << 16;
 
@@ -394,7 +394,7 @@ mod tests {
     fn runs_of_samples_are_not_called_recorded() {
         let runs = include_bytes!("../../results/evaluation/results.jsonl.gz");
         let runs = unpack("runs", &runs[..]).unwrap();
-        let run: RunRecord = Kept::read("runs", &runs).unwrap().records.remove(0);
+        let run: RunRecord = KeptRecords::read("runs", &runs).unwrap().records.remove(0);
         let recorded = RunRecord { workload: "gcc".into(), ..run };
         let of_samples = RunRecord { samples: true, ..recorded.clone() };
         let what = |runs: &[RunRecord]| Programs::of_runs(runs).words();

@@ -1,7 +1,7 @@
 //! The figures: time of a request and throughput, by the size of blocks, on each link; and the
 //! steps from the paper's number to a volume.
 
-use super::{Cell, Form, Results, Step, all_links, id};
+use super::{Cell, Form, LinkStep, Results, all_links, id};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 
@@ -22,7 +22,8 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
 }
 
 fn steps(results: &Results) -> Figure {
-    let ours = results.steps.iter().find(|cell| cell.step == Step::Paper).map(|cell| cell.seconds);
+    let ours =
+        results.steps.iter().find(|cell| cell.step == LinkStep::Paper).map(|cell| cell.seconds);
     let seconds: Vec<_> = results.steps.iter().map(|cell| Some(cell.seconds)).collect();
     Figure {
         id: "links-steps".to_owned(),
@@ -41,7 +42,7 @@ fn steps(results: &Results) -> Figure {
                 STATED_BAND,
                 ours,
             )
-            .at(BY_THE_MODEL, Step::Paper.label()),
+            .at(BY_THE_MODEL, LinkStep::Paper.label()),
         ],
         remarks: vec![
             "The paper measured. This model divides bytes by rates, down and then up, and adds two \
@@ -141,13 +142,13 @@ fn origin(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PAPER_DISK_BYTES, Plan};
+    use super::super::{LinksPlan, PAPER_DISK_BYTES};
     use super::*;
     use crate::counting::results_of;
 
     #[test]
     fn the_stated_number_is_drawn_at_its_bar() {
-        let figures = figures(&results_of(Plan { disk_bytes: PAPER_DISK_BYTES }, 1).unwrap());
+        let figures = figures(&results_of(LinksPlan { disk_bytes: PAPER_DISK_BYTES }, 1).unwrap());
         assert_eq!((figures[0].stated.len(), figures[0].stated_drawn()), (1, 1));
     }
 }

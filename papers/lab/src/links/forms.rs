@@ -89,12 +89,12 @@ impl Form {
                 // S³ORAM, section 3.1: blocks use half of the tree's capacity.
                 let tree =
                     Tree::for_blocks(2 * requirements.blocks(), Preset::PAPER).map_err(no_tree)?;
-                Ok(Some(shares(tree, block_bytes, Shares::PAPER)))
+                Ok(Some(shares(tree, block_bytes, ShareEncoding::PAPER)))
             }
             Self::Shares => {
                 let tree =
                     Tree::for_blocks(requirements.blocks(), Preset::LARGE).map_err(no_tree)?;
-                Ok(Some(shares(tree, block_bytes, Shares::OURS)))
+                Ok(Some(shares(tree, block_bytes, ShareEncoding::OURS)))
             }
         }
     }
@@ -139,7 +139,7 @@ pub(crate) const SERVERS: f64 = 3.0;
 
 /// The encoding of shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shares {
+pub(crate) struct ShareEncoding {
     /// Bytes of an element, which carries as many bytes of a block.
     pub(crate) element_bytes: f64,
     /// The number of servers that are sent a share: all, or those that do not derive theirs from a
@@ -147,7 +147,7 @@ pub(crate) struct Shares {
     pub(crate) sent: f64,
 }
 
-impl Shares {
+impl ShareEncoding {
     /// The published encoding.
     pub(crate) const PAPER: Self = Self { element_bytes: 8.0, sent: 3.0 };
     /// This project's encoding.
@@ -173,7 +173,7 @@ pub(crate) fn matrix_elements(tree: Tree) -> f64 {
 
 /// An access sends a query and a block, and receives a block. Every *A* accesses the client sends
 /// the matrices of an eviction. Traffic between servers is not the client's.
-pub(crate) fn shares(tree: Tree, block_bytes: u32, form: Shares) -> Traffic {
+pub(crate) fn shares(tree: Tree, block_bytes: u32, form: ShareEncoding) -> Traffic {
     let accesses = tree.accesses() as f64;
     let query_bytes = form.query_bytes(tree);
     let block_bytes = f64::from(block_bytes);
@@ -190,7 +190,7 @@ pub(crate) fn shares(tree: Tree, block_bytes: u32, form: Shares) -> Traffic {
 
 fn volume(requirements: &ArrayRequirements) -> Result<Option<Traffic>, LabError> {
     match DurableRaw.plan(requirements) {
-        Ok(config) => Ok(Some(*VolumeOnLink::of(&*config)?.traffic())),
+        Ok(config) => Ok(Some(*VolumeOnLink::from_config(&*config)?.traffic())),
         Err(_) => Ok(None),
     }
 }

@@ -12,9 +12,9 @@ mod table;
 pub use forms::Form;
 #[cfg(test)]
 pub(crate) use forms::shares;
-pub(crate) use forms::{SERVERS, Shares, matrix_elements, path};
+pub(crate) use forms::{SERVERS, ShareEncoding, matrix_elements, path};
 pub use results::{Cell, Results};
-pub use steps::{Step, StepCell};
+pub use steps::{LinkStep, StepCell};
 
 use std::num::NonZeroUsize;
 
@@ -49,12 +49,12 @@ fn id(link: Link) -> &'static str {
 
 /// Evaluates all ORAMs on all links, and the steps from the paper's Path ORAM to a volume.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct LinksPlan {
     /// Bytes of the disk.
     pub disk_bytes: u64,
 }
 
-impl Experiment for Plan {
+impl Experiment for LinksPlan {
     const NAME: &'static str = "links";
     const STEPS: &'static str = "block sizes";
     type Record = ();

@@ -11,7 +11,7 @@ use oblivio_models::link::{LINKS, Link, Traffic};
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum LinkStep {
     /// No change: Path ORAM Z5 with 19 levels on the table's link, down and then up.
     Paper,
     /// The link of the paper's laptop, only in this step.
@@ -33,12 +33,12 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepCell {
     /// The step.
-    pub step: Step,
+    pub step: LinkStep,
     /// Seconds of a request, or between two requests if they overlap.
     pub seconds: f64,
 }
 
-impl Step {
+impl LinkStep {
     /// A short label.
     pub fn label(self) -> &'static str {
         match self {
@@ -61,13 +61,13 @@ pub(super) fn run() -> Result<Vec<StepCell>, LabError> {
     let four = path(19, 4, PAPER_BLOCK_BYTES);
     let serial = |traffic: &Traffic, link: Link| traffic.serial_seconds(link);
     let mut steps = vec![
-        (Step::Paper, serial(&five, TABLE1_LINK)),
-        (Step::HomeLink, serial(&five, named("home"))),
-        (Step::LteLink, serial(&five, named("lte"))),
-        (Step::FourSlots, serial(&four, TABLE1_LINK)),
-        (Step::BothWays, five.pipelined_seconds(TABLE1_LINK)),
+        (LinkStep::Paper, serial(&five, TABLE1_LINK)),
+        (LinkStep::HomeLink, serial(&five, named("home"))),
+        (LinkStep::LteLink, serial(&five, named("lte"))),
+        (LinkStep::FourSlots, serial(&four, TABLE1_LINK)),
+        (LinkStep::BothWays, five.pipelined_seconds(TABLE1_LINK)),
     ];
-    for (step, form) in [(Step::Raw, Form::Raw), (Step::Default, Form::Default)] {
+    for (step, form) in [(LinkStep::Raw, Form::Raw), (LinkStep::Default, Form::Default)] {
         let traffic = volume(form)?;
         steps.extend(traffic.map(|traffic| (step, traffic.pipelined_seconds(TABLE1_LINK))));
     }
@@ -84,12 +84,13 @@ mod tests {
         let seconds = |step| steps.iter().find(|cell| cell.step == step).unwrap().seconds;
         let megabits = 19.0 * 5.0 * 131_072.0 * 8.0 / 1e6;
         let expected = megabits / 27.0 + megabits / 6.0 + 2.0 * 0.025;
-        assert!((seconds(Step::Paper) - expected).abs() < 0.01, "{steps:?}");
-        assert!((seconds(Step::Paper) - 20.3).abs() < 0.06, "{steps:?}");
-        assert!((seconds(Step::HomeLink) - 23.4).abs() < 0.1, "{steps:?}");
-        assert!((seconds(Step::FourSlots) - 0.8 * (expected - 0.05) - 0.05).abs() < 0.01);
+        assert!((seconds(LinkStep::Paper) - expected).abs() < 0.01, "{steps:?}");
+        assert!((seconds(LinkStep::Paper) - 20.3).abs() < 0.06, "{steps:?}");
+        assert!((seconds(LinkStep::HomeLink) - 23.4).abs() < 0.1, "{steps:?}");
+        assert!((seconds(LinkStep::FourSlots) - 0.8 * (expected - 0.05) - 0.05).abs() < 0.01);
         // Each of these steps is faster than the one before.
-        let last = [Step::Paper, Step::BothWays, Step::Raw, Step::Default].map(seconds);
+        let last =
+            [LinkStep::Paper, LinkStep::BothWays, LinkStep::Raw, LinkStep::Default].map(seconds);
         assert!(last.is_sorted_by(|longer, shorter| longer > shorter), "{last:?}");
     }
 }

@@ -7,4 +7,4 @@ mod metered;
 mod study;
 
 pub use metered::MediumSink;
-pub use study::{Comparison, Costs, Plan, RangeMediaStudy};
+pub use study::{Comparison, Costs, RangeMediaPlan, RangeMediaStudy};

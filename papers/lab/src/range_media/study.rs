@@ -25,7 +25,7 @@ const RANGE_BYTES: u64 = 1 << 20;
 
 /// The parameters of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RangeMediaPlan {
     /// Blocks of 4 KiB, at least 256.
     pub blocks: u64,
     /// Bytes read for each comparison, at random addresses.
@@ -46,7 +46,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    fn of(tally: &Tally, reads: u64) -> Self {
+    fn per_read(tally: &Tally, reads: u64) -> Self {
         let each = |sum: f64| sum / reads as f64;
         Self {
             seeks: each(tally.seeks as f64),
@@ -91,7 +91,7 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeMediaStudy {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: RangeMediaPlan,
     /// All comparisons.
     pub comparisons: Vec<Comparison>,
 }
@@ -100,7 +100,7 @@ pub struct RangeMediaStudy {
 const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
 
 /// Compares blocks and whole ranges, with and without ranges, on each medium.
-impl Experiment for Plan {
+impl Experiment for RangeMediaPlan {
     const NAME: &'static str = "range-media";
     const RESULTS: &'static str = "range-media.json";
     const STEPS: &'static str = "figures";
@@ -140,7 +140,7 @@ impl Experiment for Plan {
 }
 
 fn compare(
-    plan: &Plan,
+    plan: &RangeMediaPlan,
     scheme: &dyn DurableScheme,
     read_bytes: u64,
     medium: Medium,
@@ -154,7 +154,7 @@ fn compare(
     let firsts: Vec<_> = (0..reads).map(|_| place()).collect();
     let counted = count(&*config, &firsts, blocks, Tally::new(medium), plan.seed)?;
     let missing = || LabError::Plan(format!("the scheme `{}` has no model", scheme.name()));
-    let mut model = VolumeModel::of(&*config)?.ok_or_else(missing)?;
+    let mut model = VolumeModel::from_config(&*config)?.ok_or_else(missing)?;
     let (mut modelled, mut coins) = (Tally::new(medium), StdRng::seed_from_u64(plan.seed));
     for first in firsts {
         model.read(first, blocks, &mut coins, &mut |request| modelled.add(&request));
@@ -163,8 +163,8 @@ fn compare(
         scheme: scheme.name().to_owned(),
         read_bytes,
         medium,
-        counted: Costs::of(&counted, reads),
-        modelled: Costs::of(&modelled, reads),
+        counted: Costs::per_read(&counted, reads),
+        modelled: Costs::per_read(&modelled, reads),
     })
 }
 
@@ -255,13 +255,13 @@ mod tests {
 
     #[test]
     fn the_model_is_within_5_percent_of_arrays_with_data() {
-        let plan = Plan { blocks: 1 << 14, read_bytes: 4 << 20, seed: 1 };
+        let plan = RangeMediaPlan { blocks: 1 << 14, read_bytes: 4 << 20, seed: 1 };
         let study = results_of(plan, 1).unwrap();
         for comparison in &study.comparisons {
             assert!(comparison.off_by() < 0.05, "{comparison:?}");
         }
-        assert_survive_their_file::<Plan>(&study);
-        let too_few = results_of(Plan { blocks: 100, ..plan }, 1).unwrap_err();
+        assert_survive_their_file::<RangeMediaPlan>(&study);
+        let too_few = results_of(RangeMediaPlan { blocks: 100, ..plan }, 1).unwrap_err();
         assert!(too_few.to_string().contains("use more --blocks"), "{too_few}");
     }
 }

@@ -11,4 +11,4 @@ mod setting;
 mod study;
 
 pub use setting::{Form, Setting};
-pub use study::{Plan, RangeStashResult, RangeStashRun, RangeStashStudy};
+pub use study::{RangeStashPlan, RangeStashResult, RangeStashRun, RangeStashStudy};

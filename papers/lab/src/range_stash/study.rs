@@ -14,7 +14,7 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RangeStashPlan {
     /// The ORAMs.
     pub settings: Vec<Setting>,
     /// Blocks accessed in each setting, over all of its runs.
@@ -31,7 +31,7 @@ const WARM_UP_PASSES: u64 = 4;
 /// A stash that grows beyond this number of blocks has run away: the trees are too full.
 const LEFT_BLOCKS_MAX: usize = 1000;
 
-impl Plan {
+impl RangeStashPlan {
     /// The published form with one block a leaf and with more; volumes with 2.5 blocks a leaf and
     /// with more.
     pub fn full() -> Self {
@@ -82,7 +82,7 @@ impl RangeStashResult {
 
     /// The distribution of the blocks left, over all runs.
     pub fn survival(&self) -> Survival {
-        Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
+        Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
     /// The tail. `None` if the stash ran away or the observed tail is too short.
@@ -96,12 +96,12 @@ impl RangeStashResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashStudy {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: RangeStashPlan,
     /// The results, one for each setting of the plan.
     pub results: Vec<RangeStashResult>,
 }
 
-impl Experiment for Plan {
+impl Experiment for RangeStashPlan {
     const NAME: &'static str = "range-stash";
     const RESULTS: &'static str = "range-stash.json";
     const STEPS: &'static str = "blocks";
@@ -216,26 +216,26 @@ mod tests {
     use super::*;
     use crate::counting::{assert_survive_their_file, results_of};
 
-    fn small() -> Plan {
+    fn small() -> RangeStashPlan {
         let settings = vec![
             Setting::published(1, 4),
             Setting::published(8, 2),
             Setting::volume(8, 10, &[0, 4], 4),
             Setting::volume(8, 20, &[0, 4], 4),
         ];
-        Plan { settings, blocks: 200_000, runs: 2, seed: 5 }
+        RangeStashPlan { settings, blocks: 200_000, runs: 2, seed: 5 }
     }
 
     #[test]
     fn heavy_loads_run_away_and_lighter_ones_do_not() {
         let study = results_of(small(), 2).unwrap();
         assert_eq!(study, results_of(small(), 1).unwrap());
-        assert_survive_their_file::<Plan>(&study);
+        assert_survive_their_file::<RangeStashPlan>(&study);
         let peaks: Vec<_> = study.results.iter().map(|result| result.survival().peak()).collect();
         assert_eq!((peaks[0], study.results[0].ran_away()), (0, false));
         assert!(study.results[1].ran_away());
         assert!(peaks[2] < peaks[3], "{peaks:?}");
         assert_eq!(study.table().lines().count(), 6);
-        assert!(results_of(Plan { runs: 1, ..small() }, 2).is_err());
+        assert!(results_of(RangeStashPlan { runs: 1, ..small() }, 2).is_err());
     }
 }

@@ -34,11 +34,11 @@ pub struct Counted {
 
 /// Units and bytes that a store has transferred.
 #[derive(Clone, Default)]
-struct Seen(Rc<Cell<[u64; 2]>>);
+struct TrafficCount(Rc<Cell<[u64; 2]>>);
 
 /// The sink that counts them.
 struct Counter {
-    seen: Seen,
+    seen: TrafficCount,
     geometry: Geometry,
 }
 
@@ -51,7 +51,7 @@ impl EventSink for Counter {
     }
 }
 
-impl Seen {
+impl TrafficCount {
     /// A store for `tree` that counts.
     fn store(&self, tree: &TreeConfig) -> Result<Recorder<MemoryStore, Counter>, LabError> {
         let counter = Counter { seen: self.clone(), geometry: tree.geometry.clone() };
@@ -71,7 +71,7 @@ fn units_of(piece: Piece, geometry: &Geometry) -> u64 {
 pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
     let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);
-    let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
+    let (seen, mut coins) = (TrafficCount::default(), StdRng::seed_from_u64(seed));
     let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let mut oram = PathOram::path(&tree, sealer, seen.store(&tree)?, coins)?;
     count(&mut oram, &tree, accesses, &seen, |oram| oram.aes_blocks())
@@ -79,7 +79,7 @@ pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counte
 
 /// The cost of RAW ORAM.
 pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Counted, LabError> {
-    let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
+    let (seen, mut coins) = (TrafficCount::default(), StdRng::seed_from_u64(seed));
     let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let mut oram = RawOram::raw(config, sealer, seen.store(&config.tree)?, coins)?;
     // Count whole periods: the accesses of a period share an eviction.
@@ -92,7 +92,7 @@ fn count<O: Oram>(
     oram: &mut O,
     tree: &TreeConfig,
     accesses: u64,
-    seen: &Seen,
+    seen: &TrafficCount,
     aes_blocks: impl Fn(&O) -> u64,
 ) -> Result<Counted, LabError> {
     let mut addresses = Addresses::scan(tree.capacity);

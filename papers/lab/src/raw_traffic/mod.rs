@@ -58,7 +58,7 @@ pub struct Setting {
 /// The parameters of the experiment, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct RawTrafficPlan {
     /// The level of the leaves of the tree whose traffic is counted. Counts are means over buckets,
     /// and equal in all trees.
     pub counted_leaf_level: u8,
@@ -74,7 +74,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-impl Plan {
+impl RawTrafficPlan {
     /// A run of some minutes.
     pub fn full() -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Setting {
     }
 }
 
-impl Experiment for Plan {
+impl Experiment for RawTrafficPlan {
     const NAME: &'static str = "raw-traffic";
     const STEPS: &'static str = "runs";
     type Record = ();
@@ -174,7 +174,7 @@ mod tests {
     use crate::report::{Plot, Verdict, section};
 
     fn results() -> Results {
-        let plan = Plan { stash_accesses: 400_000, ..Plan::quick() };
+        let plan = RawTrafficPlan { stash_accesses: 400_000, ..RawTrafficPlan::quick() };
         results_of(plan, 2).unwrap()
     }
 
@@ -197,14 +197,14 @@ mod tests {
     #[test]
     fn figures_show_formula_and_count_and_survive_their_file() {
         let results = results();
-        assert_survive_their_file::<Plan>(&results);
+        assert_survive_their_file::<RawTrafficPlan>(&results);
         let figures = figures(&results);
         let Plot::Bars(memory) = &figures[0].plot else { panic!("bars") };
         assert_eq!(memory.labels[5], "Z5 A5");
         let bar = |series: usize| memory.series[series].values[5].unwrap();
         assert!((bar(0) - 0.94).abs() < 1e-9 && (bar(1) - bar(0)).abs() < 0.01, "{memory:?}");
         assert_eq!(figures[0].verdict(), Verdict::Agrees, "{}", section(&figures[0]));
-        let refused = results_of(Plan { runs: 1, ..Plan::quick() }, 1);
+        let refused = results_of(RawTrafficPlan { runs: 1, ..RawTrafficPlan::quick() }, 1);
         assert!(matches!(refused, Err(LabError::Plan(_))));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, Plan, Setting, formula};
+use super::{Counted, RawTrafficPlan, Setting, formula};
 use crate::markdown;
 use crate::stash_study::{Run, Survival, TailFit};
 
@@ -10,7 +10,7 @@ use crate::stash_study::{Run, Survival, TailFit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: RawTrafficPlan,
     /// Path ORAM with Z = 4.
     pub path: Counted,
     /// RAW ORAM.
@@ -32,7 +32,7 @@ pub struct SettingResult {
 impl SettingResult {
     /// The distribution of the blocks left after an eviction.
     pub(super) fn survival(&self) -> Survival {
-        Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
+        Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
     /// Whether the stash of any run ran away.

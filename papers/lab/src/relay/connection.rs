@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Mutex;
 use std::thread;
 
-use super::counts::Way;
+use super::counts::Direction;
 use super::queue::{Chunk, Queue, Then};
 use super::{Clock, Shared, lock};
 
@@ -21,7 +21,7 @@ pub(super) struct Connection {
 #[derive(Default)]
 struct Course {
     carried_bytes: u64,
-    last_way: Option<Way>,
+    last_way: Option<Direction>,
     is_cut: bool,
 }
 
@@ -53,7 +53,7 @@ impl Connection {
             }
         };
         thread::scope(|scope| {
-            for way in [Way::Down, Way::Up] {
+            for way in [Direction::Down, Direction::Up] {
                 scope.spawn(move || unless_broken(self.read(way, shared, clock)));
                 scope.spawn(move || unless_broken(self.write(way, clock)));
             }
@@ -61,10 +61,10 @@ impl Connection {
     }
 
     /// Reads from a sender, and puts the bytes on the link.
-    fn read(&self, way: Way, shared: &Shared, clock: Clock<'_>) -> io::Result<()> {
+    fn read(&self, way: Direction, shared: &Shared, clock: Clock<'_>) -> io::Result<()> {
         let (mut sender, queue, lane) = match way {
-            Way::Down => (&self.server, &self.down, &shared.down),
-            Way::Up => (&self.client, &self.up, &shared.up),
+            Direction::Down => (&self.server, &self.down, &shared.down),
+            Direction::Up => (&self.client, &self.up, &shared.up),
         };
         let mut buffer = vec![0; lane.chunk_bytes()];
         // Wait for queue space before reading, so that a blocked connection takes none of the
@@ -86,7 +86,7 @@ impl Connection {
 
     /// Counts bytes that were read. Returns how many to forward, and what follows. `None` if the
     /// connection is cut.
-    fn count(&self, way: Way, read: usize, shared: &Shared) -> Option<(usize, Then)> {
+    fn count(&self, way: Direction, read: usize, shared: &Shared) -> Option<(usize, Then)> {
         let mut course = lock(&self.course);
         if course.is_cut {
             return None;
@@ -102,17 +102,17 @@ impl Connection {
         let is_turn = course.last_way.replace(way) != Some(way);
         let mut counts = lock(&shared.counts);
         counts.cuts += u64::from(course.is_cut);
-        let of_way = counts.of(way);
+        let of_way = counts.in_direction(way);
         of_way.bytes += bytes as u64;
         of_way.turns += u64::from(is_turn);
         Some((bytes, if course.is_cut { Then::Cut } else { Then::More }))
     }
 
     /// Writes the bytes that have arrived to the receiver.
-    fn write(&self, way: Way, clock: Clock<'_>) -> io::Result<()> {
+    fn write(&self, way: Direction, clock: Clock<'_>) -> io::Result<()> {
         let (mut receiver, queue) = match way {
-            Way::Down => (&self.client, &self.down),
-            Way::Up => (&self.server, &self.up),
+            Direction::Down => (&self.client, &self.down),
+            Direction::Up => (&self.server, &self.up),
         };
         while let Some(chunk) = queue.next(clock) {
             receiver.write_all(&chunk.bytes)?;

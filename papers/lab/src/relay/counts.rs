@@ -12,14 +12,14 @@ pub struct Counts {
     /// Connections cut on purpose.
     pub cuts: u64,
     /// From the server to the client.
-    pub down: WayCounts,
+    pub down: DirectionCounts,
     /// From the client to the server.
-    pub up: WayCounts,
+    pub up: DirectionCounts,
 }
 
 /// One direction, over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayCounts {
+pub struct DirectionCounts {
     /// Bytes that entered the link.
     pub bytes: u64,
     /// The number of times that a connection began to send in this direction: at first, or after
@@ -30,16 +30,16 @@ pub struct WayCounts {
 
 /// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Down,
     Up,
 }
 
 impl Counts {
-    pub(super) fn of(&mut self, way: Way) -> &mut WayCounts {
-        match way {
-            Way::Down => &mut self.down,
-            Way::Up => &mut self.up,
+    pub(super) fn in_direction(&mut self, direction: Direction) -> &mut DirectionCounts {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
         }
     }
 }

@@ -19,7 +19,7 @@ mod cuts;
 mod lane;
 mod queue;
 
-pub use counts::{Counts, WayCounts};
+pub use counts::{Counts, DirectionCounts};
 pub use cuts::Cuts;
 
 use std::collections::HashMap;

@@ -16,7 +16,7 @@ use super::{Bars, Curves, Series};
 
 type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type Drawn = Result<(), Box<dyn Error>>;
+type DrawResult = Result<(), Box<dyn Error>>;
 
 /// Height of the axes, in pixels.
 const HEIGHT: u32 = 300;
@@ -208,7 +208,7 @@ fn picture(
     width: u32,
     below: u32,
     legend: &Legend<'_>,
-    draw: impl FnOnce(&Area<'_>) -> Drawn,
+    draw: impl FnOnce(&Area<'_>) -> DrawResult,
 ) -> String {
     let stated = legend.has_stated.then_some("stated in the paper, ± band");
     let entries: Vec<_> = legend.names.iter().copied().chain(stated).map(wrapped).collect();
@@ -216,7 +216,7 @@ fn picture(
     let legend_height = (lines as u32 + 1) * LINE_HEIGHT;
     let (left, height) = (width + 90, (HEIGHT + below).max(legend_height));
     let mut svg = String::new();
-    let drawn = || -> Drawn {
+    let drawn = || -> DrawResult {
         let root = SVGBackend::with_string(&mut svg, (left + LEGEND_WIDTH, height));
         let root = root.into_drawing_area();
         root.fill(&WHITE)?;
@@ -266,7 +266,7 @@ fn panel<'a, 'b>(
 }
 
 /// Draws one element.
-fn add<'b, E>(panel: &mut Panel<'_, 'b>, element: E) -> Drawn
+fn add<'b, E>(panel: &mut Panel<'_, 'b>, element: E) -> DrawResult
 where
     for<'e> &'e E: PointCollection<'e, (f64, f64)>,
     E: plotters::element::Drawable<SVGBackend<'b>>,
@@ -281,7 +281,7 @@ fn draw_stated(
     placed: &Placed<'_>,
     span: (f64, f64),
     height: impl Fn(f64) -> Option<f64>,
-) -> Drawn {
+) -> DrawResult {
     let (paper, band) = (placed.stated.paper, placed.stated.band.abs());
     let Some(y) = drawable(paper).and_then(&height) else { return Ok(()) };
     let end = |value: f64| drawable(value).and_then(&height);

@@ -25,7 +25,7 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
         .zip(1..)
         .map(|(figure, number)| format!("\n<a id=\"figure-{number}\"></a>\n\n{}", section(figure)));
     let figures_text = figures_text.collect::<String>();
-    let verdicts = verdict_table::of_all(figures);
+    let verdicts = verdict_table::table_of(figures);
     let verdicts = match verdicts.rows.is_empty() {
         true => String::new(),
         false => format!(

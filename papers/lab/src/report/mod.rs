@@ -25,7 +25,7 @@ pub use figure::{Bars, Curves, Figure, Plot, Series};
 pub use markdown::{markdown, section};
 pub use page::html;
 pub use read::{BYTES_MAX, NotFigures, read};
-pub use stated::{Place, Reading, Stated, Verdict};
+pub use stated::{MarkPlace, Reading, Stated, Verdict};
 pub use verdicts::summary;
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     let facts =
         if facts.is_empty() { facts } else { format!("<dl class=\"facts\">\n{facts}</dl>\n") };
     let sections = figures.iter().zip(1..).map(|(figure, number)| section(figure, number));
-    let policy = policy::of(STYLE);
+    let policy = policy::for_style(STYLE);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -39,7 +39,7 @@ pub fn html(figures: &[Figure], about: &About) -> String {
 
 /// A table of all stated numbers, with their verdicts.
 fn all_verdicts(figures: &[Figure]) -> String {
-    let table = verdict_table::of_all(figures);
+    let table = verdict_table::table_of(figures);
     if table.rows.is_empty() {
         return String::new();
     }

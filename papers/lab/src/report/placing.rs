@@ -1,7 +1,7 @@
 //! Finds the bar or curve of a stated number.
 //!
-//! A stated number may name its [`Place`](super::Place). If it names none, or an unknown series or
-//! label, it is only in the table: figures come from untrusted files.
+//! A stated number may name its [`MarkPlace`](super::MarkPlace). If it names none, or an unknown
+//! series or label, it is only in the table: figures come from untrusted files.
 
 use super::number::drawable;
 use super::{Bars, Curves, Stated};
@@ -57,7 +57,7 @@ fn number(names: &[&str], wanted: Option<&str>) -> Option<Option<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Place, Series};
+    use super::super::{MarkPlace, Series};
     use super::*;
 
     fn bars(stacked: bool) -> Bars {
@@ -72,7 +72,8 @@ mod tests {
     }
 
     fn stated(paper: f64, series: Option<&str>, label: Option<&str>) -> Stated {
-        let place = Place { series: series.map(str::to_owned), label: label.map(str::to_owned) };
+        let place =
+            MarkPlace { series: series.map(str::to_owned), label: label.map(str::to_owned) };
         Stated { place: Some(place), ..Stated::new("IR-Alloc, mean", paper, 0.1, Some(1.4)) }
     }
 

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 /// A policy that allows only a style element with the text `style`, and no scripts.
-pub(super) fn of(style: &str) -> String {
+pub(super) fn for_style(style: &str) -> String {
     let hash = STANDARD.encode(Sha256::digest(style));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
 }
@@ -18,6 +18,6 @@ mod tests {
         let expected = format!(
             "default-src 'none'; style-src 'sha256-{abc}'; base-uri 'none'; form-action 'none'"
         );
-        assert_eq!(super::of("abc"), expected);
+        assert_eq!(super::for_style("abc"), expected);
     }
 }

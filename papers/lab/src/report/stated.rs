@@ -41,7 +41,7 @@ pub struct Stated {
     pub shown_by: Option<String>,
     /// Where it is drawn. `None` if it is only in the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<MarkPlace>,
 }
 
 /// Our number under another reading.
@@ -55,7 +55,7 @@ pub struct Reading {
 
 /// The bar or curve of a number, by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct MarkPlace {
     /// The series. `None` for the whole stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
@@ -126,7 +126,7 @@ impl Stated {
     /// The same number, drawn at the bar of this series and label.
     #[must_use]
     pub fn at(self, series: impl Into<String>, label: impl Into<String>) -> Self {
-        let place = Place { series: Some(series.into()), label: Some(label.into()) };
+        let place = MarkPlace { series: Some(series.into()), label: Some(label.into()) };
         Self { place: Some(place), ..self }
     }
 

@@ -5,7 +5,7 @@ use super::{Figure, Stated, Verdict, verdicts};
 
 /// A row for each stated number of all figures, with links to its figure and to the figure that
 /// shows the reason.
-pub(super) fn of_all(figures: &[Figure]) -> Table<'_> {
+pub(super) fn table_of(figures: &[Figure]) -> Table<'_> {
     let rows = figures.iter().enumerate().flat_map(|(number, figure)| {
         figure.stated.iter().map(move |stated| row(figures, (number, figure), stated))
     });

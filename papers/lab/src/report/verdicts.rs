@@ -4,7 +4,7 @@ use super::number::short;
 use super::{Figure, Stated, Verdict};
 
 /// The presentation of a verdict, which never depends on colour alone.
-pub(super) struct Shown {
+pub(super) struct VerdictStyle {
     /// A few words.
     pub(super) words: &'static str,
     /// A sign that precedes the words.
@@ -13,10 +13,11 @@ pub(super) struct Shown {
     pub(super) class: &'static str,
 }
 
-const NOTHING_STATED: Shown = Shown { words: "nothing stated", sign: '·', class: "none" };
+const NOTHING_STATED: VerdictStyle =
+    VerdictStyle { words: "nothing stated", sign: '·', class: "none" };
 
 /// The presentation of the verdict on a number.
-pub(super) fn shown(verdict: Verdict) -> Shown {
+pub(super) fn shown(verdict: Verdict) -> VerdictStyle {
     let (sign, class) = match verdict {
         Verdict::Agrees => ('✓', "agrees"),
         Verdict::AgreesUnderReading => ('≈', "reading"),
@@ -24,7 +25,7 @@ pub(super) fn shown(verdict: Verdict) -> Shown {
         Verdict::Differs => ('≠', "differs"),
         Verdict::Open => ('?', "open"),
     };
-    Shown { words: verdict.words(), sign, class }
+    VerdictStyle { words: verdict.words(), sign, class }
 }
 
 /// A short note on a verdict, for a cell: the reading under which a number agrees, or the first
@@ -136,7 +137,7 @@ fn setting_of_mean(name: &str) -> Option<&str> {
 }
 
 /// The presentation of the verdict on a figure. A figure without stated numbers has no verdict.
-pub(super) fn of_figure(figure: &Figure) -> Shown {
+pub(super) fn of_figure(figure: &Figure) -> VerdictStyle {
     if figure.stated.is_empty() { NOTHING_STATED } else { shown(figure.verdict()) }
 }
 

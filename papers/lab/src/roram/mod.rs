@@ -14,7 +14,7 @@ mod results;
 mod seek_figures;
 
 pub use forms::Form;
-pub use recordings::{Asked, Mix};
+pub use recordings::{FsRequest, Mix};
 pub use results::{Cell, MixCell, Results, SeekCell};
 
 use std::num::NonZeroUsize;
@@ -43,7 +43,7 @@ const PARTS: [u8; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
 /// The parameters of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct RoramPlan {
     /// Base-2 logarithm of the number of blocks.
     pub level: u8,
     /// Base-2 logarithm of the blocks in the longest ranges.
@@ -56,7 +56,7 @@ pub struct Plan {
 
 /// Runs all ORAMs on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of
 /// programs.
-impl Experiment for Plan {
+impl Experiment for RoramPlan {
     const NAME: &'static str = "roram";
     const STEPS: &'static str = "ORAMs";
     type Record = ();
@@ -111,18 +111,18 @@ impl Experiment for Plan {
 
 /// Replays the requests of a file system on every medium. If the disk is smaller than the recorded
 /// one, addresses wrap around.
-fn replay(form: Form, mix: Mix, plan: &Plan) -> [MixCell; Medium::ALL.len()] {
-    let Plan { level, ell, mix_requests_max, seed } = *plan;
+fn replay(form: Form, mix: Mix, plan: &RoramPlan) -> [MixCell; Medium::ALL.len()] {
+    let RoramPlan { level, ell, mix_requests_max, seed } = *plan;
     let mut coins = StdRng::seed_from_u64(seed);
     let mut layout = form.layout(level, ell);
     let mut tallies = Medium::ALL.map(Tally::new);
     let (mut requests, mut blocks) = (0, 0);
-    for asked in mix.asked().take(mix_requests_max) {
-        layout.query(asked.first % (1 << level), asked.blocks, &mut coins, &mut |request| {
+    for run in mix.requests().take(mix_requests_max) {
+        layout.query(run.first % (1 << level), run.blocks, &mut coins, &mut |request| {
             tallies.iter_mut().for_each(|tally| tally.add(&request));
         });
         requests += 1;
-        blocks += asked.blocks;
+        blocks += run.blocks;
     }
     tallies.map(|tally| {
         let Tally { medium, seconds, .. } = tally;
@@ -148,7 +148,7 @@ mod tests {
     use crate::counting::{assert_survive_their_file, results_of};
 
     fn run(level: u8, ell: u8, seed: u64) -> Results {
-        results_of(Plan { level, ell, mix_requests_max: 4, seed }, 1).unwrap()
+        results_of(RoramPlan { level, ell, mix_requests_max: 4, seed }, 1).unwrap()
     }
 
     #[test]
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn results_survive_their_file_and_are_reproducible() {
         let results = run(8, 3, 2);
-        assert_survive_their_file::<Plan>(&results);
+        assert_survive_their_file::<RoramPlan>(&results);
         assert_eq!(run(8, 3, 2), results);
         // Missing lengths of ranges are named as not measured.
-        let texts = Plan::text(&run(4, 2, 1));
+        let texts = RoramPlan::text(&run(4, 2, 1));
         assert!(!texts.contains("inf") && texts.contains("not measured"), "{texts}");
     }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn long_requests_of_file_systems_win_and_short_ones_lose() {
-        let plan = Plan { level: 16, ell: 8, mix_requests_max: 30, seed: 1 };
+        let plan = RoramPlan { level: 16, ell: 8, mix_requests_max: 30, seed: 1 };
         let results = results_of(plan, 1).unwrap();
         let factor =
             |mix, fast| results.mix_factor(Medium::Disk, mix, Form::PathRecursive, fast).unwrap();

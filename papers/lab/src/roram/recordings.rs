@@ -21,7 +21,7 @@ pub enum Mix {
 
 /// A request of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct FsRequest {
     /// The first block, of 4 KiB.
     pub first: u64,
     /// The number of blocks.
@@ -46,18 +46,18 @@ impl Mix {
     ///
     /// # Panics
     /// Panics if a recording of this crate is damaged.
-    pub fn asked(self) -> impl Iterator<Item = Asked> {
+    pub fn requests(self) -> impl Iterator<Item = FsRequest> {
         self.recording()
             .lines()
-            .map(|line| asked(line).expect("recordings of this crate are valid"))
+            .map(|line| request(line).expect("recordings of this crate are valid"))
     }
 }
 
-fn asked(line: &str) -> Option<Asked> {
+fn request(line: &str) -> Option<FsRequest> {
     let mut fields = line.split(',');
     let (what, first, blocks) = (fields.next()?, fields.next()?, fields.next()?);
     let (first, blocks) = (first.parse().ok()?, blocks.parse().ok()?);
-    Some(Asked { first, blocks, is_write: what == "w" })
+    Some(FsRequest { first, blocks, is_write: what == "w" })
 }
 
 impl fmt::Display for Mix {
@@ -77,15 +77,15 @@ mod tests {
     #[test]
     fn recordings_are_of_a_disk_of_16_gib() {
         for mix in Mix::ALL {
-            let all: Vec<_> = mix.asked().collect();
+            let all: Vec<_> = mix.requests().collect();
             assert!(all.len() > 1000, "{mix}: {}", all.len());
             assert!(all.iter().all(|it| it.blocks > 0 && it.first + it.blocks <= 1 << 22), "{mix}");
         }
-        let longest = Mix::SeqRead.asked().map(|it| it.blocks).max();
+        let longest = Mix::SeqRead.requests().map(|it| it.blocks).max();
         assert_eq!(longest, Some(256), "1 MiB at a time");
-        let written = |mix: Mix| mix.asked().filter(|it| it.is_write).count();
+        let written = |mix: Mix| mix.requests().filter(|it| it.is_write).count();
         assert!(written(Mix::SeqRead) < 10 && written(Mix::FileServer) > 500);
-        let reads = |mix: Mix| mix.asked().filter(|it| !it.is_write && it.blocks == 64).count();
+        let reads = |mix: Mix| mix.requests().filter(|it| !it.is_write && it.blocks == 64).count();
         assert!(reads(Mix::VideoServer) > 1500, "256 KiB at a time");
     }
 }

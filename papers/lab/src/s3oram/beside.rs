@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{
-    AccessPlan, AnyStore, ArrayRequirements, Durable, DurableConfig, DurableScheme, Want, number_of,
+    AccessPlan, AnyStore, ArrayRequirements, Durable, DurableConfig, DurableScheme, Want,
+    find_number,
 };
 use oblivio_core::store::{BucketStore, TreeId};
 use oblivio_core::{Geometry, Key, MasterKey, Op, Oram, PathOram, Sealer, TreeConfig};
@@ -13,7 +14,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::points::{Servers, Shape};
+use super::points::{MeasuredTree, Servers};
 use super::spread::Spread;
 use super::{Clock, Clocks};
 use crate::LabError;
@@ -23,7 +24,7 @@ use oblivio_models::link::{Link, Traffic, VolumeOnLink};
 /// An ORAM whose server does not compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Other {
+pub enum ComparedOram {
     /// Path ORAM with five blocks a bucket, a leaf for one or two blocks, and only positions and
     /// stash on the client.
     PathZ5,
@@ -33,9 +34,9 @@ pub enum Other {
 
 /// The measured time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct OramComparison {
     /// The ORAM.
-    pub other: Other,
+    pub other: ComparedOram,
     /// The number of its blocks.
     pub blocks: u64,
     /// Bytes of a block.
@@ -53,7 +54,7 @@ pub struct Beside {
     pub together_modelled: Option<f64>,
 }
 
-impl Other {
+impl ComparedOram {
     /// All ORAMs.
     pub const ALL: [Self; 2] = [Self::PathZ5, Self::DefaultVolume];
 
@@ -81,16 +82,16 @@ const ROUNDS: usize = 3;
 /// # Errors
 /// The errors of the server and of the ORAM.
 pub(super) fn measure(
-    other: Other,
-    shape: Shape,
+    other: ComparedOram,
+    shape: MeasuredTree,
     link: Link,
     servers: &mut dyn Servers,
     clocks: &Clocks,
-) -> Result<Beside, LabError> {
+) -> Result<OramComparison, LabError> {
     let (blocks, block_bytes) = (shape.blocks()?, shape.block_bytes);
     let measured = match other {
-        Other::PathZ5 => of_path(blocks, block_bytes, link, servers, &clocks.wall),
-        Other::DefaultVolume => of_volume(blocks, block_bytes, link, servers, &clocks.wall),
+        ComparedOram::PathZ5 => of_path(blocks, block_bytes, link, servers, &clocks.wall),
+        ComparedOram::DefaultVolume => of_volume(blocks, block_bytes, link, servers, &clocks.wall),
     };
     servers.remove_alone()?;
     measured
@@ -102,7 +103,7 @@ fn of_path(
     link: Link,
     servers: &mut dyn Servers,
     wall: &Clock,
-) -> Result<Beside, LabError> {
+) -> Result<OramComparison, LabError> {
     const SLOTS: u16 = 5;
     const STASH_BLOCKS_MAX: usize = 200;
     let levels = blocks.max(1).ilog2() + 1;
@@ -123,12 +124,12 @@ fn of_path(
         times.push(seconds_since(wall, start));
     }
     let traffic = path(levels, SLOTS.into(), block_bytes);
-    Ok(Beside {
-        other: Other::PathZ5,
+    Ok(OramComparison {
+        other: ComparedOram::PathZ5,
         blocks,
         block_bytes,
         link,
-        alone: Spread::of(times.drain(1..)),
+        alone: Spread::from_values(times.drain(1..)),
         alone_modelled: traffic.serial_seconds(link),
         together: None,
         together_modelled: None,
@@ -141,19 +142,19 @@ fn of_volume(
     link: Link,
     servers: &mut dyn Servers,
     wall: &Clock,
-) -> Result<Beside, LabError> {
+) -> Result<OramComparison, LabError> {
     let bytes = blocks * u64::from(block_bytes);
     let requirements =
         ArrayRequirements { block_bytes, ..ArrayRequirements::new(bytes, DurableRaw.name()) };
     let config = DurableRaw.plan(&requirements)?;
-    let traffic = *VolumeOnLink::of(&*config)?.traffic();
+    let traffic = *VolumeOnLink::from_config(&*config)?.traffic();
     let store = servers.create_alone(&config.shapes()?, link)?;
     let mut volume = Volume::new(&*config, store)?;
     volume.one_by_one(1, wall)?;
     let alone = volume.one_by_one(PERIODS, wall)?;
     let together = volume.together(wall)?;
-    Ok(Beside {
-        other: Other::DefaultVolume,
+    Ok(OramComparison {
+        other: ComparedOram::DefaultVolume,
         blocks,
         block_bytes,
         link,
@@ -181,7 +182,7 @@ impl Volume {
         let key = MasterKey::from_bytes([0; 32]);
         let trees: Vec<_> = (0..).map(TreeId).take(config.shapes()?.len()).collect();
         let array = config.create(key, &trees, store, &mut coins)?;
-        let period = number_of(&config.facts(), "evict_period").unwrap_or(1) as usize;
+        let period = find_number(&config.facts(), "evict_period").unwrap_or(1) as usize;
         Ok(Self { array, period, coins })
     }
 
@@ -197,7 +198,7 @@ impl Volume {
             self.array.flush()?;
             times.push(seconds_since(wall, start) / self.period as f64);
         }
-        Ok(Spread::of(times))
+        Ok(Spread::from_values(times))
     }
 
     /// The same time over several periods, if each is announced while the previous one is executed.
@@ -217,7 +218,7 @@ impl Volume {
             self.array.flush()?;
             times.push(seconds_since(wall, start) / (self.period * PERIODS) as f64);
         }
-        Ok(Spread::of(times))
+        Ok(Spread::from_values(times))
     }
 
     fn plan(&mut self, accesses: usize, planned: &[&AccessPlan]) -> Result<AccessPlan, LabError> {

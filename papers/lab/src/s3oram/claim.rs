@@ -9,7 +9,7 @@ use crate::report::Verdict;
 /// A statement of a paper about a number, or a target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Says {
+pub enum Statement {
     /// This value, within a relative tolerance.
     About(f64, f64),
     /// A range, within a relative tolerance.
@@ -34,14 +34,14 @@ pub struct Claim {
     /// Its unit.
     pub unit: String,
     /// The paper's statement. `None` if the text states nothing.
-    pub says: Option<Says>,
+    pub says: Option<Statement>,
     /// Our number. `None` if it is neither built nor modelled here.
     pub ours: Option<f64>,
     /// How ours is computed, or why it differs.
     pub remark: String,
 }
 
-impl Says {
+impl Statement {
     /// Whether `ours` satisfies the statement.
     pub fn holds(self, ours: f64) -> bool {
         match self {
@@ -86,7 +86,7 @@ impl Claim {
     }
 }
 
-impl fmt::Display for Says {
+impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::About(value, _) => write!(f, "{value}"),
@@ -106,15 +106,15 @@ mod tests {
     #[test]
     fn every_kind_of_claim_can_hold_and_can_fail() {
         for (says, right, wrong) in [
-            (Says::About(2.5, 0.1), 2.7, 2.8),
-            (Says::About(2.5, 0.1), 2.3, 2.2),
-            (Says::Between(5.0, 8.0, 0.0), 5.0, 4.9),
-            (Says::Between(5.0, 8.0, 0.0), 8.0, 8.1),
-            (Says::Between(6.0, 7.0, 0.1), 7.6, 7.8),
-            (Says::AtLeast(2.0), 2.0, 1.9),
-            (Says::AtMost(1.0), 1.0, 1.1),
-            (Says::Above(90.0), 91.0, 90.0),
-            (Says::Below(5.0), 4.0, 5.0),
+            (Statement::About(2.5, 0.1), 2.7, 2.8),
+            (Statement::About(2.5, 0.1), 2.3, 2.2),
+            (Statement::Between(5.0, 8.0, 0.0), 5.0, 4.9),
+            (Statement::Between(5.0, 8.0, 0.0), 8.0, 8.1),
+            (Statement::Between(6.0, 7.0, 0.1), 7.6, 7.8),
+            (Statement::AtLeast(2.0), 2.0, 1.9),
+            (Statement::AtMost(1.0), 1.0, 1.1),
+            (Statement::Above(90.0), 91.0, 90.0),
+            (Statement::Below(5.0), 4.0, 5.0),
         ] {
             let of = |ours: Option<f64>| Claim {
                 place: String::new(),
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(of(Some(wrong)).verdict(), Verdict::Differs, "{says}: {wrong}");
             assert_eq!(of(None).verdict(), Verdict::Open);
         }
-        let within = Says::Between(5.0, 8.0, 0.0);
+        let within = Statement::Between(5.0, 8.0, 0.0);
         assert_eq!([4.0, 6.0, 16.0].map(|ours| ours / within.reference(ours)), [0.8, 1.0, 2.0]);
     }
 }

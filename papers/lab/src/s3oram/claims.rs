@@ -7,13 +7,13 @@ use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_shares::durable::DurableS3Oram;
 use oblivio_shares::tree::Tree;
 
-use super::claim::{Claim, Says};
+use super::claim::{Claim, Statement};
 use super::model::{DATABASE, HOME, KIB, LTE, Model, STATED_SECONDS};
-use super::place::{Disk, Parts, Place};
+use super::place::{DelayParts, Deployment, Disk};
 use super::recursion;
 use super::work::{Scheme, ring};
 use crate::LabError;
-use crate::links::{Shares, TABLE1_LINK};
+use crate::links::{ShareEncoding, TABLE1_LINK};
 use oblivio_models::link::Link;
 
 /// The tolerance of "around" and "approximately".
@@ -48,7 +48,7 @@ impl List<'_> {
         place: &str,
         what: impl Into<String>,
         unit: &str,
-        says: impl Into<Option<Says>>,
+        says: impl Into<Option<Statement>>,
         ours: Option<f64>,
         remark: impl Into<String>,
     ) {
@@ -60,19 +60,26 @@ impl List<'_> {
     fn table_1(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "Table 1";
         for (link, said) in [(TABLE1_LINK, "on the table's 27/6"), (HOME, "on section 5's 29/5")] {
-            let parts = self.of(Scheme::Path, (link, &Disk::ebs()), 128)?;
+            let parts = self.parts(Scheme::Path, (link, &Disk::ebs()), 128)?;
             let what = format!("Path ORAM, 40 GB in 128 KiB, {said}");
             let remark = "19 levels, all bytes one after the other. The paper's number is for the \
                           link of its table.";
-            self.add(PLACE, what, "s", Says::About(20.3, EXACT), Some(parts.seconds()), remark);
+            self.add(
+                PLACE,
+                what,
+                "s",
+                Statement::About(20.3, EXACT),
+                Some(parts.seconds()),
+                remark,
+            );
         }
         for (link, said) in [(TABLE1_LINK, "on 27/6"), (HOME, "on 29/5")] {
             for scheme in [Scheme::RingAtLeast, Scheme::RingAtMost] {
-                let seconds = self.of(scheme, (link, &Disk::ebs()), 128)?.seconds();
+                let seconds = self.parts(scheme, (link, &Disk::ebs()), 128)?.seconds();
                 let what = format!("Ring ORAM {said}, PoissCDF {:.3}", scheme.reshuffles());
                 let remark = "Computed, not built here. 19 levels as in Path ORAM. The stated \
                               number lies between both readings of the formula.";
-                self.add(PLACE, what, "s", Says::About(13.2, AROUND), Some(seconds), remark);
+                self.add(PLACE, what, "s", Statement::About(13.2, AROUND), Some(seconds), remark);
             }
         }
         let own = ring(16, Scheme::RingAtMost.reshuffles(), 128 * KIB).serial_seconds(TABLE1_LINK);
@@ -82,31 +89,31 @@ impl List<'_> {
             PLACE,
             "Ring ORAM on 27/6, 0.888, in a tree of its paper's size",
             "s",
-            Says::About(13.2, AROUND),
+            Statement::About(13.2, AROUND),
             Some(own),
             remark,
         );
-        self.add(PLACE, "Onion ORAM", "s", Says::About(1e4, AROUND), None, "Not built here.");
+        self.add(PLACE, "Onion ORAM", "s", Statement::About(1e4, AROUND), None, "Not built here.");
         for disk in [Disk::ebs(), Disk::local(), Disk::memory(), self.model.fitted.clone()] {
-            let seconds = self.of(Scheme::Published, (TABLE1_LINK, &disk), 128)?.seconds();
+            let seconds = self.parts(Scheme::Published, (TABLE1_LINK, &disk), 128)?.seconds();
             let what = format!("S³ORAM as published on 27/6, disk {disk}");
             let remark = "An access reads 0.52 GB on each server. The paper's servers had 30 GB of \
                           memory in front of a disk of 160 MB/s; the contents of memory are not \
                           stated.";
-            self.add(PLACE, what, "s", Says::About(2.5, AROUND), Some(seconds), remark);
+            self.add(PLACE, what, "s", Statement::About(2.5, AROUND), Some(seconds), remark);
         }
         Ok(())
     }
 
     fn building(&mut self) {
         const PLACE: &str = "5.3, building";
-        let says = Says::AtMost(3600.0);
+        let says = Statement::AtMost(3600.0);
         // The paper's trees have four slots for each block, and all slots are shared.
         let seconds = 4.0 * DATABASE as f64 / self.model.machine.bytes.share;
         let remark = "All slots shared on one thread, without storing or sending them: over \
                       5 Mbit/s, 40 GB take days.";
         self.add(PLACE, "Shares of 40 GB: around 1 hour", "s", says, Some(seconds), remark);
-        let says = Says::Between(3000.0, 3600.0, 0.0);
+        let says = Statement::Between(3000.0, 3600.0, 0.0);
         self.add(PLACE, "Encrypting the counterparts", "s", says, None, "Not measured here.");
     }
 
@@ -122,7 +129,7 @@ impl List<'_> {
             };
             let seconds = self.seconds(Scheme::Published, kib)?;
             let what = format!("S³ORAM as published, 40 GB, {kib} KiB");
-            self.add(PLACE, what, "s", Says::About(stated, AROUND), Some(seconds), remark);
+            self.add(PLACE, what, "s", Statement::About(stated, AROUND), Some(seconds), remark);
         }
         let published = self.seconds(Scheme::Published, 256)?;
         let counterparts =
@@ -130,7 +137,7 @@ impl List<'_> {
         for (scheme, stated) in counterparts {
             let ratio = self.seconds(scheme, 256)? / published;
             let what = format!("256 KiB: faster than {scheme}, times");
-            self.add(PLACE, what, "×", Says::About(stated, AROUND), Some(ratio), fitted);
+            self.add(PLACE, what, "×", Statement::About(stated, AROUND), Some(ratio), fitted);
         }
         const ALL: &str = "5.3, Fig. 4";
         for (scheme, stated) in
@@ -145,7 +152,14 @@ impl List<'_> {
                 } else {
                     fitted
                 };
-                self.add(ALL, what, "×", Says::About(stated, 2.0 * AROUND), Some(ratio), remark);
+                self.add(
+                    ALL,
+                    what,
+                    "×",
+                    Statement::About(stated, 2.0 * AROUND),
+                    Some(ratio),
+                    remark,
+                );
             }
         }
         Ok(())
@@ -153,9 +167,9 @@ impl List<'_> {
 
     fn breakdown(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "5.3, Fig. 5";
-        let part = |part: f64, parts: &Parts| Some(100.0 * part / parts.seconds());
+        let part = |part: f64, parts: &DelayParts| Some(100.0 * part / parts.seconds());
         for kib in [128, 256, 512] {
-            let parts = self.of(Scheme::Published, (HOME, &self.model.fitted.clone()), kib)?;
+            let parts = self.parts(Scheme::Published, (HOME, &self.model.fitted.clone()), kib)?;
             let remark =
                 "Eight processors for each server, and arithmetic modulo 2^61 - 1 as fast as here.";
             let what = |what: &str| format!("{kib} KiB: {what}");
@@ -163,12 +177,12 @@ impl List<'_> {
                 PLACE,
                 what("servers compute"),
                 "%",
-                Says::Between(5.0, 8.0, 0.0),
+                Statement::Between(5.0, 8.0, 0.0),
                 part(parts.servers, &parts),
                 remark,
             );
             let moved = part(parts.client_server + parts.disk, &parts);
-            self.add(PLACE, what("client-server and disk"), "%", Says::Above(90.0), moved, "");
+            self.add(PLACE, what("client-server and disk"), "%", Statement::Above(90.0), moved, "");
         }
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB))?;
         let (bytes, seconds) = small_messages(tree, 512 * KIB);
@@ -176,7 +190,7 @@ impl List<'_> {
             PLACE,
             "512 KiB: query and matrices, of bytes client-server",
             "%",
-            Says::Between(6.0, 7.0, AROUND),
+            Statement::Between(6.0, 7.0, AROUND),
             Some(100.0 * bytes),
             "A share of the bytes in both directions.",
         );
@@ -186,19 +200,19 @@ impl List<'_> {
             PLACE,
             "512 KiB: the same, of time client-server",
             "%",
-            Says::Between(6.0, 7.0, AROUND),
+            Statement::Between(6.0, 7.0, AROUND),
             Some(100.0 * seconds),
             remark,
         );
-        let [ebs, local] =
-            [Disk::ebs(), Disk::local()].map(|disk| self.of(Scheme::Published, (HOME, &disk), 128));
+        let [ebs, local] = [Disk::ebs(), Disk::local()]
+            .map(|disk| self.parts(Scheme::Published, (HOME, &disk), 128));
         let gain = ebs?.seconds() / local?.seconds();
         let remark = "128 KiB, without a cache: from 160 to 450 MB/s.";
         self.add(
             PLACE,
             "Local storage: faster, times",
             "×",
-            Says::AtLeast(2.0),
+            Statement::AtLeast(2.0),
             Some(gain),
             remark,
         );
@@ -209,20 +223,20 @@ impl List<'_> {
                 PLACE,
                 what,
                 "GB",
-                Says::Between(1.0, 2.0, AROUND),
+                Statement::Between(1.0, 2.0, AROUND),
                 Some(read),
                 "All slots of a path.",
             );
         }
         for (scheme, stated) in [(Scheme::Path, 97.0), (Scheme::RingAtMost, 96.0)] {
-            let parts = self.of(scheme, (HOME, &Disk::ebs()), 128)?;
+            let parts = self.parts(scheme, (HOME, &Disk::ebs()), 128)?;
             let what = format!("{scheme}: client-server");
             let remark = "Sealing is not counted.";
             self.add(
                 PLACE,
                 what,
                 "%",
-                Says::About(stated, 0.04),
+                Statement::About(stated, 0.04),
                 part(parts.client_server, &parts),
                 remark,
             );
@@ -233,18 +247,18 @@ impl List<'_> {
     fn phone(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "5.3, Figs. 6 and 7";
         for kib in [128, 512] {
-            let parts = self.of(Scheme::Published, (LTE, &self.model.fitted.clone()), kib)?;
+            let parts = self.parts(Scheme::Published, (LTE, &self.model.fitted.clone()), kib)?;
             let remark = "On this machine, not on a phone.";
             let ours = 100.0 * parts.client / parts.seconds();
             self.add(
                 PLACE,
                 format!("{kib} KiB: the client computes"),
                 "%",
-                Says::Below(5.0),
+                Statement::Below(5.0),
                 Some(ours),
                 remark,
             );
-            let says = Says::About(50.0, AROUND);
+            let says = Statement::About(50.0, AROUND);
             self.add(
                 PLACE,
                 format!("{kib} KiB: the client computes, on a phone"),
@@ -260,7 +274,7 @@ impl List<'_> {
                 PLACE,
                 format!("{kib} KiB: faster than at home, times"),
                 "×",
-                Says::Above(1.0),
+                Statement::Above(1.0),
                 Some(gain),
                 remark,
             );
@@ -278,7 +292,7 @@ impl List<'_> {
                 let what = format!("{scheme} is faster from, disk {disk}");
                 let remark =
                     "The same rate up and down, and 15 ms. A slower disk gives a lower rate.";
-                self.add(PLACE, what, "Mbit/s", Says::About(stated, AROUND), ours, remark);
+                self.add(PLACE, what, "Mbit/s", Statement::About(stated, AROUND), ours, remark);
             }
         }
         let here = "This project's form instead of the published one.";
@@ -300,7 +314,7 @@ impl List<'_> {
             PLACE,
             "S³ORAM as published, 40 GB in 128 KiB, a server",
             "N·B",
-            Says::About(4.0, AROUND),
+            Statement::About(4.0, AROUND),
             Some(ours),
             "Slots of its tree.",
         );
@@ -316,7 +330,7 @@ impl List<'_> {
             PLACE,
             "S³ORAM here, a server",
             "N·B",
-            Says::About(4.0, AROUND),
+            Statement::About(4.0, AROUND),
             Some(ours),
             remark,
         );
@@ -329,7 +343,7 @@ impl List<'_> {
             PLACE,
             "Path ORAM",
             "N·B",
-            Says::About(10.0, AROUND),
+            Statement::About(10.0, AROUND),
             Some(slots(19, 5.0)),
             remark,
         );
@@ -339,7 +353,7 @@ impl List<'_> {
             PLACE,
             "Ring ORAM",
             "N·B",
-            Says::About(6.0, AROUND),
+            Statement::About(6.0, AROUND),
             Some(slots(16, 41.0)),
             remark,
         );
@@ -348,7 +362,7 @@ impl List<'_> {
             PLACE,
             "Stash of Path and Ring ORAM, 512 KiB",
             "MB",
-            Says::Between(32.0, 33.0, 0.0),
+            Statement::Between(32.0, 33.0, 0.0),
             None,
             remark,
         );
@@ -362,7 +376,7 @@ impl List<'_> {
             MAP,
             format!("S³ORAM as published, {of_16_tb}"),
             "MiB",
-            Says::About(119.0, EXACT),
+            Statement::About(119.0, EXACT),
             mib(bits + bits.log2()),
             "N (log N + log log N) bits.",
         );
@@ -370,7 +384,7 @@ impl List<'_> {
             MAP,
             format!("Others, {of_16_tb}"),
             "MiB",
-            Says::About(100.0, EXACT),
+            Statement::About(100.0, EXACT),
             mib(bits),
             "N log N bits.",
         );
@@ -385,7 +399,7 @@ impl List<'_> {
             MAP,
             format!("S³ORAM here, {of_16_tb}"),
             "MiB",
-            Says::About(119.0, EXACT),
+            Statement::About(119.0, EXACT),
             Some(ours),
             remark,
         );
@@ -397,20 +411,20 @@ impl List<'_> {
         const PLACE: &str = "target here";
         for scheme in [Scheme::Large, Scheme::Small] {
             for disk in [Disk::memory(), Disk::local(), Disk::ebs()] {
-                let seconds = self.of(scheme, (HOME, &disk), 128)?.seconds();
+                let seconds = self.parts(scheme, (HOME, &disk), 128)?.seconds();
                 let what = format!("{scheme}, 40 GB in 128 KiB, home, disk {disk}");
-                self.add(PLACE, what, "s", Says::AtMost(1.0), Some(seconds), "By the model.");
+                self.add(PLACE, what, "s", Statement::AtMost(1.0), Some(seconds), "By the model.");
             }
             let work = scheme.works(DATABASE, 128 * KIB)?.mean();
-            let place = Place { processors: 1.0, ..Place::paper(HOME, Disk::memory()) };
+            let place = Deployment { processors: 1.0, ..Deployment::paper(HOME, Disk::memory()) };
             let seconds = place.parts(&work, &self.model.machine.bytes).seconds();
             let what = format!("{scheme}, the same in memory, one processor a server");
-            self.add(PLACE, what, "s", Says::AtMost(1.0), Some(seconds), "By the model.");
+            self.add(PLACE, what, "s", Statement::AtMost(1.0), Some(seconds), "By the model.");
         }
         Ok(())
     }
 
-    fn of(&self, scheme: Scheme, at: (Link, &Disk), kib: u32) -> Result<Parts, LabError> {
+    fn parts(&self, scheme: Scheme, at: (Link, &Disk), kib: u32) -> Result<DelayParts, LabError> {
         self.model.parts(scheme, at, DATABASE, kib * KIB)
     }
 
@@ -422,7 +436,7 @@ impl List<'_> {
 /// Query and matrices of the published form, as fractions of all bytes between client and servers,
 /// and of the time over [`HOME`] without round trips.
 fn small_messages(tree: Tree, block_bytes: u32) -> (f64, f64) {
-    let form = Shares::PAPER;
+    let form = ShareEncoding::PAPER;
     let small = form.query_bytes(tree) + form.matrix_bytes(tree) / tree.accesses() as f64;
     let blocks = form.sent * f64::from(block_bytes);
     let (down, up) = (HOME.down_bytes_per_second(), HOME.up_bytes_per_second());

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{DATABASE, HOME, KIB, LTE, Model};
-use super::place::{Disk, Parts};
+use super::place::{DelayParts, Disk};
 use super::work::Scheme;
 use crate::LabError;
 use oblivio_models::link::Link;
@@ -25,7 +25,7 @@ pub struct Cell {
     /// Bytes of a block.
     pub block_bytes: u32,
     /// The time of an access with its share of an eviction.
-    pub parts: Parts,
+    pub parts: DelayParts,
 }
 
 /// Sizes of databases in halves of a GiB: 0.5 to 40 GB.

@@ -70,7 +70,7 @@ impl Files {
         let of_each = of_each.map_err(|error| {
             LabError::Output(format!("{}: {error}; choose another folder", folder.display()))
         })?;
-        let mean = |part: fn(&Self) -> f64| Spread::of(of_each.iter().map(part)).mean;
+        let mean = |part: fn(&Self) -> f64| Spread::from_values(of_each.iter().map(part)).mean;
         Ok(Self {
             piece_bytes: pattern.piece_bytes,
             read_byte_worked: mean(|it| it.read_byte_worked),
@@ -127,7 +127,7 @@ fn file(path: &Path, pattern: Pattern, clocks: &Clocks) -> io::Result<Files> {
         file.sync_data()?;
         syncs.push(waited().saturating_sub(start).as_secs_f64());
     }
-    let sync_seconds = Spread::of(syncs).median;
+    let sync_seconds = Spread::from_values(syncs).median;
     Ok(Files {
         piece_bytes,
         read_byte_worked,

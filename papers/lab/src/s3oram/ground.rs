@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Clocks;
 use super::files::Files;
 use super::metered::Metered;
-use super::place::{Disk, Place};
+use super::place::{Deployment, Disk};
 use super::rates::Rates;
 use super::spread::Spread;
 use super::work::Work;
@@ -21,7 +21,7 @@ use oblivio_models::link::Link;
 
 /// The measured environment. It is measured before the points, with the servers of the first tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ground {
+pub struct Testbed {
     /// The median seconds of a question to all servers that needs no computing.
     pub question_seconds: f64,
     /// Processor seconds of that question, over all participants.
@@ -39,7 +39,7 @@ pub struct Ground {
 const QUESTIONS: usize = 60;
 const FETCHES: usize = 40;
 
-impl Ground {
+impl Testbed {
     /// Asks the servers of a new tree.
     pub(super) fn measure(
         servers: &mut Metered,
@@ -60,7 +60,8 @@ impl Ground {
                 }
             }
             let worked = (clocks.processors)().saturating_sub(start).as_secs_f64();
-            let seconds = Spread::of(servers.take().iter().map(|asked| asked.seconds)).median;
+            let seconds =
+                Spread::from_values(servers.take().iter().map(|asked| asked.seconds)).median;
             let last = last.and_then(|answered| Answer::decode(&answered).ok());
             Ok::<_, LabError>(([seconds, worked / times as f64], last))
         };
@@ -87,7 +88,7 @@ impl Ground {
     }
 
     /// The place of `servers` servers on this machine with such files, direct or behind a link.
-    pub(super) fn place(&self, behind: Option<Link>, servers: u8, files: &Files) -> Place {
+    pub(super) fn place(&self, behind: Option<Link>, servers: u8, files: &Files) -> Deployment {
         let processors = self.processors / f64::from(servers);
         let megabits = self.bytes_per_second * 8.0 / 1e6;
         let question_millis = self.question_seconds * 1e3;
@@ -100,7 +101,7 @@ impl Ground {
         // All servers send at the same time, and share the processors.
         let each = processors / self.byte_worked.max(1e-12) * 8.0 / 1e6;
         let waited = files.written_byte_waited * f64::from(servers) / crate::links::SERVERS;
-        Place {
+        Deployment {
             link,
             between: Link::new(each, each, question_millis),
             disk: Disk {
@@ -142,8 +143,8 @@ mod tests {
     use super::super::model::tests::machine;
     use super::*;
 
-    fn ground() -> Ground {
-        Ground {
+    fn ground() -> Testbed {
+        Testbed {
             question_seconds: 1e-3,
             question_worked: 2e-3,
             bytes_per_second: 1e9,
@@ -179,7 +180,7 @@ mod tests {
             let worked = ground().worked(&work, &rates, servers, &files);
             assert!((worked / 2.0 - seconds).abs() < 1e-9, "{worked} {seconds}");
             // One processor instead of two.
-            let one = Ground { processors: 1.0, ..ground() };
+            let one = Testbed { processors: 1.0, ..ground() };
             let alone = one.place(None, servers, &files).parts(&work, &rates).seconds();
             assert!((alone / seconds - 2.0).abs() < 1e-9, "{alone} {seconds}");
         }

@@ -12,7 +12,7 @@ use super::Clock;
 
 /// A question to all servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct TimedQuestion {
     /// Seconds until all servers had answered.
     pub(super) seconds: f64,
     /// Bytes of the requests to all servers.
@@ -24,7 +24,7 @@ pub(super) struct Asked {
 /// Share servers behind connections that can be replaced while a scheme uses them.
 pub(super) struct Metered {
     store: Arc<Mutex<AnyServers>>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<TimedQuestion>>>,
     clock: Clock,
 }
 
@@ -46,7 +46,7 @@ impl Metered {
     }
 
     /// The questions since the last call.
-    pub(super) fn take(&self) -> Vec<Asked> {
+    pub(super) fn take(&self) -> Vec<TimedQuestion> {
         std::mem::take(&mut *lock(&self.asked))
     }
 
@@ -106,7 +106,7 @@ impl ShareServers for Metered {
         let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
         let answers = answered.iter().flatten().flatten();
         let down_bytes = answers.map(Vec::len).sum::<usize>() as f64;
-        lock(&self.asked).push(Asked { seconds, up_bytes, down_bytes });
+        lock(&self.asked).push(TimedQuestion { seconds, up_bytes, down_bytes });
         answered
     }
 

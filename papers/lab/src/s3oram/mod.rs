@@ -42,13 +42,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use beside::{Beside, Other};
-pub use claim::{Claim, Says};
+pub use beside::{ComparedOram, OramComparison};
+pub use claim::{Claim, Statement};
 pub use figures::Cell;
 pub use files::Files;
-pub use ground::Ground;
-pub use place::{Disk, Parts, Place};
-pub use points::{Measured, Servers, Shape, Timed};
+pub use ground::Testbed;
+pub use place::{DelayParts, Deployment, Disk};
+pub use points::{Measured, MeasuredTree, Servers, Timed};
 pub use rates::{Effort, Machine, Rates};
 pub use results::Results;
 pub use spread::Spread;
@@ -74,25 +74,29 @@ pub struct Clocks {
 
 /// The parameters of the evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct S3oramPlan {
     /// The effort of measuring this machine's rates.
     pub effort: Effort,
     /// The trees to measure on real servers.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<MeasuredTree>,
     /// ORAMs to measure on a bucket server, for comparison with the first tree, behind the same
     /// link.
-    pub beside: Vec<Other>,
+    pub beside: Vec<ComparedOram>,
 }
 
-impl Plan {
+impl S3oramPlan {
     /// All measurements: takes some minutes.
     pub fn full() -> Self {
-        Self { effort: Effort::FULL, shapes: Shape::FULL.into(), beside: Vec::new() }
+        Self { effort: Effort::FULL, shapes: MeasuredTree::FULL.into(), beside: Vec::new() }
     }
 
     /// One large tree instead of the small ones, with its comparisons: takes half an hour.
     pub fn large() -> Self {
-        Self { effort: Effort::FULL, shapes: vec![Shape::LARGE], beside: Other::ALL.into() }
+        Self {
+            effort: Effort::FULL,
+            shapes: vec![MeasuredTree::LARGE],
+            beside: ComparedOram::ALL.into(),
+        }
     }
 
     /// Only the model, with roughly measured rates.
@@ -109,7 +113,7 @@ impl Plan {
 /// The evaluation, with its servers and clocks.
 pub struct Evaluation {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: S3oramPlan,
     /// The clocks.
     pub clocks: Clocks,
     /// The servers. Without them, only the model is computed.
@@ -141,8 +145,9 @@ impl Experiment for Evaluation {
                 results.measured = points.measured;
             }
             if let Some(shape) = plan.shapes.first() {
-                let mut beside =
-                    |other: &Other| beside::measure(*other, *shape, HOME, &mut *servers, &clocks);
+                let mut beside = |other: &ComparedOram| {
+                    beside::measure(*other, *shape, HOME, &mut *servers, &clocks)
+                };
                 results.beside = plan.beside.iter().map(&mut beside).collect::<Result<_, _>>()?;
             }
             results.targets = targets::targets(&results.measured, &results.beside);

@@ -1,6 +1,6 @@
 //! Computes the seconds of every scheme at every place, for figures and claims.
 
-use super::place::{Disk, Parts, Place};
+use super::place::{DelayParts, Deployment, Disk};
 use super::rates::{Machine, Rates};
 use super::work::Scheme;
 use crate::LabError;
@@ -33,14 +33,14 @@ impl Model {
     pub(super) fn new(machine: Machine) -> Result<Self, LabError> {
         let scheme = Scheme::Published;
         let work = scheme.works(DATABASE, 128 * KIB)?.mean();
-        let place = Place::paper(HOME, Disk::memory());
+        let place = Deployment::paper(HOME, Disk::memory());
         let rest = place.parts(&work, rates(&machine, scheme)).seconds();
         let moved = work.disk_read_bytes + work.disk_written_bytes;
         // If this machine computes slower than the paper's servers, no time is left for a disk.
         let left = (STATED_SECONDS - rest).max(1e-3);
         let megabytes = moved / left / 1e6;
         let fitted =
-            Disk { name: format!("{megabytes:.0} MB/s, fitted"), ..Disk::of("", megabytes) };
+            Disk { name: format!("{megabytes:.0} MB/s, fitted"), ..Disk::with_rate("", megabytes) };
         Ok(Self { machine, fitted })
     }
 
@@ -51,9 +51,9 @@ impl Model {
         (link, disk): (Link, &Disk),
         database_bytes: u64,
         block_bytes: u32,
-    ) -> Result<Parts, LabError> {
+    ) -> Result<DelayParts, LabError> {
         let work = scheme.works(database_bytes, block_bytes)?.mean();
-        Ok(Place::paper(link, disk.clone()).parts(&work, rates(&self.machine, scheme)))
+        Ok(Deployment::paper(link, disk.clone()).parts(&work, rates(&self.machine, scheme)))
     }
 
     /// The seconds of an access to the largest database, on the fitted disk.

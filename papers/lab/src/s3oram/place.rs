@@ -23,7 +23,7 @@ pub struct Disk {
 
 impl Disk {
     /// A disk that transfers `megabytes` megabytes per second.
-    pub fn of(name: &str, megabytes: f64) -> Self {
+    pub fn with_rate(name: &str, megabytes: f64) -> Self {
         let each = 1e-6 / megabytes;
         Self {
             name: name.to_owned(),
@@ -35,12 +35,12 @@ impl Disk {
 
     /// The paper's disk, without a cache.
     pub fn ebs() -> Self {
-        Self::of("160 MB/s", 160.0)
+        Self::with_rate("160 MB/s", 160.0)
     }
 
     /// The local storage that the paper mentions: 400 to 500 MB/s.
     pub fn local() -> Self {
-        Self::of("450 MB/s", 450.0)
+        Self::with_rate("450 MB/s", 450.0)
     }
 
     /// All data in memory.
@@ -56,7 +56,7 @@ impl Disk {
 
 /// Links, disks and processors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct Deployment {
     /// The link between the client and all servers.
     pub link: Link,
     /// The link between servers. Each sends at its upload rate.
@@ -69,7 +69,7 @@ pub struct Place {
 
 /// Seconds of an access, in parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parts {
+pub struct DelayParts {
     /// Computing on the client.
     pub client: f64,
     /// Computing on the servers.
@@ -82,7 +82,7 @@ pub struct Parts {
     pub disk: f64,
 }
 
-impl Parts {
+impl DelayParts {
     /// The sum of all parts, without overlap.
     pub fn seconds(&self) -> f64 {
         let Self { client, servers, client_server, server_server, disk } = self;
@@ -96,17 +96,17 @@ const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
 /// Processors of a server of the paper: its sixteen virtual processors count as eight.
 const PAPER_PROCESSORS: f64 = 8.0;
 
-impl Place {
+impl Deployment {
     /// The servers of the paper behind a link. Their processors are as fast as this machine's.
     pub fn paper(link: Link, disk: Disk) -> Self {
         Self { link, between: PAPER_BETWEEN, disk, processors: PAPER_PROCESSORS }
     }
 
     /// The time of `work` here, at these rates.
-    pub fn parts(&self, work: &Work, rates: &Rates) -> Parts {
+    pub fn parts(&self, work: &Work, rates: &Rates) -> DelayParts {
         let Self { link, between, disk, processors } = self;
         let [client, server] = work.computed(rates);
-        Parts {
+        DelayParts {
             client,
             servers: server / processors,
             client_server: work.trips * link.round_trip_seconds()
@@ -151,14 +151,14 @@ mod tests {
             recovered: 1e4,
         };
         let rates = Rates { inner: 1e6, matrix: 4e6, share: 1e5, recover: 2e5, draw: 1e6 };
-        let place = Place {
+        let place = Deployment {
             link: Link::new(8.0, 4.0, 100.0),
             between: Link::new(1.0, 24.0, 20.0),
-            disk: Disk { sync_seconds: 0.1, ..Disk::of("d", 16.0) },
+            disk: Disk { sync_seconds: 0.1, ..Disk::with_rate("d", 16.0) },
             processors: 0.5,
         };
         let parts = place.parts(&work, &rates);
-        let expected = Parts {
+        let expected = DelayParts {
             client: 0.1 + 0.05,
             servers: (1.0 + 0.5 + 1.0 + 0.5 + 0.3) / 0.5,
             client_server: 0.2 + 1.0 + 1.0,
@@ -167,7 +167,7 @@ mod tests {
         };
         assert!((parts.seconds() - expected.seconds()).abs() < 1e-9, "{parts:?}");
         assert!((parts.servers - expected.servers).abs() < 1e-9, "{parts:?}");
-        let memory = Place { disk: Disk::memory(), ..place };
+        let memory = Deployment { disk: Disk::memory(), ..place };
         assert!(memory.parts(&work, &rates).disk.abs() < 1e-12);
     }
 }

@@ -17,9 +17,9 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Files, Pattern};
-use super::ground::Ground;
-use super::metered::{Asked, Metered};
-use super::place::Parts;
+use super::ground::Testbed;
+use super::metered::{Metered, TimedQuestion};
+use super::place::DelayParts;
 use super::rates::{Effort, Rates};
 use super::spread::Spread;
 use super::work::{Sizes, THREE, Works, shares};
@@ -68,7 +68,7 @@ pub trait Servers {
 
 /// A tree to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
+pub struct MeasuredTree {
     /// Bytes of a block.
     pub block_bytes: u32,
     /// The paper's *H*.
@@ -99,7 +99,7 @@ fn one() -> u8 {
     THREE.1
 }
 
-impl Shape {
+impl MeasuredTree {
     /// The shapes for which times of the authors' implementation are known, and long blocks in long
     /// buckets. For those, paths are evicted more often than necessary, to shorten the measurement.
     pub const FULL: [Self; 9] = [
@@ -199,7 +199,7 @@ pub struct Timed {
     #[serde(default)]
     pub worked: Spread,
     /// The time by the model.
-    pub modelled: Parts,
+    pub modelled: DelayParts,
     /// The processor time by the model.
     #[serde(default)]
     pub modelled_worked: f64,
@@ -234,7 +234,7 @@ impl Timed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The tree.
-    pub shape: Shape,
+    pub shape: MeasuredTree,
     /// The link, if any.
     pub link: Option<Link>,
     /// An access without an eviction.
@@ -255,13 +255,13 @@ pub struct Measured {
 
 /// The measurements of all shapes.
 pub(super) struct Points {
-    pub(super) ground: Ground,
+    pub(super) ground: Testbed,
     pub(super) measured: Vec<Measured>,
 }
 
 /// Measures each shape directly, then behind `link`. `progress` gets the number of accesses made.
 pub(super) fn measure(
-    shapes: &[Shape],
+    shapes: &[MeasuredTree],
     link: Link,
     servers: &mut dyn Servers,
     (rates, effort): (&Rates, Effort),
@@ -314,7 +314,7 @@ struct Sample {
     seconds: f64,
     /// Processor seconds of all participants.
     worked: f64,
-    asked: Vec<Asked>,
+    asked: Vec<TimedQuestion>,
 }
 
 /// Initial contents: each block contains its address.
@@ -334,7 +334,7 @@ fn servers_in(store: AnyStore) -> Result<AnyServers, LabError> {
 
 /// A measurement in progress.
 struct Timing<'p> {
-    shape: Shape,
+    shape: MeasuredTree,
     tree: Tree,
     array: Box<dyn Durable>,
     metered: Metered,
@@ -345,7 +345,7 @@ struct Timing<'p> {
 
 impl<'p> Timing<'p> {
     fn new(
-        shape: Shape,
+        shape: MeasuredTree,
         servers: &mut dyn Servers,
         clocks: &'p Clocks,
         progress: &'p dyn Fn(u64),
@@ -368,9 +368,9 @@ impl<'p> Timing<'p> {
         Ok(Self { shape, tree, array, metered, coins, clocks, progress })
     }
 
-    fn ground(&mut self) -> Result<Ground, LabError> {
+    fn ground(&mut self) -> Result<Testbed, LabError> {
         let slot_bytes = self.slot_bytes();
-        Ground::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
+        Testbed::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
     }
 
     /// The times of files in the pattern of an access, and of an eviction.
@@ -425,43 +425,44 @@ impl<'p> Timing<'p> {
 const QUESTIONS: usize = 2;
 
 fn summed(
-    shape: Shape,
+    shape: MeasuredTree,
     link: Option<Link>,
     samples: &[Sample],
-    [access, eviction]: [(Parts, f64); 2],
+    [access, eviction]: [(DelayParts, f64); 2],
 ) -> Measured {
-    let waited = |asked: &[Asked]| asked.iter().map(|asked| asked.seconds).sum::<f64>();
+    let waited = |asked: &[TimedQuestion]| asked.iter().map(|asked| asked.seconds).sum::<f64>();
     let alone = || samples.iter().filter(|sample| sample.asked.len() == QUESTIONS);
     let client_of = |sample: &Sample| sample.seconds - waited(&sample.asked);
-    let client = Spread::of(alone().map(client_of));
+    let client = Spread::from_values(alone().map(client_of));
     let evicting = || samples.iter().filter(|sample| sample.asked.len() > QUESTIONS);
     let client_evicts = |sample: &Sample| (client_of(sample) - client.mean).max(0.0);
     let evicted = |sample: &Sample| waited(&sample.asked[QUESTIONS..]) + client_evicts(sample);
-    let worked_alone = Spread::of(alone().map(|sample| sample.worked));
-    let bytes = |asked: &mut dyn Iterator<Item = &[Asked]>| {
+    let worked_alone = Spread::from_values(alone().map(|sample| sample.worked));
+    let bytes = |asked: &mut dyn Iterator<Item = &[TimedQuestion]>| {
         let all: Vec<_> = asked
             .map(|asked| {
-                let of = |one: fn(&Asked) -> f64| asked.iter().map(one).sum::<f64>();
+                let of = |one: fn(&TimedQuestion) -> f64| asked.iter().map(one).sum::<f64>();
                 [of(|it| it.up_bytes), of(|it| it.down_bytes)]
             })
             .collect();
-        [0, 1].map(|way| Spread::of(all.iter().map(|bytes| bytes[way])).mean)
+        [0, 1].map(|way| Spread::from_values(all.iter().map(|bytes| bytes[way])).mean)
     };
     Measured {
         shape,
         link,
         access: Timed {
-            whole: Spread::of(alone().map(|sample| sample.seconds)),
+            whole: Spread::from_values(alone().map(|sample| sample.seconds)),
             client,
             worked: worked_alone,
             modelled: access.0,
             modelled_worked: access.1,
         },
-        questions: [0, 1].map(|it| Spread::of(alone().map(|sample| sample.asked[it].seconds))),
+        questions: [0, 1]
+            .map(|it| Spread::from_values(alone().map(|sample| sample.asked[it].seconds))),
         eviction: Timed {
-            whole: Spread::of(evicting().map(evicted)),
-            client: Spread::of(evicting().map(client_evicts)),
-            worked: Spread::of(evicting().map(|sample| sample.worked - worked_alone.mean)),
+            whole: Spread::from_values(evicting().map(evicted)),
+            client: Spread::from_values(evicting().map(client_evicts)),
+            worked: Spread::from_values(evicting().map(|sample| sample.worked - worked_alone.mean)),
             modelled: eviction.0,
             modelled_worked: eviction.1,
         },

@@ -201,7 +201,7 @@ fn per_second(elements: usize, effort: Effort, clock: &Clock, mut work: impl FnM
         times.push(now.saturating_sub(last).as_secs_f64());
         last = now;
     }
-    elements as f64 / Spread::of(times).median
+    elements as f64 / Spread::from_values(times).median
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ use oblivio_shares::map_trees::{Levels, MapShape};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 
-use super::claim::{Claim, Says};
+use super::claim::{Claim, Statement};
 use super::model::{DATABASE, HOME, KIB, Model};
-use super::place::{Disk, Place};
+use super::place::{Deployment, Disk};
 use super::work::{Scheme, THREE, Work, Works, shares};
 use crate::LabError;
 use oblivio_models::link::FRAME_BYTES;
@@ -106,7 +106,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
         Scheme::Large.works(DATABASE, 128 * KIB)?.mean(),
     );
     let volume = of_a_volume(DATABASE, 128 * KIB)?;
-    let place = Place::paper(HOME, Disk::memory());
+    let place = Deployment::paper(HOME, Disk::memory());
     let [seconds, before, of_volume] =
         [with, without, volume].map(|work| place.parts(&work, &model.machine.bytes).seconds());
     let more = |work: &Work| {
@@ -139,7 +139,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
         claim(
             "The same, times as long as with the map on the client",
             "times",
-            Some(Says::Above(1.0)),
+            Some(Statement::Above(1.0)),
             seconds / before,
             format!("\"Might significantly increase the delay\": {}.", more(&with)),
         ),
@@ -156,7 +156,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
         claim(
             "The same, times as long as with the map on the client",
             "times",
-            Some(Says::Above(1.0)),
+            Some(Statement::Above(1.0)),
             of_volume / before,
             "A client that is not durable needs one round trip less.".to_owned(),
         ),

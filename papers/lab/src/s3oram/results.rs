@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::beside::Beside;
+use super::beside::OramComparison;
 use super::claim::Claim;
 use super::figures::Cell;
-use super::ground::Ground;
+use super::ground::Testbed;
 use super::points::Measured;
 use super::rates::Machine;
 
@@ -21,14 +21,14 @@ pub struct Results {
     /// The points of its figures, by the model.
     pub cells: Vec<Cell>,
     /// The costs of real servers apart from computing, if servers were measured.
-    pub ground: Option<Ground>,
+    pub ground: Option<Testbed>,
     /// The load of the machine during the measurement, if known.
     pub meanwhile: Option<String>,
     /// Trees on real servers.
     pub measured: Vec<Measured>,
     /// Other ORAMs behind the same link. Results of earlier versions lack them.
     #[serde(default)]
-    pub beside: Vec<Beside>,
+    pub beside: Vec<OramComparison>,
     /// The targets for these measurements.
     pub targets: Vec<Claim>,
 }

@@ -21,7 +21,7 @@ pub struct Spread {
 
 impl Spread {
     /// The statistics of `values`; zeros if there are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (Some(least), Some(most)) = (values.first(), values.last()) else {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_spread_matches_the_textbook() {
-        let spread = Spread::of([4.0, 1.0, 3.0, 8.0]);
+        let spread = Spread::from_values([4.0, 1.0, 3.0, 8.0]);
         let expected = Spread {
             count: 4,
             mean: 4.0,
@@ -57,7 +57,7 @@ mod tests {
             most: 8.0,
         };
         assert_eq!(spread, expected);
-        assert_eq!(Spread::of([2.0]).median, 2.0);
-        assert_eq!(Spread::of([]), Spread::default());
+        assert_eq!(Spread::from_values([2.0]).median, 2.0);
+        assert_eq!(Spread::from_values([]), Spread::default());
     }
 }

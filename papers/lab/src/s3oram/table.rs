@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Results;
-use super::beside::Beside;
+use super::beside::OramComparison;
 use super::claim::Claim;
 use super::figures::Cell;
-use super::ground::Ground;
-use super::points::{Measured, OFF_MAX, Shape, Timed, is_near};
+use super::ground::Testbed;
+use super::points::{Measured, MeasuredTree, OFF_MAX, Timed, is_near};
 use super::spread::Spread;
 use super::work::Scheme;
 use crate::markdown;
@@ -152,7 +152,7 @@ fn short(number: f64) -> String {
     }
 }
 
-fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
+fn measured(ground: &Testbed, measured: &[Measured], meanwhile: &str) -> String {
     const HEAD: &str = "\
 | tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) \
 | client, ms | model, ms | model is off the mean by | the median | all processors, ms | model, ms \
@@ -237,7 +237,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
 }
 
 /// Other ORAMs, and their times relative to the tree that they are compared with.
-fn beside(measured: &[Measured], beside: &[Beside]) -> String {
+fn beside(measured: &[Measured], beside: &[OramComparison]) -> String {
     const HEAD: &str = "\
 | ORAM of as many blocks, behind the same link | with its share of evictions, one after the other, \
 s: mean ± deviation (times) | model, s | of S³ORAM's | several in flight, s | model, s \
@@ -303,8 +303,8 @@ ns a byte | a little, ms |
 }
 
 /// The parameters of a tree, and the number of its servers if it is not three.
-fn tree_of(shape: Shape) -> String {
-    let Shape { block_bytes, height, slots, accesses, servers, colluding, .. } = shape;
+fn tree_of(shape: MeasuredTree) -> String {
+    let MeasuredTree { block_bytes, height, slots, accesses, servers, colluding, .. } = shape;
     let tree = format!("{} KiB, H {height}, Z {slots}, A {accesses}", block_bytes >> 10);
     match servers {
         3 => tree,

@@ -1,11 +1,11 @@
 //! Targets for the measured points.
 
-use super::beside::{Beside, Other};
-use super::claim::{Claim, Says};
-use super::points::{Measured, Shape};
+use super::beside::{ComparedOram, OramComparison};
+use super::claim::{Claim, Statement};
+use super::points::{Measured, MeasuredTree};
 
 /// The targets, which were set before any measurement, with the measured values.
-pub(super) fn targets(measured: &[Measured], beside: &[Beside]) -> Vec<Claim> {
+pub(super) fn targets(measured: &[Measured], beside: &[OramComparison]) -> Vec<Claim> {
     let direct = |block_bytes: u32, height: u8, slots: u16| {
         measured.iter().find(|it| {
             let shape = it.shape;
@@ -19,18 +19,18 @@ pub(super) fn targets(measured: &[Measured], beside: &[Beside]) -> Vec<Claim> {
         place: "target here".to_owned(),
         what: what.to_owned(),
         unit: "s".to_owned(),
-        says: Some(Says::AtMost(seconds)),
+        says: Some(Statement::AtMost(seconds)),
         ours,
         remark: "Measured directly; the mean.".to_owned(),
     };
     let question = |of: Option<&Measured>, it: usize| of.map(|it_| it_.questions[it].mean);
     let eviction = |of: Option<&Measured>| of.map(|it| it.eviction.whole.mean);
-    let behind = measured.iter().find(|it| it.link.is_some() && it.shape == Shape::LARGE);
-    let path = beside.iter().find(|it| it.other == Other::PathZ5);
+    let behind = measured.iter().find(|it| it.link.is_some() && it.shape == MeasuredTree::LARGE);
+    let path = beside.iter().find(|it| it.other == ComparedOram::PathZ5);
     let seconds = behind.map(Measured::with_evictions);
     let faster = Claim {
         unit: "times".to_owned(),
-        says: Some(Says::AtLeast(8.0)),
+        says: Some(Statement::AtLeast(8.0)),
         remark: "Measured behind the same link; with evictions, means.".to_owned(),
         ..target(
             "128 KiB, H 6, Z 333, behind `home`: faster than Path ORAM Z5",
@@ -57,8 +57,8 @@ pub(super) fn targets(measured: &[Measured], beside: &[Beside]) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::Parts;
-    use super::super::points::{Shape, Timed};
+    use super::super::place::DelayParts;
+    use super::super::points::{MeasuredTree, Timed};
     use super::super::spread::Spread;
     use super::*;
     use crate::report::Verdict;
@@ -70,12 +70,12 @@ mod tests {
             whole: spread(mean),
             client: spread(0.0),
             worked: spread(0.0),
-            modelled: Parts { disk: mean * 1.06, ..Parts::default() },
+            modelled: DelayParts { disk: mean * 1.06, ..DelayParts::default() },
             modelled_worked: 0.0,
         };
         assert!(!timed(1.0).fits() && (timed(2.0).off_by() - 0.06).abs() < 1e-9);
         let of = |read: f64, link| Measured {
-            shape: Shape {
+            shape: MeasuredTree {
                 block_bytes: 4 << 10,
                 height: 4,
                 slots: 333,
@@ -102,9 +102,9 @@ mod tests {
         let home = oblivio_models::link::LINKS[0].link;
         assert_eq!(verdicts(&[of(0.002, Some(home))]), []);
         // An access of 2 ms plus a 176th of 0.7 s.
-        let large = Measured { shape: Shape::LARGE, ..of(0.002, Some(home)) };
-        let path = |seconds: f64| Beside {
-            other: Other::PathZ5,
+        let large = Measured { shape: MeasuredTree::LARGE, ..of(0.002, Some(home)) };
+        let path = |seconds: f64| OramComparison {
+            other: ComparedOram::PathZ5,
             blocks: 11_264,
             block_bytes: 128 << 10,
             link: home,

@@ -9,7 +9,7 @@ use statrs::distribution::{DiscreteCDF, Poisson};
 
 use super::rates::Rates;
 use crate::LabError;
-use crate::links::{SERVERS, Shares, matrix_elements, path};
+use crate::links::{SERVERS, ShareEncoding, matrix_elements, path};
 use oblivio_models::link::{FRAME_BYTES, Traffic};
 
 /// A scheme with its parameters.
@@ -234,7 +234,7 @@ pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
 }
 
 /// The traffic of an S³ORAM's client with `servers` servers, as in [`links`](crate::links).
-fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: Shares) -> Works {
+fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: ShareEncoding) -> Works {
     let access = Work {
         down_bytes: servers * slot_bytes + 2.0 * FRAME_BYTES,
         up_bytes: form.query_bytes(tree) + form.sent * slot_bytes + 2.0 * FRAME_BYTES,
@@ -253,7 +253,7 @@ fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: Shares) -> Works {
 /// The published form. An access reads all slots of a path; an eviction reads and writes the
 /// buckets of each level in turn.
 fn published(tree: Tree, block_bytes: u32) -> Works {
-    let form = Shares::PAPER;
+    let form = ShareEncoding::PAPER;
     let block_bytes = f64::from(block_bytes);
     let (height, slots) = (f64::from(tree.height()), tree.slots() as f64);
     let (path_slots, elements) = (tree.path_slots() as f64, block_bytes / form.element_bytes);
@@ -291,7 +291,7 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
 pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) -> Works {
     let (servers, colluding) = (f64::from(servers), f64::from(colluding));
     // A share that is derived from a seed is not sent.
-    let form = Shares { sent: servers - colluding, ..Shares::OURS };
+    let form = ShareEncoding { sent: servers - colluding, ..ShareEncoding::OURS };
     let slot_bytes = block_bytes + BLOCK_SEAL_BYTES as f64;
     let (height, slots) = (f64::from(tree.height()), tree.slots() as f64);
     let Works { access, eviction, accesses } = sent(servers, tree, slot_bytes, form);
@@ -389,7 +389,7 @@ mod tests {
         for (element_bytes, sent, seconds) in
             [(8.0, 3.0, 1.24), (4.0, 3.0, 1.01), (1.0, 3.0, 0.84), (1.0, 2.0, 0.61)]
         {
-            let form = Shares { element_bytes, sent };
+            let form = ShareEncoding { element_bytes, sent };
             near(links::shares(tree, BLOCK, form).serial_seconds(link), seconds, 0.025);
         }
     }

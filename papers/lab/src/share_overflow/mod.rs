@@ -8,4 +8,4 @@
 mod model;
 mod study;
 
-pub use study::{Order, OverflowResult, OverflowStudy, Plan, Setting};
+pub use study::{AccessOrder, OverflowResult, OverflowStudy, Setting, ShareOverflowPlan};

@@ -15,7 +15,7 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 /// The order of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum AccessOrder {
     /// One after the other: all blocks accessed before an eviction differ.
     InTurn,
     /// Uniformly random.
@@ -32,7 +32,7 @@ pub struct Setting {
     /// Blocks, in units of *A* · 2^(*H* − 1).
     pub fill: u32,
     /// The order of accesses.
-    pub order: Order,
+    pub order: AccessOrder,
 }
 
 impl Setting {
@@ -43,7 +43,7 @@ impl Setting {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let order = if self.order == Order::InTurn { "in turn" } else { "uniform" };
+        let order = if self.order == AccessOrder::InTurn { "in turn" } else { "uniform" };
         write!(
             f,
             "A {}, H {}, {} · A · 2^(H-1) blocks, {order}",
@@ -54,7 +54,7 @@ impl fmt::Display for Setting {
 
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct ShareOverflowPlan {
     /// The trees.
     pub settings: Vec<Setting>,
     /// Counted evictions of each tree.
@@ -63,13 +63,18 @@ pub struct Plan {
     pub seed: u64,
 }
 
-impl Plan {
+impl ShareOverflowPlan {
     /// Small *A*, for which overflows can be observed, and *A* of a preset; both readings of the
     /// lemma.
     pub fn full() -> Self {
         let each = [4, 8, 16, 37].into_iter().flat_map(|accesses| {
-            [(1, Order::InTurn), (1, Order::Uniform), (2, Order::InTurn), (2, Order::Uniform)]
-                .map(|(fill, order)| Setting { accesses, height: 6, fill, order })
+            [
+                (1, AccessOrder::InTurn),
+                (1, AccessOrder::Uniform),
+                (2, AccessOrder::InTurn),
+                (2, AccessOrder::Uniform),
+            ]
+            .map(|(fill, order)| Setting { accesses, height: 6, fill, order })
         });
         Self { settings: each.collect(), evictions: 1_000_000, seed: 1 }
     }
@@ -121,12 +126,12 @@ fn slots_for(histogram: &[u64], log2: f64) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowStudy {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: ShareOverflowPlan,
     /// The results, one for each tree of the plan.
     pub results: Vec<OverflowResult>,
 }
 
-impl Experiment for Plan {
+impl Experiment for ShareOverflowPlan {
     const NAME: &'static str = "share-overflow";
     const RESULTS: &'static str = "share-overflow.json";
     const STEPS: &'static str = "evictions";
@@ -181,7 +186,7 @@ fn measure(setting: &Setting, evictions: u64, seed: u64, progress: &dyn Fn(u64))
             let next = in_turn.next().unwrap_or_default();
             // Access all blocks once before random accesses.
             let is_first_pass = eviction < warm_up / 2;
-            model.access(if is_first_pass || setting.order == Order::InTurn {
+            model.access(if is_first_pass || setting.order == AccessOrder::InTurn {
                 next
             } else {
                 uniform
@@ -254,24 +259,24 @@ mod tests {
     use super::*;
     use crate::counting::{assert_survive_their_file, results_of};
 
-    fn small() -> Plan {
+    fn small() -> ShareOverflowPlan {
         let settings =
-            [1, 2].map(|fill| Setting { accesses: 8, height: 4, fill, order: Order::InTurn });
-        Plan { settings: settings.to_vec(), evictions: 10_000, seed: 3 }
+            [1, 2].map(|fill| Setting { accesses: 8, height: 4, fill, order: AccessOrder::InTurn });
+        ShareOverflowPlan { settings: settings.to_vec(), evictions: 10_000, seed: 3 }
     }
 
     #[test]
     fn fuller_trees_have_fuller_leaves_and_results_are_reproducible() {
         let study = results_of(small(), 2).unwrap();
         assert_eq!(study, results_of(small(), 1).unwrap());
-        assert_survive_their_file::<Plan>(&study);
+        assert_survive_their_file::<ShareOverflowPlan>(&study);
         let [once, twice] = &study.results[..] else { panic!("two trees") };
         assert!(once.leaf.len() < twice.leaf.len());
         assert!(once.sibling.len() < once.destination.len());
         assert_eq!(once.destination.iter().sum::<u64>(), 10_000);
         assert_eq!((once.overflow(0), once.overflow(1000)), (1.0, 0.0));
         assert_eq!(study.table().lines().count(), 4);
-        let few = Plan { evictions: 10, ..small() };
+        let few = ShareOverflowPlan { evictions: 10, ..small() };
         assert!(results_of(few, 1).is_err());
     }
 
@@ -280,8 +285,8 @@ mod tests {
     #[test]
     fn the_lemma_holds_for_siblings_and_leaves_but_not_destinations() {
         let accesses = 8;
-        let setting = Setting { accesses, height: 6, fill: 1, order: Order::InTurn };
-        let plan = Plan { settings: vec![setting], evictions: 100_000, seed: 4 };
+        let setting = Setting { accesses, height: 6, fill: 1, order: AccessOrder::InTurn };
+        let plan = ShareOverflowPlan { settings: vec![setting], evictions: 100_000, seed: 4 };
         let study = results_of(plan, 1).unwrap();
         let OverflowResult { destination, sibling, leaf, .. } = &study.results[0];
         for slots in 8..20u16 {

@@ -19,14 +19,14 @@ const CONFIDENCE: f64 = 0.95;
 
 /// `log2 P(stash > n) = intercept - bits_per_block * n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct TailLine {
     /// The value at `n = 0`, extrapolated from the tail.
     pub intercept: f64,
     /// The decrease for each further block, in bits.
     pub bits_per_block: f64,
 }
 
-impl Line {
+impl TailLine {
     /// `log2 P(stash > n)`.
     pub fn at(&self, n: f64) -> f64 {
         self.intercept - self.bits_per_block * n
@@ -90,7 +90,7 @@ pub struct TailFit {
     /// The last `n` of the fit.
     pub to_blocks: usize,
     /// The line through them.
-    pub line: Line,
+    pub line: TailLine,
     /// The decrease for each further block, in bits.
     pub bits_per_block: Estimate,
     /// The stash bound C that is exceeded with probability 2^-80. A real number: the bound is the
@@ -101,13 +101,13 @@ pub struct TailFit {
 impl TailFit {
     /// Fits the histograms of independent runs beyond the bulk. `None` if the tail is too short.
     pub(crate) fn of_bulk(histograms: &[&[u64]]) -> Option<Self> {
-        Self::of(histograms, BULK_ENDS_AT_BITS)
+        Self::fit(histograms, BULK_ENDS_AT_BITS)
     }
 
     /// Fits the histograms of independent runs, from where `P(stash > n)` falls to `2^-bulk_bits`.
     /// `None` if the tail is too short.
-    pub(super) fn of(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {
-        let survival = Survival::of(histograms.iter().copied());
+    pub(super) fn fit(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {
+        let survival = Survival::from_histograms(histograms.iter().copied());
         let mut reliable = survival
             .log2()
             .skip_while(|(_, log2)| *log2 > -bulk_bits)
@@ -121,10 +121,10 @@ impl TailFit {
         let without = (0..histograms.len())
             .map(|left_out| {
                 let others = histograms.iter().enumerate().filter(|(i, _)| *i != left_out);
-                fit(&Survival::of(others.map(|(_, histogram)| *histogram)))
+                fit(&Survival::from_histograms(others.map(|(_, histogram)| *histogram)))
             })
             .collect::<Option<Vec<_>>>()?;
-        let estimate = |figure: &dyn Fn(&Line) -> f64| {
+        let estimate = |figure: &dyn Fn(&TailLine) -> f64| {
             Estimate::jackknife(figure(&line), &without.iter().map(figure).collect::<Vec<_>>())
         };
         Some(Self {
@@ -139,13 +139,13 @@ impl TailFit {
 
 /// The line through the points from `from` to `to`, each weighted by its count: the variance of the
 /// logarithm of a count is inverse to the count.
-fn line_over(survival: &Survival, from: usize, to: usize) -> Option<Line> {
+fn line_over(survival: &Survival, from: usize, to: usize) -> Option<TailLine> {
     let points: Vec<_> = survival
         .log2()
         .filter(|(n, _)| (from..=to).contains(n))
         .map(|(n, log2)| (n as f64, log2, survival.above(n) as f64))
         .collect();
-    Line::through(&points)
+    TailLine::through(&points)
 }
 
 #[cfg(test)]
@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn fit(histograms: &[Vec<u64>], bulk_bits: f64) -> Option<TailFit> {
-        TailFit::of(&histograms.iter().map(Vec::as_slice).collect::<Vec<_>>(), bulk_bits)
+        TailFit::fit(&histograms.iter().map(Vec::as_slice).collect::<Vec<_>>(), bulk_bits)
     }
 
     #[test]

@@ -19,10 +19,10 @@ mod setup;
 mod survival;
 mod table;
 
-pub use fit::{Estimate, Line, TailFit};
+pub use fit::{Estimate, TailFit, TailLine};
 pub(crate) use measure::measure_raw;
 pub use measure::{Run, STASH_BLOCKS_SEEN_MAX};
-pub use plan::Plan;
+pub use plan::StashStudyPlan;
 pub use record::StashRecord;
 pub use results::{SetupResult, Study};
 pub use setup::{Scheme, Setup};
@@ -38,7 +38,7 @@ use plan::Task;
 /// The target overflow probability, as a negative power of two.
 pub const SECURITY_BITS: f64 = 80.0;
 
-impl Experiment for Plan {
+impl Experiment for StashStudyPlan {
     const NAME: &'static str = "stash-study";
     const RESULTS: &'static str = "stash-study.json";
     const STEPS: &'static str = "accesses";
@@ -100,13 +100,19 @@ mod tests {
     use crate::Kept;
     use crate::counting::{Counting, assert_survive_their_file, results_of};
 
-    fn small_plan(seed: u64) -> Plan {
+    fn small_plan(seed: u64) -> StashStudyPlan {
         let setups = [(Scheme::PathZ4, 64), (Scheme::RawZ5A5, 160)]
             .map(|(scheme, capacity)| Setup { scheme, leaf_level: 6, capacity });
-        Plan { setups: setups.to_vec(), workload: Workload::Scan, accesses: 40_000, runs: 4, seed }
+        StashStudyPlan {
+            setups: setups.to_vec(),
+            workload: Workload::Scan,
+            accesses: 40_000,
+            runs: 4,
+            seed,
+        }
     }
 
-    fn study(plan: &Plan, threads: usize) -> Study {
+    fn study(plan: &StashStudyPlan, threads: usize) -> Study {
         results_of(plan.clone(), threads).unwrap()
     }
 
@@ -133,7 +139,7 @@ mod tests {
         assert_eq!(told(host), [plan.total_accesses(); 2]);
 
         let torn = &file.as_bytes()[..file.len() - 10];
-        let kept = Kept::<StashRecord>::read("stash-study.jsonl", torn).unwrap().records;
+        let kept = KeptRecords::<StashRecord>::read("stash-study.jsonl", torn).unwrap().records;
         assert_eq!(kept.len(), 7);
         let host = Counting::default();
         assert_eq!(plan.clone().run(&kept, NonZeroUsize::MIN, &host).unwrap(), once);
@@ -141,7 +147,10 @@ mod tests {
         assert_eq!(told(host), [plan.total_accesses(); 2]);
 
         // Other numbers of accesses and other seeds are other runs.
-        for other in [Plan { accesses: 40_004, ..plan.clone() }, Plan { seed: 8, ..plan }] {
+        for other in [
+            StashStudyPlan { accesses: 40_004, ..plan.clone() },
+            StashStudyPlan { seed: 8, ..plan },
+        ] {
             let host = Counting::default();
             other.run(&kept, NonZeroUsize::MIN, &host).unwrap();
             assert_eq!(host.file.lock().unwrap().lines().count(), 8);
@@ -150,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_study_survives_its_results_file() {
-        assert_survive_their_file::<Plan>(&study(&small_plan(7), 2));
+        assert_survive_their_file::<StashStudyPlan>(&study(&small_plan(7), 2));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::LabError;
 
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct StashStudyPlan {
     /// The trees.
     pub setups: Vec<Setup>,
     /// The order of accesses.
@@ -42,7 +42,7 @@ impl Task {
     }
 }
 
-impl Plan {
+impl StashStudyPlan {
     /// The study in the documentation: loads from light to heavy on one tree, and the lightest
     /// loads on a tree eight times as large, to test whether the tail depends on the size.
     pub fn full() -> Self {

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::fit::BULK_ENDS_AT_BITS;
-use super::{Plan, Run, Setup, Survival, TailFit};
+use super::{Run, Setup, StashStudyPlan, Survival, TailFit};
 use crate::{Experiment, LabError};
 
 /// The result of the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Study {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: StashStudyPlan,
     /// The results, one for each setup of the plan.
     pub results: Vec<SetupResult>,
 }
@@ -36,7 +36,7 @@ impl SetupResult {
 
     /// The distribution of the blocks left, over all runs.
     pub fn survival(&self) -> Survival {
-        Survival::of(self.runs.iter().map(|run| run.histogram.as_slice()))
+        Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
     /// The tail. `None` if the stash ran away or the observed tail is too short.
@@ -62,7 +62,7 @@ impl SetupResult {
 
     fn fit_from(&self, bulk_bits: f64) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
-        if self.ran_away() { None } else { TailFit::of(&histograms, bulk_bits) }
+        if self.ran_away() { None } else { TailFit::fit(&histograms, bulk_bits) }
     }
 }
 
@@ -90,7 +90,7 @@ impl Study {
             .collect::<Result<Vec<_>, _>>()?
             .join(",\n");
         let plan = serde_json::to_string(&self.plan)?;
-        let name = Plan::NAME;
+        let name = StashStudyPlan::NAME;
         Ok(format!(
             "{{\n\"experiment\": \"{name}\",\n\"plan\": {plan},\n\"results\": [\n{records}\n]\n}}\n"
         ))

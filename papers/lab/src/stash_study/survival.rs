@@ -9,7 +9,7 @@ pub struct Survival {
 
 impl Survival {
     /// The survival function of all histograms together.
-    pub fn of<'a>(histograms: impl Iterator<Item = &'a [u64]>) -> Self {
+    pub fn from_histograms<'a>(histograms: impl Iterator<Item = &'a [u64]>) -> Self {
         let mut merged = Vec::new();
         for histogram in histograms {
             merged.resize(merged.len().max(histogram.len()), 0);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn above_counts_larger_samples() {
-        let survival = Survival::of([&[4, 2, 1][..], &[0, 0, 0, 1]].into_iter());
+        let survival = Survival::from_histograms([&[4, 2, 1][..], &[0, 0, 0, 1]].into_iter());
         assert_eq!((survival.samples(), survival.peak()), (8, 3));
         assert_eq!([0, 1, 2, 3, 9].map(|n| survival.above(n)), [4, 2, 1, 0, 0]);
         let points: Vec<_> = survival.log2().collect();
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn no_samples_give_no_points() {
-        let survival = Survival::of(std::iter::empty());
+        let survival = Survival::from_histograms(std::iter::empty());
         assert_eq!((survival.samples(), survival.peak(), survival.log2().count()), (0, 0, 0));
     }
 }

@@ -8,7 +8,7 @@ use oblivio_core::{
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
 
-use super::Plan;
+use super::TechniquesPlan;
 use super::subject::{Meter, Store, Subject};
 use super::technique::{Front, Map, Scheme, Setup, Top};
 use crate::LabError;
@@ -22,7 +22,11 @@ pub(super) const BLOCK_BYTES: usize = 64;
 const LLC_WAYS: usize = 8;
 
 /// An empty ORAM. Everything is encrypted, since AES blocks are counted where they are computed.
-pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject, LabError> {
+pub(super) fn build(
+    plan: &TechniquesPlan,
+    setup: &Setup,
+    coins: StdRng,
+) -> Result<Subject, LabError> {
     let config = Parameters { plan, setup }.oram()?;
     let mut ground = Metered { meter: Meter::default(), coins, has_rho: config.rho.is_some() };
     let oram = front::build(&config, &mut ground)?;
@@ -37,7 +41,7 @@ pub(super) fn build(plan: &Plan, setup: &Setup, coins: StdRng) -> Result<Subject
 
 /// The parameters of a row.
 struct Parameters<'a> {
-    plan: &'a Plan,
+    plan: &'a TechniquesPlan,
     setup: &'a Setup,
 }
 

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use super::build::{BLOCK_BYTES, build};
 use super::subject::Subject;
 use super::technique::Setup;
-use super::{Plan, Run};
+use super::{Run, TechniquesPlan};
 use crate::{LabError, Trace, Workload};
 
 /// A workload.
@@ -45,7 +45,7 @@ const REQUESTS_AT_ONCE: u64 = 1 << 12;
 /// Fills the ORAM of `setup` by a scan, runs `load` to warm up, and then counts. Finally checks
 /// that every block is on its path.
 pub(super) fn measure(
-    plan: &Plan,
+    plan: &TechniquesPlan,
     setup: &Setup,
     load: Load<'_>,
     seed: u64,

@@ -20,7 +20,7 @@ mod table;
 mod technique;
 
 pub use counts::Counts;
-pub use plan::Plan;
+pub use plan::TechniquesPlan;
 pub use results::{Results, Row, Run};
 pub use run::Comparison;
 pub use technique::{TECHNIQUES, Technique};

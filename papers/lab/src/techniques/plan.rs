@@ -9,7 +9,7 @@ use oblivio_models::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_l
 
 /// The parameters of the table. With the traces, they determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct TechniquesPlan {
     /// The level of the leaves (L) of Path ORAM's trees. RAW ORAM's tree for the same blocks has
     /// another level.
     pub leaf_level: u8,
@@ -54,7 +54,7 @@ const REQUESTS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000;
 /// Labels of a position-map block.
 const FAN_OUT: u64 = 32;
 
-impl Plan {
+impl TechniquesPlan {
     /// The parameters for trees with leaves on `leaf_level`, with `requests` requests for each row
     /// and workload.
     ///

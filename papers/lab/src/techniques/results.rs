@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Counts, Plan};
+use super::{Comparison, Counts, TechniquesPlan};
 use crate::{Experiment, LabError, Trace};
 
 /// The table.
@@ -11,7 +11,7 @@ pub struct Results {
     /// The version of the engine.
     pub version: String,
     /// The parameters.
-    pub plan: Plan,
+    pub plan: TechniquesPlan,
     /// The traces, in the order of their columns, with their numbers of requests.
     pub traces: Vec<(String, u64)>,
     /// A row for each technique.
@@ -42,7 +42,7 @@ pub struct Run {
 }
 
 impl Results {
-    pub(super) fn new(plan: &Plan, traces: &[Trace], rows: Vec<Row>) -> Self {
+    pub(super) fn new(plan: &TechniquesPlan, traces: &[Trace], rows: Vec<Row>) -> Self {
         let name = |trace: &Trace| (trace.name().to_owned(), trace.records().len() as u64);
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { version, plan: plan.clone(), traces: traces.iter().map(name).collect(), rows }

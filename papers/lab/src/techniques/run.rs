@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::measure::{Load, measure};
-use super::{Plan, Results, Row, TECHNIQUES};
+use super::{Results, Row, TECHNIQUES, TechniquesPlan};
 use crate::{Experiment, Host, LabError, Trace, Workload, workers};
 
 /// The workloads that need no trace.
@@ -12,7 +12,7 @@ const MADE: [Workload; 3] = [Workload::Scan, Workload::Uniform, Workload::Zipf];
 /// Each technique under scan, uniform and Zipf requests and under `traces`.
 pub struct Comparison {
     /// The parameters.
-    pub plan: Plan,
+    pub plan: TechniquesPlan,
     /// Additional workloads.
     pub traces: Vec<Trace>,
 }

@@ -20,7 +20,7 @@ struct Stated {
     against: &'static str,
     count: Count,
     on: On,
-    shown: Shown,
+    shown: RatioForm,
 }
 
 /// The count that is compared.
@@ -44,7 +44,7 @@ enum On {
 
 /// How the number is presented.
 #[derive(Clone, Copy)]
-enum Shown {
+enum RatioForm {
     /// The remaining fraction: 49 %.
     Left,
     /// The speed-up: +27 %.
@@ -86,7 +86,7 @@ const STATED: &[Stated] = &[
     speed("Rho: speed over Baseline", "+11 %; mcf much slower", NAME_RHO, NAME_LLC),
     Stated {
         count: Count::AesBlocks,
-        shown: Shown::TimesLess,
+        shown: RatioForm::TimesLess,
         ..speed("RAW ORAM: AES blocks, flat map", "about 3 times fewer", NAME_RAW_FLAT, NAME_FLAT)
     },
     speed("RAW ORAM: bytes, flat map", "+6 %", NAME_RAW_FLAT, NAME_FLAT),
@@ -100,22 +100,22 @@ const fn speed(
     technique: &'static str,
     against: &'static str,
 ) -> Stated {
-    let (count, on, shown) = (Count::Bytes, On::Programs, Shown::Faster);
+    let (count, on, shown) = (Count::Bytes, On::Programs, RatioForm::Faster);
     Stated { what, paper, technique, against, count, on, shown }
 }
 
 const fn path_slots(what: &'static str, paper: &'static str, technique: &'static str) -> Stated {
-    let (count, on, shown) = (Count::BytesPerPath, On::Programs, Shown::Left);
+    let (count, on, shown) = (Count::BytesPerPath, On::Programs, RatioForm::Left);
     Stated { what, paper, technique, against: NAME_BASELINE, count, on, shown }
 }
 
 const fn position_map(what: &'static str, against: &'static str) -> Stated {
-    let (count, on, shown) = (Count::PositionMap, On::Programs, Shown::Left);
+    let (count, on, shown) = (Count::PositionMap, On::Programs, RatioForm::Left);
     Stated { what, paper: "49 %", technique: NAME_IR_STASH, against, count, on, shown }
 }
 
 const fn recursion(what: &'static str, paper: &'static str, workload: &'static str) -> Stated {
-    let (count, on, shown) = (Count::Bytes, On::One(workload), Shown::Times);
+    let (count, on, shown) = (Count::Bytes, On::One(workload), RatioForm::Times);
     Stated { what, paper, technique: NAME_RAW, against: NAME_RAW_FLAT, count, on, shown }
 }
 
@@ -163,7 +163,7 @@ impl Stated {
     }
 }
 
-impl Shown {
+impl RatioForm {
     fn text(self, ratios: &[f64]) -> String {
         let mut sorted = ratios.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -14,12 +14,12 @@ pub(super) type Store = Recorder<MemoryStore, Meter>;
 /// The traffic of all stores of one ORAM.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Traffic>>,
     last_trip: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Traffic {
     reads: u64,
     bytes: u64,
 }
@@ -56,7 +56,8 @@ impl Subject {
 
     /// All counts since the beginning.
     pub(super) fn counts(&self) -> Counts {
-        let Seen { reads, bytes } = *self.meter.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Traffic { reads, bytes } =
+            *self.meter.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Counters { front, aes_blocks, rho, .. } = self.oram.counters();
         let RhoTally { small_accesses, small_dummies, main_dummies, .. } = rho.unwrap_or_default();
         let mut counts = Counts {

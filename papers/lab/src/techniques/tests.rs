@@ -10,14 +10,14 @@ use crate::counting::{Counting, assert_survive_their_file, results_of};
 use crate::{Experiment, LabError, Trace, Workload};
 
 /// The quick table, with a trace of a few lines that is repeated. It is computed once.
-static QUICK: LazyLock<Results> = LazyLock::new(|| results(&Plan::quick(), 2));
+static QUICK: LazyLock<Results> = LazyLock::new(|| results(&TechniquesPlan::quick(), 2));
 
 fn trace() -> Trace {
     let lines = (0..3000u64).map(|i| format!("1 {} {}\n", i * i * 64 % 77_000, i * 640));
     Trace::read("a.trace", lines.collect::<String>().as_bytes()).unwrap()
 }
 
-fn results(plan: &Plan, threads: usize) -> Results {
+fn results(plan: &TechniquesPlan, threads: usize) -> Results {
     results_of(Comparison { plan: plan.clone(), traces: vec![trace()] }, threads).unwrap()
 }
 
@@ -30,7 +30,7 @@ fn counts_of(results: &Results, name: &str) -> Vec<Counts> {
 }
 
 fn measured(setup: &Setup, workload: Workload) -> Counts {
-    measure(&Plan::quick(), setup, Load::Made(workload), 1, &|_| ()).unwrap().counts
+    measure(&TechniquesPlan::quick(), setup, Load::Made(workload), 1, &|_| ()).unwrap().counts
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn aes_of_path(tree: &TreeConfig) -> (u64, u64) {
 
 #[test]
 fn raw_oram_seals_headers_and_one_block_and_a_path_every_fifth_time() {
-    let mut config = RawConfig::new(Plan::quick().capacity, 64).unwrap();
-    config.tree.tree_top_levels = Plan::quick().large_tree_top_levels;
+    let mut config = RawConfig::new(TechniquesPlan::quick().capacity, 64).unwrap();
+    config.tree.tree_top_levels = TechniquesPlan::quick().large_tree_top_levels;
     let (headers, bodies) = aes_of_path(&config.tree);
     let setup = Setup { top: Top::LikeClient, ..setup_of(NAME_RAW_FLAT) };
     let counts = measured(&setup, Workload::Uniform);
@@ -124,7 +124,7 @@ fn raw_oram_seals_headers_and_one_block_and_a_path_every_fifth_time() {
 
 #[test]
 fn path_oram_seals_whole_paths_and_moves_them_twice() {
-    let plan = Plan::quick();
+    let plan = TechniquesPlan::quick();
     let mut tree = TreeConfig::new(
         plan.capacity,
         64,
@@ -172,10 +172,10 @@ fn ir_alloc_moves_fewer_bytes_a_path() {
 
 #[test]
 fn tables_depend_on_the_seed_not_on_threads_and_survive_their_file() {
-    let plan = Plan { requests: 1000, warm_up: 10, ..Plan::new(8, 1000) };
+    let plan = TechniquesPlan { requests: 1000, warm_up: 10, ..TechniquesPlan::new(8, 1000) };
     let once = results(&plan, 1);
     assert_eq!(once, results(&plan, 3));
-    assert_ne!(once.rows, results(&Plan { seed: 2, ..plan }, 2).rows);
+    assert_ne!(once.rows, results(&TechniquesPlan { seed: 2, ..plan }, 2).rows);
     assert_survive_their_file::<Comparison>(&once);
 }
 
@@ -193,14 +193,19 @@ fn the_tables_name_every_row_and_the_papers_numbers() {
 
 #[test]
 fn progress_adds_up() {
-    let (plan, host) = (Plan::new(8, 1000), Counting::default());
+    let (plan, host) = (TechniquesPlan::new(8, 1000), Counting::default());
     Comparison { plan, traces: vec![] }.run(&[], NonZeroUsize::MIN, &host).unwrap();
     assert_eq!(host.made.into_inner(), host.planned.into_inner());
 }
 
 #[test]
 fn impossible_plans_are_refused() {
-    for plan in [Plan::new(7, 1000), Plan::new(21, 1000), Plan::new(64, 1000), Plan::new(8, 999)] {
+    for plan in [
+        TechniquesPlan::new(7, 1000),
+        TechniquesPlan::new(21, 1000),
+        TechniquesPlan::new(64, 1000),
+        TechniquesPlan::new(8, 999),
+    ] {
         let result = results_of(Comparison { plan: plan.clone(), traces: vec![] }, 1);
         assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
     }

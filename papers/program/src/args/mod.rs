@@ -4,19 +4,19 @@ mod draw;
 mod relay;
 mod report;
 mod simulate;
+mod switch_effects;
 mod switches;
 mod trace;
 mod trace_record;
-mod typed;
 
 pub(crate) use draw::*;
 pub(crate) use relay::*;
 pub(crate) use report::*;
 pub(crate) use simulate::*;
+pub(crate) use switch_effects::{in_switches, without_effect};
 pub(crate) use switches::*;
 pub(crate) use trace::*;
 pub(crate) use trace_record::*;
-pub(crate) use typed::{in_switches, without_effect};
 
 use std::path::PathBuf;
 

@@ -13,7 +13,7 @@ use oblivio_lab::{Experiment, LabError, chosen, dram, links, roram};
 
 use super::models::roram_plan;
 use super::runs::{self, RunsArgs, VERSION};
-use super::{Performed, perform, threads};
+use super::{ExperimentOutput, perform, threads};
 use crate::args::TITLE;
 use crate::error::ProgramError;
 
@@ -47,24 +47,25 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     manifests.retain(|it| !it.overnight || figure.contains(&it.id));
     let ids = manifests.iter().map(|it| it.id.clone());
     let ids = ids.chain(FIGURES.iter().map(|it| it.id.to_owned()));
-    let whole = [dram::Plan::NAME, roram::Plan::NAME, links::Plan::NAME].map(str::to_owned);
+    let whole =
+        [dram::DramPlan::NAME, roram::RoramPlan::NAME, links::LinksPlan::NAME].map(str::to_owned);
     let ids = chosen(ids.chain(whole).collect(), String::as_str, figure)?;
     let is_chosen = |id: &str| ids.iter().any(|it| it == id);
     manifests.retain(|it| is_chosen(&it.id));
     let blocks_figures: Vec<_> = FIGURES.iter().filter(|it| is_chosen(it.id)).collect();
 
     let (blocks_plan, evaluation_plan) = if *quick {
-        (blocks::Plan::quick(), evaluation::Plan::quick())
+        (blocks::BlocksPlan::quick(), evaluation::EvaluationPlan::quick())
     } else {
-        (blocks::Plan::full(), evaluation::Plan::full())
+        (blocks::BlocksPlan::full(), evaluation::EvaluationPlan::full())
     };
-    let evaluation_plan =
-        evaluation::Plan { seed: runs.seed, ..evaluation_plan }.with_machines_of(&manifests)?;
-    let blocks_plan = blocks::Plan { seed: runs.seed, ..blocks_plan };
+    let evaluation_plan = evaluation::EvaluationPlan { seed: runs.seed, ..evaluation_plan }
+        .with_machines_of(&manifests)?;
+    let blocks_plan = blocks::BlocksPlan { seed: runs.seed, ..blocks_plan };
     let programs = runs.programs()?;
     let page = OutputDir::prepare(output)?.path("report.html");
 
-    let mut all = AllPerformed { args, performed: Vec::new() };
+    let mut all = AllExperiments { args, performed: Vec::new() };
     if !manifests.is_empty() {
         let programs = Some(programs.clone());
         all.perform(Evaluation { plan: evaluation_plan, manifests, programs, trees: None })?;
@@ -73,14 +74,14 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
         let chosen = blocks_figures;
         all.perform(Blocks { plan: blocks_plan, chosen, programs, trees: None })?;
     }
-    if is_chosen(dram::Plan::NAME) {
-        all.perform(dram::Plan { seed: runs.seed })?;
+    if is_chosen(dram::DramPlan::NAME) {
+        all.perform(dram::DramPlan { seed: runs.seed })?;
     }
-    if is_chosen(roram::Plan::NAME) {
+    if is_chosen(roram::RoramPlan::NAME) {
         all.perform(roram_plan(*quick, runs.seed))?;
     }
-    if is_chosen(links::Plan::NAME) {
-        all.perform(links::Plan { disk_bytes: links::PAPER_DISK_BYTES })?;
+    if is_chosen(links::LinksPlan::NAME) {
+        all.perform(links::LinksPlan { disk_bytes: links::PAPER_DISK_BYTES })?;
     }
 
     let performed = all.performed;
@@ -103,12 +104,12 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
 }
 
 /// The experiments that have been run.
-struct AllPerformed<'a> {
+struct AllExperiments<'a> {
     args: &'a AllArgs,
-    performed: Vec<Performed>,
+    performed: Vec<ExperimentOutput>,
 }
 
-impl AllPerformed<'_> {
+impl AllExperiments<'_> {
     /// Runs an experiment, with output to a directory of its name.
     fn perform<E: Experiment>(&mut self, experiment: E) -> Result<(), ProgramError> {
         let output = self.args.output.join(E::NAME);

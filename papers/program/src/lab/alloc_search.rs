@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use oblivio_cli::WorkloadName;
 use oblivio_cli::error::CliError;
-use oblivio_lab::alloc_search::{Judge, Plan, TimeJudge, full_plan, quick_plan};
+use oblivio_lab::alloc_search::{Judge, SearchPlan, TimeJudge, full_plan, quick_plan};
 use oblivio_sim::controller::Pace;
 
 use super::{LabCommand, MeasuringArgs};
@@ -98,11 +98,11 @@ enum JudgeName {
     Time,
 }
 
-impl LabCommand for Plan {
+impl LabCommand for SearchPlan {
     type Args = AllocSearchArgs;
     const DIRECTORY: &'static str = "lab-results";
 
-    fn typed(args: &AllocSearchArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &AllocSearchArgs, _: &Path) -> Result<Self, ProgramError> {
         let by_time = args.judge == JudgeName::Time;
         if !by_time && (args.ir_stash || args.channels.is_some() || args.pace.is_some()) {
             return Err(CliError::Usage(
@@ -123,7 +123,7 @@ impl LabCommand for Plan {
             };
             plan = plan.by_time(Judge::Time(judge), RECORDS[usize::from(args.quick)]);
         }
-        let plan = Plan {
+        let plan = SearchPlan {
             tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
             stash_blocks_max: args.stash.unwrap_or(plan.stash_blocks_max),
             workload: args.workload.into(),

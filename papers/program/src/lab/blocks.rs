@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use oblivio_lab::blocks::{Blocks, BlocksFigure, Plan};
+use oblivio_lab::blocks::{Blocks, BlocksFigure, BlocksPlan};
 
 use super::LabCommand;
 use super::runs::RunsArgs;
@@ -62,9 +62,9 @@ impl LabCommand for Blocks {
     type Args = BlocksArgs;
     const DIRECTORY: &'static str = "lab-results/blocks";
 
-    fn typed(args: &BlocksArgs, _: &Path) -> Result<Self, ProgramError> {
-        let plan = if args.quick { Plan::quick() } else { Plan::full() };
-        let plan = Plan {
+    fn from_args(args: &BlocksArgs, _: &Path) -> Result<Self, ProgramError> {
+        let plan = if args.quick { BlocksPlan::quick() } else { BlocksPlan::full() };
+        let plan = BlocksPlan {
             leaf_level: args.levels.unwrap_or(plan.leaf_level),
             paths: args.paths.unwrap_or(plan.paths),
             initial: args.initial.into(),
@@ -75,7 +75,7 @@ impl LabCommand for Blocks {
             plan,
             chosen: BlocksFigure::chosen(&args.figure)?,
             programs: args.runs.programs()?,
-            trees: TreesDir::typed(args.trees.as_deref())?,
+            trees: TreesDir::from_args(args.trees.as_deref())?,
         })
     }
 

@@ -8,7 +8,9 @@ use oblivio_cli::error::CliError;
 use oblivio_cli::files;
 use oblivio_cli::output;
 use oblivio_lab::LabError;
-use oblivio_lab::evaluation::{Evaluation, Manifest, Plan, Programs, Run, Scale, Switches};
+use oblivio_lab::evaluation::{
+    Evaluation, EvaluationPlan, Manifest, Programs, Run, Scale, Switches,
+};
 use oblivio_sim::system::SystemSpec;
 
 use super::LabCommand;
@@ -84,7 +86,7 @@ impl LabCommand for Evaluation {
     type Args = EvaluationArgs;
     const DIRECTORY: &'static str = "lab-results/evaluation";
 
-    fn typed(args: &EvaluationArgs, output: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &EvaluationArgs, output: &Path) -> Result<Self, ProgramError> {
         let manifests = manifests(args)?;
         let plan = plan(args).with_machines_of(&manifests)?;
         if args.recorded {
@@ -93,7 +95,7 @@ impl LabCommand for Evaluation {
         }
         let programs = args.runs.programs()?;
         check_switches(&plan, &default_plan(args).switches, &manifests, &programs)?;
-        let trees = TreesDir::typed(args.trees.as_deref())?;
+        let trees = TreesDir::from_args(args.trees.as_deref())?;
         Ok(Self { plan, manifests, programs: Some(programs), trees })
     }
 
@@ -137,12 +139,12 @@ pub(super) fn list() -> Result<String, ProgramError> {
 /// Refuses switches under which a machine cannot run, if it could run without them. Reports
 /// switches that change nothing.
 fn check_switches(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     default: &Switches,
     manifests: &[Manifest],
     programs: &Programs,
 ) -> Result<(), ProgramError> {
-    let with = |switches: &Switches| Plan { switches: switches.clone(), ..plan.clone() };
+    let with = |switches: &Switches| EvaluationPlan { switches: switches.clone(), ..plan.clone() };
     let machines = |switches: &Switches| -> Result<Vec<_>, LabError> {
         let plan = with(switches);
         let runs = plan.runs(manifests, programs)?;
@@ -176,11 +178,11 @@ fn check_switches(
     Ok(())
 }
 
-fn default_plan(args: &EvaluationArgs) -> Plan {
-    if args.quick { Plan::quick() } else { Plan::full() }
+fn default_plan(args: &EvaluationArgs) -> EvaluationPlan {
+    if args.quick { EvaluationPlan::quick() } else { EvaluationPlan::full() }
 }
 
-fn plan(args: &EvaluationArgs) -> Plan {
+fn plan(args: &EvaluationArgs) -> EvaluationPlan {
     let plan = default_plan(args);
     let records = args.records.unwrap_or(plan.scale.records);
     let scale = Scale {
@@ -191,5 +193,5 @@ fn plan(args: &EvaluationArgs) -> Plan {
     };
     let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
     let checks_commands = args.check_commands;
-    Plan { scale, switches, seed: args.runs.seed, checks_commands, ..plan }
+    EvaluationPlan { scale, switches, seed: args.runs.seed, checks_commands, ..plan }
 }

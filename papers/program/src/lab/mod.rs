@@ -29,7 +29,7 @@ use oblivio_lab::{Experiment, LabError, blocks as blocks_lab, experiment_of, exp
 
 use crate::args::{Cli, DrawArgs};
 use crate::error::ProgramError;
-use runs::{Here, RunsFile};
+use runs::{LabHost, RunsFile};
 
 /// An upper bound on the size of a results file, in bytes.
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
@@ -46,7 +46,7 @@ pub(crate) trait LabCommand: Experiment {
     const DIRECTORY: &'static str;
 
     /// Builds the experiment from its arguments.
-    fn typed(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
+    fn from_args(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
 
     /// The number of threads, if given.
     fn threads(_: &Self::Args) -> Option<NonZeroUsize> {
@@ -108,14 +108,14 @@ macro_rules! commands {
 experiments!(commands);
 
 fn run_one<E: LabCommand>(args: &E::Args, output: &OutputArgs) -> Result<(), ProgramError> {
-    let experiment = E::typed(args, &output.output)?;
-    let Performed { text, results, end, .. } =
+    let experiment = E::from_args(args, &output.output)?;
+    let ExperimentOutput { text, results, end, .. } =
         perform(experiment, threads(E::threads(args)), &output.output)?;
     Ok(output::print(&if output.json { results } else { format!("{text}\n{end}") })?)
 }
 
 /// The output of an experiment.
-struct Performed {
+struct ExperimentOutput {
     figures: Vec<Figure>,
     text: String,
     results: String,
@@ -128,7 +128,7 @@ fn perform<E: Experiment>(
     experiment: E,
     threads: NonZeroUsize,
     output: &Path,
-) -> Result<Performed, ProgramError> {
+) -> Result<ExperimentOutput, ProgramError> {
     let output_dir = OutputDir::prepare(output)?;
     output_dir.refuse_directory(E::RESULTS)?;
     let (runs_path, file, kept) = match experiment.runs_file() {
@@ -138,7 +138,7 @@ fn perform<E: Experiment>(
             (Some(output_dir.path(name)), Some(file), kept)
         }
     };
-    let host = Here::new(file, E::STEPS);
+    let host = LabHost::new(file, E::STEPS);
     let results = experiment.run(&kept, threads, &host)?;
     let (runs, seconds) = host.finish();
 
@@ -162,7 +162,7 @@ fn perform<E: Experiment>(
     for (file, picture) in E::pictures(&results)? {
         keep("plot", file, &picture)?;
     }
-    Ok(Performed { figures, text: E::text(&results), results: json, end: end.join("\n") })
+    Ok(ExperimentOutput { figures, text: E::text(&results), results: json, end: end.join("\n") })
 }
 
 /// `oblivio-lab list`.

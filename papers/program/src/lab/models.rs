@@ -27,11 +27,11 @@ pub(crate) struct DramArgs {
     seed: u64,
 }
 
-impl LabCommand for dram::Plan {
+impl LabCommand for dram::DramPlan {
     type Args = DramArgs;
     const DIRECTORY: &'static str = "lab-results/dram";
 
-    fn typed(args: &DramArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &DramArgs, _: &Path) -> Result<Self, ProgramError> {
         Ok(Self { seed: args.seed })
     }
 }
@@ -57,11 +57,11 @@ pub(crate) struct RangeMediaArgs {
     quick: bool,
 }
 
-impl LabCommand for range_media::Plan {
+impl LabCommand for range_media::RangeMediaPlan {
     type Args = RangeMediaArgs;
     const DIRECTORY: &'static str = "lab-results/range-media";
 
-    fn typed(args: &RangeMediaArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &RangeMediaArgs, _: &Path) -> Result<Self, ProgramError> {
         let blocks = args.blocks.unwrap_or(if args.quick { 1 << 14 } else { 1 << 18 });
         Ok(Self { blocks, read_bytes: 16 << 20, seed: args.seed })
     }
@@ -93,11 +93,11 @@ pub(crate) struct RoramArgs {
     quick: bool,
 }
 
-impl LabCommand for roram::Plan {
+impl LabCommand for roram::RoramPlan {
     type Args = RoramArgs;
     const DIRECTORY: &'static str = "lab-results/roram";
 
-    fn typed(args: &RoramArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &RoramArgs, _: &Path) -> Result<Self, ProgramError> {
         let default = roram_plan(args.quick, args.seed);
         let level = args.level.unwrap_or(default.level);
         let ell = args.ell.unwrap_or(default.ell.min(level));
@@ -112,12 +112,15 @@ impl LabCommand for roram::Plan {
 }
 
 /// The paper's parameters, or smaller ones for a quick run.
-pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::Plan {
+pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::RoramPlan {
     match quick {
-        true => roram::Plan { level: 14, ell: 10, mix_requests_max: 50, seed },
-        false => {
-            roram::Plan { level: PAPER_LEVEL, ell: PAPER_ELL, mix_requests_max: usize::MAX, seed }
-        }
+        true => roram::RoramPlan { level: 14, ell: 10, mix_requests_max: 50, seed },
+        false => roram::RoramPlan {
+            level: PAPER_LEVEL,
+            ell: PAPER_ELL,
+            mix_requests_max: usize::MAX,
+            seed,
+        },
     }
 }
 
@@ -143,11 +146,11 @@ pub(crate) struct LinksArgs {
     size: u64,
 }
 
-impl LabCommand for links::Plan {
+impl LabCommand for links::LinksPlan {
     type Args = LinksArgs;
     const DIRECTORY: &'static str = "lab-results/links";
 
-    fn typed(args: &LinksArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &LinksArgs, _: &Path) -> Result<Self, ProgramError> {
         Ok(Self { disk_bytes: args.size })
     }
 }

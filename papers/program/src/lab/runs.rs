@@ -14,7 +14,7 @@ use oblivio_cli::error::CliError;
 use oblivio_cli::files::OutputDir;
 use oblivio_cli::{files, output, progress};
 use oblivio_lab::evaluation::Programs;
-use oblivio_lab::{Host, Kept, LabError, Trace, counted_runs, line_of, unpack};
+use oblivio_lab::{Host, KeptRecords, LabError, Trace, counted_runs, line_of, unpack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -143,7 +143,8 @@ impl RunsFile {
                 output::remark(&format!("unpacked {} to {}", packed.display(), path.display()));
             }
         }
-        let Kept { records, whole_bytes } = Kept::read(&path.display().to_string(), &text)?;
+        let KeptRecords { records, whole_bytes } =
+            KeptRecords::read(&path.display().to_string(), &text)?;
         if whole_bytes < text.len() {
             output::remark(&format!(
                 "the last line of {} is torn and was dropped: that run is made again",
@@ -171,7 +172,7 @@ impl RunsFile {
 }
 
 /// This machine, this program, and the file of its runs.
-pub(super) struct Here {
+pub(super) struct LabHost {
     stopwatch: Stopwatch,
     bar: ProgressBar,
     file: Option<Mutex<RunsFile>>,
@@ -185,7 +186,7 @@ pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
     None => env!("CARGO_PKG_VERSION"),
 };
 
-impl Here {
+impl LabHost {
     /// A host whose progress bar counts `steps`.
     pub(super) fn new(file: Option<RunsFile>, steps: &str) -> Self {
         Self {
@@ -206,7 +207,7 @@ impl Here {
     }
 }
 
-impl<R: Serialize> Host<R> for Here {
+impl<R: Serialize> Host<R> for LabHost {
     fn seconds(&self) -> f64 {
         self.stopwatch.elapsed().as_secs_f64()
     }

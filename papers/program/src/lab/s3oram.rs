@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use oblivio_cli::clock::{Stopwatch, processor_time_of_process, processor_time_of_thread};
-use oblivio_lab::s3oram::{Clocks, Evaluation, Plan, Servers};
+use oblivio_lab::s3oram::{Clocks, Evaluation, S3oramPlan, Servers};
 
 use super::LabCommand;
 use super::share_servers::ShareServers;
@@ -45,13 +45,17 @@ impl LabCommand for Evaluation {
     type Args = S3oramArgs;
     const DIRECTORY: &'static str = "lab-results/s3oram";
 
-    fn typed(args: &S3oramArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &S3oramArgs, _: &Path) -> Result<Self, ProgramError> {
         let plan = match (args.quick, args.large) {
-            (true, _) => Plan::quick(),
-            (_, true) => Plan::large(),
-            _ => Plan::full(),
+            (true, _) => S3oramPlan::quick(),
+            (_, true) => S3oramPlan::large(),
+            _ => S3oramPlan::full(),
         };
-        let plan = if args.measure { Plan { shapes: Plan::full().shapes, ..plan } } else { plan };
+        let plan = if args.measure {
+            S3oramPlan { shapes: S3oramPlan::full().shapes, ..plan }
+        } else {
+            plan
+        };
         let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
         let servers: Option<Box<dyn Servers>> = match plan.shapes.is_empty() {
             true => None,

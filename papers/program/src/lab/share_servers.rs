@@ -259,7 +259,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use oblivio_lab::Experiment;
-    use oblivio_lab::s3oram::{Effort, Evaluation, Other, Plan, Shape};
+    use oblivio_lab::s3oram::{ComparedOram, Effort, Evaluation, MeasuredTree, S3oramPlan};
 
     use super::*;
 
@@ -268,7 +268,7 @@ mod tests {
     fn measured_points_transfer_the_bytes_of_the_model() {
         let folder = tempfile::tempdir().unwrap();
         let servers = ShareServers::start(folder.path(), 5).unwrap();
-        let shape = Shape {
+        let shape = MeasuredTree {
             block_bytes: 4096,
             height: 1,
             slots: 74,
@@ -278,17 +278,17 @@ mod tests {
             colluding: 1,
             is_loaded: false,
         };
-        let of_five = [1, 2].map(|colluding| Shape {
+        let of_five = [1, 2].map(|colluding| MeasuredTree {
             servers: 5,
             colluding,
             evictions: [1, 0],
             is_loaded: colluding == 2,
             ..shape
         });
-        let plan = Plan {
+        let plan = S3oramPlan {
             effort: Effort::QUICK,
             shapes: [&[shape][..], &of_five].concat(),
-            beside: Other::ALL.into(),
+            beside: ComparedOram::ALL.into(),
         };
         assert_eq!(plan.servers(), 5);
         let clocks = super::super::s3oram::clocks();
@@ -297,7 +297,7 @@ mod tests {
         let results = evaluation.run(&[], NonZeroUsize::MIN, &()).unwrap();
         assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
-            let Shape { servers, colluding, .. } = point.shape;
+            let MeasuredTree { servers, colluding, .. } = point.shape;
             // The client sends a share to each server that has no seed, and gets one from each.
             let [sent, answers] = [servers - colluding, servers].map(f64::from);
             assert_eq!((point.access.whole.count, point.eviction.whole.count), (15, 1));

@@ -56,11 +56,11 @@ enum StashSchemeName {
     Raw,
 }
 
-impl LabCommand for stash_study::Plan {
+impl LabCommand for stash_study::StashStudyPlan {
     type Args = StashStudyArgs;
     const DIRECTORY: &'static str = "lab-results";
 
-    fn typed(args: &StashStudyArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &StashStudyArgs, _: &Path) -> Result<Self, ProgramError> {
         let mut plan = match (args.quick, args.deep) {
             (true, _) => Self::quick(),
             (_, true) => Self::deep(),
@@ -118,11 +118,11 @@ pub(crate) struct RawTrafficArgs {
     quick: bool,
 }
 
-impl LabCommand for raw_traffic::Plan {
+impl LabCommand for raw_traffic::RawTrafficPlan {
     type Args = RawTrafficArgs;
     const DIRECTORY: &'static str = "lab-results/raw-traffic";
 
-    fn typed(args: &RawTrafficArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &RawTrafficArgs, _: &Path) -> Result<Self, ProgramError> {
         let plan = if args.quick { Self::quick() } else { Self::full() };
         Ok(Self {
             stash_leaf_level: args.levels.unwrap_or(plan.stash_leaf_level),
@@ -166,11 +166,11 @@ pub(crate) struct RangeStashArgs {
     quick: bool,
 }
 
-impl LabCommand for range_stash::Plan {
+impl LabCommand for range_stash::RangeStashPlan {
     type Args = RangeStashArgs;
     const DIRECTORY: &'static str = "lab-results/range-stash";
 
-    fn typed(args: &RangeStashArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &RangeStashArgs, _: &Path) -> Result<Self, ProgramError> {
         let full = Self::full();
         let blocks = args.blocks.unwrap_or(if args.quick { 500_000 } else { full.blocks });
         let runs = args.seeds.unwrap_or(full.runs);
@@ -206,11 +206,11 @@ pub(crate) struct ShareOverflowArgs {
     quick: bool,
 }
 
-impl LabCommand for share_overflow::Plan {
+impl LabCommand for share_overflow::ShareOverflowPlan {
     type Args = ShareOverflowArgs;
     const DIRECTORY: &'static str = "lab-results/share-overflow";
 
-    fn typed(args: &ShareOverflowArgs, _: &Path) -> Result<Self, ProgramError> {
+    fn from_args(args: &ShareOverflowArgs, _: &Path) -> Result<Self, ProgramError> {
         let full = Self::full();
         let evictions = args.evictions.unwrap_or(if args.quick { 50_000 } else { full.evictions });
         Ok(Self { evictions, seed: args.measuring.seed, ..full })

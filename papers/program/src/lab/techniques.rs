@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use oblivio_lab::techniques::{Comparison, Plan};
+use oblivio_lab::techniques::{Comparison, TechniquesPlan};
 
 use super::{LabCommand, MeasuringArgs};
 use crate::error::ProgramError;
@@ -41,11 +41,12 @@ impl LabCommand for Comparison {
     type Args = TechniquesArgs;
     const DIRECTORY: &'static str = "lab-results";
 
-    fn typed(args: &TechniquesArgs, _: &Path) -> Result<Self, ProgramError> {
-        let plan = if args.quick { Plan::quick() } else { Plan::full() };
+    fn from_args(args: &TechniquesArgs, _: &Path) -> Result<Self, ProgramError> {
+        let plan = if args.quick { TechniquesPlan::quick() } else { TechniquesPlan::full() };
         let levels = args.levels.unwrap_or(plan.leaf_level);
         let requests = args.requests.unwrap_or(plan.requests);
-        let plan = Plan { seed: args.measuring.seed, ..Plan::new(levels, requests) };
+        let plan =
+            TechniquesPlan { seed: args.measuring.seed, ..TechniquesPlan::new(levels, requests) };
         Ok(Self { plan, traces: trace::read_all(&args.trace)? })
     }
 

@@ -12,7 +12,7 @@ pub(super) struct TreesDir(OutputDir);
 
 impl TreesDir {
     /// The given directory, if any. Created if missing.
-    pub(super) fn typed(path: Option<&Path>) -> Result<Option<Box<dyn Trees>>, CliError> {
+    pub(super) fn from_args(path: Option<&Path>) -> Result<Option<Box<dyn Trees>>, CliError> {
         let prepare = |path| Ok(Box::new(Self(OutputDir::prepare(path)?)) as Box<dyn Trees>);
         path.map(prepare).transpose()
     }

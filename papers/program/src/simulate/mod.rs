@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use oblivio_cli::clock::Stopwatch;
 use oblivio_cli::error::CliError;
 use oblivio_cli::{files, output, progress};
-use oblivio_lab::evaluation::{Plan, Switches, Variant, make, place};
+use oblivio_lab::evaluation::{EvaluationPlan, Switches, Variant, make, place};
 use oblivio_sim::SimError;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::dram::Dram;
@@ -30,11 +30,11 @@ pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 /// `oblivio-lab simulate`.
 pub(crate) fn run(args: &SimulateArgs) -> Result<(), ProgramError> {
     let spec = spec(args)?;
-    say_what_changes_nothing(args, &spec)?;
+    report_idle_switches(args, &spec)?;
     if args.print_spec {
         return print_spec(&spec, args.json);
     }
-    let work = Work::of(args, lines(args, &spec)?)?;
+    let work = Work::from_args(args, lines(args, &spec)?)?;
     let Work { name, records, counted, warm_up } = work;
     let fills = WarmUp {
         llc_records: args.fill_llc,
@@ -95,7 +95,7 @@ fn has_small_tree(spec: &SystemSpec) -> bool {
 
 /// Reports switches that do not affect this machine. They are no error, since all machines of a
 /// series may be run with the same switches.
-fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), ProgramError> {
+fn report_idle_switches(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), ProgramError> {
     let mut idle = match &args.spec {
         None => {
             let variant = variant(args)?;
@@ -169,7 +169,7 @@ fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     Ok(match &spec.oram {
         Some(oram) => oram.lines(),
-        None if args.spec.is_none() => Plan::lines(args.levels),
+        None if args.spec.is_none() => EvaluationPlan::lines(args.levels),
         None => Dram::new(&spec.dram, spec.channels)?.lines(),
     })
 }
@@ -183,7 +183,7 @@ struct Work {
 }
 
 impl Work {
-    fn of(args: &SimulateArgs, lines: u64) -> Result<Self, ProgramError> {
+    fn from_args(args: &SimulateArgs, lines: u64) -> Result<Self, ProgramError> {
         let (seed, fill) = (args.seed, args.fill_llc);
         let scale = |records: u64| (records, args.warm_up.unwrap_or(records / 4));
         let (trace, (counted, warm_up)) = match (&args.trace, &args.made) {

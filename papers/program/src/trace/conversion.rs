@@ -25,7 +25,7 @@ const STRIDE_LINES: u64 = 64;
 pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), ProgramError> {
     let bar = progress::bar_of(args.files.len() as u64, "traces");
     let traces = args.files.iter().map(|path| {
-        let found = report::Entry::of(&read(path)?);
+        let found = report::Entry::from_trace(&read(path)?);
         bar.inc(1);
         Ok(found)
     });
@@ -96,7 +96,7 @@ fn write(trace: &Trace, output: Unnamed, args: &TraceWriteArgs) -> Result<(), Pr
     let path = output.path();
     writing::write(trace, output.file(), path, args.to.into(), args.compress.into())?;
     output.name_new()?;
-    report::print(&[report::Entry::of(trace)], args.json)
+    report::print(&[report::Entry::from_trace(trace)], args.json)
 }
 
 fn pattern(args: &TraceMakeArgs) -> Result<Pattern, ProgramError> {

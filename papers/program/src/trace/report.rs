@@ -31,8 +31,8 @@ const HEAD: [&str; 12] = [
 ];
 
 impl Entry {
-    pub(super) fn of(trace: &Trace) -> Self {
-        Self { name: trace.name().to_owned(), stats: TraceStats::of(trace) }
+    pub(super) fn from_trace(trace: &Trace) -> Self {
+        Self { name: trace.name().to_owned(), stats: TraceStats::from_trace(trace) }
     }
 
     fn row(&self) -> [String; HEAD.len()] {

@@ -21,7 +21,7 @@ impl StudyImage {
     ///
     /// # Errors
     /// [`SimError::Output`] after an earlier error of the engine.
-    pub fn of(study: &Study) -> Result<Self, SimError> {
+    pub fn from_study(study: &Study) -> Result<Self, SimError> {
         let mut bytes = Vec::new();
         study.write_state(&mut bytes).map_err(SimError::Output)?;
         Ok(Self { spec: study.spec.clone(), seed: study.seed, bytes })
@@ -67,7 +67,7 @@ mod tests {
                 let spec = OramSpec { initial, ..spec.clone() };
                 let mut study = Study::new(&spec, 7, &mut |_| ()).unwrap();
                 go_on(&mut study, 500);
-                let (image, then) = (StudyImage::of(&study).unwrap(), saved(&study));
+                let (image, then) = (StudyImage::from_study(&study).unwrap(), saved(&study));
                 go_on(&mut study, 3000);
                 for _ in 0..2 {
                     let mut copy = image.study().unwrap();

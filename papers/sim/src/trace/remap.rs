@@ -49,7 +49,7 @@ impl Trace {
     }
 
     fn too_large(&self, lines: u64) -> SimError {
-        let pages = super::TraceStats::of(self).pages;
+        let pages = super::TraceStats::from_trace(self).pages;
         SimError::Spec(format!(
             "{} touches {pages} pages of {PAGE_BYTES} bytes, but {lines} lines have {}: give it at \
              least {} lines",
@@ -190,11 +190,11 @@ mod tests {
     proptest! {
         #[test]
         fn only_page_numbers_change(trace in any_trace()) {
-            let stats = TraceStats::of(&trace);
+            let stats = TraceStats::from_trace(&trace);
             for placing in PLACINGS {
                 let lines = stats.pages * PAGE_LINES;
                 let moved = trace.remap(lines, placing).unwrap();
-                prop_assert_eq!(&TraceStats::of(&moved), &stats);
+                prop_assert_eq!(&TraceStats::from_trace(&moved), &stats);
                 for (old, new) in trace.records().iter().zip(moved.records()) {
                     prop_assert!(new.line < lines);
                     prop_assert_eq!(old.line % PAGE_LINES, new.line % PAGE_LINES);

@@ -25,7 +25,7 @@ pub struct TraceStats {
 
 impl TraceStats {
     /// Measures `trace`. For `n` records this takes time O(n log n).
-    pub fn of(trace: &Trace) -> Self {
+    pub fn from_trace(trace: &Trace) -> Self {
         let records = trace.records.as_slice();
         let lines: HashSet<u64> = records.iter().map(|record| record.line).collect();
         let pages: HashSet<u64> = lines.iter().map(|line| line / PAGE_LINES).collect();
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn figures_by_hand() {
         // 8 instructions: gaps of 3 and 2, and three reads. Lines 1, 2, 1, 64, 1.
-        let stats = TraceStats::of(&read("3 64 128\n0 64 4096\n2 64").unwrap());
+        let stats = TraceStats::from_trace(&read("3 64 128\n0 64 4096\n2 64").unwrap());
         assert_eq!((stats.records(), stats.reads, stats.writes), (5, 3, 2));
         assert_eq!((stats.instructions, stats.lines, stats.pages), (8, 3, 2));
         assert_eq!((stats.reads_per_1000(), stats.writes_per_1000()), (Some(375.0), Some(250.0)));
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn without_instructions_there_is_no_rate() {
         let trace = Trace::new("a", vec![record(0, Kind::Write, 1)]).unwrap();
-        let stats = TraceStats::of(&trace);
+        let stats = TraceStats::from_trace(&trace);
         assert_eq!((stats.reads_per_1000(), stats.writes_per_1000()), (None, None));
         assert_eq!((stats.reuse(9), stats.reuse_log2_lines_max()), (0.0, 0));
     }

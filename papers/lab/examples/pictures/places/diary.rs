@@ -22,7 +22,7 @@ const BATCHES: u64 = 58;
 
 /// A step of the volume. Successive similar steps are merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum VolumeStep {
     /// Accesses or a state were appended to the log: the number of appends, and their bytes.
     Append { records: usize, bytes: usize },
     /// The log was made durable.
@@ -36,24 +36,24 @@ pub(super) enum Step {
     /// This number of paths was read, one after the other.
     ReadPaths(usize),
     /// A path was written to these places, one on each level, as storage numbers them.
-    WritePath(Vec<Place>),
+    WritePath(Vec<BucketSlot>),
 }
 
 /// A place: a level of the tree, and the number of the place on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct BucketSlot {
     pub(super) level: u8,
     pub(super) index: u64,
 }
 
 /// A step on one of the two sides.
-enum Told {
+enum SideStep {
     Client(DirStep),
     Storage(Event),
 }
 
 /// Records a volume that serves batches of three requests, one of which is a write.
-pub(super) fn record() -> Result<Vec<Step>, Box<dyn Error>> {
+pub(super) fn record() -> Result<Vec<VolumeStep>, Box<dyn Error>> {
     let setup = SmallVolume {
         leaf_level: LEAF_LEVEL,
         tree_top_levels: TREE_TOP_LEVELS,
@@ -63,14 +63,15 @@ pub(super) fn record() -> Result<Vec<Step>, Box<dyn Error>> {
         ..SmallVolume::default()
     };
     let world = setup.world();
-    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let (by_storage, by_client) = (told.clone(), told.clone());
+    let side_steps: Arc<Mutex<Vec<SideStep>>> = Arc::default();
+    let (by_storage, by_client) = (side_steps.clone(), side_steps.clone());
     let store = Recorder::new(world.store(), move |event: &Event, _: &[u8]| {
-        lock(&by_storage).push(Told::Storage(*event));
+        lock(&by_storage).push(SideStep::Storage(*event));
     });
-    let dir = WatchedDir::new(world.dir(), move |step| lock(&by_client).push(Told::Client(step)));
+    let dir =
+        WatchedDir::new(world.dir(), move |step| lock(&by_client).push(SideStep::Client(step)));
     let mut volume = setup.create(store, dir, StdRng::seed_from_u64(SEED))?;
-    lock(&told).clear();
+    lock(&side_steps).clear();
 
     let written = [1; BLOCK_BYTES as usize];
     for batch in 0..BATCHES {
@@ -83,31 +84,31 @@ pub(super) fn record() -> Result<Vec<Step>, Box<dyn Error>> {
         let mut batch: Vec<_> = [write].into_iter().chain(reads).collect();
         volume.access(&mut batch)?;
     }
-    let steps = steps(&lock(&told));
+    let steps = steps(&lock(&side_steps));
     Ok(steps)
 }
 
-fn lock(told: &Mutex<Vec<Told>>) -> std::sync::MutexGuard<'_, Vec<Told>> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(side_steps: &Mutex<Vec<SideStep>>) -> std::sync::MutexGuard<'_, Vec<SideStep>> {
+    side_steps.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Converts the steps of both sides. Prefetches are dropped, and a bucket's slots and header, which
 /// are separate events, count once.
-fn steps(told: &[Told]) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(side_steps: &[SideStep]) -> Vec<VolumeStep> {
+    let mut steps: Vec<VolumeStep> = Vec::new();
     let mut last_trip = None;
-    for told in told {
-        match told {
-            Told::Client(DirStep::Append { bytes: more, .. }) => match steps.last_mut() {
-                Some(Step::Append { records, bytes }) => {
+    for side_steps in side_steps {
+        match side_steps {
+            SideStep::Client(DirStep::Append { bytes: more, .. }) => match steps.last_mut() {
+                Some(VolumeStep::Append { records, bytes }) => {
                     *records += 1;
                     *bytes += more;
                 }
-                _ => steps.push(Step::Append { records: 1, bytes: *more }),
+                _ => steps.push(VolumeStep::Append { records: 1, bytes: *more }),
             },
-            Told::Client(DirStep::Sync) => steps.push(Step::SyncLog),
-            Told::Client(_) => {}
-            Told::Storage(event) => {
+            SideStep::Client(DirStep::Sync) => steps.push(VolumeStep::SyncLog),
+            SideStep::Client(_) => {}
+            SideStep::Storage(event) => {
                 let is_new = last_trip.replace(event.trip) != Some(event.trip);
                 note_of_storage(&mut steps, event, is_new);
             }
@@ -116,33 +117,33 @@ fn steps(told: &[Told]) -> Vec<Step> {
     steps
 }
 
-fn note_of_storage(steps: &mut Vec<Step>, event: &Event, is_new_trip: bool) {
+fn note_of_storage(steps: &mut Vec<VolumeStep>, event: &Event, is_new_trip: bool) {
     let Some(piece) = event.piece else {
-        steps.push(Step::Flush);
+        steps.push(VolumeStep::Flush);
         return;
     };
     let is_of_tree = piece.tree == FIRST_TREE;
     match (event.operation, steps.last_mut()) {
         (Operation::Prefetch | Operation::Flush, _) => {}
-        (Operation::Read, Some(Step::ReadPaths(paths))) if is_new_trip => *paths += 1,
+        (Operation::Read, Some(VolumeStep::ReadPaths(paths))) if is_new_trip => *paths += 1,
         (Operation::Read, _) if is_new_trip => {
-            steps.push(if is_of_tree { Step::ReadPaths(1) } else { Step::ReadAnchor });
+            steps.push(if is_of_tree { VolumeStep::ReadPaths(1) } else { VolumeStep::ReadAnchor });
         }
         (Operation::Read, _) => {}
-        (Operation::Write, Some(Step::WritePath(places))) if !is_new_trip => {
+        (Operation::Write, Some(VolumeStep::WritePath(places))) if !is_new_trip => {
             places.extend(is_of_tree.then(|| place(piece.bucket)));
         }
         (Operation::Write, _) => steps.push(match is_of_tree {
-            true => Step::WritePath(vec![place(piece.bucket)]),
-            false => Step::WriteAnchor,
+            true => VolumeStep::WritePath(vec![place(piece.bucket)]),
+            false => VolumeStep::WriteAnchor,
         }),
     }
 }
 
 /// The places of a level are named as buckets of the store's next level, since there are more
 /// places than buckets.
-fn place(bucket: oblivio_core::BucketId) -> Place {
-    Place { level: bucket.level() - 1, index: bucket.index() }
+fn place(bucket: oblivio_core::BucketId) -> BucketSlot {
+    BucketSlot { level: bucket.level() - 1, index: bucket.index() }
 }
 
 #[cfg(test)]
@@ -158,9 +159,9 @@ mod tests {
         let mut paths = 0;
         for step in &steps {
             match step {
-                Step::Append { .. } => is_durable = false,
-                Step::SyncLog => is_durable = true,
-                Step::ReadPaths(count) => {
+                VolumeStep::Append { .. } => is_durable = false,
+                VolumeStep::SyncLog => is_durable = true,
+                VolumeStep::ReadPaths(count) => {
                     assert!(is_durable);
                     paths += count;
                 }

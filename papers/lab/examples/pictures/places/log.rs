@@ -7,7 +7,7 @@ use oblivio_testkit::crash::small_volume::BLOCK_BYTES;
 use plotters::style::RGBColor;
 
 use super::NEEDED;
-use super::diary::Step;
+use super::diary::VolumeStep;
 use crate::sheet::{Area, PAPER, Sheet, Style, tint};
 
 /// The colour of data on the client.
@@ -33,15 +33,15 @@ impl Logged {
     }
 }
 
-fn logged(steps: &[Step]) -> Vec<Logged> {
+fn logged(steps: &[VolumeStep]) -> Vec<Logged> {
     let mut logged: Vec<Logged> = Vec::new();
     for step in steps {
-        if let Step::Append { bytes, .. } = step {
+        if let VolumeStep::Append { bytes, .. } = step {
             logged.push(Logged { bytes: *bytes, ..Logged::default() });
         }
         match (step, logged.last_mut()) {
-            (Step::ReadPaths(paths), Some(last)) => last.paths += paths,
-            (Step::WritePath(_), Some(last)) => last.evictions += 1,
+            (VolumeStep::ReadPaths(paths), Some(last)) => last.paths += paths,
+            (VolumeStep::WritePath(_), Some(last)) => last.evictions += 1,
             _ => {}
         }
     }
@@ -49,7 +49,7 @@ fn logged(steps: &[Step]) -> Vec<Logged> {
 }
 
 /// Draws the appends in `steps`, which start with a checkpoint.
-pub(super) fn draw(sheet: &mut Sheet, steps: &[Step]) -> Result<(), Box<dyn Error>> {
+pub(super) fn draw(sheet: &mut Sheet, steps: &[VolumeStep]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 322.0;
     sheet.area((12.0, TOP), (876.0, 128.0), Area::filled(PAPER));
     let heading = "On the client: the log, from the last checkpoint on";

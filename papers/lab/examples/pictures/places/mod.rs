@@ -9,9 +9,9 @@ use std::error::Error;
 use oblivio_pen::{EVICTION, INK, PALETTE};
 use plotters::style::{RGBColor, WHITE};
 
-use self::diary::{Step, TREE_TOP_LEVELS};
+use self::diary::{TREE_TOP_LEVELS, VolumeStep};
 use self::log::LOG;
-use self::rings::{Held, Role};
+use self::rings::{Role, SlotContents};
 use super::sheet::{Area, FAINT, PAPER, Sheet, Style, tint};
 
 const HEIGHT: f64 = 768.0;
@@ -20,7 +20,7 @@ const STORAGE: RGBColor = PALETTE[1];
 
 pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     let steps = diary::record()?;
-    let checkpoint = steps.iter().rposition(|step| *step == Step::WriteAnchor);
+    let checkpoint = steps.iter().rposition(|step| *step == VolumeStep::WriteAnchor);
     let checkpoint = checkpoint.ok_or("there was no checkpoint")?;
     // Steps before the anchor is written: a flush, a read of the anchor, an append of the state,
     // and a sync.
@@ -41,10 +41,10 @@ fn colour(role: Role) -> (RGBColor, RGBColor) {
 }
 
 /// Draws a row of places for each level.
-fn draw_places(sheet: &mut Sheet, steps: &[Step]) {
+fn draw_places(sheet: &mut Sheet, steps: &[VolumeStep]) {
     const LEFT: f64 = 166.0;
     const CELL: (f64, f64) = (36.0, 34.0);
-    let (places, next) = rings::held(steps);
+    let (places, next) = rings::slot_contents(steps);
     sheet.area((12.0, 10.0), (876.0, 300.0), Area::filled(PAPER));
     let heading = "In storage: each level has more places than buckets";
     sheet.words((26.0, 38.0), heading, Style::HEADING);
@@ -59,7 +59,7 @@ fn draw_places(sheet: &mut Sheet, steps: &[Step]) {
         sheet.words((26.0, top + 31.0), &sizes, Style::SMALL);
         let x_of = |index: u64| LEFT + CELL.0 * index as f64;
         let on_level = places.iter().filter(|held| held.place.level == level);
-        for Held { place, eviction, role } in on_level {
+        for SlotContents { place, eviction, role } in on_level {
             let (fill, edge) = colour(*role);
             let at = (x_of(place.index), top);
             sheet.area(at, (CELL.0 - 4.0, CELL.1), Area { fill, edge, width: 1.4 });
@@ -89,12 +89,13 @@ fn draw_places(sheet: &mut Sheet, steps: &[Step]) {
 }
 
 /// Draws the steps on both sides, in order.
-fn draw_order(sheet: &mut Sheet, steps: &[Step], checkpoint_ends: usize) {
+fn draw_order(sheet: &mut Sheet, steps: &[VolumeStep], checkpoint_ends: usize) {
     const TOP: f64 = 462.0;
     sheet.area((12.0, TOP), (876.0, 296.0), Area::filled(PAPER));
     let (checkpoint, batches) = steps.split_at(checkpoint_ends);
     // The latest batch starts with the append of its moves.
-    let last = batches.iter().rposition(|step| matches!(step, Step::Append { .. })).unwrap_or(0);
+    let last =
+        batches.iter().rposition(|step| matches!(step, VolumeStep::Append { .. })).unwrap_or(0);
     let columns = [
         (26.0, "A checkpoint, step by step", checkpoint),
         (466.0, "A batch of three requests", &batches[last..]),
@@ -105,7 +106,7 @@ fn draw_order(sheet: &mut Sheet, steps: &[Step], checkpoint_ends: usize) {
             sheet.words((x, TOP + 54.0), side, Style::SMALL);
         }
         for (row, step) in (0..).zip(steps) {
-            let (on_client, name) = told(step);
+            let (on_client, name) = describe_step(step);
             let x = if on_client { left } else { left + 206.0 };
             let colour = if on_client { LOG } else { STORAGE };
             let top = TOP + 64.0 + 36.0 * f64::from(row);
@@ -125,18 +126,18 @@ fn draw_order(sheet: &mut Sheet, steps: &[Step], checkpoint_ends: usize) {
 }
 
 /// Whether a step is on the client, and its description.
-fn told(step: &Step) -> (bool, String) {
+fn describe_step(step: &VolumeStep) -> (bool, String) {
     let on_client = |name: &str| (true, name.to_owned());
     let in_storage = |name: &str| (false, name.to_owned());
     match step {
-        Step::Append { records: 1, .. } => on_client("moves and data appended"),
-        Step::Append { .. } => on_client("the state is appended"),
-        Step::SyncLog => on_client("sync"),
-        Step::ReadAnchor => in_storage("anchor is looked at"),
-        Step::WriteAnchor => in_storage("anchor is written"),
-        Step::Flush => in_storage("flush"),
-        Step::ReadPaths(1) => in_storage("a path is read"),
-        Step::ReadPaths(count) => (false, format!("{count} paths are read")),
-        Step::WritePath(places) => (false, format!("path written, {} places", places.len())),
+        VolumeStep::Append { records: 1, .. } => on_client("moves and data appended"),
+        VolumeStep::Append { .. } => on_client("the state is appended"),
+        VolumeStep::SyncLog => on_client("sync"),
+        VolumeStep::ReadAnchor => in_storage("anchor is looked at"),
+        VolumeStep::WriteAnchor => in_storage("anchor is written"),
+        VolumeStep::Flush => in_storage("flush"),
+        VolumeStep::ReadPaths(1) => in_storage("a path is read"),
+        VolumeStep::ReadPaths(count) => (false, format!("{count} paths are read")),
+        VolumeStep::WritePath(places) => (false, format!("path written, {} places", places.len())),
     }
 }

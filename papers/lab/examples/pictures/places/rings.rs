@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::diary::{LEAF_LEVEL, Place, Step, TREE_TOP_LEVELS};
+use super::diary::{BucketSlot, LEAF_LEVEL, TREE_TOP_LEVELS, VolumeStep};
 
 /// The role of a place, if the client rolls back to the last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub(super) enum Role {
 
 /// A place, the eviction that wrote it last, and its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
-    pub(super) place: Place,
+pub(super) struct SlotContents {
+    pub(super) place: BucketSlot,
     pub(super) eviction: u64,
     pub(super) role: Role,
 }
@@ -29,23 +29,23 @@ pub(super) fn levels() -> impl Iterator<Item = u8> {
 }
 
 /// The place of each bucket of each level, after some of the writes.
-type Versions = BTreeMap<(u8, u64), Held>;
+type Versions = BTreeMap<(u8, u64), SlotContents>;
 
 /// All places after `steps`, and the number of the next eviction.
 ///
 /// The result only depends on the view of storage: the order of writes, and the checkpoint.
-pub(super) fn held(steps: &[Step]) -> (Vec<Held>, u64) {
+pub(super) fn slot_contents(steps: &[VolumeStep]) -> (Vec<SlotContents>, u64) {
     let mut checkpoint = Versions::new();
     let mut versions = Versions::new();
-    let mut places: BTreeMap<Place, Held> = BTreeMap::new();
+    let mut places: BTreeMap<BucketSlot, SlotContents> = BTreeMap::new();
     // A new tree counts as if each path had been written once.
     let mut next = 1 << LEAF_LEVEL;
     for step in steps {
         match step {
-            Step::WriteAnchor => checkpoint.clone_from(&versions),
-            Step::WritePath(written) => {
+            VolumeStep::WriteAnchor => checkpoint.clone_from(&versions),
+            VolumeStep::WritePath(written) => {
                 for place in written {
-                    let held = Held { place: *place, eviction: next, role: Role::Newer };
+                    let held = SlotContents { place: *place, eviction: next, role: Role::Newer };
                     let bucket = next % (1 << place.level);
                     places.insert(*place, held);
                     versions.insert((place.level, bucket), held);
@@ -55,8 +55,8 @@ pub(super) fn held(steps: &[Step]) -> (Vec<Held>, u64) {
             _ => {}
         }
     }
-    let is_of = |versions: &Versions, held: &Held| versions.values().any(|it| it == held);
-    let judged = places.into_values().map(|held| Held {
+    let is_of = |versions: &Versions, held: &SlotContents| versions.values().any(|it| it == held);
+    let judged = places.into_values().map(|held| SlotContents {
         role: match () {
             () if is_of(&checkpoint, &held) => Role::Needed,
             () if is_of(&versions, &held) => Role::Newer,
@@ -83,12 +83,12 @@ mod tests {
         let mut evictions = 0;
         for (i, step) in steps.iter().enumerate() {
             match step {
-                Step::WriteAnchor => {
-                    let (places, _) = held(&steps[..=i]);
+                VolumeStep::WriteAnchor => {
+                    let (places, _) = slot_contents(&steps[..=i]);
                     let of_checkpoint = places.iter().filter(|held| held.role == Role::Needed);
                     needed = of_checkpoint.map(|held| held.place).collect();
                 }
-                Step::WritePath(written) => {
+                VolumeStep::WritePath(written) => {
                     let eviction = (1 << LEAF_LEVEL) + evictions;
                     evictions += 1;
                     for place in written {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_level_has_spare_places_and_some_of_each_kind() {
-        let (places, _) = held(&diary::record().unwrap());
+        let (places, _) = slot_contents(&diary::record().unwrap());
         for level in levels() {
             let count = |role| {
                 places.iter().filter(|it| it.place.level == level && it.role == role).count()

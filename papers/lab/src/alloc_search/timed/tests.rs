@@ -6,24 +6,24 @@ use oblivio_models::alloc_search::steps_down;
 use oblivio_sim::controller::Initial;
 
 use super::super::{
-    Candidate, Judge, Plan, Scheme, Search, SearchTables, TimeJudge, TimedRecord, Verdict,
+    Candidate, Judge, Scheme, Search, SearchPlan, SearchTables, TimeJudge, TimedRecord, Verdict,
 };
 use crate::counting::{Counting, results_of};
-use crate::{Experiment, Kept, LabError, Workload};
+use crate::{Experiment, KeptRecords, LabError, Workload};
 
 /// A search on a tree of 1024 leaves, where small buckets soon fill the stash.
-fn timed_plan(judge: TimeJudge) -> Plan {
-    let plan =
-        Plan::like_the_paper(10).by_time(Judge::Time(TimeJudge { aging: 300, ..judge }), 2000);
-    Plan { stash_blocks_max: 30, space_loss_max: 0.1, ..plan }
+fn timed_plan(judge: TimeJudge) -> SearchPlan {
+    let plan = SearchPlan::like_the_paper(10)
+        .by_time(Judge::Time(TimeJudge { aging: 300, ..judge }), 2000);
+    SearchPlan { stash_blocks_max: 30, space_loss_max: 0.1, ..plan }
 }
 
-fn search_by_time(plan: &Plan, kept: &[TimedRecord]) -> (Search, Vec<TimedRecord>) {
+fn search_by_time(plan: &SearchPlan, kept: &[TimedRecord]) -> (Search, Vec<TimedRecord>) {
     let host = Counting::default();
     let search = plan.clone().run(kept, NonZeroUsize::new(2).unwrap(), &host).unwrap();
     assert_eq!(host.made.into_inner(), host.planned.into_inner());
     let file = host.file.into_inner().unwrap();
-    (search, Kept::read("runs", file.as_bytes()).unwrap().records)
+    (search, KeptRecords::read("runs", file.as_bytes()).unwrap().records)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_search_by_time_finds_the_fastest_profile_within_the_eviction_limit() {
     assert_eq!((&oram.slots[..], oram.tree_top_ways), (found.profile.slots(), None));
     assert_eq!(oram.initial, Initial::Aged(300));
     // Without a limit on evictions, only time ends the search.
-    let bold = Plan { extra_evictions_max: 100.0, ..plan.clone() };
+    let bold = SearchPlan { extra_evictions_max: 100.0, ..plan.clone() };
     let (bold, _) = search_by_time(&bold, &records);
     let tried = bold.tried.iter().map(|tried| tried.verdict);
     assert!(tried.clone().any(|verdict| verdict == Verdict::NoGain), "{}", bold.table());
@@ -70,8 +70,8 @@ fn a_search_by_time_reuses_recorded_runs() {
     let others = [
         timed_plan(TimeJudge { ir_stash: true, ..TimeJudge::PAPER }),
         timed_plan(TimeJudge { channels: 1, ..TimeJudge::PAPER }),
-        Plan { seed: 2, ..plan.clone() },
-        Plan { accesses: 1500, endurance_accesses: 1500, ..plan },
+        SearchPlan { seed: 2, ..plan.clone() },
+        SearchPlan { accesses: 1500, endurance_accesses: 1500, ..plan },
     ];
     for other in others {
         let (search, made) = search_by_time(&other, &records);

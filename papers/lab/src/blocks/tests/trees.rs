@@ -4,13 +4,17 @@ use oblivio_sim::functional::Study;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::drawer::Drawer;
+use crate::memory_trees::MemoryTrees;
 
 const FIGURE: [&str; 1] = ["fig03"];
 
-/// Makes the run of Fig. 3 with a drawer. Returns its record without the time, and the host.
-fn with(plan: &Plan, programs: &Programs, drawer: &Drawer) -> (Vec<BlocksRecord>, Counting) {
-    let (records, _, host) = made_with(plan, &FIGURE, programs, &[], 1, Some(drawer));
+/// Makes the run of Fig. 3 with a state keeper in memory. Returns its record without the time, and the host.
+fn with(
+    plan: &BlocksPlan,
+    programs: &Programs,
+    trees: &MemoryTrees,
+) -> (Vec<BlocksRecord>, Counting) {
+    let (records, _, host) = made_with(plan, &FIGURE, programs, &[], 1, Some(trees));
     (untimed(&records), host)
 }
 
@@ -22,7 +26,7 @@ fn remarks(host: &Counting) -> String {
 fn an_interrupted_run_continues_after_its_last_stretch() {
     let (plan, programs) = two_programs();
     let (without, ..) = made(&plan, &FIGURE, &programs, &[], 1);
-    let whole = Drawer::default();
+    let whole = MemoryTrees::default();
     assert_eq!(with(&plan, &programs, &whole).0, untimed(&without));
     let history = whole.history.into_inner().unwrap();
     let [initial, first, second] = &history[..] else { panic!("gcc, lbm and no third stretch") };
@@ -32,45 +36,45 @@ fn an_interrupted_run_continues_after_its_last_stretch() {
 
     for (cut_off, paths, left) in [(first, 9250, vec![name.to_owned()]), (second, 18_500, vec![])] {
         // There is no initial tree: a run from the beginning would make one.
-        let drawer = Drawer::with(std::slice::from_ref(cut_off));
-        let (records, host) = with(&plan, &programs, &drawer);
+        let trees = MemoryTrees::with(std::slice::from_ref(cut_off));
+        let (records, host) = with(&plan, &programs, &trees);
         assert_eq!(records, untimed(&without));
-        assert_eq!((drawer.put(), remarks(&host)), (left, String::new()));
+        assert_eq!((trees.put(), remarks(&host)), (left, String::new()));
         assert_eq!(host.made_at_once.into_inner(), 2 * (4 << 14) + paths);
-        assert!(drawer.names().is_empty(), "the state of a recorded run is removed");
+        assert!(trees.names().is_empty(), "the state of a recorded run is removed");
         assert_eq!(host.planned.into_inner(), host.made.into_inner());
     }
 
     // An interruption after the record was written, before the saved run was removed.
-    let drawer = Drawer::with(std::slice::from_ref(second));
-    made_with(&plan, &FIGURE, &programs, &without, 1, Some(&drawer));
-    assert!(drawer.names().is_empty());
+    let trees = MemoryTrees::with(std::slice::from_ref(second));
+    made_with(&plan, &FIGURE, &programs, &without, 1, Some(&trees));
+    assert!(trees.names().is_empty());
 }
 
 #[test]
 fn an_initial_tree_is_made_once() {
     let (plan, programs) = two_programs();
-    let drawer = Drawer::default();
-    with(&plan, &programs, &drawer);
-    let initial = drawer.names();
+    let trees = MemoryTrees::default();
+    with(&plan, &programs, &trees);
+    let initial = trees.names();
     assert_eq!(initial.len(), 1);
-    let longer = Plan { paths: 30_000, ..plan.clone() };
-    let (records, host) = with(&longer, &programs, &drawer);
+    let longer = BlocksPlan { paths: 30_000, ..plan.clone() };
+    let (records, host) = with(&longer, &programs, &trees);
     let (without, ..) = made(&longer, &FIGURE, &programs, &[], 1);
     assert_eq!(records, untimed(&without));
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
-    assert_eq!(drawer.put().iter().filter(|name| **name == initial[0]).count(), 1);
+    assert_eq!(trees.put().iter().filter(|name| **name == initial[0]).count(), 1);
     // Trees that are filled at once are not saved: making them takes no time.
-    let placed = Drawer::default();
-    with(&Plan { initial: Initial::Placed, ..plan }, &programs, &placed);
+    let placed = MemoryTrees::default();
+    with(&BlocksPlan { initial: Initial::Placed, ..plan }, &programs, &placed);
     assert!(placed.put().iter().all(|name| name.starts_with("run-")));
 }
 
 #[test]
 fn unusable_saved_runs_are_reported_and_made_again() {
     let (plan, programs) = two_programs();
-    let plan = Plan { initial: Initial::Placed, ..plan };
-    let whole = Drawer::default();
+    let plan = BlocksPlan { initial: Initial::Placed, ..plan };
+    let whole = MemoryTrees::default();
     let (expected, _) = with(&plan, &programs, &whole);
     let spec = plan.spec(&plan.runs(&[&FIGURES[0]], &programs).unwrap()[0]).unwrap();
     let (name, saved) = whole.history.into_inner().unwrap().remove(1);
@@ -100,13 +104,13 @@ fn unusable_saved_runs_are_reported_and_made_again() {
         (noted(&|note| note["snapshots"][8]["snapshot"]["blocks"][3] = json!(1)), "match its tree"),
     ];
     for (bytes, why) in cases {
-        let drawer = Drawer::with(&[(name.clone(), bytes)]);
-        let (records, host) = with(&plan, &programs, &drawer);
+        let trees = MemoryTrees::with(&[(name.clone(), bytes)]);
+        let (records, host) = with(&plan, &programs, &trees);
         assert_eq!(records, expected, "{why}");
         let remarks = remarks(&host);
         assert!(remarks.contains(why) && remarks.starts_with(&name), "{why}: {remarks}");
     }
-    let full = Drawer { is_full: true, ..Drawer::default() };
+    let full = MemoryTrees { is_full: true, ..MemoryTrees::default() };
     let (records, host) = with(&plan, &programs, &full);
     assert_eq!(records, expected);
     assert!(remarks(&host).contains(".tree: no space is left"), "{}", remarks(&host));

@@ -6,7 +6,7 @@ use crate::evaluation::measure::Mean;
 use crate::evaluation::plotted::Axis;
 use crate::evaluation::setting::Setting;
 use crate::evaluation::stated_number::{NumberReading, StatedNumber};
-use crate::report::{Place, Reading, Stated};
+use crate::report::{MarkPlace, Reading, Stated};
 
 impl Maker<'_> {
     pub(super) fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
@@ -70,7 +70,7 @@ impl Maker<'_> {
     }
 
     /// The bar that shows the number, if one does.
-    fn place(&self, number: &StatedNumber) -> Result<Option<Place>, LabError> {
+    fn place(&self, number: &StatedNumber) -> Result<Option<MarkPlace>, LabError> {
         let plot = &self.manifest.plot;
         let named = plot.measures.iter().find(|named| named.measure == number.measure);
         let is_a_bar = !plot.stacked && !number.deviation;
@@ -95,6 +95,6 @@ impl Maker<'_> {
                 (of_mean(self.name(variant, named)), is_of_all.then_some(label))
             }
         };
-        Ok(label.map(|label| Place { series: Some(series), label: Some(label) }))
+        Ok(label.map(|label| MarkPlace { series: Some(series), label: Some(label) }))
     }
 }

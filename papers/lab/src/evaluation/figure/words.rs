@@ -3,7 +3,7 @@
 use super::Maker;
 use crate::LabError;
 use crate::evaluation::measure::{Mean, Measure};
-use crate::evaluation::plan::Plan;
+use crate::evaluation::plan::EvaluationPlan;
 use crate::evaluation::variants::Variant;
 
 impl Maker<'_> {
@@ -34,7 +34,7 @@ impl Maker<'_> {
     fn other_tree(&self, machine: &Variant) -> Option<String> {
         let oram = machine.described()?.oram.as_ref()?;
         let levels = [oram.leaf_level(), self.plan.scale.leaf_level];
-        let lines = [oram.lines(), Plan::lines(self.plan.scale.leaf_level)];
+        let lines = [oram.lines(), EvaluationPlan::lines(self.plan.scale.leaf_level)];
         let is_same = |[its, others]: [u64; 2]| its == others;
         (!is_same(levels.map(u64::from)) || !is_same(lines)).then(|| {
             format!(
@@ -74,7 +74,7 @@ impl Maker<'_> {
         let of_each = self.manifest.settings.iter().map(|setting| {
             let level = machine
                 .leaf_level(self.plan.scale.leaf_level.saturating_add_signed(setting.all_levels()));
-            let words = machine.words(&setting.of(&self.plan.switches));
+            let words = machine.words(&setting.apply_to(&self.plan.switches));
             [format!("leaves on level {level}")].into_iter().chain(words).collect::<Vec<_>>()
         });
         let common = of_each.reduce(|common, words| {

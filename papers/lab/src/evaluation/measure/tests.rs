@@ -13,7 +13,7 @@ fn number(measure: &Measure, outcomes: &[(&Outcome, &Outcome)], mean: Mean) -> O
         .map(|(run, reference)| (ran((*run).clone()), ran((*reference).clone())))
         .collect();
     let pairs: Vec<_> = records.iter().map(|(run, reference)| (run, reference)).collect();
-    measure.of(&pairs, mean)
+    measure.evaluate(&pairs, mean)
 }
 
 fn ran(outcome: Outcome) -> RunRecord {
@@ -65,13 +65,13 @@ fn measures_by_hand() {
     assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
     assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
     assert_eq!(of(over(Measure::PositionMapOver)), 0.5);
-    assert_eq!(of(Measure::Share(Part::Data)), 0.5);
-    assert_eq!(of(Measure::Share(Part::PositionMap)), 0.16);
-    assert_eq!(of(Measure::Share(Part::PositionMap1)), 0.12);
-    assert_eq!(of(Measure::Share(Part::Evictions)), 0.2);
-    assert_eq!(of(Measure::Share(Part::Dummies)), 0.14);
+    assert_eq!(of(Measure::Share(PathPart::Data)), 0.5);
+    assert_eq!(of(Measure::Share(PathPart::PositionMap)), 0.16);
+    assert_eq!(of(Measure::Share(PathPart::PositionMap1)), 0.12);
+    assert_eq!(of(Measure::Share(PathPart::Evictions)), 0.2);
+    assert_eq!(of(Measure::Share(PathPart::Dummies)), 0.14);
     assert_eq!(of(Measure::EvictionsForEachAccess), 20.0 / 66.0);
-    assert_eq!(of(Measure::Times(Part::PositionMap1, Part::PositionMap2)), 3.0);
+    assert_eq!(of(Measure::Times(PathPart::PositionMap1, PathPart::PositionMap2)), 3.0);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn means_omit_runs_without_the_number() {
     assert_eq!(number(&speed, &pairs, Mean::Deviation), Some(4.5f64.sqrt()));
     assert_eq!(number(&speed, &pairs[..1], Mean::Deviation), None);
     // A ratio of means: (3/4 + 0) / (0 + 1/2). The second pair alone has no ratio.
-    let times = Measure::Times(Part::PositionMap1, Part::PositionMap2);
+    let times = Measure::Times(PathPart::PositionMap1, PathPart::PositionMap2);
     let of = |pairs| number(&times, pairs, Mean::Arithmetic);
     assert_eq!([&pairs[..1], &pairs[1..], &pairs].map(of), [Some(0.0), None, Some(1.5)]);
 }
@@ -132,7 +132,10 @@ fn a_machine_without_oram_has_a_speed_and_no_paths() {
     let plain = Outcome { cycles: 10, records: 100, ..Outcome::default() };
     let oram = outcome(80, [1, 0, 0, 0, 0], 0);
     assert_eq!(number(&over(Measure::SpeedOver), &[(&plain, &oram)], Mean::Arithmetic), Some(8.0));
-    assert_eq!(number(&Measure::Share(Part::Data), &[(&plain, &plain)], Mean::Arithmetic), None);
+    assert_eq!(
+        number(&Measure::Share(PathPart::Data), &[(&plain, &plain)], Mean::Arithmetic),
+        None
+    );
     assert_eq!(number(&Measure::CyclesForEachRequest, &[(&plain, &plain)], Mean::Arithmetic), None);
     assert_eq!(number(&Measure::CyclesForEachAccess, &[(&plain, &plain)], Mean::Arithmetic), None);
     assert_eq!(number(&over(Measure::PositionMapOver), &[(&plain, &oram)], Mean::Arithmetic), None);
@@ -168,7 +171,7 @@ fn energy_has_a_part_for_commands_and_a_part_for_time() {
     let mut nobody_knows = ran(baseline.clone());
     nobody_knows.spec.dram.name = "mine".to_owned();
     let pair = [(&nobody_knows, &nobody_knows)];
-    assert_eq!(Measure::NanojoulesForEachLine.of(&pair, Mean::Arithmetic), None);
+    assert_eq!(Measure::NanojoulesForEachLine.evaluate(&pair, Mean::Arithmetic), None);
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn pointers_are_as_large_as_the_paper_says() {
         let mut record = ran(Outcome::default());
         let oram = OramSpec { tree_top_levels, tree_top_ways, ..OramSpec::paper(24) };
         record.spec.oram = Some(oram);
-        Measure::PointerTableKib.of(&[(&record, &record)], Mean::Arithmetic)
+        Measure::PointerTableKib.evaluate(&[(&record, &record)], Mean::Arithmetic)
     };
     // 1023 buckets of four pointers of 12 bits; 255 buckets of four pointers of 10 bits.
     assert_eq!(kib(10, Some(4)), Some(1023.0 * 4.0 * 12.0 / 8192.0));

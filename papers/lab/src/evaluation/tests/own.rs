@@ -120,7 +120,8 @@ fn a_figure_remarks_on_a_machine_with_another_tree() {
     let manifest = read(FIGURE).unwrap();
     let remarks = |leaf_level| {
         let scale = Scale { leaf_level, ..small().scale };
-        let plan = Plan { scale, ..small() }.with_machines_of(std::slice::from_ref(&manifest));
+        let plan =
+            EvaluationPlan { scale, ..small() }.with_machines_of(std::slice::from_ref(&manifest));
         figure(&plan.unwrap(), &manifest, &[]).remarks
     };
     let said = |remarks: &[String]| remarks.iter().any(|said| said.contains("another tree"));

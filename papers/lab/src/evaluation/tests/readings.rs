@@ -1,7 +1,7 @@
 //! Stated numbers under several readings, and the texts of figures.
 
 use super::*;
-use crate::report::{Bars, Place};
+use crate::report::{Bars, MarkPlace};
 
 fn reading(name: &str, setting: Setting) -> NumberReading {
     NumberReading { name: name.to_owned(), setting }
@@ -116,7 +116,8 @@ fn a_number_is_drawn_at_the_bar_that_shows_it() {
         workload: Some("uniform".to_owned()),
         ..stated(what, 1.4, 0.1)
     };
-    let share = StatedNumber { measure: Measure::Share(Part::Data), ..stated("share", 0.5, 0.1) };
+    let share =
+        StatedNumber { measure: Measure::Share(PathPart::Data), ..stated("share", 0.5, 0.1) };
     let hidden = StatedNumber { variant: "baseline".to_owned(), ..stated("hidden", 1.0, 0.1) };
     let by = |labels, settings, stacked| Manifest {
         settings,
@@ -125,7 +126,7 @@ fn a_number_is_drawn_at_the_bar_that_shows_it() {
         ..manifest()
     };
     let place = |series: &str, label: &str| {
-        Some(Place { series: Some(series.to_owned()), label: Some(label.to_owned()) })
+        Some(MarkPlace { series: Some(series.to_owned()), label: Some(label.to_owned()) })
     };
     let named = |name: &str| Setting { name: Some(name.to_owned()), ..Setting::default() };
     let as_it_is = || vec![Setting::default()];
@@ -194,7 +195,7 @@ fn the_origin_of_a_figure_describes_its_switches() {
     let origin = |id: &str| {
         let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
         let manifests = std::slice::from_ref(&manifest);
-        let plan = Plan::full().with_machines_of(manifests).unwrap();
+        let plan = EvaluationPlan::full().with_machines_of(manifests).unwrap();
         figure(&plan, &manifest, &[]).origin
     };
     for manifest in Manifest::all().unwrap() {

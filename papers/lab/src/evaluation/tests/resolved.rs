@@ -43,7 +43,7 @@ const RESOLVED: [(&str, usize, u32); 35] = [
     ("tiny07", 21, 654688248),
 ];
 
-fn resolved(figure: &Manifest, plan: &Plan) -> (usize, u32) {
+fn resolved(figure: &Manifest, plan: &EvaluationPlan) -> (usize, u32) {
     let runs = plan.runs_of(figure).unwrap();
     let mut sum = crc32fast::Hasher::new();
     let mut add = |text: &str| {

@@ -4,11 +4,15 @@ use oblivio_sim::controller::{Initial, InitialOram};
 use oblivio_sim::system::{self, WarmUp};
 
 use super::*;
-use crate::drawer::Drawer;
+use crate::memory_trees::MemoryTrees;
 
 /// The records without times, and the remarks.
-fn with(plan: &Plan, figures: &[Manifest], drawer: &Drawer) -> (Vec<RunRecord>, String) {
-    let (records, host) = evaluate_with(plan, figures, &[], 2, Some(drawer));
+fn with(
+    plan: &EvaluationPlan,
+    figures: &[Manifest],
+    trees: &MemoryTrees,
+) -> (Vec<RunRecord>, String) {
+    let (records, host) = evaluate_with(plan, figures, &[], 2, Some(trees));
     (untimed(&records), host.remarks.into_inner().unwrap().join("\n"))
 }
 
@@ -22,18 +26,18 @@ fn all_kinds() -> Manifest {
 fn saved_trees_give_identical_records_and_are_made_once() {
     for initial in [Initial::Placed, Initial::EachOnce] {
         let small = small();
-        let plan = Plan { switches: Switches { initial, ..small.switches }, ..small };
+        let plan = EvaluationPlan { switches: Switches { initial, ..small.switches }, ..small };
         let (without, _) = evaluate(&plan, &[all_kinds()], &[], 2);
-        let drawer = Drawer::default();
+        let trees = MemoryTrees::default();
         let expected = (untimed(&without), String::new());
         // The first pass makes the trees; the second finds them.
         for _ in 0..2 {
-            assert_eq!(with(&plan, &[all_kinds()], &drawer), expected, "{initial:?}");
+            assert_eq!(with(&plan, &[all_kinds()], &trees), expected, "{initial:?}");
         }
         // Baseline, the variants with the same tree, and all workloads share one. The tree of RAW
         // ORAM is not a tree of tags, so it is not saved.
-        assert_eq!(drawer.put().len(), 3, "{:?}", drawer.put());
-        assert!(drawer.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
+        assert_eq!(trees.put().len(), 3, "{:?}", trees.put());
+        assert!(trees.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
     }
 }
 
@@ -41,11 +45,11 @@ fn saved_trees_give_identical_records_and_are_made_once() {
 #[test]
 fn runs_on_copies_equal_runs_on_their_own_tree() {
     let plan = small();
-    let (records, _) = with(&plan, &[all_kinds()], &Drawer::default());
+    let (records, _) = with(&plan, &[all_kinds()], &MemoryTrees::default());
     let programs = Programs::samples().unwrap();
     for record in records {
         let RunRecord { spec, workload, scale, seed, outcome, key, .. } = record;
-        let lines = spec.oram.as_ref().map_or(Plan::lines(12), |oram| oram.data_blocks);
+        let lines = spec.oram.as_ref().map_or(EvaluationPlan::lines(12), |oram| oram.data_blocks);
         let records = scale.all_records();
         let trace = programs.records(&workload, records, lines, Pages::Scattered, seed).unwrap();
         let warm_up =
@@ -64,44 +68,44 @@ fn a_tree_is_read_once_for_all_its_runs() {
     begun.dedup();
     // Three trees, then the runs without one.
     assert_eq!(begun.len(), 4, "{begun:?}");
-    let drawer = Drawer::default();
-    with(&plan, &figures, &drawer);
-    drawer.read.lock().unwrap().clear();
-    let (records, _) = evaluate_with(&plan, &figures, &[], 1, Some(&drawer));
+    let trees = MemoryTrees::default();
+    with(&plan, &figures, &trees);
+    trees.read.lock().unwrap().clear();
+    let (records, _) = evaluate_with(&plan, &figures, &[], 1, Some(&trees));
     // The estimate reads the first tree, and the runs read the others after it.
-    let read = drawer.read.into_inner().unwrap();
+    let read = trees.read.into_inner().unwrap();
     assert_eq!((records.len(), read.len()), (14, 2 * 3), "checked, then read: {read:?}");
 }
 
 #[test]
 fn another_seed_has_another_tree_and_empty_trees_are_not_saved() {
-    let drawer = Drawer::default();
+    let trees = MemoryTrees::default();
     let baseline = Manifest { variants: vec!["baseline".to_owned()], ..manifest() };
     for seed in [1, 2] {
-        with(&Plan { seed, ..small() }, std::slice::from_ref(&baseline), &drawer);
+        with(&EvaluationPlan { seed, ..small() }, std::slice::from_ref(&baseline), &trees);
     }
-    assert_eq!(drawer.names().len(), 2);
+    assert_eq!(trees.names().len(), 2);
     let empty = Switches { initial: Initial::Empty, ..small().switches };
-    with(&Plan { switches: empty, ..small() }, &[baseline], &drawer);
-    assert_eq!(drawer.names().len(), 2);
+    with(&EvaluationPlan { switches: empty, ..small() }, &[baseline], &trees);
+    assert_eq!(trees.names().len(), 2);
 }
 
 #[test]
 fn a_damaged_tree_is_named_and_made_again() {
-    let (drawer, figures) = (Drawer::default(), [manifest()]);
-    let (expected, _) = with(&small(), &figures, &drawer);
-    let name = drawer.names().remove(0);
+    let (trees, figures) = (MemoryTrees::default(), [manifest()]);
+    let (expected, _) = with(&small(), &figures, &trees);
+    let name = trees.names().remove(0);
     let damage = |bytes: &mut Vec<u8>| {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
     };
-    drawer.trees.lock().unwrap().entry(name.clone()).and_modify(damage);
-    let (records, remarks) = with(&small(), &figures, &drawer);
+    trees.trees.lock().unwrap().entry(name.clone()).and_modify(damage);
+    let (records, remarks) = with(&small(), &figures, &trees);
     assert_eq!(records, expected);
     assert!(remarks.starts_with(&format!("{name} is unusable and is made again")), "{remarks}");
-    assert_eq!(with(&small(), &figures, &drawer), (expected.clone(), String::new()));
+    assert_eq!(with(&small(), &figures, &trees), (expected.clone(), String::new()));
 
-    let full = Drawer { is_full: true, ..Drawer::default() };
+    let full = MemoryTrees { is_full: true, ..MemoryTrees::default() };
     let (records, remarks) = with(&small(), &figures, &full);
     assert_eq!(records, expected);
     assert!(remarks.contains(".tree: no space is left"), "{remarks}");

@@ -61,8 +61,9 @@ fn stores_only_write_and_updates_write_what_they_read() {
         assert_eq!((pair[0].kind, pair[0].gap), (Kind::Read, 9));
         assert_eq!(pair[1], Record { kind: Kind::Write, gap: 0, ..pair[0] });
     }
-    let stats =
-        TraceStats::of(&Synthetic { pattern: Pattern::HashUpdates, ..PLAIN }.make("a").unwrap());
+    let stats = TraceStats::from_trace(
+        &Synthetic { pattern: Pattern::HashUpdates, ..PLAIN }.make("a").unwrap(),
+    );
     assert_eq!((stats.lines, stats.reads_per_1000()), (64, Some(100.0)));
 }
 

@@ -8,7 +8,7 @@ use oblivio_sim::controller::OramSpec;
 use oblivio_sim::system::{self, WarmUp};
 
 use super::placed::PlacedTraces;
-use super::plan::{Plan, Run};
+use super::plan::{EvaluationPlan, Run};
 use super::record::RunRecord;
 use super::run::{initial, lines_of};
 use crate::LabError;
@@ -21,7 +21,7 @@ const TRIAL_RECORDS: usize = 4000;
 
 /// The estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Outlook {
+pub(super) struct TimeEstimate {
     /// The number of runs.
     runs: usize,
     /// The number of recorded runs.
@@ -35,15 +35,15 @@ pub(super) struct Outlook {
 ///
 /// # Errors
 /// [`LabError::Simulation`] if a machine cannot run.
-pub(super) fn outlook(
-    plan: &Plan,
+pub(super) fn time_estimate(
+    plan: &EvaluationPlan,
     runs: &[Run],
     traces: &PlacedTraces<'_>,
     kept: &[RunRecord],
     jobs: NonZeroUsize,
     host: &impl Host<RunRecord>,
     studies: &KeptStudies<'_>,
-) -> Result<Outlook, LabError> {
+) -> Result<TimeEstimate, LabError> {
     let mut left = Vec::new();
     for run in runs {
         let (spec, key) = (plan.spec(run)?, plan.key(run));
@@ -58,16 +58,17 @@ pub(super) fn outlook(
             left.push(run);
         }
     }
-    let mut outlook = Outlook { runs: runs.len(), kept: runs.len() - left.len(), seconds: None };
-    let Some(first) = left.first() else { return Ok(outlook) };
+    let mut time_estimate =
+        TimeEstimate { runs: runs.len(), kept: runs.len() - left.len(), seconds: None };
+    let Some(first) = left.first() else { return Ok(time_estimate) };
     // Checking commands takes several times as long.
     let is_alike = |record: &&RunRecord| record.checked_commands.is_some() == plan.checks_commands;
     let seconds = match kept.iter().filter(is_alike).collect::<Vec<_>>().as_slice() {
         [] => try_out(plan, first, traces, host, studies)?.seconds(plan, &left)?,
         alike => left.iter().map(|run| timed_records(run) * nearest(run, alike)).sum::<f64>(),
     };
-    outlook.seconds = Some(seconds / jobs.get().min(left.len()) as f64);
-    Ok(outlook)
+    time_estimate.seconds = Some(seconds / jobs.get().min(left.len()) as f64);
+    Ok(time_estimate)
 }
 
 fn timed_records(run: &Run) -> f64 {
@@ -86,7 +87,7 @@ struct Trial {
 }
 
 fn try_out(
-    plan: &Plan,
+    plan: &EvaluationPlan,
     run: &Run,
     traces: &PlacedTraces<'_>,
     host: &impl Host<RunRecord>,
@@ -113,7 +114,7 @@ fn try_out(
 
 impl Trial {
     /// Seconds for all `runs`, one after the other.
-    fn seconds(&self, plan: &Plan, runs: &[&Run]) -> Result<f64, LabError> {
+    fn seconds(&self, plan: &EvaluationPlan, runs: &[&Run]) -> Result<f64, LabError> {
         // Half as many blocks take half as long to place and to copy.
         let half =
             |run: &Run| 2f64.powi(i32::from(run.scale.leaf_level) - i32::from(self.leaf_level));
@@ -151,7 +152,7 @@ fn nearest(run: &Run, kept: &[&RunRecord]) -> f64 {
         .unwrap_or(0.0)
 }
 
-impl fmt::Display for Outlook {
+impl fmt::Display for TimeEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { runs, kept, seconds } = self;
         let all = counted_runs(*runs);
@@ -177,9 +178,9 @@ mod tests {
 
     #[test]
     fn the_estimate_is_shown_in_words() {
-        let said = |kept, seconds| Outlook { runs: 9, kept, seconds }.to_string();
+        let said = |kept, seconds| TimeEstimate { runs: 9, kept, seconds }.to_string();
         assert_eq!(said(9, None), "9 runs, all of which are kept");
-        let one = |kept, seconds| Outlook { runs: 1, kept, seconds }.to_string();
+        let one = |kept, seconds| TimeEstimate { runs: 1, kept, seconds }.to_string();
         assert_eq!(one(1, None), "1 run, which is kept");
         assert_eq!(one(0, Some(7.0)), "1 run, of which 0 are kept; the rest takes about 7 s");
         assert!(said(1, Some(7.0)).starts_with("9 runs, of which 1 is kept;"));

@@ -8,7 +8,7 @@ use crate::{LabError, Trees};
 
 /// Stored trees, and a history of all that were stored.
 #[derive(Default)]
-pub(crate) struct Drawer {
+pub(crate) struct MemoryTrees {
     pub(crate) trees: Mutex<BTreeMap<String, Vec<u8>>>,
     pub(crate) history: Mutex<Vec<(String, Vec<u8>)>>,
     /// The names of trees that were read, in order.
@@ -16,7 +16,7 @@ pub(crate) struct Drawer {
     pub(crate) is_full: bool,
 }
 
-impl Drawer {
+impl MemoryTrees {
     pub(crate) fn with(trees: &[(String, Vec<u8>)]) -> Self {
         Self { trees: Mutex::new(trees.iter().cloned().collect()), ..Self::default() }
     }
@@ -31,7 +31,7 @@ impl Drawer {
     }
 }
 
-impl Trees for Drawer {
+impl Trees for MemoryTrees {
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError> {
         let tree = self.trees.lock().unwrap().get(name).cloned();
         self.read.lock().unwrap().extend(tree.is_some().then(|| name.to_owned()));
