@@ -6,8 +6,8 @@ use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreError, StoreErrorKind}
 use zeroize::Zeroizing;
 
 use super::array::ShareArray;
+use super::client_state::{AccessStep, Positions};
 use super::coins::{query_bytes, query_turn, salted, write_turn};
-use super::known::{Positions, Step};
 use super::servers::{self, TreeServers};
 use super::suspicion::Suspicion;
 use super::{impossible, invalid};
@@ -21,7 +21,7 @@ use crate::message::{Point, Request, Select};
 const WRITES_MAX: u64 = 1 << 48;
 
 /// An access to one tree.
-struct Visit {
+struct TreeAccess {
     tree: usize,
     at: Point,
     /// The block; `None` for a dummy access.
@@ -35,7 +35,7 @@ struct Visit {
     shown: Leaf,
 }
 
-impl Visit {
+impl TreeAccess {
     /// The block that the slot must hold.
     fn occupant(&self) -> Option<Occupant> {
         Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
@@ -47,24 +47,24 @@ type Queries = Vec<Select<u8>>;
 
 impl ShareArray {
     /// Makes one access, for a block or a dummy, and the evictions that follow it.
-    pub(super) fn access(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
-        let number = self.known.accesses();
-        let done = self.look()?;
+    pub(super) fn access(&mut self, step: &AccessStep, op: &mut Op<'_>) -> Result<(), Error> {
+        let number = self.state.accesses();
+        let done = self.query_progress()?;
         // The data is written last. But a server whose disk acknowledged a sync too early may lack
         // only the write of another tree.
-        let at = self.known.at();
+        let at = self.state.at();
         if let Some(lacking) = done.iter().position(|done| at >= *done) {
             self.access_on_servers(lacking, step, op)?;
         }
         let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
-        self.known.write(step, is_written);
-        if let Some(full) = self.known.full_after(number) {
+        self.state.write(step, is_written);
+        if let Some(full) = self.state.full_after(number) {
             for (tree, done) in done.iter().enumerate() {
                 if full.evictions >= done.evictions {
                     self.evict_on_servers(tree, full)?;
                 }
             }
-            self.known.evict()?;
+            self.state.evict()?;
         }
         Ok(())
     }
@@ -75,19 +75,19 @@ impl ShareArray {
     fn access_on_servers(
         &mut self,
         lacking: usize,
-        step: &Step,
+        step: &AccessStep,
         op: &mut Op<'_>,
     ) -> Result<(), Error> {
-        let number = self.known.accesses();
+        let number = self.state.accesses();
         if number >= WRITES_MAX {
             return Err(impossible(
                 "a volume allows at most 2^48 accesses: copy it to a new volume",
             ));
         }
-        let at = self.known.at();
+        let at = self.state.at();
         self.catch_up(at)?;
-        let addresses = step.address.map(|address| self.known.addresses(address));
-        let mut mapped = step.address.and_then(|address| self.known.mapped(address));
+        let addresses = step.address.map(|address| self.state.addresses(address));
+        let mut mapped = step.address.and_then(|address| self.state.mapped(address));
         for (tree, draw) in step.draws.iter().enumerate().skip(lacking).rev() {
             let [address, entry] = match &addresses {
                 Some(addresses) => addresses[tree].map(Some),
@@ -95,24 +95,24 @@ impl ShareArray {
             };
             let shown = mapped.map_or(draw.shown, |mapped| mapped.leaf);
             let label = self.label(tree, address);
-            let visit = Visit { tree, at, address, label, mapped, shown };
-            let (mut block, queries) = self.fetch(&visit, step)?;
-            mapped = match (&self.known.positions, tree.checked_sub(1), entry) {
+            let access = TreeAccess { tree, at, address, label, mapped, shown };
+            let (mut block, queries) = self.fetch(&access, step)?;
+            mapped = match (&self.state.positions, tree.checked_sub(1), entry) {
                 (Positions::InTrees(map), Some(below), Some(entry)) => {
                     let new = Mapped { leaf: step.draws[below].to, write: number };
                     let format = map.levels.level(below).map;
                     let before = format.replace::<Gf256>(&mut block, entry as usize, new);
-                    before.map_err(|_| self.corrupt(tree, SAYS_NO_LEAF))?
+                    before.map_err(|_| self.corrupt(tree, INVALID_LEAF))?
                 }
                 _ => None,
             };
             if let (0, Some(address)) = (tree, step.address) {
-                if !self.known.is_live(address) {
+                if !self.state.is_live(address) {
                     block.fill(0);
                 }
                 op.apply(&mut block);
             }
-            self.write(&visit, step, &block, &queries)?;
+            self.write(&access, step, &block, &queries)?;
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl ShareArray {
     /// The label of a block; `None` if slots have no metadata, or there is no block. Computed for
     /// dummies as well, because it takes time.
     fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
-        if let Positions::OnClient(_) = self.known.positions {
+        if let Positions::OnClient(_) = self.state.positions {
             return None;
         }
         let label = self.labels.of(tree, address.unwrap_or_default()) as usize;
@@ -138,7 +138,7 @@ impl ShareArray {
         let said = self.servers(tree).ask_some(requests);
         let mut answers = Answers { numbers: Vec::new(), shares: Vec::new() };
         for ((server, number), said) in (1..).enumerate().zip(said) {
-            match said.map(|said| servers::share(said, bytes)) {
+            match said.map(|said| servers::expect_share(said, bytes)) {
                 Some(Ok(share)) => {
                     answers.numbers.push(number);
                     answers.shares.push(share);
@@ -157,7 +157,7 @@ impl ShareArray {
         tree: usize,
         requests: impl Iterator<Item = Request>,
     ) -> Vec<Option<Request>> {
-        let is_current = self.parts[tree].current();
+        let is_current = self.participants[tree].current();
         requests.zip(is_current).map(|(request, is_asked)| is_asked.then_some(request)).collect()
     }
 
@@ -168,51 +168,51 @@ impl ShareArray {
         server: usize,
         error: StoreError,
     ) -> Result<(), Error> {
-        self.parts[tree].fail(&*self.store, server, error)
+        self.participants[tree].fail(&*self.store, server, error)
     }
 
     /// Fails if fewer servers participate than an access needs.
     pub(super) fn check_enough(&self, tree: usize) -> Result<(), Error> {
-        self.parts[tree].check_enough(&*self.store, self.params.parties)
+        self.participants[tree].check_enough(&*self.store, self.params.parties)
     }
 
     /// Returns the block (zeros if there is none) and the queries sent.
     fn fetch(
         &mut self,
-        visit: &Visit,
-        step: &Step,
+        access: &TreeAccess,
+        step: &AccessStep,
     ) -> Result<(Zeroizing<Vec<u8>>, Queries), Error> {
-        let Visit { tree, at, shown, .. } = *visit;
-        let position = self.position(visit)?;
-        let number = self.known.accesses();
+        let TreeAccess { tree, at, shown, .. } = *access;
+        let position = self.position(access)?;
+        let number = self.state.accesses();
         let secret = query_bytes(position, shown);
-        let mut coins = match &self.known.positions {
+        let mut coins = match &self.state.positions {
             Positions::OnClient(_) => {
                 salted(&self.sealer, &[&step.salt, &number.to_le_bytes(), &secret])
             }
             Positions::InTrees(_) => self.coins_of(step, tree, &secret),
         };
-        let client = self.known.client(tree);
+        let client = self.state.client(tree);
         client.go_to(at);
         client.go_to_turn(query_turn(number));
         let queries = client.queries_at(position, shown, &mut coins);
         let requests = queries.iter().cloned().map(|select| Request::Select { at, select });
         let slot_bytes = self.trees[tree].slot_bytes;
         let answers = self.answers(tree, requests, slot_bytes)?;
-        let slot = self.recovered(visit, &answers)?;
-        let sealed = match &self.known.positions {
+        let slot = self.recovered(access, &answers)?;
+        let sealed = match &self.state.positions {
             Positions::OnClient(_) => &slot[..],
             Positions::InTrees(map) => map.trees[tree]
-                .sealed(visit.occupant(), &slot)
-                .map_err(|error| self.wrong(visit, &error.to_string()))?,
+                .sealed(access.occupant(), &slot)
+                .map_err(|error| self.wrong(access, &error.to_string()))?,
         };
-        Ok((self.checked(visit, sealed)?, queries))
+        Ok((self.checked(access, sealed)?, queries))
     }
 
     /// The position of the block, from the client's map or from the metadata of the path.
-    fn position(&mut self, visit: &Visit) -> Result<Option<Position>, Error> {
-        let Visit { tree, at, address, label, mapped, shown } = *visit;
-        if let Positions::OnClient(map) = &self.known.positions {
+    fn position(&mut self, access: &TreeAccess) -> Result<Option<Position>, Error> {
+        let TreeAccess { tree, at, address, label, mapped, shown } = *access;
+        if let Positions::OnClient(map) = &self.state.positions {
             return Ok(address.and_then(|address| map.client.positions().get(address as usize)));
         }
         // Ask all servers, not only the minimum, so that a wrong share is detected whatever the
@@ -221,53 +221,53 @@ impl ShareArray {
         let requests = std::iter::repeat_n(request, self.params.parties.servers());
         let bytes = self.trees[tree].path_metadata_bytes();
         let said = self.answers(tree, requests, bytes)?;
-        let Positions::InTrees(map) = &self.known.positions else { return Ok(None) };
+        let Positions::InTrees(map) = &self.state.positions else { return Ok(None) };
         let of_tree = &map.trees[tree];
         let found = match label {
             Some(label) => of_tree.find(label, mapped.map(|mapped| mapped.leaf), shown, &said),
             None => of_tree.occupants(shown, &said).map(|_| None),
         };
-        found.map_err(|error| self.wrong(visit, &error.to_string()))
+        found.map_err(|error| self.wrong(access, &error.to_string()))
     }
 
     /// Recovers the slot from the answers, and records servers that answered wrong.
     fn recovered(
         &mut self,
-        visit: &Visit,
+        access: &TreeAccess,
         answers: &Answers<u8>,
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
-        match self.known.client(visit.tree).recover(&answers.numbers, &answers.shares) {
+        match self.state.client(access.tree).recover(&answers.numbers, &answers.shares) {
             Ok(Recovered { block, liars }) => {
-                self.found_wrong(&liars)?;
+                self.record_wrong(&liars)?;
                 Ok(Zeroizing::new(block))
             }
             Err(ClientError::Answers(NoBlock::Contradict)) => {
                 let what = "answers of share servers contradict each other, and too few servers \
                             answered to tell which are wrong";
-                let path = self.path(visit);
+                let path = self.path(access);
                 let do_shares_fit = false;
-                Err(self.suspicious(visit.tree, what, path, do_shares_fit))
+                Err(self.suspicious(access.tree, what, path, do_shares_fit))
             }
             Err(error) => Err(invalid(&error.to_string())),
         }
     }
 
     /// Opens and checks a recovered slot. The steps do not depend on whether it holds a block.
-    fn checked(&self, visit: &Visit, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let Visit { tree, address, mapped, .. } = *visit;
+    fn checked(&self, access: &TreeAccess, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let TreeAccess { tree, address, mapped, .. } = *access;
         let opened = self.sealer.open(sealed);
         let is_zeros = sealed.iter().fold(0, |all, byte| all | byte) == 0;
         let mut block = Zeroizing::new(vec![0; self.trees[tree].data_bytes()]);
         let fits = match (&opened, address.zip(mapped)) {
             (Some(opened), Some((address, mapped))) => {
-                opened.name() == self.known.name(tree, Some(address), mapped.write)
+                opened.name() == self.state.name(tree, Some(address), mapped.write)
             }
             (None, None) => is_zeros,
             _ => false,
         };
         if !fits {
             let what = "share servers did not return what was written";
-            return Err(self.wrong(visit, what));
+            return Err(self.wrong(access, what));
         }
         if let Some(opened) = &opened {
             block.copy_from_slice(opened.bytes());
@@ -278,17 +278,17 @@ impl ShareArray {
     /// Writes a block to the root of a tree. The selected slot becomes taken.
     fn write(
         &mut self,
-        visit: &Visit,
-        step: &Step,
+        access: &TreeAccess,
+        step: &AccessStep,
         block: &[u8],
         queries: &[Select<u8>],
     ) -> Result<(), Error> {
-        let Visit { tree, at, address, label, .. } = *visit;
-        let number = self.known.accesses();
-        let sealed = self.sealer.seal(self.known.name(tree, address, number), block);
+        let TreeAccess { tree, at, address, label, .. } = *access;
+        let number = self.state.accesses();
+        let sealed = self.sealer.seal(self.state.name(tree, address, number), block);
         // A repeated write has the same shares: some servers may have got the first write, and some
         // the second.
-        let (slot, mut coins) = match &self.known.positions {
+        let (slot, mut coins) = match &self.state.positions {
             Positions::OnClient(_) => {
                 let coins = salted(&self.sealer, &[&step.salt, &sealed]);
                 (Zeroizing::new(sealed), coins)
@@ -300,16 +300,16 @@ impl ShareArray {
                 (slot, coins)
             }
         };
-        let client = self.known.client(tree);
+        let client = self.state.client(tree);
         client.go_to(at);
         client.go_to_turn(write_turn(number));
         let writes = client.writes(at.written, &slot, &mut coins).into_iter();
         let requests = writes.map(|write| Request::Write { at, block: write.block });
         let requests = self.to_current(tree, requests);
-        let said = match &self.known.positions {
+        let said = match &self.state.positions {
             Positions::OnClient(_) => {
                 let said = self.servers(tree).ask_some(requests).into_iter();
-                said.map(|said| said.map(servers::done)).collect()
+                said.map(|said| said.map(servers::expect_done)).collect()
             }
             Positions::InTrees(_) => self.write_marking(tree, at, queries, requests),
         };
@@ -333,7 +333,7 @@ impl ShareArray {
         let mut servers = self.servers(tree);
         servers.begin_retries();
         let said = servers.ask_some(writes.clone()).into_iter();
-        let mut said: Vec<_> = said.map(|said| said.map(servers::done)).collect();
+        let mut said: Vec<_> = said.map(|said| said.map(servers::expect_done)).collect();
         let is_cut_off = |said: &Option<Result<(), StoreError>>| {
             let failed = said.as_ref().and_then(|said| said.as_ref().err());
             failed.is_some_and(|error| error.kind() == StoreErrorKind::Unreachable)
@@ -352,31 +352,33 @@ impl ShareArray {
             servers.ask_some(selects.collect());
             let again = writes.iter().cloned().zip(&again);
             let again = again.map(|(write, again)| write.filter(|_| *again));
-            let told = servers.ask_some(again.collect()).into_iter();
-            for (said, told) in said.iter_mut().zip(told).filter(|(_, told)| told.is_some()) {
-                *said = told.map(servers::done);
+            let repeated = servers.ask_some(again.collect()).into_iter();
+            for (said, repeated) in
+                said.iter_mut().zip(repeated).filter(|(_, repeated)| repeated.is_some())
+            {
+                *said = repeated.map(servers::expect_done);
             }
         }
         said
     }
 
     /// The coins for one secret of an access to trees. No two accesses have one salt or one number.
-    fn coins_of(&self, step: &Step, tree: usize, shared: &[u8]) -> ChaCha20Rng {
-        let number = self.known.accesses().to_le_bytes();
+    fn coins_of(&self, step: &AccessStep, tree: usize, shared: &[u8]) -> ChaCha20Rng {
+        let number = self.state.accesses().to_le_bytes();
         salted(&self.sealer, &[&step.salt, &[tree as u8], &number, shared])
     }
 
-    fn path(&self, visit: &Visit) -> Vec<BucketId> {
-        self.trees[visit.tree].tree.path(visit.shown).collect()
+    fn path(&self, access: &TreeAccess) -> Vec<BucketId> {
+        self.trees[access.tree].tree.path(access.shown).collect()
     }
 
     /// An error about the path of a visit.
-    fn wrong(&self, visit: &Visit, what: &str) -> Error {
+    fn wrong(&self, access: &TreeAccess, what: &str) -> Error {
         let parties = self.params.parties;
         // With t answers more than needed, the answers of t lying servers would not have fitted.
         let enough = parties.for_product() + parties.colluding();
-        let do_shares_fit = self.parts[visit.tree].count() >= enough;
-        self.suspicious(visit.tree, what, self.path(visit), do_shares_fit)
+        let do_shares_fit = self.participants[access.tree].count() >= enough;
+        self.suspicious(access.tree, what, self.path(access), do_shares_fit)
     }
 
     /// An error about one of these buckets of a tree. It names the servers that may have damaged
@@ -388,7 +390,7 @@ impl ShareArray {
         buckets: Vec<BucketId>,
         do_shares_fit: bool,
     ) -> Error {
-        let (parties, at) = (self.params.parties, self.known.at());
+        let (parties, at) = (self.params.parties, self.state.at());
         let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
         suspicion.error(&self.corrupt(tree, what), &self.trust)
     }
@@ -397,7 +399,7 @@ impl ShareArray {
     pub(super) fn corrupt(&self, tree: usize, what: &str) -> Error {
         let (wrong, parties) = (self.trust.wrong_servers(), self.params.parties);
         // Missing servers have not answered.
-        let count = self.parts[tree].count();
+        let count = self.participants[tree].count();
         let is_named = correctable(parties, parties.for_product(), count) > 0;
         let who = if is_named { "" } else { " There are too few answers to tell which server." };
         let before = if wrong.is_empty() {
@@ -415,10 +417,10 @@ impl ShareArray {
     }
 
     /// Records wrong answers of these servers. They no longer deal in evictions.
-    pub(super) fn found_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
-        self.trust.found_wrong(&*self.store, numbers)
+    pub(super) fn record_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
+        self.trust.record_wrong(&*self.store, numbers)
     }
 }
 
 /// The error for an invalid entry in a map block.
-pub(super) const SAYS_NO_LEAF: &str = "a block of the position map has an invalid leaf";
+pub(super) const INVALID_LEAF: &str = "a block of the position map has an invalid leaf";

@@ -7,7 +7,7 @@ use oblivio_core::durable::{
     AccessPlan, AnyStore, ArrayFacts, Audit, Contents, DurableOram, EncodedPlan, EraStart,
     Headroom, Salvage, Save, Snapshot, Want, WrongServers,
 };
-use oblivio_core::error::check_sound;
+use oblivio_core::error::check_not_broken;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::records::Records;
@@ -16,16 +16,16 @@ use oblivio_core::seal::BlockSealer;
 use oblivio_core::{Error, Leaf, MasterKey};
 use rand_core::CryptoRng;
 
+use super::client_state::{AccessStep, ClientState, Draw, Positions, SALT_BYTES};
 use super::coins::EraCoins;
-use super::known::{Draw, Known, Positions, SALT_BYTES, Step};
 use super::labels::Labels;
 use super::params::S3OramParams;
-use super::parts::Parts;
+use super::participants::Participants;
 use super::share_tree::ShareTree;
 use super::state::{plan_of, save};
 use super::trust::Trust;
 use super::walk::buckets_with_slots;
-use super::{impossible, invalid, servers, standing};
+use super::{impossible, invalid, server_progress, servers};
 use crate::message::Point;
 use crate::servers::AnyServers;
 
@@ -37,7 +37,7 @@ pub(super) struct ShareArray {
     pub(super) store: AnyServers,
     pub(super) sealer: BlockSealer,
     pub(super) labels: Labels,
-    pub(super) known: Known,
+    pub(super) state: ClientState,
     /// The coins for sharing matrices.
     pub(super) coins: EraCoins,
     /// The number of accesses in the last durable state of the client.
@@ -47,9 +47,9 @@ pub(super) struct ShareArray {
     /// For each tree, the point that the servers had finished when they were first asked.
     pub(super) done: Option<Vec<Point>>,
     /// For each tree, which servers participate.
-    pub(super) parts: Vec<Parts>,
+    pub(super) participants: Vec<Participants>,
     /// Whether servers have connected to each other since the array was opened.
-    pub(super) has_met: bool,
+    pub(super) has_connected: bool,
     /// Which servers have answered wrong.
     pub(super) trust: Trust,
     /// Whether an access began and failed.
@@ -62,35 +62,35 @@ impl ShareArray {
         key: &MasterKey,
         trees: &[TreeId],
         store: AnyStore,
-        known: Known,
+        state: ClientState,
     ) -> Result<Self, Error> {
         if !trees.is_empty() {
             return Err(impossible("the scheme has no trees of buckets"));
         }
         let count = params.parties.servers();
-        let store = servers::of(store, count)?;
-        let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
+        let store = servers::share_servers_of(store, count)?;
+        let (sealer, accesses) = (BlockSealer::new(key), state.accesses());
         let trees = params.trees();
         Ok(Self {
             labels: Labels::new(&sealer, params.levels()),
-            parts: trees.iter().map(|_| Parts::all(count)).collect(),
+            participants: trees.iter().map(|_| Participants::all_current(count)).collect(),
             trees,
             params,
             store,
             sealer,
-            known,
+            state,
             coins: EraCoins::default(),
             kept: accesses,
             seen_max: accesses,
             done: None,
-            has_met: false,
+            has_connected: false,
             trust: Trust::new(count),
             broken: false,
         })
     }
 
     fn accesses_left(&self) -> u64 {
-        let since = self.known.accesses() - self.kept;
+        let since = self.state.accesses() - self.kept;
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
 
@@ -98,9 +98,11 @@ impl ShareArray {
     fn address_of(&self, want: Want) -> Result<Option<u64>, Error> {
         match want {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
-            Want::Nothing => Ok(None),
+            Want::Dummy => Ok(None),
             Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
-            Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
+            Want::Range { .. } | Want::DummyRange { .. } => {
+                Err(invalid("this scheme has no ranges"))
+            }
         }
     }
 }
@@ -112,7 +114,7 @@ impl DurableOram for ShareArray {
     }
 
     fn headroom(&self) -> Result<Headroom, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         Ok(Headroom { accesses: self.accesses_left(), evictions: 0, must_evict: false })
     }
 
@@ -122,12 +124,12 @@ impl DurableOram for ShareArray {
         planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error> {
-        let mut moves = self.known.moves();
+        let mut moves = self.state.moves();
         for plan in planned {
             plan.steps()?.iter().for_each(|step| moves.add(step));
         }
         let planned: usize = planned.iter().map(|plan| plan.accesses()).sum();
-        let first = self.known.accesses() + planned as u64;
+        let first = self.state.accesses() + planned as u64;
         let mut steps = Vec::with_capacity(wanted.len());
         for (number, want) in (first..).zip(wanted) {
             let address = self.address_of(*want)?;
@@ -142,7 +144,7 @@ impl DurableOram for ShareArray {
             let mut salt = [0; SALT_BYTES];
             coins.fill_bytes(&mut salt);
             let number = self.params.is_in_trees().then_some(number);
-            let step = Step { number, address, draws, salt };
+            let step = AccessStep { number, address, draws, salt };
             moves.add(&step);
             steps.push(step);
         }
@@ -154,12 +156,12 @@ impl DurableOram for ShareArray {
     }
 
     fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
-        Ok(plan.steps()?.iter().map(|step: &Step| step.address).collect())
+        Ok(plan.steps()?.iter().map(|step: &AccessStep| step.address).collect())
     }
 
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let steps: &[Step] = plan.steps()?;
+        check_not_broken(self.broken)?;
+        let steps: &[AccessStep] = plan.steps()?;
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
             return Err(invalid(
                 "the plan does not match the operations, or exceeds the remaining accesses",
@@ -170,7 +172,7 @@ impl DurableOram for ShareArray {
                 check_request(address, op, self.params.blocks, self.params.block_bytes as usize)?;
             }
         }
-        self.known.check(steps)?;
+        self.state.check(steps)?;
         self.coins.mix_in(&self.sealer, plan.encoded().section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
@@ -181,12 +183,12 @@ impl DurableOram for ShareArray {
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         check_range(&range, self.params.blocks)?;
         // Two copies of this client may forget different ranges.
         self.coins
             .mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;
-        self.known.forget(range);
+        self.state.forget(range);
         Ok(())
     }
 
@@ -199,7 +201,7 @@ impl DurableOram for ShareArray {
     }
 
     fn may_hold_contents(&self) -> bool {
-        self.known.is_any_live()
+        self.state.is_any_live()
     }
 
     fn evict(&mut self) -> Result<(), Error> {
@@ -211,7 +213,7 @@ impl DurableOram for ShareArray {
         contents: &mut dyn Contents,
         coins: &mut dyn CryptoRng,
     ) -> Result<bool, Error> {
-        if let Positions::InTrees(_) = self.known.positions {
+        if let Positions::InTrees(_) = self.state.positions {
             return Ok(false);
         }
         self.broken = true;
@@ -221,13 +223,13 @@ impl DurableOram for ShareArray {
     }
 
     fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
-        self.trust.keep_in(list);
+        self.trust.use_list(list);
     }
 }
 
 impl Snapshot for ShareArray {
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
-        save(&self.known, what, out);
+        save(&self.state, what, out);
     }
 
     /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
@@ -236,24 +238,24 @@ impl Snapshot for ShareArray {
     }
 
     fn mark_durable(&mut self) {
-        self.kept = self.known.accesses();
+        self.kept = self.state.accesses();
     }
 
     fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
-        check_sound(self.broken)?;
-        self.is_behind_servers(self.known.accesses() + accesses)
+        check_not_broken(self.broken)?;
+        self.is_behind_servers(self.state.accesses() + accesses)
     }
 }
 
 impl Audit for ShareArray {
     fn buckets_written(&self) -> u64 {
-        let at = self.known.at();
+        let at = self.state.at();
         let written = self.trees.iter().map(|it| buckets_with_slots(it.tree, at).count());
         written.sum::<usize>() as u64
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.check_all(progress)
     }
 
@@ -263,21 +265,21 @@ impl Audit for ShareArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.salvage_all(each, damaged, progress)
     }
 
     fn check_storage(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.look().map(drop)
+        check_not_broken(self.broken)?;
+        self.query_progress().map(drop)
     }
 
-    fn check_not_set_back(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
+    fn check_not_rolled_back(&mut self) -> Result<(), Error> {
+        check_not_broken(self.broken)?;
+        let (kept, parties) = (self.state.point_after(self.kept), self.params.parties);
         (0..self.trees.len()).try_for_each(|tree| {
             let shape = self.trees[tree].tree;
-            standing::check_not_set_back(&mut self.servers(tree), parties, shape, kept)
+            server_progress::check_not_rolled_back(&mut self.servers(tree), parties, shape, kept)
         })
     }
 }

@@ -9,9 +9,9 @@ use oblivio_core::{BucketId, Error};
 
 use super::array::ShareArray;
 use super::fetch::{Fetched, fetch};
-use super::parts::Part;
+use super::participants::Participation;
+use super::server_progress::{IS_FURTHER, check_epoch};
 use super::servers;
-use super::standing::{IS_FURTHER, sound};
 use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::sharing::Share;
 
@@ -38,7 +38,7 @@ impl ShareArray {
             let count = slots_at_once.min(at.written - first);
             let slots = Slots { bucket: BucketId::ROOT, first, count };
             let fetched = self.fetch_from_current(at, slots)?;
-            if self.parts[0].count() < self.params.parties.for_product() {
+            if self.participants[0].count() < self.params.parties.for_product() {
                 return Ok(());
             }
             for place in 0..count {
@@ -50,13 +50,15 @@ impl ShareArray {
                 )?;
             }
         }
-        laggards.iter().for_each(|laggard| self.parts[0].set(laggard.server, Part::Current));
+        laggards
+            .iter()
+            .for_each(|laggard| self.participants[0].set(laggard.server, Participation::Current));
         Ok(())
     }
 
     /// The servers that are back and lack blocks.
     fn find_laggards(&mut self, at: Point) -> Result<Vec<Laggard>, Error> {
-        let is_asked = self.parts[0].may_be_back();
+        let is_asked = self.participants[0].may_be_back();
         let mut laggards = Vec::new();
         if !is_asked.contains(&true) {
             return Ok(laggards);
@@ -65,7 +67,7 @@ impl ShareArray {
         let requests = is_asked.iter().map(|is_asked| is_asked.then_some(Request::Epoch));
         let said = self.servers(0).ask_some(requests.collect());
         for (server, said) in said.into_iter().enumerate() {
-            let epoch = match said.map(servers::epoch) {
+            let epoch = match said.map(servers::expect_epoch) {
                 None => continue,
                 Some(Err(error)) => {
                     self.fail(0, server, error)?;
@@ -73,18 +75,19 @@ impl ShareArray {
                 }
                 Some(Ok(epoch)) => epoch,
             };
-            let part = sound(tree, &epoch).map_or_else(|astray| astray, |there| part_of(there, at));
-            if let Part::Lags = part {
+            let participation = check_epoch(tree, &epoch)
+                .map_or_else(|astray| astray, |there| participation_of(there, at));
+            if let Participation::Lagging = participation {
                 let HostEpoch { at: Point { written, .. }, .. } = epoch;
                 laggards.push(Laggard { server, written });
             }
-            self.parts[0].set(server, part);
+            self.participants[0].set(server, participation);
         }
         Ok(laggards)
     }
 
     fn fetch_from_current(&mut self, at: Point, slots: Slots) -> Result<Fetched, Error> {
-        let (is_asked, slot_bytes) = (self.parts[0].current(), self.params.slot_bytes());
+        let (is_asked, slot_bytes) = (self.participants[0].current(), self.params.slot_bytes());
         let mut fetched = fetch(&mut self.servers(0), &is_asked, at, slots, slot_bytes);
         for (server, error) in fetched.failed.drain(..) {
             self.fail(0, server, error)?;
@@ -107,7 +110,7 @@ impl ShareArray {
                 self.corrupt(0, "shares for a server that is catching up contradict each other")
             );
         };
-        self.found_wrong(&decoded.liars)?;
+        self.record_wrong(&decoded.liars)?;
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {
@@ -123,7 +126,7 @@ impl ShareArray {
         let requests = (0..).zip(parties.numbers()).map(request).collect();
         let said = self.servers(0).ask_some(requests);
         for (server, said) in said.into_iter().enumerate() {
-            match said.map(servers::done) {
+            match said.map(servers::expect_done) {
                 Some(Ok(())) => {
                     let laggard = laggards.iter_mut().find(|it| it.server == server);
                     laggard.into_iter().for_each(|laggard| laggard.written += 1);
@@ -140,15 +143,15 @@ impl ShareArray {
 }
 
 /// The participation of a server at `there`, when the others are at `at`.
-fn part_of(there: Point, at: Point) -> Part {
+fn participation_of(there: Point, at: Point) -> Participation {
     let Point { evictions, written } = there;
     if evictions != at.evictions {
-        Part::Astray("is not at the same eviction as the others")
+        Participation::Astray("is not at the same eviction as the others")
     } else if written < at.written {
-        Part::Lags
+        Participation::Lagging
     } else if written <= at.written + 1 {
-        Part::Current
+        Participation::Current
     } else {
-        Part::Astray(IS_FURTHER)
+        Participation::Astray(IS_FURTHER)
     }
 }

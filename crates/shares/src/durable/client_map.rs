@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::Bits;
+use oblivio_core::durable::SparseAddressSet;
 use oblivio_core::seal::BlockName;
 use oblivio_core::{BucketId, Error, Leaf};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
+use super::client_state::{AccessStep, overflow};
 use super::impossible;
-use super::known::{Step, overflow};
-use super::load::Failed;
+use super::load::LoadError;
 use super::params::S3OramParams;
 use super::sections::Entry;
 use crate::client::{Client, Next};
@@ -54,9 +54,9 @@ impl ClientMap {
         &mut self,
         at_once: usize,
         coins: &mut dyn CryptoRng,
-        mut block: impl FnMut(BlockName, &mut [u8]) -> Result<bool, Failed>,
-        send: impl FnMut(Slots, Vec<Share<u8>>) -> Result<(), Failed>,
-    ) -> Result<(), Failed> {
+        mut block: impl FnMut(BlockName, &mut [u8]) -> Result<bool, LoadError>,
+        send: impl FnMut(Slots, Vec<Share<u8>>) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
         let Self { client, versions, .. } = self;
         let block = |at: usize, slot: &mut [u8]| {
             let is_some = block(BlockName { address: at as u64, number: Self::LOADED }, slot)?;
@@ -78,7 +78,7 @@ impl ClientMap {
     }
 
     /// The occupied slots: bucket, slot and address, in order.
-    pub(super) fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
+    pub(super) fn occupied_slots(&self) -> Zeroizing<Vec<[u64; 3]>> {
         let mut places = Zeroizing::new(Vec::with_capacity(self.versions.len()));
         for address in 0..self.blocks() {
             if let Some(position) = self.client.positions().get(address as usize) {
@@ -96,8 +96,8 @@ impl ClientMap {
     }
 
     /// The blocks that have contents.
-    pub(super) fn live(&self) -> Bits {
-        let mut live = Bits::new(self.blocks());
+    pub(super) fn live(&self) -> SparseAddressSet {
+        let mut live = SparseAddressSet::new(self.blocks());
         let addresses = (0..self.blocks()).filter(|address| self.is_live(*address));
         addresses.for_each(|address| live.insert(address));
         live
@@ -108,7 +108,7 @@ impl ClientMap {
     }
 
     /// Records that a block or a dummy was written to the root.
-    pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
+    pub(super) fn write(&mut self, step: &AccessStep, number: u64, is_written: bool) {
         if let Some(address) = step.address {
             let version = &mut self.versions[address as usize];
             *version = number << 1 | u64::from(is_written) | *version & 1;

@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 
 use super::NAME;
 use super::array::ShareArray;
-use super::known::Known;
+use super::client_state::ClientState;
 use super::params::{Map, S3OramParams};
 use super::share_tree::ShareTree;
 use super::state::{ShareRestore, size};
@@ -132,8 +132,8 @@ impl DurableConfig for S3OramParams {
         store: AnyStore,
         coins: &mut dyn CryptoRng,
     ) -> Result<Box<dyn Durable>, Error> {
-        let known = Known::new(self)?;
-        let mut array = ShareArray::new(self.clone(), &key, trees, store, known)?;
+        let state = ClientState::new(self)?;
+        let mut array = ShareArray::new(self.clone(), &key, trees, store, state)?;
         array.coins.draw(&array.sealer, coins);
         array.set_up()?;
         Ok(Box::new(array))

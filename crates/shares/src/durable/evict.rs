@@ -12,12 +12,12 @@ use oblivio_core::{Error, Leaf, StoreError, StoreErrorKind};
 
 use super::array::ShareArray;
 use super::client_map::ClientMap;
+use super::client_state::{ClientState, Positions, overflow};
 use super::coins::eviction_turn;
 use super::impossible;
-use super::known::{Known, Positions, overflow};
-use super::parts::{Part, Parts};
+use super::participants::{Participants, Participation};
+use super::server_progress::{IS_FURTHER, ROLLED_BACK, check_epoch};
 use super::servers;
-use super::standing::{IS_FURTHER, SET_BACK, sound};
 use crate::answers::Answers;
 use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Point, Request};
@@ -28,56 +28,61 @@ const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: b
                               repair`";
 
 /// Servers that failed, and why.
-type Failed = Vec<(usize, StoreError)>;
+type FailedServers = Vec<(usize, StoreError)>;
 
 /// The result of one attempt.
-enum Attempted {
+enum AttemptResult {
     /// All servers have finished the eviction.
-    Through,
+    Finished,
     /// Some servers are missing or astray.
-    AreNotHere,
+    ServersMissing,
     /// These servers failed before the eviction.
-    Failed(Failed),
+    Failed(FailedServers),
     /// These servers failed to evict.
-    NotEvicted(Failed),
+    NotEvicted(FailedServers),
 }
 
 impl ShareArray {
     /// Evicts the next path of a tree, whose root is full, on all servers.
     pub(super) fn evict_on_servers(&mut self, tree: usize, full: Point) -> Result<(), Error> {
-        self.known.plan_eviction()?;
+        self.state.plan_eviction()?;
         self.servers(tree).begin_retries();
-        if !self.parts[tree].are_all_current() {
+        if !self.participants[tree].are_all_current() {
             self.servers(tree).wait_for_missing();
         }
         // Connect the servers before the first eviction.
-        let mut hope = if self.has_met { Hope::Left } else { Hope::Links };
+        let mut prospect =
+            if self.has_connected { RetryProspect::Retry } else { RetryProspect::WaitForLinks };
         // Failures because of lost links, and all others.
-        let (mut over_links, mut others) = (0, 0);
+        let (mut link_failures, mut other_failures) = (0, 0);
         loop {
-            let attempted = self.attempt(tree, full, hope == Hope::Links)?;
-            hope = match &attempted {
-                Attempted::Through => break,
-                Attempted::AreNotHere => Hope::after(self.parts[tree].failures()),
-                Attempted::NotEvicted(failed) if self.replace_dealers(failed)? => Hope::Left,
-                Attempted::Failed(failed) | Attempted::NotEvicted(failed) => {
-                    Hope::after(failed.iter().map(|(_, error)| error))
+            let attempted = self.attempt(tree, full, prospect == RetryProspect::WaitForLinks)?;
+            prospect = match &attempted {
+                AttemptResult::Finished => break,
+                AttemptResult::ServersMissing => {
+                    RetryProspect::after(self.participants[tree].failures())
+                }
+                AttemptResult::NotEvicted(failed) if self.replace_dealers(failed)? => {
+                    RetryProspect::Retry
+                }
+                AttemptResult::Failed(failed) | AttemptResult::NotEvicted(failed) => {
+                    RetryProspect::after(failed.iter().map(|(_, error)| error))
                 }
             };
-            let is_worth_it = match hope {
-                Hope::Gone => false,
-                Hope::Left => {
-                    others += 1;
-                    others < TRIES_MIN
+            let is_worth_it = match prospect {
+                RetryProspect::Futile => false,
+                RetryProspect::Retry => {
+                    other_failures += 1;
+                    other_failures < TRIES_MIN
                 }
-                Hope::Links => {
-                    over_links += 1;
-                    self.servers(tree).wait_for_links(over_links)
-                        || over_links < TRIES_OVER_LINKS_MIN
+                RetryProspect::WaitForLinks => {
+                    link_failures += 1;
+                    self.servers(tree).wait_for_links(link_failures)
+                        || link_failures < TRIES_OVER_LINKS_MIN
                 }
             };
             if !is_worth_it {
-                return Err(self.evicts_not(tree, attempted));
+                return Err(self.give_up_error(tree, attempted));
             }
         }
         Ok(())
@@ -90,29 +95,29 @@ impl ShareArray {
         tree: usize,
         begins_at: Point,
         makes_links: bool,
-    ) -> Result<Attempted, Error> {
+    ) -> Result<AttemptResult, Error> {
         let number = begins_at.evictions;
-        let (epochs, are_all_here) = self.epochs_at(tree, begins_at)?;
-        let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
+        let (epochs, are_all_here) = self.progress_at(tree, begins_at)?;
+        let has_finished: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
         if !are_all_here {
             // Let the servers that are here catch up while others are missing.
-            if !is_through.contains(&true) {
+            if !has_finished.contains(&true) {
                 self.catch_up(begins_at)?;
             }
-            return Ok(Attempted::AreNotHere);
+            return Ok(AttemptResult::ServersMissing);
         }
-        if is_through.iter().all(|is_through| *is_through) {
-            return Ok(Attempted::Through);
+        if has_finished.iter().all(|has_finished| *has_finished) {
+            return Ok(AttemptResult::Finished);
         }
-        let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
-        let requests = is_through.iter().map(go_back).collect();
+        let roll_back = |finished: &bool| finished.then_some(Request::GoBack { evictions: number });
+        let requests = has_finished.iter().map(roll_back).collect();
         let failed = self.servers(tree).failures(requests);
         if !failed.is_empty() {
-            return Ok(Attempted::Failed(failed));
+            return Ok(AttemptResult::Failed(failed));
         }
         self.catch_up(begins_at)?;
-        if !self.parts[tree].are_all_current() {
-            return Ok(Attempted::AreNotHere);
+        if !self.participants[tree].are_all_current() {
+            return Ok(AttemptResult::ServersMissing);
         }
         // All servers are here, and none claims to be too far ahead.
         let parties = self.params.parties;
@@ -120,27 +125,31 @@ impl ShareArray {
             let meet = vec![Some(Request::Meet); parties.servers()];
             let failed = self.servers(tree).failures(meet);
             if !failed.is_empty() {
-                return Ok(Attempted::Failed(failed));
+                return Ok(AttemptResult::Failed(failed));
             }
-            self.has_met = true;
+            self.has_connected = true;
         }
         let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
         let evictions = match self.share(tree, begins_at, attempt)? {
             Ok(evictions) => evictions,
-            Err(failed) => return Ok(Attempted::Failed(failed)),
+            Err(failed) => return Ok(AttemptResult::Failed(failed)),
         };
         let dealers = self.trust.dealers(&*self.store, parties)?;
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
         let failed = self.servers(tree).failures(requests.collect());
-        Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
+        Ok(if failed.is_empty() {
+            AttemptResult::Finished
+        } else {
+            AttemptResult::NotEvicted(failed)
+        })
     }
 
     /// Replaces dealers that found their own shares damaged while they evicted. A repaired server
     /// that cannot roll back also reports damage, although its shares are right. Returns whether a
     /// dealer was replaced.
-    fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
+    fn replace_dealers(&mut self, failed: &FailedServers) -> Result<bool, Error> {
         let parties = self.params.parties;
         let mut is_any = false;
         for (server, _) in failed.iter().filter(|(_, it)| it.kind() == StoreErrorKind::Damaged) {
@@ -151,9 +160,9 @@ impl ShareArray {
 
     /// The error if the client gives up an eviction. Reopening the volume starts the eviction
     /// again.
-    fn evicts_not(&self, tree: usize, attempted: Attempted) -> Error {
-        let (Attempted::Failed(failed) | Attempted::NotEvicted(failed)) = attempted else {
-            return self.parts[tree].error(&*self.store, EVICTIONS_WAIT);
+    fn give_up_error(&self, tree: usize, attempted: AttemptResult) -> Error {
+        let (AttemptResult::Failed(failed) | AttemptResult::NotEvicted(failed)) = attempted else {
+            return self.participants[tree].error(&*self.store, EVICTIONS_WAIT);
         };
         let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);
         let advice = if is(StoreErrorKind::Full) {
@@ -167,45 +176,47 @@ impl ShareArray {
             "An eviction needs all servers, and links between them: check that they reach each \
              other, and open the volume again"
         };
-        servers::failure(&*self.store, failed, advice)
+        servers::failure_error(&*self.store, failed, advice)
     }
 
     /// Asks for the progress of all servers, and returns whether all answer and are at a possible
     /// point before or after this eviction. Updates which servers lack blocks.
-    fn epochs_at(
+    fn progress_at(
         &mut self,
         tree: usize,
         begins_at: Point,
     ) -> Result<(Vec<HostEpoch>, bool), Error> {
         let (shape, parties) = (self.trees[tree].tree, self.params.parties);
         let mut servers = self.servers(tree);
-        let told = servers.epochs();
-        servers::check_not_fenced(&*servers, &told)?;
-        let (mut epochs, mut parts) = (Vec::new(), Vec::new());
+        let reported = servers.epochs();
+        servers::check_not_fenced(&*servers, &reported)?;
+        let (mut epochs, mut participants) = (Vec::new(), Vec::new());
         let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
-        let attempts = told.iter().filter_map(|told| Some(told.as_ref().ok()?.attempt));
+        let attempts = reported.iter().filter_map(|reported| Some(reported.as_ref().ok()?.attempt));
         let attempt_max = attempt_max(attempts.collect(), parties.colluding());
-        for told in told {
-            parts.push(match told {
-                Err(error) => Part::Failed(error),
+        for reported in reported {
+            participants.push(match reported {
+                Err(error) => Participation::Failed(error),
                 Ok(epoch) => {
                     epochs.push(epoch);
-                    match sound(shape, &epoch) {
+                    match check_epoch(shape, &epoch) {
                         Err(astray) => astray,
                         Ok(_) if epoch.attempt > attempt_max => {
-                            Part::Astray("claims more attempts than there were")
+                            Participation::Astray("claims more attempts than there were")
                         }
-                        Ok(at) if at == begins_at || at == is_over => Part::Current,
-                        Ok(at) if at > is_over => Part::Astray(IS_FURTHER),
-                        Ok(at) if at.evictions == begins_at.evictions => Part::Lags,
-                        Ok(_) => Part::Astray(SET_BACK),
+                        Ok(at) if at == begins_at || at == is_over => Participation::Current,
+                        Ok(at) if at > is_over => Participation::Astray(IS_FURTHER),
+                        Ok(at) if at.evictions == begins_at.evictions => Participation::Lagging,
+                        Ok(_) => Participation::Astray(ROLLED_BACK),
                     }
                 }
             });
         }
-        let is_elsewhere = |part: &Part| matches!(part, Part::Failed(_) | Part::Astray(_));
-        let are_all_here = !parts.iter().any(is_elsewhere);
-        self.parts[tree] = Parts::new(parts);
+        let is_absent = |participation: &Participation| {
+            matches!(participation, Participation::Failed(_) | Participation::Astray(_))
+        };
+        let are_all_here = !participants.iter().any(is_absent);
+        self.participants[tree] = Participants::new(participants);
         Ok((epochs, are_all_here))
     }
 
@@ -216,12 +227,12 @@ impl ShareArray {
         tree: usize,
         at: Point,
         attempt: u64,
-    ) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
-        let turn = eviction_turn(self.known.accesses());
-        let client = self.known.client(tree);
+    ) -> Result<Result<Vec<Evict<u8>>, FailedServers>, Error> {
+        let turn = eviction_turn(self.state.accesses());
+        let client = self.state.client(tree);
         client.go_to(at);
         client.go_to_turn(turn);
-        let asked = match &self.known.positions {
+        let asked = match &self.state.positions {
             Positions::OnClient(_) => None,
             Positions::InTrees(map) => Some(map.trees[tree].evicted()),
         };
@@ -232,12 +243,12 @@ impl ShareArray {
                 Err(failed) => return Ok(Err(failed)),
             }
         }
-        let Self { known: Known { positions, .. }, coins, sealer, .. } = self;
+        let Self { state: ClientState { positions, .. }, coins, sealer, .. } = self;
         let of_slots;
         let (next, client) = match positions {
             Positions::OnClient(ClientMap { client, next, .. }) => (next.as_ref(), client),
             Positions::InTrees(map) => {
-                let [path, beside] = &said[..] else { return Ok(Err(Failed::new())) };
+                let [path, beside] = &said[..] else { return Ok(Err(FailedServers::new())) };
                 of_slots = match map.trees[tree].next_eviction([path, beside]) {
                     Ok(next) => next,
                     Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
@@ -256,11 +267,17 @@ impl ShareArray {
     }
 
     /// Reads the metadata of a path from all servers; or returns the servers that failed.
-    fn path_metadata(&mut self, tree: usize, at: Point, leaf: Leaf) -> Result<Answers<u8>, Failed> {
+    fn path_metadata(
+        &mut self,
+        tree: usize,
+        at: Point,
+        leaf: Leaf,
+    ) -> Result<Answers<u8>, FailedServers> {
         let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());
         let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
         let said = self.servers(tree).ask_some(asked).into_iter().flatten();
-        let (shares, failed) = servers::parted(said.map(|said| servers::share(said, bytes)));
+        let (shares, failed) =
+            servers::split_failures(said.map(|said| servers::expect_share(said, bytes)));
         if !failed.is_empty() {
             return Err(failed);
         }
@@ -291,25 +308,25 @@ const TRIES_OVER_LINKS_MIN: u32 = 2;
 
 /// The prospect of another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hope {
+enum RetryProspect {
     /// It would fail again.
-    Gone,
+    Futile,
     /// It may succeed.
-    Left,
+    Retry,
     /// It may succeed once links are restored.
-    Links,
+    WaitForLinks,
 }
 
-impl Hope {
+impl RetryProspect {
     /// The prospect after these failures.
     fn after<'f>(mut failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
         let mut kinds = failed.clone().map(StoreError::kind);
         if kinds.any(servers::is_cause) {
-            Self::Gone
+            Self::Futile
         } else if failed.any(|error| error.kind() == StoreErrorKind::Unreachable) {
-            Self::Links
+            Self::WaitForLinks
         } else {
-            Self::Left
+            Self::Retry
         }
     }
 }
@@ -324,13 +341,13 @@ mod tests {
         use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion, Unreachable};
         let after = |kinds: &[StoreErrorKind]| {
             let failed: Vec<_> = kinds.iter().map(|kind| StoreError::new(*kind, "no")).collect();
-            Hope::after(failed.iter())
+            RetryProspect::after(failed.iter())
         };
         for kind in [Full, Damaged, UnknownVersion] {
-            assert_eq!(after(&[Unreachable, Failed, kind]), Hope::Gone);
+            assert_eq!(after(&[Unreachable, Failed, kind]), RetryProspect::Futile);
         }
-        assert_eq!(after(&[Failed, Unreachable]), Hope::Links);
-        assert_eq!(after(&[Failed]), Hope::Left);
+        assert_eq!(after(&[Failed, Unreachable]), RetryProspect::WaitForLinks);
+        assert_eq!(after(&[Failed]), RetryProspect::Retry);
     }
 
     #[test]

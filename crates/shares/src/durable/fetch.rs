@@ -47,7 +47,7 @@ pub(super) fn fetch_each(
     let (numbers, shares, failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut fetched = Fetched { numbers, shares, slot_bytes, failed };
     for ((server, number), said) in (1..).enumerate().zip(said) {
-        match said.map(|said| servers::share(said, slots.count * slot_bytes)) {
+        match said.map(|said| servers::expect_share(said, slots.count * slot_bytes)) {
             Some(Ok(share)) => {
                 fetched.numbers.push(number);
                 fetched.shares.push(share);

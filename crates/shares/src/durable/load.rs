@@ -12,8 +12,8 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::array::ShareArray;
+use super::client_state::{ClientState, Positions};
 use super::impossible;
-use super::known::{Known, Positions};
 use super::servers::{self, TreeServers};
 use crate::client::ClientError;
 use crate::message::{Point, Request, Slots};
@@ -29,7 +29,7 @@ impl ShareArray {
         contents: &mut dyn Contents,
         coins: &mut dyn CryptoRng,
     ) -> Result<(), Error> {
-        let Self { params, store, sealer, known: Known { positions, .. }, .. } = self;
+        let Self { params, store, sealer, state: ClientState { positions, .. }, .. } = self;
         let Positions::OnClient(map) = positions else { return Ok(()) };
         let at = Point { evictions: params.tree.leaves(), written: 0 };
         let mut servers = TreeServers { servers: &mut **store, tree: 0 };
@@ -46,31 +46,31 @@ impl ShareArray {
         };
         let send = |slots, shares: Vec<Share<u8>>| {
             let puts = shares.into_iter().map(|share| Request::Put { at, slots, share });
-            let said = servers.ask(puts.collect()).into_iter().map(servers::done);
-            servers::all(&*servers, said, ADVICE).map(drop).map_err(Failed)
+            let said = servers.ask(puts.collect()).into_iter().map(servers::expect_done);
+            servers::require_all(&*servers, said, ADVICE).map(drop).map_err(LoadError)
         };
         let loaded = map.load(Slots::at_once(params.slot_bytes()), coins, block, send);
-        loaded.map_err(|Failed(error)| error)?;
+        loaded.map_err(|LoadError(error)| error)?;
         let adopts = vec![Request::Adopt { at }; servers.count()];
         let said = servers.ask(adopts);
-        servers::all(&*servers, said.into_iter().map(servers::done), ADVICE)?;
-        self.known.go_to(self.params.accesses_at(at));
-        self.kept = self.known.accesses();
+        servers::require_all(&*servers, said.into_iter().map(servers::expect_done), ADVICE)?;
+        self.state.set_accesses(self.params.accesses_at(at));
+        self.kept = self.state.accesses();
         self.done = Some(vec![at]);
         Ok(())
     }
 }
 
 /// Why loading failed.
-pub(super) struct Failed(Error);
+pub(super) struct LoadError(Error);
 
-impl From<Error> for Failed {
+impl From<Error> for LoadError {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-impl From<ClientError> for Failed {
+impl From<ClientError> for LoadError {
     fn from(error: ClientError) -> Self {
         Self(impossible(format!(
             "{error}. Create the volume again: its blocks will get other leaves"

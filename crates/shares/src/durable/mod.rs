@@ -15,7 +15,7 @@
 //! # Recovery
 //! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
 //! asks the servers how far they are, to the write. It replays the accesses of its log that enough
-//! servers have finished (`standing`) on the client alone, because their changes follow from the
+//! servers have finished (`server_progress`) on the client alone, because their changes follow from the
 //! plan. It repeats the first other access with the same path; servers that already have its write
 //! answer as if they did not (ADR 16 in the repository). So moves must be durable before a server
 //! sees them.
@@ -34,7 +34,7 @@
 //! blocks, which is detected when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources (`known::Positions`). A client without memory for the position map
+//! Positions have two sources (`client_state::Positions`). A client without memory for the position map
 //! keeps it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
@@ -66,7 +66,7 @@
 //! | `params` | the parameters of an array |
 //! | `config` | costs, creation and restoration |
 //! | `share_tree` | one tree of an array |
-//! | `known` | the client's state, and how accesses change it |
+//! | `client_state` | the client's state, and how accesses change it |
 //! | `client_map` | the position map on the client |
 //! | `tree_map` | the position map in trees |
 //! | `labels` | secret labels of blocks in slots |
@@ -75,10 +75,10 @@
 //! | `sections` | head and map sections of a state |
 //! | `state` | encoding of states and plans |
 //! | `servers` | requests to all servers, and errors about failed ones |
-//! | `standing` | the servers' progress, and which servers are astray |
-//! | `parts` | which servers participate, and why others do not |
+//! | `server_progress` | the servers' progress, and which servers are astray |
+//! | `participants` | which servers participate, and why others do not |
 //! | `fetch` | fetching shares of slots |
-//! | `look` | setting up servers, and asking for their progress |
+//! | `setup` | setting up servers, and asking for their progress |
 //! | `access` | one access |
 //! | `coins` | the randomness of shares |
 //! | `catch_up` | sending missed blocks to servers that return |
@@ -87,34 +87,34 @@
 //! | `trust` | which servers deal in evictions |
 //! | `walk` | checking all slots on all servers |
 //! | `salvage` | reading the remaining data of a damaged volume |
-//! | `agreed` | the last point that enough servers have, for a salvage |
-//! | `left` | reading a tree with damaged or missing shares |
+//! | `quorum_point` | the last point that enough servers have, for a salvage |
+//! | `salvage_reader` | reading a tree with damaged or missing shares |
 //! | `repair` | rebuilding the shares of one server from the others |
 //! | `array` | the array as volumes use it |
 
 mod access;
-mod agreed;
 mod array;
 mod catch_up;
 mod client_map;
+mod client_state;
 mod coins;
 mod config;
 mod evict;
 mod fetch;
-mod known;
 mod labels;
-mod left;
 mod load;
-mod look;
 mod opener;
 mod params;
-mod parts;
+mod participants;
+mod quorum_point;
 mod repair;
 mod salvage;
+mod salvage_reader;
 mod sections;
+mod server_progress;
 mod servers;
+mod setup;
 mod share_tree;
-mod standing;
 mod state;
 mod suspicion;
 mod tree_map;

@@ -13,7 +13,7 @@ use crate::map_trees::map_block::Mapped;
 use crate::map_trees::metadata::{Metadata, MetadataFormat};
 
 /// A live block in a slot, and its map entry.
-pub(super) struct Found {
+pub(super) struct LiveBlock {
     pub(super) address: u64,
     pub(super) mapped: Mapped,
     pub(super) block: Zeroizing<Vec<u8>>,
@@ -36,7 +36,7 @@ impl Opener<'_> {
         tree: usize,
         bucket: BucketId,
         slot: &[u8],
-    ) -> Result<Option<Found>, String> {
+    ) -> Result<Option<LiveBlock>, String> {
         let (said, sealed) = self.split(tree, slot).map_err(|error| error.to_string())?;
         let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
         let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
@@ -44,7 +44,7 @@ impl Opener<'_> {
         let (address, opened) = opened.ok_or("a block is not what was written")?;
         let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
         let block = Zeroizing::new(opened.bytes().to_vec());
-        Ok(Some(Found { address, mapped, block }))
+        Ok(Some(LiveBlock { address, mapped, block }))
     }
 
     /// Whether a client wrote this slot: all zeros, a block with its label, or a dummy without a

@@ -164,7 +164,7 @@ impl S3OramParams {
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let other_length =
             |_| impossible(format!("the parameters of `{NAME}` have a wrong length"));
-        let mut fields = Fields::of(params);
+        let mut fields = Fields::new(params);
         let mut read = || {
             let [servers, colluding] = fields.array()?;
             let preset = Preset { slots: fields.u16()?, accesses: fields.u16()? };

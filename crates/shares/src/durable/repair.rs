@@ -12,9 +12,11 @@ use super::fetch::{Fetched, fetch};
 use super::labels::Labels;
 use super::opener::Opener;
 use super::params::S3OramParams;
+use super::server_progress::{
+    ServerProgress, before, check_epoch, claim, claims, furthest_first, send_setups, steps,
+};
 use super::servers::{self, TreeServers};
 use super::share_tree::ShareTree;
-use super::standing::{Standing, agree, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::map_trees::Levels;
@@ -70,27 +72,27 @@ pub fn check_others(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
     key: &MasterKey,
-    lost: usize,
+    repaired: usize,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Checked, Error> {
-    check_place(servers, params, lost)?;
+    check_place(servers, params, repaired)?;
     let (number, seals, mut done) =
-        (lost as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
+        (repaired as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut TreeServers { servers, tree: tree.number };
-        let settled = settle(servers, tree, lost, None)?;
-        checked.was_at.push(settled.was_at);
-        let (at, sources) = (settled.at, settled.sources(tree, settled.at));
+        let point = find_repair_point(servers, tree, repaired, None)?;
+        checked.was_at.push(point.was_at);
+        let (at, sources) = (point.at, point.source_servers(tree, point.at));
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
             is_source.then(|| Request::Setup(tree.setup(number, keys.clone())))
         });
-        let others = agree(servers, tree.parties, setups.collect())?.into_iter().enumerate();
+        let others = send_setups(servers, tree.parties, setups.collect())?.into_iter().enumerate();
         let others: Vec<_> =
             others.filter_map(|(server, agreed)| Some((server, agreed?.err()?))).collect();
         if !others.is_empty() {
-            return Err(servers::failure(&**servers, others, NOTHING_WAS_DONE));
+            return Err(servers::failure_error(&**servers, others, NOTHING_WAS_DONE));
         }
         let progress = &mut |buckets| progress(done + buckets);
         each_run(servers, tree, (at, &sources), progress, &mut |_, run, fetched| {
@@ -119,7 +121,7 @@ fn each_run(
             let mut fetched = fetch(servers, sources, at, run, slot_bytes);
             let failed = std::mem::take(&mut fetched.failed);
             if !failed.is_empty() {
-                return Err(servers::failure(&**servers, failed, OTHERS_ARE_NEEDED));
+                return Err(servers::failure_error(&**servers, failed, OTHERS_ARE_NEEDED));
             }
             each(servers, run, &fetched)?;
         }
@@ -139,17 +141,17 @@ pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
     key: &MasterKey,
-    (lost, checked): (usize, &Checked),
+    (repaired, checked): (usize, &Checked),
     progress: &mut dyn FnMut(u64),
 ) -> Result<Repaired, Error> {
-    check_place(servers, params, lost)?;
+    check_place(servers, params, repaired)?;
     // Check again: servers may answer differently than before.
     let seals = Seals::new(
         params,
         key,
         "The rebuilt server is incomplete: repeat the repair without the damaged server",
     );
-    let (number, mut done) = (lost as u8 + 1, 0);
+    let (number, mut done) = (repaired as u8 + 1, 0);
     let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
     // The data is written last. If servers lack a write there, an access is in progress, and will
     // be repeated in all trees.
@@ -157,25 +159,25 @@ pub fn repair(
     for (i, tree) in params.trees().iter().enumerate() {
         let servers = &mut TreeServers { servers, tree: tree.number };
         let was_at = checked.was_at.get(i).copied().flatten();
-        let settled = settle(servers, tree, lost, was_at)?;
+        let point = find_repair_point(servers, tree, repaired, was_at)?;
         let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
-        tell(servers, lost, Request::Setup(tree.setup(number, keys)))?;
-        let at = settled.at;
-        let again = *last_access.get_or_insert(settled.least);
+        send_to(servers, repaired, Request::Setup(tree.setup(number, keys)))?;
+        let at = point.at;
+        let again = *last_access.get_or_insert(point.least);
         // The marks before that access matter, but only if slots have metadata.
         let is_ahead = again.evictions == at.evictions && again.written < at.written;
         let before = (is_ahead && tree.metadata_bytes > 0).then_some(again);
         for at in before.into_iter().chain([at]) {
-            let sources = settled.sources(tree, at);
+            let sources = point.source_servers(tree, at);
             let progress = &mut |buckets| progress(done + buckets);
             each_run(servers, tree, (at, &sources), progress, &mut |servers, run, fetched| {
                 let share = shares_of(fetched, tree, number, run, &seals, &mut wrong)?;
                 let share = Share::Computed(share);
-                tell(servers, lost, Request::Put { at, slots: run, share })
+                send_to(servers, repaired, Request::Put { at, slots: run, share })
             })?;
         }
-        all_behind.extend(settled.behind);
-        tell(servers, lost, Request::Adopt { at })?;
+        all_behind.extend(point.behind);
+        send_to(servers, repaired, Request::Adopt { at })?;
         done += tree.buckets();
     }
     for named in [&mut wrong, &mut all_behind] {
@@ -214,24 +216,24 @@ fn needs_repair_in(
     server: usize,
 ) -> Result<Need, Error> {
     let ShareTree { parties, tree, .. } = *tree;
-    let told = servers.epochs();
-    servers::check_not_fenced(&**servers, &told)?;
-    check_can_open(&**servers, &told, server)?;
-    let there = claim(tree, &told[server]);
-    let others = told.iter().enumerate().filter(|(i, _)| *i != server);
-    let others = others.filter_map(|(_, told)| claim(tree, told)).max();
+    let reported = servers.epochs();
+    servers::check_not_fenced(&**servers, &reported)?;
+    check_can_open(&**servers, &reported, server)?;
+    let there = claim(tree, &reported[server]);
+    let others = reported.iter().enumerate().filter(|(i, _)| *i != server);
+    let others = others.filter_map(|(_, reported)| claim(tree, reported)).max();
     // Up to *t* servers that claim to be ahead may lie. But silent servers may be ahead as well.
-    let claims = claims(tree, &told);
-    let silent = told.len() - claims.len();
+    let claims = claims(tree, &reported);
+    let silent = reported.len() - claims.len();
     let far = claims.get(parties.colluding().saturating_sub(silent)).copied();
     let is_behind = there < far;
     if let (Some(there), Some(others)) = (there, others)
         && steps(tree, there) > steps(tree, others) + 1
     {
         let name = servers.name(server);
-        let silent = told.iter().enumerate().filter_map(|(i, told)| {
+        let silent = reported.iter().enumerate().filter_map(|(i, reported)| {
             let error =
-                told.as_ref().err().filter(|it| it.kind() == StoreErrorKind::Unreachable)?;
+                reported.as_ref().err().filter(|it| it.kind() == StoreErrorKind::Unreachable)?;
             Some((servers.name(i), error.to_string()))
         });
         let silent = join_failures(silent);
@@ -249,9 +251,11 @@ fn needs_repair_in(
         );
         return Err(Error::new(ErrorKind::StoreRolledBack, message));
     }
-    let Standing { parts, .. } = Standing::of(parties, tree, told, Point::default());
-    let catches_up = parts.lags(server) && parts.count() >= parties.for_product();
-    Ok(match parts.current()[server] || catches_up {
+    let ServerProgress { participants, .. } =
+        ServerProgress::from_claims(parties, tree, reported, Point::default());
+    let catches_up =
+        participants.is_lagging(server) && participants.count() >= parties.for_product();
+    Ok(match participants.current()[server] || catches_up {
         false => Need::Shares,
         true if is_behind => Need::LastWrites,
         true => Need::Nothing,
@@ -261,11 +265,11 @@ fn needs_repair_in(
 /// Refuses to rebuild a server that cannot open its files: its shares may be intact.
 fn check_can_open(
     servers: &dyn ShareServers,
-    told: &[Result<HostEpoch, StoreError>],
+    reported: &[Result<HostEpoch, StoreError>],
     server: usize,
 ) -> Result<(), Error> {
     use StoreErrorKind::{Failed, Full, Refused};
-    match &told[server] {
+    match &reported[server] {
         Err(error) if matches!(error.kind(), Failed | Full | Refused) => {
             let message = format!(
                 "{}: {error}. Fix that first: its shares may be intact. If they are damaged, \
@@ -294,22 +298,22 @@ fn check_place(
 }
 
 /// Sends a request to one server, which must do it.
-fn tell(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
+fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
     let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
     requests[server] = Some(request);
     let said = servers.ask_some(requests).swap_remove(server);
-    match said.map(servers::done) {
+    match said.map(servers::expect_done) {
         Some(Ok(())) => Ok(()),
         Some(Err(error)) => {
             let advice = "Its shares are not rebuilt: start the repair again";
-            Err(servers::failure(&**servers, vec![(server, error)], advice))
+            Err(servers::failure_error(&**servers, vec![(server, error)], advice))
         }
         None => Err(invalid("the server was not asked")),
     }
 }
 
 /// The point of a rebuilt server, and the progress of the others.
-struct Settled {
+struct RepairPoint {
     at: Point,
     /// The least point of the others that counts: an access in progress is repeated from there.
     least: Point,
@@ -321,9 +325,9 @@ struct Settled {
     was_at: Option<Point>,
 }
 
-impl Settled {
+impl RepairPoint {
     /// The servers that can answer for a point: those at it or one step ahead.
-    fn sources(&self, tree: &ShareTree, at: Point) -> Vec<bool> {
+    fn source_servers(&self, tree: &ShareTree, at: Point) -> Vec<bool> {
         let answers = |there: Point| there == at || before(tree.tree, there) == at;
         self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
     }
@@ -339,28 +343,30 @@ impl Settled {
 ///   behind: they may lie, and no server rolls back for them. They must be rebuilt as well. If more
 ///   are behind, one of them is honest, so the eviction is not over. Servers that finished it keep
 ///   the state before it, and roll back when the client repeats the eviction.
-fn settle(
+fn find_repair_point(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
-    lost: usize,
+    repaired: usize,
     was_at: Option<Point>,
-) -> Result<Settled, Error> {
+) -> Result<RepairPoint, Error> {
     let parties = tree.parties;
-    let told = servers.epochs();
-    servers::check_not_fenced(&**servers, &told)?;
-    let was_at = was_at.max(claim(tree.tree, &told[lost]));
+    let reported = servers.epochs();
+    servers::check_not_fenced(&**servers, &reported)?;
+    let was_at = was_at.max(claim(tree.tree, &reported[repaired]));
     let mut failed = Vec::new();
-    let mut claims = vec![None; told.len()];
-    for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
-        match told.map(|epoch| sound(tree.tree, &epoch)) {
+    let mut claims = vec![None; reported.len()];
+    for (server, reported) in
+        reported.into_iter().enumerate().filter(|(server, _)| *server != repaired)
+    {
+        match reported.map(|epoch| check_epoch(tree.tree, &epoch)) {
             Ok(Ok(at)) => claims[server] = Some(at),
-            Ok(Err(astray)) => failed.extend(astray.why().map(|why| (server, elsewhere(why)))),
+            Ok(Err(astray)) => failed.extend(astray.why().map(|why| (server, astray_error(why)))),
             Err(error) => failed.push((server, error)),
         }
     }
     let sorted = furthest_first(claims.iter().flatten().copied());
     let Some(far) = sorted.get(parties.colluding()).copied() else {
-        return Err(servers::failure(&**servers, failed, OTHERS_ARE_NEEDED));
+        return Err(servers::failure_error(&**servers, failed, OTHERS_ARE_NEEDED));
     };
     let first = steps(tree.tree, before(tree.tree, far));
     let counts = |at: &Point| (first..=steps(tree.tree, far) + 1).contains(&steps(tree.tree, *at));
@@ -380,7 +386,7 @@ fn settle(
         && are_further + 1 > parties.colluding()
         && let Some(lacks_it) = lacks_it
     {
-        return Err(lacks_what_others_have(&**servers, lacks_it, lost));
+        return Err(lacks_what_others_have(&**servers, lacks_it, repaired));
     }
     let is_further = |claim: &Option<Point>| {
         claim.is_some_and(|there| {
@@ -396,24 +402,24 @@ fn settle(
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
     }
-    Ok(Settled { at, least, claims, behind, was_at })
+    Ok(RepairPoint { at, least, claims, behind, was_at })
 }
 
 /// The error if the lost server and others have a write that one server lacks. The write may have
 /// been acknowledged, and a repair might leave no server that has it.
-fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, lost: usize) -> Error {
-    let [behind, lost] = [behind, lost].map(|server| servers.name(server));
+fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: usize) -> Error {
+    let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(
-        "{behind} lacks the last writes, and {lost} claims to have them: repair {behind} first. If \
-         that repair is refused because shares of {lost} are wrong, do not open the volume, \
-         because an eviction would spread them: remove the volume's folder on {lost}, which gives \
+        "{behind} lacks the last writes, and {repaired} claims to have them: repair {behind} first. If \
+         that repair is refused because shares of {repaired} are wrong, do not open the volume, \
+         because an eviction would spread them: remove the volume's folder on {repaired}, which gives \
          up the last writes"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }
 
 /// The error for a server that is astray.
-pub(super) fn elsewhere(why: String) -> StoreError {
+pub(super) fn astray_error(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 

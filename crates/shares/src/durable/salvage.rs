@@ -1,57 +1,58 @@
 //! Reads the remaining data of a damaged volume: the blocks in slots, and which of them are the
 //! latest according to the map.
 
-use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::durable::{Salvage, SparseAddressSet};
 use oblivio_core::{BucketId, Error, Leaf};
 use zeroize::Zeroizing;
 
-use super::agreed::{Agreed, Points, Roots};
 use super::array::ShareArray;
-use super::known::Positions;
-use super::left::{Held, Left};
-use super::opener::{Found, Opener};
+use super::client_state::Positions;
+use super::opener::{LiveBlock, Opener};
+use super::quorum_point::{PointFinder, QuorumPoint, RootRule};
+use super::salvage_reader::{SalvageReader, SlotContents};
 use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::Point;
 
 /// The write number of a block without a position. No write has it.
-const NOWHERE: u64 = u64::MAX;
+const NO_POSITION_WRITE: u64 = u64::MAX;
 
 /// The expected contents of a tree, as far as the previous tree tells.
-struct Expected {
+struct ExpectedWrites {
     /// For each block, the number of its last write. Older copies do not count. Secret.
     writes: Zeroizing<Vec<u64>>,
     /// Blocks without a known entry: their map block was not found, or is older than it should be.
-    untold: Bits,
+    unknown: SparseAddressSet,
 }
 
-impl Expected {
-    fn untold(blocks: u64) -> Self {
-        let mut untold = Bits::new(blocks);
-        untold.insert_all(0..blocks);
-        Self { writes: Zeroizing::new(vec![0; blocks as usize]), untold }
+impl ExpectedWrites {
+    fn unknown(blocks: u64) -> Self {
+        let mut unknown = SparseAddressSet::new(blocks);
+        unknown.insert_all(0..blocks);
+        Self { writes: Zeroizing::new(vec![0; blocks as usize]), unknown }
     }
 
     /// Records the entries of a map block.
-    fn tell(&mut self, map: MapFormat, address: u64, block: &[u8]) {
+    fn record_map_block(&mut self, map: MapFormat, address: u64, block: &[u8]) {
         let entries = map.entries() as u64;
-        let told = address * entries..((address + 1) * entries).min(self.writes.len() as u64);
-        for (entry, block_of) in told.enumerate() {
+        let blocks = address * entries..((address + 1) * entries).min(self.writes.len() as u64);
+        for (entry, block_of) in blocks.enumerate() {
             let Ok(mapped) = map.get(block, entry) else { continue };
-            self.writes[block_of as usize] = mapped.map_or(NOWHERE, |mapped| mapped.write);
-            self.untold.remove_all(block_of..block_of + 1);
+            self.writes[block_of as usize] =
+                mapped.map_or(NO_POSITION_WRITE, |mapped| mapped.write);
+            self.unknown.remove_all(block_of..block_of + 1);
         }
     }
 
     /// Whether the map names a newer write of the block than `write`. Removing a block's position
     /// counts as a newer write.
-    fn tells_of_newer(&self, address: u64, write: u64) -> bool {
-        !self.untold.contains(address) && self.writes[address as usize] > write
+    fn has_newer(&self, address: u64, write: u64) -> bool {
+        !self.unknown.contains(address) && self.writes[address as usize] > write
     }
 
     /// Whether a copy with this write number is the latest so far. Another copy with the same
     /// number does not count.
-    fn takes(&mut self, address: u64, write: u64) -> bool {
+    fn accept(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;
         if counts {
@@ -63,10 +64,10 @@ impl Expected {
 
 /// The progress of a salvage.
 #[derive(Clone)]
-struct Salvaged {
-    found: Bits,
+struct SalvageProgress {
+    found: SparseAddressSet,
     /// The found blocks that may be old.
-    doubtful: Bits,
+    doubtful: SparseAddressSet,
 }
 
 impl ShareArray {
@@ -82,7 +83,10 @@ impl ShareArray {
         // Otherwise the servers' shares would appear damaged.
         self.check_order()?;
         let blocks = self.params.blocks;
-        let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
+        let mut salvaged = SalvageProgress {
+            found: SparseAddressSet::new(blocks),
+            doubtful: SparseAddressSet::new(blocks),
+        };
         let (points, expected) = (self.points(0), self.expected_of_last());
         if let Some(of_data) = points.last(&mut self.servers(0), None, damaged) {
             let mut read = 0;
@@ -90,7 +94,7 @@ impl ShareArray {
                 read += 1;
                 progress(read);
             };
-            let (is_whole, told) = self.salvage_at(
+            let (is_whole, named) = self.salvage_at(
                 &of_data,
                 (expected, None),
                 &mut salvaged,
@@ -101,18 +105,18 @@ impl ShareArray {
             // Read all trees at the earlier point for blocks that were not found: the map of the
             // later point would reject their older copies.
             if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)) {
-                let told = match self.known.positions {
+                let named = match self.state.positions {
                     // A copy counts only if it is newer than one already found.
-                    Positions::OnClient(_) => (told, None),
-                    Positions::InTrees(_) => (self.expected_of_last(), Some(&told)),
+                    Positions::OnClient(_) => (named, None),
+                    Positions::InTrees(_) => (self.expected_of_last(), Some(&named)),
                 };
                 let damaged = &mut |_: &Error| ();
                 let nothing = &mut || ();
-                self.salvage_at(&earlier, told, &mut salvaged, each, damaged, nothing)?;
+                self.salvage_at(&earlier, named, &mut salvaged, each, damaged, nothing)?;
             }
         }
-        let Salvaged { found, doubtful } = salvaged;
-        Ok(Salvage::new(blocks, found, doubtful, self.known.live()))
+        let SalvageProgress { found, doubtful } = salvaged;
+        Ok(Salvage::new(blocks, found, doubtful, self.state.live()))
     }
 
     /// Salvages the data of one point, for the blocks not found so far. `later` is the map of a
@@ -120,15 +124,15 @@ impl ShareArray {
     /// nothing, and the map's entries for the data.
     fn salvage_at(
         &mut self,
-        of_data: &Agreed,
-        (mut expected, later): (Expected, Option<&Expected>),
-        salvaged: &mut Salvaged,
+        of_data: &QuorumPoint,
+        (mut expected, later): (ExpectedWrites, Option<&ExpectedWrites>),
+        salvaged: &mut SalvageProgress,
         each: &mut dyn FnMut(u64, &[u8]),
         damaged: &mut dyn FnMut(&Error),
         next: &mut dyn FnMut(),
-    ) -> Result<(bool, Expected), Error> {
+    ) -> Result<(bool, ExpectedWrites), Error> {
         let last = self.trees.len() - 1;
-        let live = self.known.live();
+        let live = self.state.live();
         let before = salvaged.clone();
         let is_on_client = !self.params.is_in_trees();
         let mut is_whole = true;
@@ -136,11 +140,12 @@ impl ShareArray {
             let Some(level) = self.params.levels().map(|levels| *levels.level(tree - 1)) else {
                 break;
             };
-            let (map, mut told) = (level.map, Expected::untold(level.blocks));
-            if let Some(agreed) = self.agreed_beside(tree, of_data.at)? {
-                let take = &mut |Found { address, mapped, block }: Found| {
-                    if expected.takes(address, mapped.write) && !expected.untold.contains(address) {
-                        told.tell(map, address, &block);
+            let (map, mut named) = (level.map, ExpectedWrites::unknown(level.blocks));
+            if let Some(agreed) = self.map_quorum_point(tree, of_data.at)? {
+                let take = &mut |LiveBlock { address, mapped, block }: LiveBlock| {
+                    if expected.accept(address, mapped.write) && !expected.unknown.contains(address)
+                    {
+                        named.record_map_block(map, address, &block);
                     }
                 };
                 if !self.read_all((tree, &agreed), take, damaged, next)? {
@@ -156,20 +161,20 @@ impl ShareArray {
                     };
                 }
             }
-            expected = told;
+            expected = named;
         }
-        let take = &mut |Found { address, mapped, block }: Found| {
+        let take = &mut |LiveBlock { address, mapped, block }: LiveBlock| {
             if !live.contains(address) {
                 return;
             }
-            let is_untold = expected.untold.contains(address)
-                || later.is_some_and(|later| later.tells_of_newer(address, mapped.write));
+            let is_unknown = expected.unknown.contains(address)
+                || later.is_some_and(|later| later.has_newer(address, mapped.write));
             let is_better = is_on_client
                 || !before.found.contains(address)
-                || before.doubtful.contains(address) && !is_untold;
-            if is_better && expected.takes(address, mapped.write) {
+                || before.doubtful.contains(address) && !is_unknown;
+            if is_better && expected.accept(address, mapped.write) {
                 salvaged.found.insert(address);
-                match is_untold {
+                match is_unknown {
                     true => salvaged.doubtful.insert(address),
                     false => salvaged.doubtful.remove_all(address..address + 1),
                 }
@@ -181,25 +186,29 @@ impl ShareArray {
     }
 
     /// The client's entries for the last tree. The servers may hold newer writes.
-    fn expected_of_last(&self) -> Expected {
-        let mut writes = Zeroizing::new(vec![0; self.known.entries() as usize]);
-        for (block, mapped) in self.known.all_mapped() {
+    fn expected_of_last(&self) -> ExpectedWrites {
+        let mut writes = Zeroizing::new(vec![0; self.state.entries() as usize]);
+        for (block, mapped) in self.state.all_mapped() {
             writes[block as usize] = mapped.write;
         }
-        Expected { untold: Bits::new(writes.len() as u64), writes }
+        ExpectedWrites { unknown: SparseAddressSet::new(writes.len() as u64), writes }
     }
 
     /// How to find the servers' points in a tree. Marks are valid at one point only.
-    fn points(&self, tree: usize) -> Points {
+    fn points(&self, tree: usize) -> PointFinder {
         let (parties, tree) = (self.params.parties, self.trees[tree].tree);
-        let roots = if self.params.is_in_trees() { Roots::AreMarked } else { Roots::Grow };
-        Points { parties, tree, roots, kept: self.known.point_after(self.kept) }
+        let roots = if self.params.is_in_trees() { RootRule::Marked } else { RootRule::AppendOnly };
+        PointFinder { parties, tree, roots, kept: self.state.point_after(self.kept) }
     }
 
     /// The last point that enough servers have in a map tree. If it is one access ahead of the
     /// data, the point before it: the data lacks an access in progress, and the map would make
     /// older copies of its block seem outdated.
-    fn agreed_beside(&mut self, tree: usize, data_at: Point) -> Result<Option<Agreed>, Error> {
+    fn map_quorum_point(
+        &mut self,
+        tree: usize,
+        data_at: Point,
+    ) -> Result<Option<QuorumPoint>, Error> {
         let points = self.points(tree);
         let servers = &mut self.servers(tree);
         // Problems with servers were already reported for the data.
@@ -209,7 +218,7 @@ impl ShareArray {
                 && at.written <= points.tree.accesses()
         };
         Ok(match last {
-            Some(Agreed { at, .. }) if is_further(at) => {
+            Some(QuorumPoint { at, .. }) if is_further(at) => {
                 points.last(servers, Some(data_at), &mut |_| ())
             }
             last => last,
@@ -220,37 +229,37 @@ impl ShareArray {
     /// block or nothing.
     fn read_all(
         &mut self,
-        (number, agreed): (usize, &Agreed),
-        take: &mut dyn FnMut(Found),
+        (number, agreed): (usize, &QuorumPoint),
+        take: &mut dyn FnMut(LiveBlock),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
-        let Self { params, store, trees, sealer, labels, known, .. } = self;
-        let positions = &known.positions;
+        let Self { params, store, trees, sealer, labels, state, .. } = self;
+        let positions = &state.positions;
         let (tree, slot_bytes) = (trees[number].tree, trees[number].fetched_bytes());
-        let left = Left { parties: params.parties, tree, slot_bytes, agreed };
-        let held = |bucket: BucketId, slot: &[u8]| match positions {
+        let reader = SalvageReader { parties: params.parties, tree, slot_bytes, agreed };
+        let decode = |bucket: BucketId, slot: &[u8]| match positions {
             Positions::OnClient(_) => match sealer.open(slot) {
                 Some(opened) => {
                     let (name, block) = (opened.name(), Zeroizing::new(opened.bytes().to_vec()));
                     // A copy counts wherever it is.
                     let mapped = Mapped { leaf: Leaf(0), write: name.number };
-                    Held::Block(Found { address: name.address, mapped, block })
+                    SlotContents::Block(LiveBlock { address: name.address, mapped, block })
                 }
-                None if slot.iter().all(|byte| *byte == 0) => Held::Nothing,
-                None => Held::Damaged,
+                None if slot.iter().all(|byte| *byte == 0) => SlotContents::Empty,
+                None => SlotContents::Damaged,
             },
             Positions::InTrees(map) => {
                 let opener = Opener { levels: &map.levels, sealer, labels };
                 match opener.block_in(number, bucket, slot) {
-                    Ok(Some(found)) => Held::Block(found),
-                    Ok(None) => Held::Nothing,
-                    Err(_) => Held::Damaged,
+                    Ok(Some(found)) => SlotContents::Block(found),
+                    Ok(None) => SlotContents::Empty,
+                    Err(_) => SlotContents::Damaged,
                 }
             }
         };
         let servers = &mut TreeServers { servers: &mut **store, tree: number as u8 };
-        Ok(left.read(servers, &held, take, damaged, progress))
+        Ok(reader.read(servers, &decode, take, damaged, progress))
     }
 }
 
@@ -261,10 +270,10 @@ mod tests {
     /// A copy that is one access older is outdated.
     #[test]
     fn only_the_first_of_the_latest_copies_counts() {
-        let writes = Zeroizing::new(vec![5, NOWHERE]);
-        let mut expected = Expected { untold: Bits::new(2), writes };
-        let taken = [4, 5, 5, 6, 5].map(|write| expected.takes(0, write));
+        let writes = Zeroizing::new(vec![5, NO_POSITION_WRITE]);
+        let mut expected = ExpectedWrites { unknown: SparseAddressSet::new(2), writes };
+        let taken = [4, 5, 5, 6, 5].map(|write| expected.accept(0, write));
         assert_eq!(taken, [false, true, false, true, false]);
-        assert!(!expected.takes(1, 9), "the block has no position");
+        assert!(!expected.accept(1, 9), "the block has no position");
     }
 }

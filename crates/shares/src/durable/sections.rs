@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use oblivio_core::Error;
-use oblivio_core::durable::section::{Fields, bytes_of, in_sections, put_count, strange};
+use oblivio_core::durable::section::{Fields, bytes_of, foreign_section, in_sections, put_count};
 use oblivio_core::durable::{Save, SectionSize};
 use oblivio_core::wiped::WipedBytes;
 
@@ -50,38 +50,38 @@ pub(super) fn ranges(end: u64, in_each: u64) -> impl Iterator<Item = Range<u64>>
 }
 
 /// Saves a state, section by section.
-pub(super) struct Saving<'o> {
+pub(super) struct StateWriter<'o> {
     what: Save,
     /// The buffer for a section; wiped when dropped.
     section: WipedBytes,
     out: &'o mut dyn FnMut(&[u8]),
 }
 
-impl<'o> Saving<'o> {
+impl<'o> StateWriter<'o> {
     /// Passes on the head. `None` if nothing else is saved.
     pub(super) fn begin(accesses: u64, what: Save, out: &'o mut dyn FnMut(&[u8])) -> Option<Self> {
-        let mut saving = Self { what, section: WipedBytes::default(), out };
-        saving.tell(|section| put_head(section, accesses));
-        (what != Save::Changes).then_some(saving)
+        let mut writer = Self { what, section: WipedBytes::default(), out };
+        writer.emit(|section| put_head(section, accesses));
+        (what != Save::Changes).then_some(writer)
     }
 
     /// Passes on a section. An empty one is left out, unless the state is padded to its full
     /// length.
-    pub(super) fn section(&mut self, is_of_nothing: bool, put: impl FnOnce(&mut WipedBytes)) {
-        if self.what == Save::WholePadded || !is_of_nothing {
-            self.tell(put);
+    pub(super) fn section(&mut self, is_dummy: bool, put: impl FnOnce(&mut WipedBytes)) {
+        if self.what == Save::WholePadded || !is_dummy {
+            self.emit(put);
         }
     }
 
     /// Passes on a map with `entries` entries.
     pub(super) fn map(&mut self, entries: u64, entry: &dyn Fn(u64) -> Entry) {
         for range in ranges(entries, SECTION_ENTRIES) {
-            let is_of_nothing = range.clone().all(|block| entry(block) == [0; 2]);
-            self.section(is_of_nothing, |section| put_map(section, range, entry));
+            let is_dummy = range.clone().all(|block| entry(block) == [0; 2]);
+            self.section(is_dummy, |section| put_map(section, range, entry));
         }
     }
 
-    fn tell(&mut self, put: impl FnOnce(&mut WipedBytes)) {
+    fn emit(&mut self, put: impl FnOnce(&mut WipedBytes)) {
         self.section.clear();
         put(&mut self.section);
         (self.out)(&self.section);
@@ -90,12 +90,12 @@ impl<'o> Saving<'o> {
 
 /// Restores the states of a log in order.
 #[derive(Default)]
-pub(super) struct Coming {
+pub(super) struct StateReader {
     states: u64,
     has_head: bool,
 }
 
-impl Coming {
+impl StateReader {
     /// Begins another state.
     pub(super) fn begin(&mut self) {
         self.states += 1;
@@ -113,7 +113,7 @@ impl Coming {
         let accesses = fields.count()?;
         fields.end()?;
         if self.has_head || !self.is_first() && accesses != follows {
-            return Err(strange());
+            return Err(foreign_section());
         }
         self.has_head = true;
         Ok(accesses)
@@ -131,7 +131,7 @@ impl Coming {
             fields.list(size_of::<Entry>(), |fields| Ok([fields.u64()?, fields.u64()?]))?;
         fields.end()?;
         let fits = (start..).zip(entries).all(|(block, entry)| set(block, entry));
-        if fits { Ok(()) } else { Err(strange()) }
+        if fits { Ok(()) } else { Err(foreign_section()) }
     }
 
     /// Ends the last state.
@@ -148,9 +148,9 @@ mod tests {
     fn saved(accesses: u64, what: Save) -> Vec<Vec<u8>> {
         let mut sections = Vec::new();
         let mut out = |section: &[u8]| sections.push(section.to_vec());
-        if let Some(mut saving) = Saving::begin(accesses, what, &mut out) {
+        if let Some(mut writer) = StateWriter::begin(accesses, what, &mut out) {
             let entry = |block| if block < SECTION_ENTRIES { [0; 2] } else { [block, 7] };
-            saving.map(SECTION_ENTRIES + 3, &entry);
+            writer.map(SECTION_ENTRIES + 3, &entry);
         }
         sections
     }
@@ -171,24 +171,24 @@ mod tests {
     #[test]
     fn each_state_of_a_log_has_a_matching_head_and_the_first_a_map() {
         let sections = saved(9, Save::Whole);
-        let behind_tag = |section: usize| Fields::of(&sections[section][1..]);
-        let mut coming = Coming::default();
-        coming.begin();
-        assert!(coming.end().is_err() && coming.is_first());
-        assert_eq!(coming.head(behind_tag(0), 0).unwrap(), 9);
-        assert!(coming.head(behind_tag(0), 9).is_err());
-        let mut told = Vec::new();
+        let behind_tag = |section: usize| Fields::new(&sections[section][1..]);
+        let mut reader = StateReader::default();
+        reader.begin();
+        assert!(reader.end().is_err() && reader.is_first());
+        assert_eq!(reader.head(behind_tag(0), 0).unwrap(), 9);
+        assert!(reader.head(behind_tag(0), 9).is_err());
+        let mut passed = Vec::new();
         let mut set = |block, entry| {
-            told.push((block, entry));
+            passed.push((block, entry));
             block < SECTION_ENTRIES + 2
         };
-        assert!(coming.map(behind_tag(1), &mut set).is_err());
+        assert!(reader.map(behind_tag(1), &mut set).is_err());
         let first = SECTION_ENTRIES;
-        assert_eq!(told, [0, 1, 2].map(|it| (first + it, [first + it, 7])));
-        coming.begin();
-        assert!(coming.end().is_err() && !coming.is_first());
-        assert!(coming.head(behind_tag(0), 8).is_err());
-        assert_eq!(coming.head(behind_tag(0), 9).unwrap(), 9);
-        coming.end().unwrap();
+        assert_eq!(passed, [0, 1, 2].map(|it| (first + it, [first + it, 7])));
+        reader.begin();
+        assert!(reader.end().is_err() && !reader.is_first());
+        assert!(reader.head(behind_tag(0), 8).is_err());
+        assert_eq!(reader.head(behind_tag(0), 9).unwrap(), 9);
+        reader.end().unwrap();
     }
 }

@@ -3,20 +3,20 @@
 use std::ops::{Deref, DerefMut};
 
 use oblivio_core::durable::AnyStore;
-use oblivio_core::error::{for_people, join_failures};
+use oblivio_core::error::{join_failures, sanitize_message};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use crate::message::{Answer, HostEpoch, Refusal, Request};
 use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers, share_servers};
 
 /// A server's answer, or its failure or refusal.
-pub(super) type Said = Result<Answer, StoreError>;
+pub(super) type ServerResult = Result<Answer, StoreError>;
 
 /// The `count` share servers of which a store consists.
 ///
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store is something else.
-pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
+pub(super) fn share_servers_of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
     match share_servers(store) {
         Err(_) => mismatch(
@@ -54,12 +54,12 @@ impl DerefMut for TreeServers<'_> {
 
 impl TreeServers<'_> {
     /// Sends one request to each server, all at once.
-    pub(super) fn ask(&mut self, requests: Vec<Request>) -> Vec<Said> {
-        all_said(self.ask_some(requests.into_iter().map(Some).collect()))
+    pub(super) fn ask(&mut self, requests: Vec<Request>) -> Vec<ServerResult> {
+        all_results(self.ask_some(requests.into_iter().map(Some).collect()))
     }
 
     /// Sends each request to its server.
-    pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<Said>> {
+    pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<ServerResult>> {
         let may_take_long = |request: &Request| {
             matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
         };
@@ -72,12 +72,12 @@ impl TreeServers<'_> {
         &mut self,
         requests: Vec<Option<Request>>,
         patience: Patience,
-    ) -> Vec<Option<Said>> {
+    ) -> Vec<Option<ServerResult>> {
         let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
         let mut answered = self.servers.ask(self.tree, requests, patience);
         answered.resize_with(is_asked.len(), || None);
         let read = |is_asked: bool, answered: Option<ServerAnswer>| {
-            is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
+            is_asked.then(|| decode_answer(answered.unwrap_or_else(|| Err(wrong_answer_error()))))
         };
         is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
     }
@@ -86,57 +86,59 @@ impl TreeServers<'_> {
     /// errors.
     pub(super) fn failures(&mut self, requests: Vec<Option<Request>>) -> Vec<(usize, StoreError)> {
         let said = self.ask_some(requests).into_iter().enumerate();
-        said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
+        said.filter_map(|(server, said)| Some((server, expect_done(said?).err()?))).collect()
     }
 
     /// Asks for the progress of all servers, when a volume is opened and before an attempt to
     /// evict. A server that is still evicting for a lost client answers once it has finished.
     pub(super) fn epochs(&mut self) -> Vec<Result<HostEpoch, StoreError>> {
         let requests = vec![Some(Request::Epoch); self.count()];
-        all_said(self.ask_with(requests, Patience::Long)).into_iter().map(epoch).collect()
+        all_results(self.ask_with(requests, Patience::Long)).into_iter().map(expect_epoch).collect()
     }
 }
 
-fn all_said(said: Vec<Option<Said>>) -> Vec<Said> {
-    said.into_iter().map(|said| said.unwrap_or_else(|| Err(no_answer()))).collect()
+fn all_results(said: Vec<Option<ServerResult>>) -> Vec<ServerResult> {
+    said.into_iter().map(|said| said.unwrap_or_else(|| Err(wrong_answer_error()))).collect()
 }
 
-fn said(answered: ServerAnswer) -> Said {
+fn decode_answer(answered: ServerAnswer) -> ServerResult {
     match Answer::decode(&answered?) {
-        Ok(Answer::Refused(Refusal { kind, why })) => Err(StoreError::new(kind, for_people(&why))),
+        Ok(Answer::Refused(Refusal { kind, why })) => {
+            Err(StoreError::new(kind, sanitize_message(&why)))
+        }
         Ok(answer) => Ok(answer),
-        Err(_) => Err(no_answer()),
+        Err(_) => Err(wrong_answer_error()),
     }
 }
 
 /// The error for an answer of the wrong kind.
-pub(super) fn no_answer() -> StoreError {
+pub(super) fn wrong_answer_error() -> StoreError {
     StoreError::new(StoreErrorKind::Failed, "the server's answer does not match the request")
 }
 
 /// Checks that the server did what was requested.
-pub(super) fn done(said: Said) -> Result<(), StoreError> {
+pub(super) fn expect_done(said: ServerResult) -> Result<(), StoreError> {
     match said? {
         Answer::Done => Ok(()),
-        _ => Err(no_answer()),
+        _ => Err(wrong_answer_error()),
     }
 }
 
 /// The progress in an answer.
-pub(super) fn epoch(said: Said) -> Result<HostEpoch, StoreError> {
+pub(super) fn expect_epoch(said: ServerResult) -> Result<HostEpoch, StoreError> {
     match said? {
         Answer::Epoch(epoch) => Ok(epoch),
-        _ => Err(no_answer()),
+        _ => Err(wrong_answer_error()),
     }
 }
 
 /// Fails if another client has taken the volume over.
 pub(super) fn check_not_fenced<T>(
     servers: &dyn ShareServers,
-    told: &[Result<T, StoreError>],
+    reported: &[Result<T, StoreError>],
 ) -> Result<(), Error> {
     let mut failed =
-        told.iter().enumerate().filter_map(|(i, told)| Some((i, told.as_ref().err()?)));
+        reported.iter().enumerate().filter_map(|(i, reported)| Some((i, reported.as_ref().err()?)));
     match failed.find(|(_, error)| error.kind() == StoreErrorKind::Fenced) {
         Some((i, error)) => {
             let error = StoreError::new(error.kind(), format!("{}: {error}", servers.name(i)));
@@ -147,20 +149,20 @@ pub(super) fn check_not_fenced<T>(
 }
 
 /// The share in an answer, if it has `bytes` bytes.
-pub(super) fn share(said: Said, bytes: usize) -> Result<Vec<u8>, StoreError> {
+pub(super) fn expect_share(said: ServerResult, bytes: usize) -> Result<Vec<u8>, StoreError> {
     match said? {
         Answer::Share(share) if share.len() == bytes => Ok(share),
-        _ => Err(no_answer()),
+        _ => Err(wrong_answer_error()),
     }
 }
 
 /// Separates the values from the failed servers.
-pub(super) fn parted<T>(
-    told: impl IntoIterator<Item = Result<T, StoreError>>,
+pub(super) fn split_failures<T>(
+    reported: impl IntoIterator<Item = Result<T, StoreError>>,
 ) -> (Vec<T>, Vec<(usize, StoreError)>) {
     let (mut values, mut failed) = (Vec::new(), Vec::new());
-    for (server, told) in told.into_iter().enumerate() {
-        match told {
+    for (server, reported) in reported.into_iter().enumerate() {
+        match reported {
             Ok(value) => values.push(value),
             Err(error) => failed.push((server, error)),
         }
@@ -169,17 +171,17 @@ pub(super) fn parted<T>(
 }
 
 /// The values of all servers, or an error that names the failed ones and ends with `advice`.
-pub(super) fn all<T>(
+pub(super) fn require_all<T>(
     servers: &dyn ShareServers,
-    told: impl IntoIterator<Item = Result<T, StoreError>>,
+    reported: impl IntoIterator<Item = Result<T, StoreError>>,
     advice: &str,
 ) -> Result<Vec<T>, Error> {
-    let (values, failed) = parted(told);
-    if failed.is_empty() { Ok(values) } else { Err(failure(servers, failed, advice)) }
+    let (values, failed) = split_failures(reported);
+    if failed.is_empty() { Ok(values) } else { Err(failure_error(servers, failed, advice)) }
 }
 
 /// An error that names the failed servers and ends with `advice`.
-pub(super) fn failure(
+pub(super) fn failure_error(
     servers: &dyn ShareServers,
     failed: Vec<(usize, StoreError)>,
     advice: &str,

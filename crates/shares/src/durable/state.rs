@@ -3,19 +3,19 @@
 use std::ops::Range;
 
 use oblivio_core::durable::section::{
-    Fields, bytes_of, check_range, in_sections, put_count, strange,
+    Fields, bytes_of, check_range, foreign_section, in_sections, put_count,
 };
 use oblivio_core::durable::{
-    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, Save, StateSize,
+    AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, SparseAddressSet, StateSize,
 };
 use oblivio_core::pieces::TreeId;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf, MasterKey};
 
 use super::array::ShareArray;
-use super::known::{Draw, Known, NOTHING, Positions, SALT_BYTES, Step};
+use super::client_state::{AccessStep, ClientState, DUMMY_ADDRESS, Draw, Positions, SALT_BYTES};
 use super::params::S3OramParams;
-use super::sections::{self, Coming, Saving, ranges, tag};
+use super::sections::{self, StateReader, StateWriter, ranges, tag};
 
 /// The tag of sections that tell which blocks have contents, if the position map is in trees.
 /// Otherwise map entries tell it.
@@ -40,7 +40,7 @@ pub(super) fn size(params: &S3OramParams) -> StateSize {
     let mut whole = sections::sizes(entries);
     if params.is_in_trees() {
         whole.extend(in_sections(params.blocks, SECTION_BITS, |blocks| {
-            bytes_of(|out| put_live(out, &Bits::new(blocks), 0..blocks))
+            bytes_of(|out| put_live(out, &SparseAddressSet::new(blocks), 0..blocks))
         }));
     }
     StateSize {
@@ -51,7 +51,7 @@ pub(super) fn size(params: &S3OramParams) -> StateSize {
     }
 }
 
-fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
+fn put_live(out: &mut WipedBytes, live: &SparseAddressSet, range: Range<u64>) {
     out.push(LIVE);
     out.extend_from_slice(&range.start.to_le_bytes());
     put_count(out, (range.end - range.start) as usize);
@@ -60,23 +60,23 @@ fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
 }
 
 /// Passes the state to `out`, section by section.
-pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
-    let Some(mut saving) = Saving::begin(known.accesses(), what, out) else { return };
-    saving.map(known.entries(), &|block| known.entry(block));
-    let Positions::InTrees(map) = &known.positions else { return };
+pub(super) fn save(state: &ClientState, what: Save, out: &mut dyn FnMut(&[u8])) {
+    let Some(mut writer) = StateWriter::begin(state.accesses(), what, out) else { return };
+    writer.map(state.entries(), &|block| state.entry(block));
+    let Positions::InTrees(map) = &state.positions else { return };
     for range in ranges(map.levels.level(0).blocks, SECTION_BITS) {
-        let is_of_nothing = !range.clone().any(|address| map.live.contains(address));
-        saving.section(is_of_nothing, |section| put_live(section, &map.live, range));
+        let is_dummy = !range.clone().any(|address| map.live.contains(address));
+        writer.section(is_dummy, |section| put_live(section, &map.live, range));
     }
 }
 
 /// Encodes a plan of these accesses.
-pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
-    let bytes = |step: &Step| 8 + 8 + step.draws.len() * (4 + 4) + SALT_BYTES;
+pub(super) fn plan_of(steps: Vec<AccessStep>) -> AccessPlan {
+    let bytes = |step: &AccessStep| 8 + 8 + step.draws.len() * (4 + 4) + SALT_BYTES;
     let mut section = WipedBytes::with_capacity(steps.iter().map(bytes).sum());
-    for Step { number, address, draws, salt } in &steps {
+    for AccessStep { number, address, draws, salt } in &steps {
         number.iter().for_each(|number| section.extend_from_slice(&number.to_le_bytes()));
-        section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
+        section.extend_from_slice(&address.unwrap_or(DUMMY_ADDRESS).to_le_bytes());
         for Leaf(leaf) in draws.iter().flat_map(|draw| [draw.shown, draw.to]) {
             // A tree has at most 2^30 leaves.
             section.extend_from_slice(&(leaf as u32).to_le_bytes());
@@ -88,26 +88,26 @@ pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
 
 impl S3OramParams {
     /// Decodes the accesses of a plan from the log.
-    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
-        let mut fields = Fields::of(plan.section());
+    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<AccessStep>, Error> {
+        let mut fields = Fields::new(plan.section());
         let (trees, step_bytes) = (self.trees(), step_bytes(self));
         let mut steps = Vec::with_capacity(plan.accesses().min(plan.section().len() / step_bytes));
         for _ in 0..plan.accesses() {
             let number = if self.is_in_trees() { Some(fields.count()?) } else { None };
             let address = match fields.u64()? {
-                NOTHING => None,
+                DUMMY_ADDRESS => None,
                 address if address < self.blocks => Some(address),
-                _ => return Err(strange()),
+                _ => return Err(foreign_section()),
             };
             let mut draws = Vec::with_capacity(trees.len());
             for it in &trees {
                 let [shown, to] = [fields.u32()?, fields.u32()?].map(|leaf| Leaf(leaf.into()));
                 if [shown, to].iter().any(|leaf| leaf.0 >= it.tree.leaves()) {
-                    return Err(strange());
+                    return Err(foreign_section());
                 }
                 draws.push(Draw { shown, to });
             }
-            steps.push(Step { number, address, draws, salt: fields.array()? });
+            steps.push(AccessStep { number, address, draws, salt: fields.array()? });
         }
         fields.end()?;
         Ok(steps)
@@ -117,18 +117,20 @@ impl S3OramParams {
 /// A state that is being restored.
 pub(super) struct ShareRestore {
     params: S3OramParams,
-    known: Known,
-    coming: Coming,
+    state: ClientState,
+    reader: StateReader,
 }
 
 impl ShareRestore {
     pub(super) fn new(params: S3OramParams) -> Result<Self, Error> {
-        let known = Known::new(&params)?;
-        Ok(Self { params, known, coming: Coming::default() })
+        let state = ClientState::new(&params)?;
+        Ok(Self { params, state, reader: StateReader::default() })
     }
 
     fn live(&mut self, mut fields: Fields<'_>) -> Result<(), Error> {
-        let Positions::InTrees(map) = &mut self.known.positions else { return Err(strange()) };
+        let Positions::InTrees(map) = &mut self.state.positions else {
+            return Err(foreign_section());
+        };
         let (start, count) = (fields.count()?, u64::from(fields.u32()?));
         let bytes = fields.bytes(count.div_ceil(8) as usize)?;
         fields.end()?;
@@ -142,37 +144,37 @@ impl ShareRestore {
 
 impl Restore for ShareRestore {
     fn begin_state(&mut self) -> Result<(), Error> {
-        self.coming.begin();
+        self.reader.begin();
         Ok(())
     }
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
-        let Self { known, coming, .. } = self;
-        let mut fields = Fields::of(section);
+        let Self { state, reader, .. } = self;
+        let mut fields = Fields::new(section);
         match fields.u8()? {
             tag::HEAD => {
-                known.go_to(coming.head(fields, known.accesses())?);
+                state.set_accesses(reader.head(fields, state.accesses())?);
                 Ok(())
             }
-            tag::MAP if coming.is_first() => {
-                coming.map(fields, |block, entry| known.set_entry(block, entry))
+            tag::MAP if reader.is_first() => {
+                reader.map(fields, |block, entry| state.set_entry(block, entry))
             }
-            LIVE if coming.is_first() => self.live(fields),
-            _ => Err(strange()),
+            LIVE if reader.is_first() => self.live(fields),
+            _ => Err(foreign_section()),
         }
     }
 
     fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         let steps = self.params.decode_steps(plan)?;
         for (step, is_written) in steps.iter().zip(is_written) {
-            self.known.access(step, *is_written)?;
+            self.state.access(step, *is_written)?;
         }
         Ok(())
     }
 
     fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)?;
-        self.known.forget(range);
+        self.state.forget(range);
         Ok(())
     }
 
@@ -182,7 +184,7 @@ impl Restore for ShareRestore {
         trees: &[TreeId],
         store: AnyStore,
     ) -> Result<Box<dyn Durable>, Error> {
-        self.coming.end()?;
-        Ok(Box::new(ShareArray::new(self.params, &key, trees, store, self.known)?))
+        self.reader.end()?;
+        Ok(Box::new(ShareArray::new(self.params, &key, trees, store, self.state)?))
     }
 }

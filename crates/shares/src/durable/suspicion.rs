@@ -61,7 +61,7 @@ impl Suspicion {
                 ". The data was last written by eviction {} (from 0), and the servers that deal \
                  are {}",
                 evictions.join(", "),
-                trust.dealing(self.parties)
+                trust.name_dealers(self.parties)
             ),
         };
         format!("{what}{suspects}. {NEW_VOLUME}")

@@ -1,13 +1,13 @@
 //! The position map in trees. The client keeps the entries for the blocks of the last tree, and
 //! which blocks have contents.
 
-use oblivio_core::durable::Bits;
+use oblivio_core::durable::SparseAddressSet;
 use oblivio_core::seal::BlockName;
 use oblivio_core::{Error, Leaf};
 use zeroize::Zeroizing;
 
+use super::client_state::{AccessStep, Draw};
 use super::impossible;
-use super::known::{Draw, Step};
 use super::sections::Entry;
 use crate::field::Gf256;
 use crate::map_trees::Levels;
@@ -53,7 +53,7 @@ pub(super) struct TreeMap {
     /// of its last write.
     entries: Zeroizing<Vec<Entry>>,
     /// Which blocks of the data have contents.
-    pub(super) live: Bits,
+    pub(super) live: SparseAddressSet,
 }
 
 impl TreeMap {
@@ -65,11 +65,11 @@ impl TreeMap {
             levels: levels.clone(),
             trees,
             entries: Zeroizing::new(vec![[0; 2]; levels.client_entries()]),
-            live: Bits::new(levels.level(0).blocks),
+            live: SparseAddressSet::new(levels.level(0).blocks),
         })
     }
 
-    /// See [`Known::addresses`](super::known::Known::addresses).
+    /// See [`ClientState::addresses`](super::client_state::ClientState::addresses).
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         let mut addresses = Zeroizing::new(Vec::with_capacity(self.levels.count()));
         addresses.push([address, 0]);
@@ -94,7 +94,7 @@ impl TreeMap {
     }
 
     /// Records that a block or a dummy of each tree was written to the root.
-    pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
+    pub(super) fn write(&mut self, step: &AccessStep, number: u64, is_written: bool) {
         if let (Some(address), Some(Draw { to, .. })) = (step.address, step.draws.last()) {
             let in_last = self.addresses(address).last().map_or(0, |[block, _]| *block);
             self.entries[in_last as usize] = [to.0 + 1, number];

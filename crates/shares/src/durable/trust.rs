@@ -32,7 +32,7 @@ impl Trust {
     }
 
     /// Distrusts the servers on the list, and adds findings to it.
-    pub(super) fn keep_in(&mut self, list: Box<dyn WrongServers>) {
+    pub(super) fn use_list(&mut self, list: Box<dyn WrongServers>) {
         for server in list.listed() {
             if let Some(is_wrong) = self.is_wrong.get_mut(server) {
                 *is_wrong = true;
@@ -46,7 +46,7 @@ impl Trust {
     ///
     /// # Errors
     /// The errors of the list. No eviction may follow.
-    pub(super) fn found_wrong(
+    pub(super) fn record_wrong(
         &mut self,
         servers: &dyn ShareServers,
         numbers: &[u8],
@@ -128,7 +128,7 @@ impl Trust {
     }
 
     /// The servers that deal, for people.
-    pub(super) fn dealing(&self, parties: Parties) -> String {
+    pub(super) fn name_dealers(&self, parties: Parties) -> String {
         let trusted = self.trusted(parties);
         trusted.iter().map(|number| format!("server {number}")).collect::<Vec<_>>().join(", ")
     }
@@ -198,9 +198,9 @@ mod tests {
 
     /// A list that refuses entries while its disk is full.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<usize>>>, Arc<AtomicBool>);
+    struct FakeList(Arc<Mutex<Vec<usize>>>, Arc<AtomicBool>);
 
-    impl WrongServers for Kept {
+    impl WrongServers for FakeList {
         fn listed(&self) -> Vec<usize> {
             self.0.lock().unwrap().clone()
         }
@@ -216,35 +216,35 @@ mod tests {
 
     #[test]
     fn no_eviction_follows_before_a_wrong_server_is_on_the_list() {
-        let (parties, kept) = (Parties::new(5, 1).unwrap(), Kept::default());
+        let (parties, list) = (Parties::new(5, 1).unwrap(), FakeList::default());
         let servers = &Named(5);
         let mut trust = Trust::new(5);
-        trust.keep_in(Box::new(kept.clone()));
-        kept.1.store(true, Ordering::SeqCst);
-        trust.found_wrong(servers, &[2]).unwrap_err();
+        trust.use_list(Box::new(list.clone()));
+        list.1.store(true, Ordering::SeqCst);
+        trust.record_wrong(servers, &[2]).unwrap_err();
         trust.dealers(servers, parties).unwrap_err();
-        kept.1.store(false, Ordering::SeqCst);
+        list.1.store(false, Ordering::SeqCst);
         assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 4]);
-        assert_eq!(kept.listed(), [1]);
+        assert_eq!(list.listed(), [1]);
     }
 
     #[test]
     fn wrong_servers_do_not_deal_until_too_few_servers_are_left() {
-        let (parties, kept) = (Parties::new(5, 1).unwrap(), Kept::default());
+        let (parties, list) = (Parties::new(5, 1).unwrap(), FakeList::default());
         let servers = &Named(5);
         let mut trust = Trust::new(5);
-        trust.keep_in(Box::new(kept.clone()));
+        trust.use_list(Box::new(list.clone()));
         assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 2, 3]);
-        trust.found_wrong(servers, &[2]).unwrap();
-        trust.found_wrong(servers, &[2]).unwrap();
+        trust.record_wrong(servers, &[2]).unwrap();
+        trust.record_wrong(servers, &[2]).unwrap();
         assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 4]);
         assert_eq!(
-            (kept.listed(), trust.wrong_servers()),
+            (list.listed(), trust.wrong_servers()),
             (vec![1], vec!["server 2 (2 times)".into()])
         );
         // After a reopening, only the list tells.
         let mut trust = Trust::new(5);
-        trust.keep_in(Box::new(kept.clone()));
+        trust.use_list(Box::new(list.clone()));
         assert!(!trust.is_any_answer_wrong());
         assert_eq!(trust.wrong_servers(), ["server 2 (before this opening)"]);
         assert!(trust.replace_dealer(servers, parties, 3).unwrap());
@@ -252,10 +252,10 @@ mod tests {
         // The first is already replaced, and no other server is left to replace the second.
         assert!(!trust.replace_dealer(servers, parties, 3).unwrap());
         assert!(!trust.replace_dealer(servers, parties, 4).unwrap());
-        trust.found_wrong(servers, &[1]).unwrap();
+        trust.record_wrong(servers, &[1]).unwrap();
         let error = trust.dealers(servers, parties).unwrap_err();
         assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged));
         assert!(error.to_string().contains("server 1, server 2, server 4"), "{error}");
-        assert_eq!(kept.listed(), [1, 3, 0]);
+        assert_eq!(list.listed(), [1, 3, 0]);
     }
 }

@@ -5,19 +5,19 @@ use oblivio_core::seal::BlockSealer;
 use oblivio_core::{BucketId, Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::access::SAYS_NO_LEAF;
+use super::access::INVALID_LEAF;
 use super::array::ShareArray;
+use super::client_state::Positions;
 use super::fetch::{Fetched, fetch};
-use super::known::Positions;
-use super::opener::{Found, Opener};
-use super::parts::BRING_BACK;
+use super::opener::{LiveBlock, Opener};
+use super::participants::BRING_BACK;
 use super::servers;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Slots};
 use crate::tree::Tree;
 
 /// The error if shares of a slot contradict each other.
-pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
+pub(super) const SHARES_DO_NOT_FIT: &str = "shares of a block do not fit each other";
 
 /// The error for a wrong share of a known server.
 pub(super) fn does_not_fit(server: &str) -> Error {
@@ -53,31 +53,33 @@ struct Sum {
 
 /// The address in each occupied slot, sorted by bucket and slot, if the client knows positions.
 /// Secret.
-type Places = Zeroizing<Vec<[u64; 3]>>;
+type OccupiedSlots = Zeroizing<Vec<[u64; 3]>>;
 
 impl ShareArray {
     /// Checks all slots of all trees: that shares fit each other, and that each tree holds exactly
     /// the blocks that the previous tree names, once each, as last written. Returns the number of
     /// blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        self.look()?;
+        self.query_progress()?;
         if self.trust.is_any_answer_wrong() {
             return Err(self.corrupt(0, "share servers have given wrong answers"));
         }
-        let at = self.known.at();
+        let at = self.state.at();
         self.catch_up(at)?;
-        if let Some(parts) = self.parts.iter().find(|parts| !parts.are_all_current()) {
+        if let Some(participants) =
+            self.participants.iter().find(|participants| !participants.are_all_current())
+        {
             let advice = format!("A check needs all servers: {BRING_BACK}");
-            return Err(parts.error(&*self.store, &advice));
+            return Err(participants.error(&*self.store, &advice));
         }
         let last = self.trees.len() - 1;
         let mut expected = Sum::default();
-        for (block, mapped) in self.known.all_mapped() {
+        for (block, mapped) in self.state.all_mapped() {
             self.add(&mut expected, last, block, mapped);
         }
-        let places = match &self.known.positions {
-            Positions::OnClient(map) => map.places(),
-            Positions::InTrees(_) => Places::default(),
+        let places = match &self.state.positions {
+            Positions::OnClient(map) => map.occupied_slots(),
+            Positions::InTrees(_) => OccupiedSlots::default(),
         };
         let mut read = 0;
         let mut next = || {
@@ -85,14 +87,14 @@ impl ShareArray {
             progress(read);
         };
         for tree in (0..=last).rev() {
-            let [found, told] = self.check_tree(tree, at, &places, &mut next)?;
+            let [found, named] = self.check_tree(tree, at, &places, &mut next)?;
             if found != expected {
                 let what = "share servers do not hold the latest blocks";
                 return Err(self.corrupt(tree, what));
             }
-            expected = told;
+            expected = named;
         }
-        Ok((0..self.params.blocks).filter(|it| self.known.is_live(*it)).count() as u64)
+        Ok((0..self.params.blocks).filter(|it| self.state.is_live(*it)).count() as u64)
     }
 
     fn add(&self, to: &mut Sum, tree: usize, address: u64, Mapped { leaf, write }: Mapped) {
@@ -109,20 +111,20 @@ impl ShareArray {
         &mut self,
         tree: usize,
         at: Point,
-        places: &Places,
+        places: &OccupiedSlots,
         next: &mut dyn FnMut(),
     ) -> Result<[Sum; 2], Error> {
         let (shape, slot_bytes) = (self.trees[tree].tree, self.trees[tree].fetched_bytes());
         let parties = self.params.parties;
         let all = vec![true; parties.servers()];
-        let [mut found, mut told] = [Sum::default(); 2];
+        let [mut found, mut named] = [Sum::default(); 2];
         for bucket in buckets_with_slots(shape, at) {
             let in_bucket = slots(shape, at, bucket);
             for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
                 let mut servers = self.servers(tree);
                 let fetched = fetch(&mut servers, &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
-                    return Err(servers::failure(&*servers, fetched.failed, BRING_BACK));
+                    return Err(servers::failure_error(&*servers, fetched.failed, BRING_BACK));
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(parties, place).ok();
@@ -136,14 +138,14 @@ impl ShareArray {
                     let found_in = found_in.map_err(|wrong| {
                         self.suspicious(tree, &wrong, vec![bucket], do_shares_fit)
                     })?;
-                    let Some(Found { address, mapped, block }) = found_in else { continue };
+                    let Some(LiveBlock { address, mapped, block }) = found_in else { continue };
                     self.add(&mut found, tree, address, mapped);
-                    self.add_told(&mut told, tree, address, &block)?;
+                    self.add_entries(&mut named, tree, address, &block)?;
                 }
             }
             next();
         }
-        Ok([found, told])
+        Ok([found, named])
     }
 
     /// The live block in a slot; `None` if there is none.
@@ -155,9 +157,9 @@ impl ShareArray {
         tree: usize,
         (bucket, slot): (BucketId, usize),
         held: &[u8],
-        places: &Places,
-    ) -> Result<Option<Found>, String> {
-        let map = match &self.known.positions {
+        places: &OccupiedSlots,
+    ) -> Result<Option<LiveBlock>, String> {
+        let map = match &self.state.positions {
             Positions::OnClient(map) => map,
             Positions::InTrees(map) => {
                 let Self { sealer, labels, .. } = self;
@@ -171,11 +173,11 @@ impl ShareArray {
         let Some((address, mapped)) = known.and_then(|it| Some((it, map.mapped(it)?))) else {
             return Ok(None);
         };
-        let name = self.known.name(tree, Some(address), mapped.write);
+        let name = self.state.name(tree, Some(address), mapped.write);
         match self.sealer.open(held) {
             Some(opened) if opened.name() == name => {
                 let block = Zeroizing::new(opened.bytes().to_vec());
-                Ok(Some(Found { address, mapped, block }))
+                Ok(Some(LiveBlock { address, mapped, block }))
             }
             _ => Err("a block is not what was written".into()),
         }
@@ -188,25 +190,31 @@ impl ShareArray {
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
         let wrong =
             fetched.wrong(self.params.parties, place, &sealed, is_sound).unwrap_or_default();
-        if let Err(error) = self.found_wrong(&wrong) {
+        if let Err(error) = self.record_wrong(&wrong) {
             return error;
         }
         match wrong.first() {
             Some(wrong) => does_not_fit(&self.store.name(usize::from(*wrong) - 1)),
-            None => self.corrupt(tree, DO_NOT_FIT),
+            None => self.corrupt(tree, SHARES_DO_NOT_FIT),
         }
     }
 
     /// Adds the entries of a map block to the checksum of the next tree.
-    fn add_told(&self, to: &mut Sum, tree: usize, address: u64, block: &[u8]) -> Result<(), Error> {
-        let (Positions::InTrees(map), Some(below)) = (&self.known.positions, tree.checked_sub(1))
+    fn add_entries(
+        &self,
+        to: &mut Sum,
+        tree: usize,
+        address: u64,
+        block: &[u8],
+    ) -> Result<(), Error> {
+        let (Positions::InTrees(map), Some(below)) = (&self.state.positions, tree.checked_sub(1))
         else {
             return Ok(());
         };
         let format = map.levels.level(below).map;
         for entry in 0..format.entries() {
             let mapped = format.get(block, entry);
-            let mapped = mapped.map_err(|_| self.corrupt(tree, SAYS_NO_LEAF))?;
+            let mapped = mapped.map_err(|_| self.corrupt(tree, INVALID_LEAF))?;
             if let Some(mapped) = mapped {
                 self.add(to, below, address * format.entries() as u64 + entry as u64, mapped);
             }

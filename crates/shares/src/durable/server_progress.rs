@@ -24,7 +24,7 @@
 
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
-use super::parts::{Part, Parts};
+use super::participants::{Participants, Participation};
 use super::servers::{self, TreeServers};
 use crate::message::{HostEpoch, Point, Request};
 use crate::servers::ShareServers;
@@ -32,7 +32,7 @@ use crate::sharing::Parties;
 use crate::tree::Tree;
 
 /// A server's progress, or why it did not answer.
-pub(super) type Told = Result<HostEpoch, StoreError>;
+pub(super) type EpochAnswer = Result<HostEpoch, StoreError>;
 
 /// Asks for the progress of all servers, and sends each server that is set up its setup again. This
 /// changes nothing. A server with another number, other companions, or another tree or field
@@ -41,19 +41,22 @@ pub(super) type Told = Result<HostEpoch, StoreError>;
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers are named in another order than when
 /// the volume was created.
-pub(super) fn tell(
+pub(super) fn verify_setups(
     servers: &mut TreeServers<'_>,
     parties: Parties,
     setups: Vec<Request>,
-) -> Result<Vec<Told>, Error> {
-    let told = servers.epochs();
-    let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
-    let asked =
-        setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
-    let agreed = agree(servers, parties, asked.collect())?;
-    let agreed = told.into_iter().zip(agreed).map(|(told, agreed)| match agreed {
-        Some(agreed) => agreed.and(told),
-        None => told,
+) -> Result<Vec<EpochAnswer>, Error> {
+    let reported = servers.epochs();
+    let is_something =
+        |reported: &EpochAnswer| reported.as_ref().is_ok_and(|epoch| epoch.is_set_up);
+    let asked = setups
+        .into_iter()
+        .zip(&reported)
+        .map(|(setup, reported)| is_something(reported).then_some(setup));
+    let agreed = send_setups(servers, parties, asked.collect())?;
+    let agreed = reported.into_iter().zip(agreed).map(|(reported, agreed)| match agreed {
+        Some(agreed) => agreed.and(reported),
+        None => reported,
     });
     Ok(agreed.collect())
 }
@@ -63,14 +66,14 @@ pub(super) fn tell(
 /// refusing server is damaged.
 ///
 /// # Errors
-/// The errors of [`tell`].
-pub(super) fn agree(
+/// The errors of [`verify_setups`].
+pub(super) fn send_setups(
     servers: &mut TreeServers<'_>,
     parties: Parties,
     setups: Vec<Option<Request>>,
 ) -> Result<Vec<Option<Result<(), StoreError>>>, Error> {
     let said: Vec<_> =
-        servers.ask_some(setups).into_iter().map(|said| said.map(servers::done)).collect();
+        servers.ask_some(setups).into_iter().map(|said| said.map(servers::expect_done)).collect();
     let refuses = |said: &Result<(), StoreError>| {
         said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
     };
@@ -99,21 +102,26 @@ const IS_ALONE: &str = "The other servers are in the right order, so the setup f
                         rebuilt anyway";
 
 /// The progress of the servers.
-pub(super) struct Standing {
+pub(super) struct ServerProgress {
     /// The point that all current servers have finished.
     pub(super) done: Point,
     /// Which servers are current.
-    pub(super) parts: Parts,
+    pub(super) participants: Participants,
 }
 
 /// No honest server counts this far: greater numbers are lies.
 const COUNT_MAX: u64 = 1 << 62;
 
-impl Standing {
+impl ServerProgress {
     /// Draws the conclusions from the servers' claims. All servers have been at `kept`, the
     /// client's last durable state.
-    pub(super) fn of(parties: Parties, tree: Tree, told: Vec<Told>, kept: Point) -> Self {
-        let claims = claims(tree, &told);
+    pub(super) fn from_claims(
+        parties: Parties,
+        tree: Tree,
+        reported: Vec<EpochAnswer>,
+        kept: Point,
+    ) -> Self {
+        let claims = claims(tree, &reported);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
         // If more than *t* servers were rolled back, they must not define the point.
         let far = far.max(kept);
@@ -122,26 +130,30 @@ impl Standing {
         let enough = if is_only_evicted { parties.servers() } else { parties.for_product() };
         let done = if have_it >= enough { far } else { before(tree, far) };
         let steps_done = steps(tree, done);
-        let place = |told: Told| {
-            let at = match told {
-                Err(error) => return Part::Failed(error),
-                Ok(epoch) => match sound(tree, &epoch) {
+        let place = |reported: EpochAnswer| {
+            let at = match reported {
+                Err(error) => return Participation::Failed(error),
+                Ok(epoch) => match check_epoch(tree, &epoch) {
                     Ok(at) => at,
                     Err(astray) => return astray,
                 },
             };
             let steps = steps(tree, at);
             if steps > steps_done + 1 {
-                Part::Astray(IS_FURTHER)
+                Participation::Astray(IS_FURTHER)
             } else if steps >= steps_done {
-                if at < kept { Part::Astray(SET_BACK_BEHIND_KEPT) } else { Part::Current }
+                if at < kept {
+                    Participation::Astray(ROLLED_BACK_BEHIND_STATE)
+                } else {
+                    Participation::Current
+                }
             } else if at.evictions == done.evictions {
-                Part::Lags
+                Participation::Lagging
             } else {
-                Part::Astray(SET_BACK)
+                Participation::Astray(ROLLED_BACK)
             }
         };
-        Self { done, parts: Parts::new(told.into_iter().map(place).collect()) }
+        Self { done, participants: Participants::new(reported.into_iter().map(place).collect()) }
     }
 }
 
@@ -155,18 +167,21 @@ impl Standing {
 /// # Errors
 /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were rolled back, and
 /// [`Unreachable`](StoreErrorKind::Unreachable) servers that do not answer.
-pub(super) fn check_not_set_back(
+pub(super) fn check_not_rolled_back(
     servers: &mut TreeServers<'_>,
     parties: Parties,
     tree: Tree,
     kept: Point,
 ) -> Result<(), Error> {
-    let told = servers.epochs();
-    let is_missing =
-        |told: &Told| told.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unreachable);
-    let missing: Vec<_> = (0..told.len()).filter(|server| is_missing(&told[*server])).collect();
-    let Standing { parts, .. } = Standing::of(parties, tree, told, kept);
-    if let Err(error) = parts.check_enough(&**servers, parties)
+    let reported = servers.epochs();
+    let is_missing = |reported: &EpochAnswer| {
+        reported.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unreachable)
+    };
+    let missing: Vec<_> =
+        (0..reported.len()).filter(|server| is_missing(&reported[*server])).collect();
+    let ServerProgress { participants, .. } =
+        ServerProgress::from_claims(parties, tree, reported, kept);
+    if let Err(error) = participants.check_enough(&**servers, parties)
         && error.kind() == ErrorKind::StoreRolledBack
     {
         return Err(error);
@@ -193,27 +208,27 @@ pub(super) fn check_not_set_back(
 pub(super) const IS_FURTHER: &str = "claims to be ahead of the others";
 
 /// The reason for a server that has lost state.
-pub(super) const SET_BACK: &str = "was rolled back behind the others";
+pub(super) const ROLLED_BACK: &str = "was rolled back behind the others";
 
 /// The reason for a server that has lost state, according to the client's directory.
-pub(super) const SET_BACK_BEHIND_KEPT: &str =
+pub(super) const ROLLED_BACK_BEHIND_STATE: &str =
     "was rolled back behind the client's directory, or belongs to another volume";
 
 /// The point that a server claims, if it is possible.
-pub(super) fn sound(tree: Tree, epoch: &HostEpoch) -> Result<Point, Part> {
+pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<Point, Participation> {
     let HostEpoch { at, attempt, is_set_up } = *epoch;
     if !is_set_up {
-        Err(Part::Astray("holds nothing of this volume"))
+        Err(Participation::Astray("holds nothing of this volume"))
     } else if at.written > tree.accesses() || at.evictions > COUNT_MAX || attempt > COUNT_MAX {
-        Err(Part::Astray("claims an impossible point"))
+        Err(Participation::Astray("claims an impossible point"))
     } else {
         Ok(at)
     }
 }
 
 /// The points that servers claim, the furthest first.
-pub(super) fn claims(tree: Tree, told: &[Told]) -> Vec<Point> {
-    furthest_first(told.iter().filter_map(|told| claim(tree, told)))
+pub(super) fn claims(tree: Tree, reported: &[EpochAnswer]) -> Vec<Point> {
+    furthest_first(reported.iter().filter_map(|reported| claim(tree, reported)))
 }
 
 pub(super) fn furthest_first(points: impl Iterator<Item = Point>) -> Vec<Point> {
@@ -223,8 +238,8 @@ pub(super) fn furthest_first(points: impl Iterator<Item = Point>) -> Vec<Point> 
 }
 
 /// The point that a server claims, if it is possible.
-pub(super) fn claim(tree: Tree, told: &Told) -> Option<Point> {
-    sound(tree, told.as_ref().ok()?).ok()
+pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<Point> {
+    check_epoch(tree, reported.as_ref().ok()?).ok()
 }
 
 /// Whether the client's directory is older than the servers' state.
@@ -235,12 +250,13 @@ pub(super) fn is_old(
     servers: &dyn ShareServers,
     parties: Parties,
     tree: Tree,
-    told: &[Told],
+    reported: &[EpochAnswer],
     seen_max: Point,
 ) -> Result<bool, Error> {
-    let is_beyond = |told: &Told| claim(tree, told).is_some_and(|at| at > seen_max);
-    let beyond: Vec<_> = (0..told.len()).filter(|server| is_beyond(&told[*server])).collect();
-    let silent: Vec<_> = (0..told.len()).filter(|server| told[*server].is_err()).collect();
+    let is_beyond = |reported: &EpochAnswer| claim(tree, reported).is_some_and(|at| at > seen_max);
+    let beyond: Vec<_> =
+        (0..reported.len()).filter(|server| is_beyond(&reported[*server])).collect();
+    let silent: Vec<_> = (0..reported.len()).filter(|server| reported[*server].is_err()).collect();
     if beyond.is_empty() || beyond.len() + silent.len() <= parties.colluding() {
         return Ok(false);
     }

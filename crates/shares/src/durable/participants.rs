@@ -9,23 +9,23 @@ use crate::sharing::Parties;
 
 /// The participation of one server.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum Participation {
     /// It has all writes, and participates.
     Current,
     /// It lacks recent writes to the root.
-    Lags,
+    Lagging,
     /// It does not answer, or failed a request.
     Failed(StoreError),
     /// Its progress is impossible. Holds the reason, for people.
     Astray(&'static str),
 }
 
-impl Part {
+impl Participation {
     /// Whether to ask, before an access, if the server is back. The store fails such a request at
     /// once while the server is unreachable.
     fn may_be_back(&self) -> bool {
         match self {
-            Self::Lags => true,
+            Self::Lagging => true,
             Self::Failed(error) => error.kind() == StoreErrorKind::Unreachable,
             Self::Current | Self::Astray(_) => false,
         }
@@ -35,7 +35,7 @@ impl Part {
     pub(super) fn why(&self) -> Option<String> {
         match self {
             Self::Current => None,
-            Self::Lags => Some("it lacks the last writes".into()),
+            Self::Lagging => Some("it lacks the last writes".into()),
             Self::Failed(error) => Some(error.to_string()),
             Self::Astray(why) => Some(format!("it {why}")),
         }
@@ -44,30 +44,33 @@ impl Part {
 
 /// The participation of all servers, in their order.
 #[derive(Debug)]
-pub(super) struct Parts(Vec<Part>);
+pub(super) struct Participants(Vec<Participation>);
 
-impl Parts {
-    pub(super) fn new(parts: Vec<Part>) -> Self {
-        Self(parts)
+impl Participants {
+    pub(super) fn new(participants: Vec<Participation>) -> Self {
+        Self(participants)
     }
 
     /// All of `count` servers participate.
-    pub(super) fn all(count: usize) -> Self {
-        Self((0..count).map(|_| Part::Current).collect())
+    pub(super) fn all_current(count: usize) -> Self {
+        Self((0..count).map(|_| Participation::Current).collect())
     }
 
-    pub(super) fn set(&mut self, server: usize, part: Part) {
-        self.0[server] = part;
+    pub(super) fn set(&mut self, server: usize, participation: Participation) {
+        self.0[server] = participation;
     }
 
     /// For each server, whether it participates.
     pub(super) fn current(&self) -> Vec<bool> {
-        self.0.iter().map(|part| matches!(part, Part::Current)).collect()
+        self.0.iter().map(|participation| matches!(participation, Participation::Current)).collect()
     }
 
     /// The number of participating servers.
     pub(super) fn count(&self) -> usize {
-        self.0.iter().filter(|part| matches!(part, Part::Current)).count()
+        self.0
+            .iter()
+            .filter(|participation| matches!(participation, Participation::Current))
+            .count()
     }
 
     pub(super) fn are_all_current(&self) -> bool {
@@ -75,21 +78,21 @@ impl Parts {
     }
 
     /// Whether a server lacks recent writes.
-    pub(super) fn lags(&self, server: usize) -> bool {
-        matches!(self.0[server], Part::Lags)
+    pub(super) fn is_lagging(&self, server: usize) -> bool {
+        matches!(self.0[server], Participation::Lagging)
     }
 
     /// The errors of failed servers.
     pub(super) fn failures(&self) -> impl Iterator<Item = &StoreError> + Clone {
-        self.0.iter().filter_map(|part| match part {
-            Part::Failed(error) => Some(error),
+        self.0.iter().filter_map(|participation| match participation {
+            Participation::Failed(error) => Some(error),
             _ => None,
         })
     }
 
     /// For each server, whether to ask if it is back.
     pub(super) fn may_be_back(&self) -> Vec<bool> {
-        self.0.iter().map(Part::may_be_back).collect()
+        self.0.iter().map(Participation::may_be_back).collect()
     }
 
     /// Excludes a server that failed a request, for now.
@@ -104,9 +107,9 @@ impl Parts {
     ) -> Result<(), Error> {
         if error.kind() == StoreErrorKind::Fenced {
             let advice = "Another client has opened the volume";
-            return Err(servers::failure(servers, vec![(server, error)], advice));
+            return Err(servers::failure_error(servers, vec![(server, error)], advice));
         }
-        self.set(server, Part::Failed(error));
+        self.set(server, Participation::Failed(error));
         Ok(())
     }
 
@@ -133,8 +136,11 @@ impl Parts {
     /// failure, or [`ErrorKind::StoreRolledBack`] if no server failed.
     pub(super) fn error(&self, servers: &dyn ShareServers, advice: &str) -> Error {
         let each = self.0.iter().enumerate();
-        let each = each.filter_map(|(server, part)| Some((servers.name(server), part.why()?)));
-        let are_all_astray = self.0.iter().all(|part| matches!(part, Part::Astray(_)));
+        let each = each.filter_map(|(server, participation)| {
+            Some((servers.name(server), participation.why()?))
+        });
+        let are_all_astray =
+            self.0.iter().all(|participation| matches!(participation, Participation::Astray(_)));
         let advice = if are_all_astray { ALL_ARE_ASTRAY } else { advice };
         let message = format!("{}. {advice}", join_failures(each));
         match self.failures().min_by_key(|error| servers::rank(error.kind())) {

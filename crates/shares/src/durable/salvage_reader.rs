@@ -2,10 +2,10 @@
 
 use oblivio_core::{BucketId, Error, ErrorKind};
 
-use super::agreed::Agreed;
 use super::fetch::{Fetched, fetch_each};
+use super::quorum_point::QuorumPoint;
 use super::servers::{self, TreeServers};
-use super::walk::{DO_NOT_FIT, buckets_with_slots, slots};
+use super::walk::{SHARES_DO_NOT_FIT, buckets_with_slots, slots};
 use crate::answers::choices;
 use crate::field::Gf256;
 use crate::message::Slots;
@@ -16,61 +16,61 @@ use crate::tree::Tree;
 pub(super) const OTHERS_ARE_READ: &str = "The remaining data is read from the other servers";
 
 /// The contents of a slot.
-pub(super) enum Held<T> {
+pub(super) enum SlotContents<T> {
     Block(T),
     /// Zeros, or a stale block.
-    Nothing,
+    Empty,
     /// Something that was never written.
     Damaged,
 }
 
 /// A tree, read at a point that enough servers have.
-pub(super) struct Left<'l> {
+pub(super) struct SalvageReader<'l> {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
     /// Bytes of a fetched slot.
     pub(super) slot_bytes: usize,
-    pub(super) agreed: &'l Agreed,
+    pub(super) agreed: &'l QuorumPoint,
 }
 
-impl Left<'_> {
-    /// Passes each block to `take`. `held` decodes a slot of a bucket. `damaged` gets at most one
+impl SalvageReader<'_> {
+    /// Passes each block to `take`. `decode` decodes a slot of a bucket. `damaged` gets at most one
     /// problem for each bucket, and `progress` is called after each. Returns whether each slot held
     /// a block or nothing.
     pub(super) fn read<T>(
         &self,
         servers: &mut TreeServers<'_>,
-        held: &dyn Fn(BucketId, &[u8]) -> Held<T>,
+        decode: &dyn Fn(BucketId, &[u8]) -> SlotContents<T>,
         take: &mut dyn FnMut(T),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) -> bool {
         let mut is_whole = true;
         for bucket in buckets_with_slots(self.tree, self.agreed.at) {
-            let mut trouble = None;
+            let mut problem = None;
             for run in self.runs(bucket) {
-                let asked = self.agreed.asked_for(run);
+                let asked = self.agreed.request_points_for(run);
                 let mut fetched = fetch_each(servers, &asked, run, self.slot_bytes);
                 let failed = std::mem::take(&mut fetched.failed);
                 if !failed.is_empty() {
-                    trouble = Some(servers::failure(&**servers, failed, OTHERS_ARE_READ));
+                    problem = Some(servers::failure_error(&**servers, failed, OTHERS_ARE_READ));
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(self.parties, place);
                     if !decoded.is_ok_and(|decoded| decoded.liars.is_empty()) {
-                        trouble = Some(corrupt(DO_NOT_FIT));
+                        problem = Some(corrupt(SHARES_DO_NOT_FIT));
                     }
-                    match self.held(&fetched, place, &|slot| held(bucket, slot)) {
-                        Held::Block(block) => take(block),
-                        Held::Nothing => (),
-                        Held::Damaged => {
+                    match self.contents(&fetched, place, &|slot| decode(bucket, slot)) {
+                        SlotContents::Block(block) => take(block),
+                        SlotContents::Empty => (),
+                        SlotContents::Damaged => {
                             is_whole = false;
-                            trouble = Some(corrupt("a slot holds no valid block"));
+                            problem = Some(corrupt("a slot holds no valid block"));
                         }
                     }
                 }
             }
-            trouble.iter().for_each(&mut *damaged);
+            problem.iter().for_each(&mut *damaged);
             progress();
         }
         is_whole
@@ -90,13 +90,18 @@ impl Left<'_> {
     }
 
     /// The block that some shares of a slot recover.
-    fn held<T>(&self, fetched: &Fetched, place: usize, held: &dyn Fn(&[u8]) -> Held<T>) -> Held<T> {
-        let mut all = Held::Damaged;
+    fn contents<T>(
+        &self,
+        fetched: &Fetched,
+        place: usize,
+        decode: &dyn Fn(&[u8]) -> SlotContents<T>,
+    ) -> SlotContents<T> {
+        let mut all = SlotContents::Damaged;
         for slot in candidates(self.parties, fetched, place) {
-            match held(&slot) {
-                Held::Block(block) => return Held::Block(block),
-                Held::Nothing => all = Held::Nothing,
-                Held::Damaged => (),
+            match decode(&slot) {
+                SlotContents::Block(block) => return SlotContents::Block(block),
+                SlotContents::Empty => all = SlotContents::Empty,
+                SlotContents::Damaged => (),
             }
         }
         all

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::Bits;
-use oblivio_core::durable::section::strange;
+use oblivio_core::durable::SparseAddressSet;
+use oblivio_core::durable::section::foreign_section;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::seal::BlockName;
 use oblivio_core::{Error, Leaf};
@@ -21,14 +21,14 @@ use crate::map_trees::map_block::Mapped;
 use crate::message::Point;
 
 /// The encoded address of a dummy access.
-pub(super) const NOTHING: u64 = u64::MAX;
+pub(super) const DUMMY_ADDRESS: u64 = u64::MAX;
 
 /// Bytes of the salt of a step.
 pub(super) const SALT_BYTES: usize = 32;
 
 /// A planned access, with its random choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct AccessStep {
     /// The number of accesses before it; `None` if the plan does not contain it.
     pub(super) number: Option<u64>,
     /// The block; `None` for a dummy access. Secret.
@@ -40,7 +40,7 @@ pub(super) struct Step {
     pub(super) salt: [u8; SALT_BYTES],
 }
 
-impl Zeroize for Step {
+impl Zeroize for AccessStep {
     fn zeroize(&mut self) {
         let Self { number, address, draws, salt } = self;
         number.zeroize();
@@ -77,13 +77,13 @@ pub(super) enum Positions {
 }
 
 /// The client's state. Secret; wiped when dropped.
-pub(super) struct Known {
+pub(super) struct ClientState {
     accesses: u64,
     evict_period: u64,
     pub(super) positions: Positions,
 }
 
-impl Known {
+impl ClientState {
     /// Creates the state of an empty array.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
         let positions = match params.levels() {
@@ -98,7 +98,7 @@ impl Known {
         self.accesses
     }
 
-    pub(super) fn go_to(&mut self, accesses: u64) {
+    pub(super) fn set_accesses(&mut self, accesses: u64) {
         self.accesses = accesses;
         let at = self.at();
         if let Positions::OnClient(map) = &mut self.positions {
@@ -138,13 +138,13 @@ impl Known {
     ///
     /// # Errors
     /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
-    pub(super) fn check(&self, steps: &[Step]) -> Result<(), Error> {
+    pub(super) fn check(&self, steps: &[AccessStep]) -> Result<(), Error> {
         let mut moves = self.moves();
         for (step, number) in steps.iter().zip(self.accesses..) {
             let leaf = step.address.and_then(|address| moves.leaf(address));
             let is_shown = leaf.is_none_or(|leaf| step.draws[0].shown == leaf);
             if !is_shown || step.number.is_some_and(|planned| planned != number) {
-                return Err(strange());
+                return Err(foreign_section());
             }
             moves.add(step);
         }
@@ -152,7 +152,7 @@ impl Known {
     }
 
     /// Records that a block or a dummy was written to the roots.
-    pub(super) fn write(&mut self, step: &Step, is_written: bool) {
+    pub(super) fn write(&mut self, step: &AccessStep, is_written: bool) {
         match &mut self.positions {
             Positions::OnClient(map) => map.write(step, self.accesses, is_written),
             Positions::InTrees(map) => map.write(step, self.accesses, is_written),
@@ -180,7 +180,7 @@ impl Known {
     }
 
     /// Replays an access, and the eviction that may follow it.
-    pub(super) fn access(&mut self, step: &Step, is_written: bool) -> Result<(), Error> {
+    pub(super) fn access(&mut self, step: &AccessStep, is_written: bool) -> Result<(), Error> {
         self.check(std::slice::from_ref(step))?;
         let full = self.full_after(self.accesses);
         self.write(step, is_written);
@@ -206,7 +206,9 @@ impl Known {
     /// The name under which a block or a dummy of a tree is sealed.
     pub(super) fn name(&self, tree: usize, address: Option<u64>, number: u64) -> BlockName {
         match &self.positions {
-            Positions::OnClient(_) => BlockName { address: address.unwrap_or(NOTHING), number },
+            Positions::OnClient(_) => {
+                BlockName { address: address.unwrap_or(DUMMY_ADDRESS), number }
+            }
             Positions::InTrees(_) => super::tree_map::name(tree, address, number),
         }
     }
@@ -249,7 +251,7 @@ impl Known {
     }
 
     /// Which blocks have contents.
-    pub(super) fn live(&self) -> Bits {
+    pub(super) fn live(&self) -> SparseAddressSet {
         match &self.positions {
             Positions::OnClient(map) => map.live(),
             Positions::InTrees(map) => map.live.clone(),
@@ -297,7 +299,7 @@ pub(super) struct Moves<'k> {
 }
 
 impl Moves<'_> {
-    pub(super) fn add(&mut self, step: &Step) {
+    pub(super) fn add(&mut self, step: &AccessStep) {
         if self.map.is_some() {
             self.moves.extend(step.address.map(|address| [address, step.draws[0].to.0]));
         }

@@ -4,69 +4,73 @@
 //! *t* + 1 servers must claim the point: then one of them is honest, and if all are, their shares
 //! recover the data. It does not matter how far back other servers are, or how many: more than *t*
 //! may have been rolled back. If some servers lie, the honest ones may be a write or an eviction
-//! apart, as after a crash. All of them have the point [before](Points::before).
+//! apart, as after a crash. All of them have the point [before](PointFinder::before).
 
 use std::collections::BTreeSet;
 
 use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
 
-use super::left::OTHERS_ARE_READ;
-use super::parts::Part;
-use super::repair::elsewhere;
-use super::servers::{self, TreeServers};
-use super::standing::{
-    IS_FURTHER, SET_BACK, SET_BACK_BEHIND_KEPT, Told, before, claim, sound, steps,
+use super::participants::Participation;
+use super::repair::astray_error;
+use super::salvage_reader::OTHERS_ARE_READ;
+use super::server_progress::{
+    EpochAnswer, IS_FURTHER, ROLLED_BACK, ROLLED_BACK_BEHIND_STATE, before, check_epoch, claim,
+    steps,
 };
+use super::servers::{self, TreeServers};
 use crate::message::{Point, Slots};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
 /// What happens to written slots of the root until the next eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Roots {
+pub(super) enum RootRule {
     /// They do not change: a server that is further ahead has them too.
-    Grow,
+    AppendOnly,
     /// Writes mark slots, in the whole tree. Marks are valid at one point, and known there and one
     /// step ahead.
-    AreMarked,
+    Marked,
 }
 
 /// The possible points of servers in a tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Points {
+pub(super) struct PointFinder {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
-    pub(super) roots: Roots,
+    pub(super) roots: RootRule,
     /// The point that all servers have reached, according to the client's directory.
     pub(super) kept: Point,
 }
 
 /// A point that enough servers have.
 #[derive(Debug)]
-pub(super) struct Agreed {
+pub(super) struct QuorumPoint {
     pub(super) at: Point,
     /// The point to use in requests to each server; `None` if it has nothing of the agreed point.
     /// It may lack the last slots of the root.
-    asked: Vec<Option<Point>>,
+    request_points: Vec<Option<Point>>,
 }
 
-impl Agreed {
+impl QuorumPoint {
     /// Divides `slots` slots of a bucket into parts that the same servers have, and returns the end
     /// of each part.
     pub(super) fn ends(&self, bucket: BucketId, slots: usize) -> BTreeSet<usize> {
-        let of_servers = self.asked.iter().flatten().map(|at| at.written);
+        let of_servers = self.request_points.iter().flatten().map(|at| at.written);
         let between = of_servers.filter(|end| bucket == BucketId::ROOT && (1..slots).contains(end));
         between.chain([slots]).collect()
     }
 
     /// The point to use in requests to each server for these slots.
-    pub(super) fn asked_for(&self, Slots { bucket, first, count }: Slots) -> Vec<Option<Point>> {
+    pub(super) fn request_points_for(
+        &self,
+        Slots { bucket, first, count }: Slots,
+    ) -> Vec<Option<Point>> {
         let has_it = |at: &Point| bucket != BucketId::ROOT || at.written >= first + count;
-        self.asked.iter().map(|asked| asked.filter(has_it)).collect()
+        self.request_points.iter().map(|asked| asked.filter(has_it)).collect()
     }
 }
 
-impl Points {
+impl PointFinder {
     /// The last point that enough servers have, or `wanted` if enough have that; `None` if too few
     /// servers agree. Servers that are astray for other reasons than a crash or an absence are
     /// reported to `damaged`.
@@ -75,13 +79,13 @@ impl Points {
         servers: &mut TreeServers<'_>,
         wanted: Option<Point>,
         damaged: &mut dyn FnMut(&Error),
-    ) -> Option<Agreed> {
-        let told = servers.epochs();
-        let claims: Vec<_> = told.iter().map(|told| claim(self.tree, told)).collect();
-        let found = self.found(&claims, wanted);
-        let failed = self.astray(told, &claims, found);
+    ) -> Option<QuorumPoint> {
+        let reported = servers.epochs();
+        let claims: Vec<_> = reported.iter().map(|reported| claim(self.tree, reported)).collect();
+        let found = self.find(&claims, wanted);
+        let failed = self.astray(reported, &claims, found);
         if !failed.is_empty() {
-            damaged(&servers::failure(&**servers, failed, OTHERS_ARE_READ));
+            damaged(&servers::failure_error(&**servers, failed, OTHERS_ARE_READ));
         }
         if found.is_none() {
             let message =
@@ -89,19 +93,23 @@ impl Points {
             damaged(&Error::new(ErrorKind::Corrupt, message));
         }
         let at = found?;
-        let asked = claims.iter().map(|there| self.asked(at, (*there)?)).collect();
-        Some(Agreed { at, asked })
+        let request_points = claims.iter().map(|there| self.request_point(at, (*there)?)).collect();
+        Some(QuorumPoint { at, request_points })
     }
 
     /// The point before an agreed one, if enough servers have that too.
-    pub(super) fn before(&self, agreed: &Agreed, servers: &mut TreeServers<'_>) -> Option<Agreed> {
+    pub(super) fn before(
+        &self,
+        agreed: &QuorumPoint,
+        servers: &mut TreeServers<'_>,
+    ) -> Option<QuorumPoint> {
         let at = before(self.tree, agreed.at);
         // Problems with servers were already reported.
         let earlier = self.last(servers, Some(at), &mut |_| ())?;
         (earlier.at == at && at < agreed.at).then_some(earlier)
     }
 
-    fn found(&self, claims: &[Option<Point>], wanted: Option<Point>) -> Option<Point> {
+    fn find(&self, claims: &[Option<Point>], wanted: Option<Point>) -> Option<Point> {
         let enough = self.parties.colluding() + 1;
         let claims = || claims.iter().flatten().copied();
         let have = |at: Point| claims().filter(|there| self.has(at, *there)).count();
@@ -119,23 +127,25 @@ impl Points {
 
     /// The point at which to ask a server at `there` for the data of point `at`; `None` if the
     /// server does not have it. A server that is one eviction ahead still has the state before.
-    fn asked(&self, at: Point, there: Point) -> Option<Point> {
+    fn request_point(&self, at: Point, there: Point) -> Option<Point> {
         let before = before(self.tree, there);
         match self.roots {
-            Roots::Grow => [there, before].into_iter().find(|it| it.evictions == at.evictions),
-            Roots::AreMarked => [there, before].contains(&at).then_some(at),
+            RootRule::AppendOnly => {
+                [there, before].into_iter().find(|it| it.evictions == at.evictions)
+            }
+            RootRule::Marked => [there, before].contains(&at).then_some(at),
         }
     }
 
     /// Whether a server at `there` has all the data of point `at`.
     fn has(&self, at: Point, there: Point) -> bool {
-        self.asked(at, there).is_some_and(|asked| asked.written >= at.written)
+        self.request_point(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
     /// The servers that are astray for other reasons than a crash or an absence, and why.
     fn astray(
         &self,
-        told: Vec<Told>,
+        reported: Vec<EpochAnswer>,
         claims: &[Option<Point>],
         found: Option<Point>,
     ) -> Vec<(usize, StoreError)> {
@@ -149,21 +159,22 @@ impl Points {
         let were_missing = claims.iter().flatten().filter(lacks_some).count() <= missing_max;
         let why = |at: Point| {
             if is_further(at) {
-                Part::Astray(IS_FURTHER)
+                Participation::Astray(IS_FURTHER)
             } else if at.evictions < self.kept.evictions || at < self.kept && !were_missing {
-                Part::Astray(SET_BACK_BEHIND_KEPT)
+                Participation::Astray(ROLLED_BACK_BEHIND_STATE)
             } else if is_behind(at) && (at.evictions < evictions || !were_missing) {
-                Part::Astray(SET_BACK)
+                Participation::Astray(ROLLED_BACK)
             } else {
-                Part::Current
+                Participation::Current
             }
         };
-        let wrong = |told: Told| match told.map(|epoch| sound(self.tree, &epoch)) {
-            Err(error) => Some(error),
-            Ok(Ok(at)) => why(at).why().map(elsewhere),
-            Ok(Err(astray)) => astray.why().map(elsewhere),
-        };
-        let told = told.into_iter().enumerate();
-        told.filter_map(|(server, told)| Some((server, wrong(told)?))).collect()
+        let wrong =
+            |reported: EpochAnswer| match reported.map(|epoch| check_epoch(self.tree, &epoch)) {
+                Err(error) => Some(error),
+                Ok(Ok(at)) => why(at).why().map(astray_error),
+                Ok(Err(astray)) => astray.why().map(astray_error),
+            };
+        let reported = reported.into_iter().enumerate();
+        reported.filter_map(|(server, reported)| Some((server, wrong(reported)?))).collect()
     }
 }

@@ -4,8 +4,8 @@ use oblivio_core::scheme::RollbackProbe;
 use oblivio_core::{Error, ErrorKind};
 
 use super::array::ShareArray;
+use super::server_progress::{self, EpochAnswer, ServerProgress, is_old};
 use super::servers::{self, TreeServers};
-use super::standing::{self, Standing, Told, is_old};
 use crate::message::{Point, Request};
 
 impl ShareArray {
@@ -24,15 +24,15 @@ impl ShareArray {
     }
 
     /// Asks for the progress of all servers in a tree, and checks the setup of servers that have
-    /// one (see [`standing::tell`]).
-    fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
+    /// one (see [`server_progress::verify_setups`]).
+    fn verify_setups(&mut self, tree: usize) -> Result<Vec<EpochAnswer>, Error> {
         let (setups, parties) = (self.setups(tree), self.params.parties);
-        standing::tell(&mut self.servers(tree), parties, setups)
+        server_progress::verify_setups(&mut self.servers(tree), parties, setups)
     }
 
     /// Fails if the servers are named in another order than when the array was created.
     pub(super) fn check_order(&mut self) -> Result<(), Error> {
-        self.tell(0).map(drop)
+        self.verify_setups(0).map(drop)
     }
 
     /// Sets up each server for this array. The servers must be empty.
@@ -42,13 +42,13 @@ impl ShareArray {
             let requests = self.setups(tree);
             let mut servers = self.servers(tree);
             let said = servers.ask(requests);
-            servers::all(&*servers, said.into_iter().map(servers::done), NEEDS_ALL)?;
+            servers::require_all(&*servers, said.into_iter().map(servers::expect_done), NEEDS_ALL)?;
             if is_alone {
-                self.meet()?;
+                self.connect_servers()?;
             }
             let mut servers = self.servers(tree);
-            let told = servers.epochs();
-            let epochs = servers::all(&*servers, told, NEEDS_ALL)?;
+            let reported = servers.epochs();
+            let epochs = servers::require_all(&*servers, reported, NEEDS_ALL)?;
             if epochs.iter().any(|epoch| epoch.at != Point::default()) {
                 return Err(Error::new(
                     ErrorKind::StoreMismatch,
@@ -58,42 +58,48 @@ impl ShareArray {
             }
         }
         if !is_alone {
-            self.meet()?;
+            self.connect_servers()?;
         }
         self.done = Some(vec![Point::default(); self.trees.len()]);
         Ok(())
     }
 
     /// Connects the servers with each other.
-    fn meet(&mut self) -> Result<(), Error> {
+    fn connect_servers(&mut self) -> Result<(), Error> {
         let mut servers = self.servers(0);
         let met = vec![Request::Meet; servers.count()];
         let met = servers.ask(met);
         let lacking = "Servers deal to each other: list all other servers as peers of each \
                        server, at an address that it can reach";
-        servers::all(&*servers, met.into_iter().map(servers::done), lacking).map(drop)
+        servers::require_all(&*servers, met.into_iter().map(servers::expect_done), lacking)
+            .map(drop)
     }
 
     /// Whether the client's directory is older than the servers' state in a tree.
-    fn is_old(&mut self, tree: usize, told: &[Told], seen_max: Point) -> Result<bool, Error> {
+    fn is_old(
+        &mut self,
+        tree: usize,
+        reported: &[EpochAnswer],
+        seen_max: Point,
+    ) -> Result<bool, Error> {
         let (parties, shape) = (self.params.parties, self.trees[tree].tree);
-        is_old(&*self.store, parties, shape, told, seen_max)
+        is_old(&*self.store, parties, shape, reported, seen_max)
     }
 
     /// Asks the servers once for their progress. Accesses that enough of them have finished are not
     /// repeated.
-    pub(super) fn look(&mut self) -> Result<Vec<Point>, Error> {
+    pub(super) fn query_progress(&mut self) -> Result<Vec<Point>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
         }
         let (kept, seen_max) =
-            (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
-        let (mut all_told, mut is_any_old) = (Vec::new(), false);
+            (self.state.point_after(self.kept), self.state.point_after(self.seen_max));
+        let (mut all_reported, mut is_any_old) = (Vec::new(), false);
         for tree in 0..self.trees.len() {
-            let told = self.tell(tree)?;
-            servers::check_not_fenced(&*self.store, &told)?;
-            is_any_old |= self.is_old(tree, &told, seen_max)?;
-            all_told.push(told);
+            let reported = self.verify_setups(tree)?;
+            servers::check_not_fenced(&*self.store, &reported)?;
+            is_any_old |= self.is_old(tree, &reported, seen_max)?;
+            all_reported.push(reported);
         }
         if is_any_old {
             return Err(Error::new(
@@ -102,14 +108,15 @@ impl ShareArray {
             ));
         }
         let parties = self.params.parties;
-        let (mut all_done, mut all_parts) = (Vec::new(), Vec::new());
-        for (shape, told) in self.trees.iter().zip(all_told) {
-            let Standing { done, parts } = Standing::of(parties, shape.tree, told, kept);
-            parts.check_enough(&*self.store, parties)?;
+        let (mut all_done, mut all_participants) = (Vec::new(), Vec::new());
+        for (shape, reported) in self.trees.iter().zip(all_reported) {
+            let ServerProgress { done, participants } =
+                ServerProgress::from_claims(parties, shape.tree, reported, kept);
+            participants.check_enough(&*self.store, parties)?;
             all_done.push(done);
-            all_parts.push(parts);
+            all_participants.push(participants);
         }
-        self.parts = all_parts;
+        self.participants = all_participants;
         self.done = Some(all_done.clone());
         Ok(all_done)
     }
@@ -118,17 +125,21 @@ impl ShareArray {
     /// may change nothing. `known` is the number of accesses in the client's directory.
     pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<RollbackProbe, Error> {
         let (colluding, mut is_any_old) = (self.params.parties.colluding(), false);
-        let seen_max = self.known.point_after(known);
+        let seen_max = self.state.point_after(known);
         for tree in 0..self.trees.len() {
             let mut servers = self.servers(tree);
-            let told = servers.epochs();
-            servers::check_not_fenced(&*servers, &told)?;
-            if told.iter().filter(|told| told.is_ok()).count() <= colluding {
+            let reported = servers.epochs();
+            servers::check_not_fenced(&*servers, &reported)?;
+            if reported.iter().filter(|reported| reported.is_ok()).count() <= colluding {
                 let advice = "Most servers must answer to detect a rollback: bring them back";
-                return Err(servers::failure(&*servers, servers::parted(told).1, advice));
+                return Err(servers::failure_error(
+                    &*servers,
+                    servers::split_failures(reported).1,
+                    advice,
+                ));
             }
             self.seen_max = self.seen_max.max(known);
-            is_any_old |= self.is_old(tree, &told, seen_max)?;
+            is_any_old |= self.is_old(tree, &reported, seen_max)?;
         }
         Ok(if is_any_old { RollbackProbe::Seen } else { RollbackProbe::NotYet })
     }
