@@ -10,13 +10,14 @@ use self::blocks::{Step, assert_understood, blocks, pages, root, steps, understo
 use crate::volume::needs::can_mount;
 
 /// Pages whose commands are run, each by a test below.
-const RUN: [&str; 9] = [
+const RUN: [&str; 10] = [
     "README.md",
     "docs/backup.md",
     "docs/bucket-server.md",
     "docs/choosing.md",
     "docs/exit-codes.md",
     "docs/formats/walk.md",
+    "docs/recovery.md",
     "docs/s3oram.md",
     "docs/tutorial.md",
     "docs/watch.md",
@@ -97,6 +98,11 @@ fn share_servers_on_one_machine_do_what_their_page_says() {
 #[test]
 fn at_each_exit_code_it_prints_what_the_page_says() {
     run("docs/exit-codes.md", &[]);
+}
+
+#[test]
+fn a_volume_recovers_as_the_page_says() {
+    run("docs/recovery.md", &[]);
 }
 
 #[test]
