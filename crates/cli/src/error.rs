@@ -32,7 +32,7 @@ pub enum CliError {
     /// The secret opens no key slot.
     WrongKey(String),
     /// A server does not admit this client.
-    NotLetIn(String),
+    NotAdmitted(String),
     /// Storage does not hold what was written.
     Tampered(String),
     /// Storage is older than the client knows.
@@ -72,7 +72,7 @@ impl CliError {
             Self::Input(_) => 3,
             Self::Output(_) => 4,
             Self::Different(_) => 5,
-            Self::WrongKey(_) | Self::NotLetIn(_) => 6,
+            Self::WrongKey(_) | Self::NotAdmitted(_) => 6,
             Self::Tampered(_) => 7,
             Self::StoreRolledBack(_) => 8,
             Self::Locked(_) => 9,
@@ -107,7 +107,7 @@ impl fmt::Display for CliError {
             | Self::Output(message)
             | Self::Different(message)
             | Self::WrongKey(message)
-            | Self::NotLetIn(message)
+            | Self::NotAdmitted(message)
             | Self::Tampered(message)
             | Self::StoreRolledBack(message)
             | Self::Locked(message)
@@ -131,7 +131,7 @@ impl From<Error> for CliError {
         match error.kind() {
             ErrorKind::Input => Self::Input(message),
             ErrorKind::WrongKey => Self::WrongKey(message),
-            ErrorKind::NotLetIn => Self::NotLetIn(message),
+            ErrorKind::NotAdmitted => Self::NotAdmitted(message),
             ErrorKind::Tampered => Self::Tampered(message),
             ErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
             ErrorKind::Locked => Self::Locked(message),

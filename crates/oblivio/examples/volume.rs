@@ -9,37 +9,38 @@
 
 use std::error::Error;
 
-use oblivio::{ErrorKind, Place, Secret};
+use oblivio::{ErrorKind, Secret, VolumeLocation};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Storage may be anywhere; the client's directory must not be there. By default it is below the
     // user's home directory (see `with_state`).
     let folder = tempfile::tempdir()?;
-    let place = Place::new(folder.path().join("disk.obl"))?.with_state(folder.path().join("state"));
+    let location = VolumeLocation::new(folder.path().join("disk.obl"))?
+        .with_state(folder.path().join("state"));
 
     // 32 secret random bytes. Keep them: nothing else opens the volume.
     let mut key = [0; 32];
     getrandom(&mut key)?;
     let secret = Secret::key_file(&key);
 
-    let volume = place.create(&secret, 16 << 20)?;
+    let volume = location.create(&secret, 16 << 20)?;
     volume.write_at(b"written somewhere", 1_000_000)?;
     volume.flush()?; // from here on it survives a crash
     volume.close()?;
 
-    let volume = place.open(&secret)?;
+    let volume = location.open(&secret)?;
     let mut read = [0; 17];
     volume.read_at(&mut read, 1_000_000)?;
     println!("read: {}", String::from_utf8_lossy(&read));
     assert_eq!(&read, b"written somewhere");
 
     // A volume can be open only once.
-    let second = place.open(&secret).err().ok_or("the volume was opened twice")?;
+    let second = location.open(&secret).err().ok_or("the volume was opened twice")?;
     println!("a second one: {second}");
     assert_eq!(second.kind(), ErrorKind::Locked);
     volume.close()?;
 
-    let wrong = place.open(&Secret::key_file(&[0; 32])).err().ok_or("a wrong key opens it")?;
+    let wrong = location.open(&Secret::key_file(&[0; 32])).err().ok_or("a wrong key opens it")?;
     println!("with another key: {wrong}");
     assert_eq!(wrong.kind(), ErrorKind::WrongKey);
     Ok(())

@@ -48,12 +48,12 @@ const EVICTIONS_MAX: usize = 1000;
 pub struct Array {
     oram: Box<dyn OramOnStore>,
     /// Set when a flush failed: the contents of storage are unknown.
-    is_lost: bool,
+    has_failed: bool,
 }
 
 impl Array {
-    fn of(oram: Box<dyn OramOnStore>) -> Self {
-        Self { oram, is_lost: false }
+    fn from_oram(oram: Box<dyn OramOnStore>) -> Self {
+        Self { oram, has_failed: false }
     }
 
     /// An array in memory with default options. See [`ArrayOptions`].
@@ -136,7 +136,7 @@ impl Array {
     /// # Errors
     /// Errors of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
-        self.check_not_lost()?;
+        self.check_not_failed()?;
         Ok(self.oram.evict()?)
     }
 
@@ -146,9 +146,9 @@ impl Array {
     /// # Errors
     /// Errors of storage. Storage may have lost data then, so the array answers nothing more.
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.check_not_lost()?;
+        self.check_not_failed()?;
         let flushed = self.oram.store_mut().flush();
-        self.is_lost = flushed.is_err();
+        self.has_failed = flushed.is_err();
         Ok(flushed?)
     }
 
@@ -170,8 +170,8 @@ impl Array {
         }
     }
 
-    fn check_not_lost(&self) -> Result<(), Error> {
-        if !self.is_lost {
+    fn check_not_failed(&self) -> Result<(), Error> {
+        if !self.has_failed {
             return Ok(());
         }
         let message =
@@ -180,7 +180,7 @@ impl Array {
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.check_not_lost()?;
+        self.check_not_failed()?;
         let is_full =
             |error: &oblivio_core::Error| error.kind() == oblivio_core::ErrorKind::StashFull;
         for _ in 0..EVICTIONS_MAX {

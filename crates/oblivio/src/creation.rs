@@ -76,11 +76,11 @@ impl Creation<'_> {
             let made = Volume::create_with(store, dir, owner, options, coins, contents);
             made.map_err(Error::from)
                 .and_then(finish)
-                .map_err(|error| undone((location, state), &files, error))
+                .map_err(|error| remove_failed((location, state), &files, error))
         })();
         if made.is_err() && was_empty {
             let _ = match had_directory {
-                true => empty(state),
+                true => remove_entries(state),
                 false => fs::remove_dir_all(state),
             };
         }
@@ -89,7 +89,7 @@ impl Creation<'_> {
 }
 
 /// Removes storage that did not become a volume, and returns the error to report.
-fn undone((location, state): (&Location, &Path), made: &[FileId], error: Error) -> Error {
+fn remove_failed((location, state): (&Location, &Path), made: &[FileId], error: Error) -> Error {
     // Another process has replaced the storage, perhaps by another volume of the same name.
     if error.kind() == ErrorKind::Locked || files(location) != made {
         return error;
@@ -148,6 +148,6 @@ fn files_of_store(store: &oblivio_store::Location) -> Vec<FileId> {
     }
 }
 
-fn empty(directory: &Path) -> io::Result<()> {
+fn remove_entries(directory: &Path) -> io::Result<()> {
     fs::read_dir(directory)?.try_for_each(|entry| fs::remove_file(entry?.path()))
 }

@@ -21,7 +21,7 @@ pub enum ErrorKind {
     /// The secret opens no key slot of the volume.
     WrongKey,
     /// A server has another key than the one named, or does not admit this client.
-    NotLetIn,
+    NotAdmitted,
     /// Storage does not hold what was written. This is also the kind if the creation or a copy of a
     /// volume was interrupted: the message says what to do.
     Tampered,
@@ -47,7 +47,7 @@ impl ErrorKind {
         match self {
             Self::Failed => 1,
             Self::Input => 3,
-            Self::WrongKey | Self::NotLetIn => 6,
+            Self::WrongKey | Self::NotAdmitted => 6,
             Self::Tampered => 7,
             Self::StoreRolledBack => 8,
             Self::Locked => 9,
@@ -110,7 +110,7 @@ impl From<OpenErrorKind> for ErrorKind {
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered,
             OpenErrorKind::Locked => Self::Locked,
             OpenErrorKind::NoSpace => Self::NoSpace,
-            OpenErrorKind::NotLetIn => Self::NotLetIn,
+            OpenErrorKind::NotAdmitted => Self::NotAdmitted,
             OpenErrorKind::Unreachable => Self::Unreachable,
             _ => Self::Failed,
         }

@@ -25,7 +25,7 @@ pub fn client_directory(volume: VolumeId) -> Option<PathBuf> {
 /// # Errors
 /// See [`FsStateDir::open`]. The message says what to do.
 pub fn open(directory: &Path) -> Result<FsStateDir, Error> {
-    FsStateDir::open(directory).map_err(unfit)
+    FsStateDir::open(directory).map_err(with_advice)
 }
 
 /// Opens and locks a client's directory read-only.
@@ -33,7 +33,7 @@ pub fn open(directory: &Path) -> Result<FsStateDir, Error> {
 /// # Errors
 /// See [`FsStateDir::open_to_read`]. The message says what to do.
 pub fn open_to_read(directory: &Path) -> Result<FsStateDir, Error> {
-    FsStateDir::open_to_read(directory).map_err(unfit)
+    FsStateDir::open_to_read(directory).map_err(with_advice)
 }
 
 /// Opens and locks a client's directory, and creates it if it does not exist.
@@ -41,11 +41,11 @@ pub fn open_to_read(directory: &Path) -> Result<FsStateDir, Error> {
 /// # Errors
 /// See [`FsStateDir::create`]. The message says what to do.
 pub fn create(directory: &Path) -> Result<FsStateDir, Error> {
-    FsStateDir::create(directory).map_err(unfit)
+    FsStateDir::create(directory).map_err(with_advice)
 }
 
 /// Adds advice to an error: how to name another directory, and whose home directory was searched.
-fn unfit(error: VolumeError) -> Error {
+fn with_advice(error: VolumeError) -> Error {
     let whose = if geteuid().is_root() {
         ". Under sudo, the home directory may belong to root or to the user who called sudo"
     } else {

@@ -9,9 +9,9 @@
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let (disk, state) = (folder.path().join("disk.obl"), folder.path().join("state"));
-//! # let place = oblivio::Place::new(&disk)?.with_state(&state);
-//! # let create = |secret: &Secret, bytes| place.create(secret, bytes);
-//! # let open = |secret: &Secret| place.open(secret);
+//! # let location = oblivio::VolumeLocation::new(&disk)?.with_state(&state);
+//! # let create = |secret: &Secret, bytes| location.create(secret, bytes);
+//! # let open = |secret: &Secret| location.open(secret);
 //! let secret = Secret::key_file(&[7; 32]); // use 32 secret random bytes
 //! # let _ = || Volume::create(&disk, &secret, 1);
 //! let volume = create(&secret, 16 << 20)?; // or: Volume::create("disk.obl", &secret, 16 << 20)?
@@ -30,13 +30,13 @@
 //! A volume has two parts: storage, and the *client's directory*, which holds the map of the
 //! blocks. **Without the directory the data cannot be found**: keep it as you keep the data, but
 //! never where storage is. By default it is in the user's state directory ([`home`]), where the
-//! program `oblivio` looks as well, so each opens the other's volumes. [`Place::with_state`] names
-//! another directory.
+//! program `oblivio` looks as well, so each opens the other's volumes.
+//! [`VolumeLocation::with_state`] names another directory.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`Volume`] | a disk in use |
-//! | [`Place`] | where a volume is, and how it is created and opened |
+//! | [`VolumeLocation`] | where a volume is, and how it is created and opened |
 //! | [`Array`] | an array in memory or on a custom store, which lives as long as the program |
 //! | [`Error`], [`ErrorKind`] | errors; their kinds are the exit codes of the program |
 //! | [`home`] | the client's directories of a user |
@@ -81,9 +81,9 @@ mod error;
 pub mod home;
 mod location;
 pub mod opening;
-mod place;
 mod requirements;
 mod volume;
+mod volume_location;
 
 pub use array::{Array, ArrayOptions, Positions, Scheme};
 pub use error::{Error, ErrorKind};
@@ -94,9 +94,9 @@ pub use oblivio_store::{BoxedStore, StoreKind, StoreOptions};
 pub use oblivio_volume;
 pub use oblivio_volume::keys::Secret;
 pub use oblivio_volume::{ArrayRequirements, DiskOptions, Recovery, VolumeOptions};
-pub use place::Place;
 pub use requirements::requirements;
 pub use volume::Volume;
+pub use volume_location::VolumeLocation;
 
 /// Compiles the code of the documents, and runs it unless it names a file.
 #[cfg(doctest)]

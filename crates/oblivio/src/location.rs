@@ -9,7 +9,7 @@ use oblivio_core::store::TreeShape;
 use oblivio_shares::remote::{SharedStore, SharesPlace};
 use oblivio_store::location::shares_url;
 use oblivio_store::{
-    BoxedStore, InvalidLocation, OpenError, OpenErrorKind, OpenedStore, Remains, RemoteMode,
+    BoxedStore, InvalidLocation, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode,
     StoreKind, StoreOptions,
 };
 
@@ -146,14 +146,14 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::remains`].
+    /// See [`oblivio_store::Location::remnants`].
     ///
     /// # Errors
     /// The same.
-    pub fn remains(&self) -> Result<Remains, OpenError> {
+    pub fn remnants(&self) -> Result<Remnants, OpenError> {
         match self {
-            Self::Store(store) => store.remains(),
-            Self::Shares(place) => place.remains(),
+            Self::Store(store) => store.remnants(),
+            Self::Shares(place) => place.remnants(),
         }
     }
 
@@ -198,21 +198,21 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::is_half_made`]. False on share servers.
+    /// See [`oblivio_store::Location::is_incomplete`]. False on share servers.
     ///
     /// # Errors
     /// If the location cannot hold the shapes.
-    pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
+    pub fn is_incomplete(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
         match self {
-            Self::Store(store) => store.is_half_made(shapes),
+            Self::Store(store) => store.is_incomplete(shapes),
             Self::Shares(_) => Ok(false),
         }
     }
 
     /// A file that both locations use, by its path in `self`.
-    pub fn in_common(&self, other: &Self) -> Option<&Path> {
+    pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         match (self, other) {
-            (Self::Store(store), Self::Store(other)) => store.in_common(other),
+            (Self::Store(store), Self::Store(other)) => store.shared_file(other),
             _ => None,
         }
     }

@@ -22,7 +22,7 @@ use crate::home;
 use crate::location::Location;
 
 /// An unlocked store, and the client's directory of its volume.
-pub struct Unlocking {
+pub struct UnlockedStore {
     /// The open store.
     pub store: BoxedStore,
     /// The condition in which the store was found.
@@ -32,12 +32,12 @@ pub struct Unlocking {
     /// Path of the client's directory.
     pub state: PathBuf,
     /// The client's directory. It was locked before the store was opened to write. It is open
-    /// read-only if [`Locked::newer`] is [`LeaveOut`](NewerCopies::LeaveOut).
+    /// read-only if [`UnlockRequest::newer`] is [`LeaveOut`](NewerCopies::LeaveOut).
     pub dir: FsStateDir,
 }
 
 /// A volume to unlock, and how.
-pub struct Locked<'a> {
+pub struct UnlockRequest<'a> {
     /// The location of the volume.
     pub location: &'a Location,
     /// The client's directory, if it is not [the default one](home::client_directory).
@@ -55,13 +55,14 @@ pub struct Locked<'a> {
 /// If storage cannot be opened, or holds no volume; [`Locked`](ErrorKind::Locked) if another
 /// process is creating the volume.
 pub fn read_public(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
-    let (superblock, condition) = once_made(location, || look_beside_writer(location))?;
+    let (superblock, condition) =
+        open_when_created(location, || read_public_while_in_use(location))?;
     check_parties(location, superblock.unauthenticated_params())?;
     Ok((superblock, condition))
 }
 
-fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
-    let OpenedStore { mut store, condition } = location.open(&beside_writer())?;
+fn read_public_while_in_use(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
+    let OpenedStore { mut store, condition } = location.open(&options_while_in_use())?;
     let superblock =
         unlock::read_public(&mut store).map_err(|error| no_superblock(error, location.kind()))?;
     Ok((superblock, condition))
@@ -77,11 +78,13 @@ pub fn look_to_repair(
     server: usize,
     options: &StoreOptions,
 ) -> Result<SharedStore, Error> {
-    once_made(location, || Ok(location.open_to_repair(server, RemoteMode::Look, options)?))
+    open_when_created(location, || {
+        Ok(location.open_to_repair(server, RemoteMode::Look, options)?)
+    })
 }
 
 /// The state of a volume that cannot be opened or has no superblock.
-enum Left {
+enum CreationState {
     /// Its creation was not finished. Holds the error to report.
     Unfinished(Error),
     /// Its creation was finished.
@@ -90,7 +93,7 @@ enum Left {
     Unknown,
 }
 
-impl Left {
+impl CreationState {
     /// Examines the location. This process must not have the volume open to write.
     fn at(location: &Location, error: &Error) -> Self {
         use ErrorKind::{Input, Tampered, UnknownVersion};
@@ -98,8 +101,8 @@ impl Left {
         if !matches!(error.kind(), Tampered | Input | UnknownVersion) {
             return Self::Unknown;
         }
-        let stores = match location.remains() {
-            Ok(remains) => remains.stores,
+        let stores = match location.remnants() {
+            Ok(remnants) => remnants.stores,
             Err(locked) if locked.kind() == OpenErrorKind::Locked => {
                 return Self::Unfinished(locked.into());
             }
@@ -125,36 +128,39 @@ impl Left {
 
 /// Opens a volume. If its creation is in progress or was not finished, reports that. A server waits
 /// a moment for the creating client; if the creation is finished then, opens the volume again.
-fn once_made<T>(location: &Location, open: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+fn open_when_created<T>(
+    location: &Location,
+    open: impl Fn() -> Result<T, Error>,
+) -> Result<T, Error> {
     let error = match open() {
         Err(error) => error,
         opened => return opened,
     };
-    match Left::at(location, &error) {
-        Left::Unfinished(said) => Err(said),
-        Left::Finished => open(),
-        Left::Unknown => Err(error),
+    match CreationState::at(location, &error) {
+        CreationState::Unfinished(unfinished) => Err(unfinished),
+        CreationState::Finished => open(),
+        CreationState::Unknown => Err(error),
     }
 }
 
 /// The error to report for a volume that was opened and has no superblock, as `error` says.
-fn of_unfinished(location: &Location, error: Error) -> Error {
-    let is_there = || look_beside_writer(location).is_ok();
-    match Left::at(location, &error) {
-        Left::Unfinished(said) => said,
-        Left::Finished if is_there() => {
+fn unfinished_error(location: &Location, error: Error) -> Error {
+    let is_there = || read_public_while_in_use(location).is_ok();
+    match CreationState::at(location, &error) {
+        CreationState::Unfinished(unfinished) => unfinished,
+        CreationState::Finished if is_there() => {
             Error::new(ErrorKind::Locked, "the volume has just been created: try again")
         }
-        Left::Finished | Left::Unknown => error,
+        CreationState::Finished | CreationState::Unknown => error,
     }
 }
 
 /// Options to read a volume while another process may be writing to it.
-fn beside_writer() -> StoreOptions {
+fn options_while_in_use() -> StoreOptions {
     StoreOptions::default().with_read_only(true).with_beside_writer(true)
 }
 
-impl Locked<'_> {
+impl UnlockRequest<'_> {
     /// Opens the store, and unlocks its superblock. `secret` is called once, after a superblock was
     /// found.
     ///
@@ -164,32 +170,32 @@ impl Locked<'_> {
         &self,
         options: &StoreOptions,
         secret: impl FnOnce() -> Result<Secret, E>,
-    ) -> Result<Unlocking, E> {
+    ) -> Result<UnlockedStore, E> {
         // Look first: a refused command must not take the volume from a client that uses it.
         let open = || self.location.open(options).map_err(Error::from);
         let look = || self.location.look(options).map_err(Error::from);
-        let looked = if options.read_only { None } else { once_made(self.location, look)? };
+        let looked = if options.read_only { None } else { open_when_created(self.location, look)? };
         let is_looked_at = looked.is_some();
         let (mut found, is_alone) = match looked {
             Some(looked) => (looked, false),
             None if options.read_only => {
-                let opened = once_made(self.location, open);
+                let opened = open_when_created(self.location, open);
                 (opened.or_else(|error| self.open_without_header(options, error))?, false)
             }
             // The volume is open exclusively, so no other process is creating it.
             None => (open()?, true),
         };
-        let said = |error| if is_alone { error } else { of_unfinished(self.location, error) };
+        let without = |error| if is_alone { error } else { unfinished_error(self.location, error) };
         let is_cut_off = found.condition.is_cut_off;
-        let owner = match self.owner_in(&mut found.store, is_cut_off, secret, said) {
+        let owner = match self.owner_in(&mut found.store, is_cut_off, secret, without) {
             Ok(owner) => owner,
-            Err(NoOwner::Older(newest, error)) => {
-                return Err(of(match self.directory(newest.superblock.volume_id()) {
+            Err(UnlockFailure::StoreIsOlder(newest, error)) => {
+                return Err(convert(match self.directory(newest.superblock.volume_id()) {
                     Some(dir) => explain_rollback(found.store, &dir, &newest, error),
                     None => error,
                 }));
             }
-            Err(NoOwner::Other(error)) => return Err(error),
+            Err(UnlockFailure::Other(error)) => return Err(error),
         };
         let state = state_of(self.state, owner.superblock.volume_id())?;
         // The lock of the directory keeps other clients out until the volume is open.
@@ -200,7 +206,7 @@ impl Locked<'_> {
         if is_looked_at {
             match self.newer {
                 NewerCopies::Refuse => {
-                    Volume::check_before_opening(found.store, &dir, &owner).map_err(of)?;
+                    Volume::check_before_opening(found.store, &dir, &owner).map_err(convert)?;
                 }
                 // A rescue accepts storage of any age.
                 NewerCopies::LeaveOut => drop(found.store),
@@ -208,7 +214,7 @@ impl Locked<'_> {
             found = open()?;
         }
         let OpenedStore { store, condition } = found;
-        Ok(Unlocking { store, condition, owner, state, dir })
+        Ok(UnlockedStore { store, condition, owner, state, dir })
     }
 
     /// Opens a file with a damaged header read-only, with the shapes from the superblock in the
@@ -251,14 +257,14 @@ impl Locked<'_> {
     ///
     /// # Errors
     /// Errors of the store, of the superblock, and of `secret`.
-    pub fn owner_beside_writer<E: From<Error>>(
+    pub fn owner_while_in_use<E: From<Error>>(
         &self,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<(Unlocked, Condition), E> {
         // Before the prompt for a secret.
         read_public(self.location)?;
         let OpenedStore { mut store, condition } =
-            self.location.open(&beside_writer()).map_err(of)?;
+            self.location.open(&options_while_in_use()).map_err(convert)?;
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
@@ -274,10 +280,10 @@ impl Locked<'_> {
         is_cut_off: bool,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<Unlocked, E> {
-        let without = |error| of_unfinished(self.location, error);
+        let without = |error| unfinished_error(self.location, error);
         self.owner_in(store, is_cut_off, secret, without).map_err(|error| match error {
-            NoOwner::Older(_, error) => of(error),
-            NoOwner::Other(error) => error,
+            UnlockFailure::StoreIsOlder(_, error) => convert(error),
+            UnlockFailure::Other(error) => error,
         })
     }
 
@@ -288,7 +294,7 @@ impl Locked<'_> {
         is_cut_off: bool,
         secret: impl FnOnce() -> Result<Secret, E>,
         without: impl FnOnce(Error) -> Error,
-    ) -> Result<Unlocked, NoOwner<E>> {
+    ) -> Result<Unlocked, UnlockFailure<E>> {
         let mut kind = None;
         let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
         let client_copy = self.client_copy();
@@ -299,9 +305,9 @@ impl Locked<'_> {
         let unlocked =
             unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
         let owner = unlocked.map_err(|error| {
-            NoOwner::Other(match error {
+            UnlockFailure::Other(match error {
                 UnlockError::StoreIsOlder { newest, error } => {
-                    return NoOwner::Older(newest, error);
+                    return UnlockFailure::StoreIsOlder(newest, error);
                 }
                 UnlockError::NoSuperblock(_) if is_cut_off => {
                     let or_copy = match self.state {
@@ -324,7 +330,7 @@ impl Locked<'_> {
             })
         })?;
         let checked = check_parties(self.location, owner.superblock.params());
-        checked.map_err(|error| NoOwner::Other(error.into()))?;
+        checked.map_err(|error| UnlockFailure::Other(error.into()))?;
         Ok(owner)
     }
 
@@ -335,10 +341,10 @@ impl Locked<'_> {
     }
 }
 
-/// Why [`Locked::owner_in`] returns no owner.
-enum NoOwner<E> {
+/// Why [`UnlockRequest::owner_in`] returns no owner.
+enum UnlockFailure<E> {
     /// The secret opens only the superblock that the client's directory names.
-    Older(Box<Unlocked>, VolumeError),
+    StoreIsOlder(Box<Unlocked>, VolumeError),
     /// Any other error.
     Other(E),
 }
@@ -436,6 +442,6 @@ pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
 }
 
 /// Converts one of our errors to the caller's error type.
-fn of<E: From<Error>>(error: impl Into<Error>) -> E {
+fn convert<E: From<Error>>(error: impl Into<Error>) -> E {
     E::from(error.into())
 }

@@ -9,7 +9,7 @@ use oblivio_volume::keys::Secret;
 use oblivio_volume::{Disk, DiskOptions, Recovery};
 
 use crate::error::{Error, ErrorKind};
-use crate::place::Place;
+use crate::volume_location::VolumeLocation;
 
 /// A durable disk of bytes. Storage learns neither its contents nor which parts are used.
 ///
@@ -26,20 +26,21 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Creates a volume of `bytes` bytes at a path or a URL, and opens it. See [`Place::create`].
+    /// Creates a volume of `bytes` bytes at a path or a URL, and opens it. See
+    /// [`VolumeLocation::create`].
     ///
     /// # Errors
-    /// See [`Place::new`] and [`Place::create`].
+    /// See [`VolumeLocation::new`] and [`VolumeLocation::create`].
     pub fn create(location: impl AsRef<OsStr>, secret: &Secret, bytes: u64) -> Result<Self, Error> {
-        Place::new(location)?.create(secret, bytes)
+        VolumeLocation::new(location)?.create(secret, bytes)
     }
 
-    /// Opens a volume at a path or a URL. See [`Place::open`].
+    /// Opens a volume at a path or a URL. See [`VolumeLocation::open`].
     ///
     /// # Errors
-    /// See [`Place::new`] and [`Place::open`].
+    /// See [`VolumeLocation::new`] and [`VolumeLocation::open`].
     pub fn open(location: impl AsRef<OsStr>, secret: &Secret) -> Result<Self, Error> {
-        Place::new(location)?.open(secret)
+        VolumeLocation::new(location)?.open(secret)
     }
 
     pub(crate) fn start(

@@ -13,10 +13,10 @@ use oblivio::oblivio_volume::keys::Cost;
 use oblivio::oblivio_volume::superblock::VolumeParams;
 use oblivio::oblivio_volume::unlock::NewerCopies;
 use oblivio::oblivio_volume::{Coins, Schedule};
-use oblivio::opening::{Locked, read_public};
+use oblivio::opening::{UnlockRequest, read_public};
 use oblivio::{
-    DiskOptions, Error, ErrorKind, Location, Place, Secret, StoreOptions, Volume, VolumeOptions,
-    requirements,
+    DiskOptions, Error, ErrorKind, Location, Secret, StoreOptions, Volume, VolumeLocation,
+    VolumeOptions, requirements,
 };
 use tempfile::TempDir;
 
@@ -36,8 +36,8 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn place(&self) -> Place {
-        Place::new(self.path("disk")).unwrap().with_state(self.path("state"))
+    fn place(&self) -> VolumeLocation {
+        VolumeLocation::new(self.path("disk")).unwrap().with_state(self.path("state"))
     }
 
     fn create(&self) -> Volume {
@@ -161,7 +161,8 @@ fn a_creation_that_fails_leaves_nothing_and_touches_nothing() {
     assert_eq!(kind(below.create(&secret(1), BYTES)), ErrorKind::Failed);
     assert_eq!(world.names(), ["file"]);
     // Storage cannot be created: the directory is removed again.
-    let nowhere = Place::new(world.path("no/disk")).unwrap().with_state(world.path("state"));
+    let nowhere =
+        VolumeLocation::new(world.path("no/disk")).unwrap().with_state(world.path("state"));
     assert_eq!(kind(nowhere.create(&secret(1), BYTES)), ErrorKind::Input);
     assert_eq!(world.names(), ["file"]);
     fs::write(world.path("disk"), b"precious").unwrap();
@@ -267,7 +268,8 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
 fn two_creations_with_one_directory_at_once_do_not_destroy_each_other() {
     for _ in 0..20 {
         let world = World::new();
-        let place = |name| Place::new(world.path(name)).unwrap().with_state(world.path("state"));
+        let place =
+            |name| VolumeLocation::new(world.path(name)).unwrap().with_state(world.path("state"));
         let names = ["one", "other"];
         let made = std::thread::scope(|scope| {
             let create = |name| {
@@ -335,7 +337,7 @@ fn a_failed_creation_leaves_nothing_behind_and_removes_nothing_else() {
     fs::remove_file(&other).unwrap();
     world.create().close().unwrap();
     // A directory in use, or with the state of a volume, cannot be taken by another volume.
-    let second = Place::new(world.path("second")).unwrap().with_state(world.path("state"));
+    let second = VolumeLocation::new(world.path("second")).unwrap().with_state(world.path("state"));
     assert_eq!(kind(second.create(&secret(1), BYTES)), ErrorKind::State);
     world.open().unwrap().close().unwrap();
 }
@@ -370,10 +372,14 @@ fn an_unlocked_volume_holds_the_lock_of_its_directory() {
     let (location, state) =
         (world.path("disk").to_str().unwrap().parse().unwrap(), world.path("state"));
     let unlock = |newer, read_only| {
-        let locked =
-            Locked { location: &location, state: Some(&state), attempt: Attempt::default(), newer };
+        let request = UnlockRequest {
+            location: &location,
+            state: Some(&state),
+            attempt: Attempt::default(),
+            newer,
+        };
         let options = StoreOptions::default().with_read_only(read_only);
-        locked.unlock(&options, || Ok::<_, Error>(secret(1))).unwrap()
+        request.unlock(&options, || Ok::<_, Error>(secret(1))).unwrap()
     };
     let owner = unlock(NewerCopies::Refuse, false);
     assert_eq!(kind(oblivio::home::open_to_read(&state)), ErrorKind::Locked);

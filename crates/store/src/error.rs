@@ -36,7 +36,7 @@ pub enum OpenErrorKind {
     /// The client's key for a server is missing or unusable.
     NoCredential,
     /// The server has another key than expected, or refuses this client.
-    NotLetIn,
+    NotAdmitted,
     /// The server cannot be reached.
     Unreachable,
     /// An I/O error of the system.

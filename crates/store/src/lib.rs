@@ -82,7 +82,7 @@ mod worker;
 pub use error::{OpenError, OpenErrorKind};
 pub use failure::StoreFailure;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
-pub use opener::{BoxedStore, Condition, OpenedStore, Remains, StoreOptions};
+pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
 pub use places::absent;
 pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_place::{PORT, RemotePlace};

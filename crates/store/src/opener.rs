@@ -8,10 +8,10 @@
 //! In this file the compiler finds [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`],
 //! [`Location::create`], [`Location::open_as_it_is`], [`Location::look`],
 //! [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`] and
-//! [`Location::in_common`]. It does not find [`Location::open`], [`Location::open_without_header`],
-//! [`Location::is_half_made`] and the function `check_apart`, which assume a
-//! [`File`](Location::File): check each of them. A stripe over stores of the new kind needs no
-//! further code.
+//! [`Location::shared_file`]. It does not find [`Location::open`],
+//! [`Location::open_without_header`], [`Location::is_incomplete`] and the function `check_apart`,
+//! which assume a [`File`](Location::File): check each of them. A stripe over stores of the new
+//! kind needs no further code.
 //!
 //! # Requirements
 //! - **A URL contains no secret**: it names a file or an environment variable with the secret.
@@ -179,7 +179,7 @@ pub struct Condition {
 
 /// The existing parts of storage before its removal.
 #[derive(Default)]
-pub struct Remains {
+pub struct Remnants {
     /// The readable parts, opened for reading; with share servers one store per server that has a
     /// part.
     pub stores: Vec<BoxedStore>,
@@ -382,16 +382,16 @@ impl Location {
     /// # Errors
     /// If nothing exists there, or it is not a store; if it is open for writing elsewhere, or a
     /// server cannot be reached.
-    pub fn remains(&self) -> Result<Remains, OpenError> {
+    pub fn remnants(&self) -> Result<Remnants, OpenError> {
         let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
         match self.open_as_it_is(&options) {
-            Ok(OpenedStore { store, condition }) => Ok(Remains {
+            Ok(OpenedStore { store, condition }) => Ok(Remnants {
                 stores: vec![store],
                 bytes: Some(condition.allocated_bytes),
                 absent: Vec::new(),
             }),
             // It can be removed, but its size is unknown.
-            Err(error) if error.kind() == OpenErrorKind::Damaged => Ok(Remains::default()),
+            Err(error) if error.kind() == OpenErrorKind::Damaged => Ok(Remnants::default()),
             Err(error) => Err(error),
         }
     }
@@ -439,7 +439,7 @@ impl Location {
     ///
     /// # Errors
     /// If the storage cannot hold the shapes.
-    pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
+    pub fn is_incomplete(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
         let files = self.files_needed(shapes)?;
         let is_left = |(path, bytes): &(&Path, u64)| match path.symlink_metadata() {
             Ok(there) => {
@@ -452,7 +452,7 @@ impl Location {
     }
 
     /// A file of this location that is also in the other one, under any name.
-    pub fn in_common(&self, other: &Self) -> Option<&Path> {
+    pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
         let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
         self.files().into_iter().find(is_theirs)

@@ -26,7 +26,7 @@ use crate::{output, progress};
 /// `oblivio copy`.
 pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let CopyArgs { from, to, .. } = args;
-    if let Some(path) = to.in_common(from) {
+    if let Some(path) = to.shared_file(from) {
         return Err(CliError::Input(format!(
             "{} is a part of the volume to copy: choose another location for the copy",
             path.display()
@@ -148,7 +148,7 @@ fn resume(
         Err(error)
             if is_at_its_beginning
                 && error.kind() != OpenErrorKind::Locked
-                && to.is_half_made(shapes)? =>
+                && to.is_incomplete(shapes)? =>
         {
             // If this fails, `begin` finds the storage and reports it.
             let _ = to.remove();

@@ -1,7 +1,7 @@
 //! `oblivio info`: shows the parameters and the state of a volume.
 
 use oblivio::Location;
-use oblivio::opening::{Unlocking, read_public};
+use oblivio::opening::{UnlockedStore, read_public};
 use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
@@ -60,7 +60,7 @@ fn public(location: &Location) -> Result<Facts, CliError> {
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     let options = StoreOptions::default().with_read_only(true);
     // The store stays open, and so locked, while the client's directory is read.
-    let Unlocking { store, condition, owner, dir, .. } =
+    let UnlockedStore { store, condition, owner, dir, .. } =
         opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
     let needs_recovery = match needs_recovery(&dir, &owner) {
         Err(error) => return Err(explain_rollback(store, &dir, &owner, error).into()),
@@ -84,9 +84,9 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
 /// The facts in the superblock of a volume that another process has open.
 fn in_use(args: &InfoArgs) -> Result<Facts, CliError> {
     let OpenArgs { place, .. } = &args.at;
-    let locked = opening::locked(&args.at, NewerCopies::Refuse);
+    let request = opening::unlock_request(&args.at, NewerCopies::Refuse);
     let (owner, condition) =
-        secret::with(&place.secret, |secret| locked.owner_beside_writer(secret))?;
+        secret::with(&place.secret, |secret| request.owner_while_in_use(secret))?;
     Ok(Facts {
         kind: place.volume.kind(),
         id: owner.superblock.volume_id(),

@@ -26,7 +26,7 @@ impl KeptProgress {
         };
         // It is replaced repeatedly, so it must not be a part of a volume.
         let file = Location::from(oblivio_store::Location::File(path.clone()));
-        if let Some(path) = file.in_common(&args.from).or(file.in_common(&args.to)) {
+        if let Some(path) = file.shared_file(&args.from).or(file.shared_file(&args.to)) {
             return Err(CliError::Input(format!(
                 "{} is a part of a volume: choose another file with --progress",
                 path.display()

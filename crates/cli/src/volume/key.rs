@@ -1,6 +1,6 @@
 //! `oblivio key`: manages the key slots of a volume.
 
-use oblivio::opening::{Unlocking, read_public};
+use oblivio::opening::{UnlockedStore, read_public};
 use oblivio_store::StoreOptions;
 use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
@@ -63,7 +63,7 @@ fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let Unlocking { store, mut owner, mut dir, .. } =
+    let UnlockedStore { store, mut owner, mut dir, .. } =
         opening::unlock(at, &StoreOptions::default(), NewerCopies::Refuse)?;
     change_slots(store, &mut dir, &mut owner, change)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oblivio::StoreOptions;
-use oblivio::opening::{Locked, Unlocking};
+use oblivio::opening::{UnlockRequest, UnlockedStore};
 use oblivio_core::HitPolicy;
 use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_volume::unlock::NewerCopies;
@@ -23,9 +23,9 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
 }
 
 /// The volume to unlock, and what may be tried.
-pub(super) fn locked(args: &OpenArgs, newer: NewerCopies) -> Locked<'_> {
+pub(super) fn unlock_request(args: &OpenArgs, newer: NewerCopies) -> UnlockRequest<'_> {
     let OpenArgs { place, unlock } = args;
-    Locked {
+    UnlockRequest {
         location: &place.volume,
         state: place.state.as_deref(),
         attempt: unlock.attempt(),
@@ -38,11 +38,11 @@ pub(crate) fn unlock(
     args: &OpenArgs,
     options: &StoreOptions,
     newer: NewerCopies,
-) -> Result<Unlocking, CliError> {
-    let locked = locked(args, newer);
-    let unlocking = secret::with(&args.place.secret, |secret| locked.unlock(options, secret))?;
-    unlocking.condition.mended.iter().for_each(|mended| output::remark(mended));
-    Ok(unlocking)
+) -> Result<UnlockedStore, CliError> {
+    let request = unlock_request(args, newer);
+    let unlocked = secret::with(&args.place.secret, |secret| request.unlock(options, secret))?;
+    unlocked.condition.mended.iter().for_each(|mended| output::remark(mended));
+    Ok(unlocked)
 }
 
 /// An open volume.
@@ -78,7 +78,8 @@ pub(super) fn open_watched(
 ) -> Result<Opened, CliError> {
     run.rate.check()?;
     let options = retrying_for(run.retry_for).with_direct(run.direct);
-    let Unlocking { store, owner, state, dir, .. } = unlock(args, &options, NewerCopies::Refuse)?;
+    let UnlockedStore { store, owner, state, dir, .. } =
+        unlock(args, &options, NewerCopies::Refuse)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
     let facts = owner.superblock.params().config()?.facts();
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), &facts)?;

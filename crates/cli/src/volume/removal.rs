@@ -3,7 +3,7 @@
 use oblivio::Location;
 use oblivio::opening::check_parties;
 use oblivio_core::durable::find_number;
-use oblivio_store::{BoxedStore, OpenErrorKind, Remains, StoreKind};
+use oblivio_store::{BoxedStore, OpenErrorKind, Remnants, StoreKind};
 use oblivio_volume::unlock;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::output;
 /// `oblivio remove`.
 pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
     let RemoveArgs { volume, yes, json } = args;
-    let Remains { mut stores, bytes, absent } = volume.remains()?;
+    let Remnants { mut stores, bytes, absent } = volume.remnants()?;
     check_no_server_is_left(volume, &mut stores)?;
     // Release the lock: removing takes it again.
     drop(stores);

@@ -1,7 +1,7 @@
 //! `oblivio shares repair`: rebuilds the shares of one server.
 
 use oblivio::home;
-use oblivio::opening::{Locked, look_to_repair, state_of};
+use oblivio::opening::{UnlockRequest, look_to_repair, state_of};
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::records::RecordPlace;
 use oblivio_core::store::BucketStore;
@@ -30,13 +30,13 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let server = usize::from(args.server) - 1;
     let options = retrying_for(*retry_for);
     let mut looked = look_to_repair(volume, server, &options)?;
-    let locked = Locked {
+    let request = UnlockRequest {
         location: volume,
         state: state.as_deref(),
         attempt: unlock.attempt(),
         newer: NewerCopies::Refuse,
     };
-    let owner = secret::with(secret, |secret| locked.owner_of(&mut looked, false, secret));
+    let owner = secret::with(secret, |secret| request.owner_of(&mut looked, false, secret));
     let owner = owner.map_err(|error| match (error, looked.describe_silent(server)) {
         (CliError::StoreRolledBack(_), Some(missing)) => older_records(&missing),
         (error, _) => error,

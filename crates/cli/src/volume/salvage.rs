@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use oblivio::Location;
-use oblivio::opening::Unlocking;
+use oblivio::opening::UnlockedStore;
 use oblivio_store::StoreOptions;
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::superblock::VolumeParams;
@@ -21,7 +21,7 @@ const TOLD_MAX: usize = 20;
 
 /// A damaged volume, ready to be read.
 pub(super) struct Salvage {
-    unlocking: Unlocking,
+    unlocked: UnlockedStore,
     is_on_share_servers: bool,
 }
 
@@ -32,24 +32,24 @@ impl Salvage {
         // clients.
         let computes = matches!(at.place.volume, Location::Shares(_));
         let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
-        let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
-        Ok(Self { unlocking, is_on_share_servers: computes })
+        let unlocked = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
+        Ok(Self { unlocked, is_on_share_servers: computes })
     }
 
     pub(super) fn params(&self) -> &VolumeParams {
-        self.unlocking.owner.superblock.params()
+        self.unlocked.owner.superblock.params()
     }
 
     /// The client's directory.
     pub(super) fn state(&self) -> &Path {
-        &self.unlocking.state
+        &self.unlocked.state
     }
 
     /// Reads all of storage into `target`, and closes everything.
     pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
         let block_bytes = u64::from(self.params().block_bytes);
-        let Self { unlocking, is_on_share_servers } = self;
-        let Unlocking { store, condition, owner, dir, .. } = unlocking;
+        let Self { unlocked, is_on_share_servers } = self;
+        let UnlockedStore { store, condition, owner, dir, .. } = unlocked;
         let mut damage = Damage::default();
         condition.damage.into_iter().for_each(|sentence| damage.push(sentence));
         let bar = progress::bar_of(0, "buckets");

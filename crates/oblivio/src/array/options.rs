@@ -103,7 +103,7 @@ impl ArrayOptions {
         let store = make(tree.shape()?)?;
         let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
         let coins = StdRng::from_rng(&mut coins);
-        Ok(Array::of(on_store(&scheme, map.as_ref(), sealer, store, coins)?))
+        Ok(Array::from_oram(on_store(&scheme, map.as_ref(), sealer, store, coins)?))
     }
 
     /// The tree, and how positions and tags are kept in it. `None` if the positions are a plain

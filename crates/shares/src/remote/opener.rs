@@ -6,11 +6,11 @@ use oblivio_store::calling::{TlsDial, secret_key};
 use oblivio_store::opener::{no_direct, remote_mode, remote_options};
 use oblivio_store::remote_place::shown_address;
 use oblivio_store::{
-    Dial, OpenError, OpenErrorKind, OpenedStore, Remains, RemoteMode, StoreOptions,
+    Dial, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode, StoreOptions,
 };
 
 use super::{ShareServer, SharedStore, SharesAddress, SharesPlace};
-use crate::servers::store_of;
+use crate::servers::into_store;
 
 impl SharesPlace {
     /// Creates a volume with record trees of these shapes, `TreeId(0)` first.
@@ -26,7 +26,7 @@ impl SharesPlace {
             return Err(no_direct());
         }
         let (servers, options) = (self.reached()?, remote_options(self.name(), options));
-        Ok(store_of(SharedStore::create(servers, shapes, self.colluding(), options)?))
+        Ok(into_store(SharedStore::create(servers, shapes, self.colluding(), options)?))
     }
 
     /// Opens the volume.
@@ -51,7 +51,7 @@ impl SharesPlace {
         let options = remote_options(self.name(), options);
         let open = if may_be_cut_off { SharedStore::open_what_is_left } else { SharedStore::open };
         let (store, condition) = open(servers, mode, self.colluding(), options)?;
-        Ok(OpenedStore { store: store_of(store), condition })
+        Ok(OpenedStore { store: into_store(store), condition })
     }
 
     /// Fails if the volume already exists, so that [`Self::create`] would refuse it.
@@ -72,9 +72,9 @@ impl SharesPlace {
     ///
     /// # Errors
     /// The errors of [`SharedStore::remains`].
-    pub fn remains(&self) -> Result<Remains, OpenError> {
+    pub fn remnants(&self) -> Result<Remnants, OpenError> {
         let options = remote_options(self.name(), &StoreOptions::default());
-        SharedStore::remains(&self.reached()?, &options)
+        SharedStore::remnants(&self.reached()?, &options)
     }
 
     /// Removes the volume from all servers.

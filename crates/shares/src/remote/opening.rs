@@ -8,7 +8,7 @@ use super::server::{Server, name};
 use super::threads::all_at_once;
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
 use oblivio_store::{
-    Condition, Dial, Remains, RemoteMode, RemoteOptions, RemoteStore, StoreFailure,
+    Condition, Dial, Remnants, RemoteMode, RemoteOptions, RemoteStore, StoreFailure,
 };
 use oblivio_store::{OpenError, OpenErrorKind};
 
@@ -186,14 +186,17 @@ impl SharedStore {
     }
 
     /// What remains of a volume on each server: see
-    /// [`Location::remains`](oblivio_store::Location::remains).
+    /// [`Location::remnants`](oblivio_store::Location::remnants).
     ///
     /// # Errors
     /// If no server has anything of it, or one is in use, refuses, or cannot be reached.
-    pub fn remains(servers: &[ShareServer], options: &RemoteOptions) -> Result<Remains, OpenError> {
+    pub fn remnants(
+        servers: &[ShareServer],
+        options: &RemoteOptions,
+    ) -> Result<Remnants, OpenError> {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
-        let mut remains = Remains { bytes: Some(0), ..Default::default() };
+        let mut remains = Remnants { bytes: Some(0), ..Default::default() };
         let mut failures = Failures::default();
         for (found, called) in found.into_iter().zip(names(servers)) {
             match found {

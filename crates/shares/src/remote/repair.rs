@@ -156,8 +156,8 @@ fn too_few(
 }
 
 fn is_in_the_way(error: &OpenError) -> bool {
-    use OpenErrorKind::{Io, Locked, NoCredential, NotLetIn, Unreachable};
+    use OpenErrorKind::{Io, Locked, NoCredential, NotAdmitted, Unreachable};
     // A server that cannot open its files may still have all of them, for example if it lacks file
     // descriptors.
-    matches!(error.kind(), Io | Locked | NoCredential | NotLetIn | Unreachable)
+    matches!(error.kind(), Io | Locked | NoCredential | NotAdmitted | Unreachable)
 }

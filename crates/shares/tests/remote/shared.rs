@@ -443,7 +443,7 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
         (repair.err().unwrap().to_string(), ""),
         (of_missing.err().unwrap().to_string(), ""),
         (SharedStore::look(&reached(&servers), name).unwrap_err().to_string(), ""),
-        (SharedStore::remains(&reached(&servers), &quick()).err().unwrap().to_string(), ""),
+        (SharedStore::remnants(&reached(&servers), &quick()).err().unwrap().to_string(), ""),
         (SharedStore::remove(&reached(&servers), name).unwrap_err().to_string(), ""),
         (
             SharedStore::create(reached(&servers), &shapes(), 1, quick())
@@ -508,7 +508,7 @@ fn what_is_left_on_enough_servers_is_opened() {
     let gone = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(gone.kind(), OpenErrorKind::Missing);
     assert!(gone.to_string().contains("oblivio shares repair"), "{gone}");
-    let remains = SharedStore::remains(&reached(&servers), &quick()).unwrap();
+    let remains = SharedStore::remnants(&reached(&servers), &quick()).unwrap();
     assert_eq!(
         (remains.stores.len(), &remains.absent[..]),
         (2, &["server 3 (host3:1)".to_owned()][..])

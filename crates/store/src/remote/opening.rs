@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_core::error::for_people;
+use oblivio_core::error::sanitize_message;
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{self, MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
@@ -146,7 +146,7 @@ impl Greeted {
         let answer = self.exchange(&request.encode()).map_err(Unopened::Lost)?;
         match Answer::decode(&answer.into()) {
             Ok(Answer::Failed(failure)) => {
-                let message = for_people(&failure.message);
+                let message = sanitize_message(&failure.message);
                 Err(Unopened::Refused(Failure { message, ..failure }))
             }
             Ok(answer) => Ok(answer),
@@ -185,7 +185,7 @@ impl From<Unopened> for OpenError {
                     "the server has another key than expected, or refuses this client ({cause}); \
                      check the keys of both"
                 );
-                Self::caused_by(OpenErrorKind::NotLetIn, message, cause)
+                Self::caused_by(OpenErrorKind::NotAdmitted, message, cause)
             }
             Unopened::Lost(cause) => {
                 let message =

@@ -193,8 +193,8 @@ fn a_common_file_is_found_under_any_name() {
         (file(path("nowhere/new")), file(path("nowhere/new")), None),
         (file(path("new")), file(path("deeper/new")), None),
     ] {
-        assert_eq!(one.in_common(&other), common.map(path).as_deref(), "{one} and {other}");
-        assert_eq!(other.in_common(&one).is_some(), common.is_some());
+        assert_eq!(one.shared_file(&other), common.map(path).as_deref(), "{one} and {other}");
+        assert_eq!(other.shared_file(&one).is_some(), common.is_some());
     }
 }
 
@@ -203,25 +203,25 @@ fn leftovers_of_an_interrupted_creation_are_recognized() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let whole = Location::File(path("a")).kind().bytes_needed(&[shape()]).unwrap();
-    let is_half_made = || file(path("a")).is_half_made(&[shape()]).unwrap();
-    assert!(is_half_made(), "before the creation");
+    let is_incomplete = || file(path("a")).is_incomplete(&[shape()]).unwrap();
+    assert!(is_incomplete(), "before the creation");
     let there = std::fs::File::create(path("a")).unwrap();
-    assert!(is_half_made(), "after the file was created");
+    assert!(is_incomplete(), "after the file was created");
     there.set_len(whole).unwrap();
-    assert!(is_half_made(), "after its length was set");
+    assert!(is_incomplete(), "after its length was set");
     there.set_len(whole + 1).unwrap();
-    assert!(!is_half_made(), "an unrelated file");
+    assert!(!is_incomplete(), "an unrelated file");
     std::fs::write(path("a"), "something").unwrap();
-    assert!(!is_half_made(), "an unrelated file");
+    assert!(!is_incomplete(), "an unrelated file");
     let large = RawConfig::new(1 << 16, 4096).unwrap().tree.shape().unwrap();
     let bytes = StoreKind::File.bytes_needed(std::slice::from_ref(&large)).unwrap();
     let there = std::fs::File::create(path("b")).unwrap();
     there.set_len(bytes).unwrap();
-    let of_b = || file(path("b")).is_half_made(std::slice::from_ref(&large)).unwrap();
+    let of_b = || file(path("b")).is_incomplete(std::slice::from_ref(&large)).unwrap();
     assert!(of_b());
     std::os::unix::fs::FileExt::write_all_at(&there, &vec![1; 2 << 20], 0).unwrap();
     there.sync_all().unwrap();
     assert!(!of_b(), "a file with more data than headers");
     std::fs::create_dir(path("c")).unwrap();
-    assert!(!file(path("c")).is_half_made(&[shape()]).unwrap());
+    assert!(!file(path("c")).is_incomplete(&[shape()]).unwrap());
 }

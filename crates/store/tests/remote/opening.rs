@@ -212,7 +212,7 @@ impl Dial for Nowhere {
 fn unreachable_servers_and_invalid_names_are_errors() {
     for (kind, expected, message) in [
         (io::ErrorKind::ConnectionRefused, OpenErrorKind::Unreachable, "reach"),
-        (io::ErrorKind::PermissionDenied, OpenErrorKind::NotLetIn, "keys"),
+        (io::ErrorKind::PermissionDenied, OpenErrorKind::NotAdmitted, "keys"),
     ] {
         let error = RemoteStore::look(Box::new(Nowhere(kind)), NAME).unwrap_err();
         assert_eq!(error.kind(), expected);
