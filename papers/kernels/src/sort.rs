@@ -36,7 +36,7 @@ type Entry = [u64; 2];
 const CACHED_ENTRIES: usize = 1 << 17;
 
 fn sort(entries: &mut [Entry], bit: u32) {
-    let middle = part(entries, 1 << bit);
+    let middle = partition(entries, 1 << bit);
     let (zeros, ones) = entries.split_at_mut(middle);
     for half in [zeros, ones] {
         if half.len() > CACHED_ENTRIES && bit > 0 {
@@ -46,7 +46,7 @@ fn sort(entries: &mut [Entry], bit: u32) {
 }
 
 /// Moves the entries whose keys lack `bit` to the front, and returns their number.
-fn part(entries: &mut [Entry], bit: u64) -> usize {
+fn partition(entries: &mut [Entry], bit: u64) -> usize {
     let mut zeros = 0;
     let mut rest = entries.iter_mut();
     while let Some(low) = rest.next() {
@@ -69,7 +69,7 @@ mod tests {
         for count in 0..50 {
             let mut entries: Vec<_> = (0..count).map(|number| [mix(number), number]).collect();
             let mut expected = entries.clone();
-            let middle = part(&mut entries, 8);
+            let middle = partition(&mut entries, 8);
             assert!(entries[..middle].iter().all(|[key, _]| key & 8 == 0));
             assert!(entries[middle..].iter().all(|[key, _]| key & 8 != 0));
             entries.sort_unstable();

@@ -5,8 +5,8 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use oblivio_sim::Cycle;
-use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request};
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::processor::{Processor, ProcessorEvent, ProcessorSpec, Request};
+use oblivio_sim::trace::{AccessKind, Record};
 
 const RECORDS: usize = 1 << 20;
 
@@ -26,7 +26,7 @@ fn trace(lines: u64) -> Vec<Record> {
     };
     let record = |_| Record {
         gap: (draw() % 63) as u32,
-        kind: if draw().is_multiple_of(4) { Kind::Write } else { Kind::Read },
+        kind: if draw().is_multiple_of(4) { AccessKind::Write } else { AccessKind::Read },
         line: draw() % lines,
     };
     (0..RECORDS).map(record).collect()
@@ -40,11 +40,13 @@ fn fixed_latency(bencher: Bencher, lines: u64) {
         let mut processor = Processor::new(&ProcessorSpec::default(), records).unwrap();
         loop {
             match processor.next(Cycle::MAX) {
-                Next::Ask { at, request: Request::Fetch { id, .. } } => {
+                ProcessorEvent::Ask { at, request: Request::Fetch { id, .. } } => {
                     processor.answer(id, at + 400);
                 }
-                Next::Ask { at, request: Request::WriteBack { .. } } => processor.written_back(at),
-                Next::Done { at } => return at,
+                ProcessorEvent::Ask { at, request: Request::WriteBack { .. } } => {
+                    processor.written_back(at)
+                }
+                ProcessorEvent::Done { at } => return at,
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@ const INSTRUCTIONS_PER_HEADER: u64 = 10_000_000;
 pub(crate) struct Recorder {
     first_level: FirstLevel,
     file: File,
-    piece: Vec<u8>,
+    pending: Vec<u8>,
     progress: Progress,
     records_max: u64,
     header_is_due: u64,
@@ -38,7 +38,7 @@ impl Recorder {
         let mut recorder = Self {
             first_level,
             file,
-            piece: Vec::with_capacity((RECORDS_PER_PIECE + 4) * RECORD_BYTES),
+            pending: Vec::with_capacity((RECORDS_PER_PIECE + 4) * RECORD_BYTES),
             progress: Progress { instructions: 0, records: 0, state: State::Running },
             records_max,
             header_is_due: 0,
@@ -50,14 +50,14 @@ impl Recorder {
 
     /// Handles an access of the program.
     pub(crate) fn access(&mut self, access: Access) {
-        let Self { first_level, piece, progress, records_max, .. } = self;
+        let Self { first_level, pending, progress, records_max, .. } = self;
         if progress.state != State::Running {
             return;
         }
         progress.instructions = access.instruction;
         first_level.access(access, |record| {
             if progress.records < *records_max {
-                piece.extend_from_slice(&raw::encode(record));
+                pending.extend_from_slice(&raw::encode(record));
                 progress.records += 1;
             }
         });
@@ -65,7 +65,7 @@ impl Recorder {
             progress.state = State::Full;
         }
         let is_due = progress.instructions >= self.header_is_due;
-        let is_long = piece.len() >= RECORDS_PER_PIECE * RECORD_BYTES;
+        let is_long = pending.len() >= RECORDS_PER_PIECE * RECORD_BYTES;
         if is_due || is_long || progress.state == State::Full {
             self.write();
         }
@@ -93,12 +93,12 @@ impl Recorder {
             // records are missing.
             let _ = self.file.write_all_at(&self.progress.encode(), 0);
         }
-        self.piece.clear();
+        self.pending.clear();
     }
 
     fn try_write(&self) -> io::Result<()> {
         let end = HEADER_BYTES as u64 + self.progress.records * RECORD_BYTES as u64;
-        self.file.write_all_at(&self.piece, end.saturating_sub(self.piece.len() as u64))?;
+        self.file.write_all_at(&self.pending, end.saturating_sub(self.pending.len() as u64))?;
         self.file.write_all_at(&self.progress.encode(), 0)
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn of_the_stash(made: &Made<'_>) -> Result<Content, LabError> {
         let points = (0..).zip(counts);
         points.map(|(level, count)| [f64::from(level), *count as f64 / all]).collect()
     };
-    let series = [("pre-existing", &moved.pre_existing), ("asked for", &moved.asked)];
+    let series = [("pre-existing", &moved.pre_existing), ("asked for", &moved.requested)];
     let plot = Plot::Curves(Curves {
         axes: ["level".to_owned(), "part of the blocks that go to a level".to_owned()],
         is_log: false,
@@ -129,7 +129,8 @@ mod tests {
         // levels down.
         from_path[8] = vec![2, 0, 0, 0, 0, 0, 0, 1, 4, 1];
         from_path[1][4] = 8;
-        let moved = Migration { pre_existing: vec![0; levels], asked: vec![0; levels], from_path };
+        let moved =
+            Migration { pre_existing: vec![0; levels], requested: vec![0; levels], from_path };
         let all = steps(&moved, 0..levels);
         let [stash, most_up, one_up, same, three_down] = [0, 1, 6, 7, 10].map(|place| all[place]);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Quantities computed from the snapshots of a run.
 
-use oblivio_sim::functional::{Found, Snapshot};
+use oblivio_sim::functional::{FoundCounts, Snapshot};
 
 use super::course::RequestSource;
 use super::record::{BlocksRecord, Taken};
@@ -52,11 +52,14 @@ impl FoundShares {
     }
 
     /// Counts requests of several kinds, each given by its counts before and after.
-    fn from_counts<const N: usize>(kinds: [(&Found, &Found); N], levels: usize) -> Self {
-        let sum = |count: &dyn Fn(&Found) -> u64| -> u64 {
+    fn from_counts<const N: usize>(
+        kinds: [(&FoundCounts, &FoundCounts); N],
+        levels: usize,
+    ) -> Self {
+        let sum = |count: &dyn Fn(&FoundCounts) -> u64| -> u64 {
             kinds.iter().map(|(from, to)| count(to) - count(from)).sum()
         };
-        let requests = sum(&Found::requests).max(1) as f64;
+        let requests = sum(&FoundCounts::requests).max(1) as f64;
         let level = |level: usize| {
             sum(&|found| found.levels.get(level).copied().unwrap_or(0)) as f64 / requests
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::trace::{AccessKind, Record};
 
 use super::plan::{EvaluationPlan, Run};
 use super::switches::Pages;
@@ -85,7 +85,7 @@ pub(crate) fn checksum(records: &[Record]) -> u32 {
     let mut checksum = crc32fast::Hasher::new();
     for Record { gap, kind, line } in records {
         checksum.update(&gap.to_le_bytes());
-        checksum.update(&[u8::from(*kind == Kind::Write)]);
+        checksum.update(&[u8::from(*kind == AccessKind::Write)]);
         checksum.update(&line.to_le_bytes());
     }
     checksum.finalize()

@@ -6,7 +6,7 @@ mod trees;
 
 use std::num::NonZeroUsize;
 
-use oblivio_sim::trace::{Kind, Record, Trace};
+use oblivio_sim::trace::{AccessKind, Record, Trace};
 
 mod readings;
 
@@ -397,7 +397,7 @@ fn impossible_plans_are_refused() {
 #[test]
 fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     let (plan, pages) = (small(), EvaluationPlan::lines(12) / 64);
-    let record = |page| Record { gap: 1, kind: Kind::Read, line: page * 64 };
+    let record = |page| Record { gap: 1, kind: AccessKind::Read, line: page * 64 };
     let wide = Trace::new(SJENG, (0..=pages).map(record).collect()).unwrap();
     let programs = Programs::recorded([(SJENG.to_owned(), wide)]);
     let workloads = ["uniform", SJENG].map(str::to_owned).to_vec();

@@ -279,7 +279,7 @@ fn placing(pages: Pages, seed: u64) -> Placing {
     match pages {
         Pages::Scattered => Placing::Random { seed },
         Pages::InOrder => Placing::InOrder,
-        Pages::AsIs => Placing::AsItIs,
+        Pages::AsIs => Placing::Preserving,
     }
 }
 
@@ -328,7 +328,7 @@ fn missing(name: &str) -> LabError {
 
 #[cfg(test)]
 mod tests {
-    use oblivio_sim::trace::Kind;
+    use oblivio_sim::trace::AccessKind;
 
     use super::*;
     use crate::{KeptRecords, unpack};
@@ -365,7 +365,7 @@ mod tests {
     fn only_pages_as_is_keep_distances_within_a_program() {
         let far = (2 << 20) / 64;
         let lines = (0..50).flat_map(|page| [64 * page, 64 * page + far]);
-        let record = |line| Record { gap: 3, kind: Kind::Write, line };
+        let record = |line| Record { gap: 3, kind: AccessKind::Write, line };
         let trace = Trace::new("far", lines.map(record).collect()).unwrap();
         let are_as_far = |pages| {
             let placed = place(&trace, 100, LINES, pages, 1).unwrap();
@@ -385,7 +385,7 @@ mod tests {
             asked.sort_unstable();
             asked.dedup();
             assert!(asked.into_iter().eq(0..lines), "{name}");
-            assert!(records.iter().all(|record| record.kind == Kind::Read), "{name}");
+            assert!(records.iter().all(|record| record.kind == AccessKind::Read), "{name}");
         }
     }
 

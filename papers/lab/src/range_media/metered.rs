@@ -55,7 +55,7 @@ impl EventSink for MediumSink {
         }
     }
 
-    fn turn_to(&mut self, _: Option<Operation>) {
+    fn switch_to(&mut self, _: Option<Operation>) {
         if self.requests.is_empty() {
             return;
         }

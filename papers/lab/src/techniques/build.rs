@@ -1,6 +1,6 @@
 //! Builds the ORAM of a row.
 
-use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
+use oblivio_core::front::{self, Environment, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::{
     CacheConfig, Error, FreecursiveConfig, Integrity, Key, MemoryStore, RawConfig, RemapPolicy,
     RhoConfig, Sealer, TreeConfig, scheme,
@@ -134,7 +134,7 @@ struct Metered {
 
 impl Metered {
     /// The sealer and the store of a tree.
-    fn outside(&mut self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
+    fn make_storage(&mut self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let mut shapes = vec![tree.shape()?];
         // A store numbers its trees from 0.
         shapes.resize(usize::from(tree.tree.0) + 1, tree.shape()?);
@@ -144,9 +144,9 @@ impl Metered {
     }
 }
 
-impl Ground for Metered {
+impl Environment for Metered {
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
-        let (sealer, store) = self.outside(config.tree())?;
+        let (sealer, store) = self.make_storage(config.tree())?;
         config.scheme(sealer, Box::new(store))
     }
 

@@ -6,7 +6,7 @@ use std::slice::Iter;
 
 use oblivio_core::{Access, ErrorKind, Op};
 use oblivio_models::workload::Addresses;
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::trace::{AccessKind, Record};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -113,7 +113,7 @@ impl<'a> Requests<'a> {
             }
             Self::Trace { records, capacity } => {
                 let Record { kind, line, .. } = records.next().expect("a trace has records");
-                Request { address: line % *capacity, writes: *kind == Kind::Write }
+                Request { address: line % *capacity, writes: *kind == AccessKind::Write }
             }
         }
     }

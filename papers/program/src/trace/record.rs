@@ -14,7 +14,7 @@ use oblivio_cli::signals::EndAsked;
 use oblivio_cli::{files, output, progress};
 use oblivio_sim::recording::raw::{self, HEADER_BYTES, Progress, RECORD_BYTES, State};
 use oblivio_sim::recording::{LastLevel, Pages, Traffic};
-use oblivio_sim::trace::{Kind, Trace};
+use oblivio_sim::trace::{AccessKind, Trace};
 
 use super::emulator::{self, Emulator};
 use super::summary::Summary;
@@ -213,8 +213,8 @@ fn write_trace(
         let record = pages.compact(raw::decode(&bytes)?);
         misses += Traffic {
             instructions: u64::from(record.gap) + 1,
-            reads: u64::from(record.kind == Kind::Read),
-            writes: u64::from(record.kind == Kind::Write),
+            reads: u64::from(record.kind == AccessKind::Read),
+            writes: u64::from(record.kind == AccessKind::Write),
         };
         last_level.serve(record);
         records.push(record);

@@ -82,7 +82,7 @@ pub(super) fn noted(
 ) -> Box<dyn scheme::Scheme> {
     use scheme::Scheme as _;
     let (noted, tree) = (log.clone(), tags.config().tree);
-    tags.tell_paths(move |leaf| noted.note(tree, leaf));
+    tags.observe_paths(move |leaf| noted.log_path(tree, leaf));
     Box::new(TagScheme::new(tags, contents, log.clone()))
 }
 

@@ -39,8 +39,8 @@ pub use early::LastLevel;
 pub use initial::InitialOram;
 pub use pace::Pace;
 pub use path_log::{PathAccess, Purpose, Writes};
-pub use requests::WriteMarks;
-pub use spec::{Initial, OldCopy, OramSpec, PositionMap, Remap, RhoSpec, Scheme};
+pub use requests::WriteWatermarks;
+pub use spec::{Initial, OldCopyPolicy, OramSpec, PositionMap, Remap, RhoSpec, Scheme};
 pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ use early::EarlyWriter;
 use engine::Engine;
 use pace::Slots;
 use path_log::PathLog;
-use requests::{Requests, Turn, Waiting};
+use requests::{NextRequest, PendingRequest, Requests};
 
 /// When a path has been read, and when it has been written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct ControllerSpec {
     /// Latency on the chip in cycles: for a hit in the stash, and from the bus to the LLC.
     pub on_chip: Cycle,
     /// When write-backs go before reads.
-    pub write_marks: WriteMarks,
+    pub write_marks: WriteWatermarks,
     /// Whether DRAM answers the reads of evictions and dummies from the queue of their own writes.
     /// Such a path then costs half, and never stops retirement where paths do. No paper mentions
     /// this, but published simulators seem to do it.
@@ -110,7 +110,7 @@ impl Default for ControllerSpec {
             pace: Pace::DEFAULT,
             early_write_backs: false,
             on_chip: 10,
-            write_marks: WriteMarks { high: 40, low: 20 },
+            write_marks: WriteWatermarks { high: 40, low: 20 },
             write_queue_answers: false,
             context_switch: None,
         }
@@ -126,7 +126,7 @@ pub struct Controller<B, T> {
     log: PathLog,
     bus: B,
     remap: Remap,
-    old_copy: OldCopy,
+    old_copy: OldCopyPolicy,
     spec: ControllerSpec,
     slots: Slots,
     requests: Requests<T>,
@@ -179,13 +179,13 @@ pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimErr
 
 /// An event that the controller reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told<T> {
+pub enum ControllerEvent<T> {
     /// A read is answered at this cycle.
-    Answer(T, Cycle),
+    ReadAnswered(T, Cycle),
     /// A waiting write-back is accepted at this cycle.
-    Taken(Cycle),
+    WriteBackAccepted(Cycle),
     /// The bus is busy reading: a path of any purpose, or the tree top.
-    Read {
+    BusReading {
         /// Start of the path.
         from: Cycle,
         /// When its last block has arrived.
@@ -208,7 +208,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     ) -> Result<Self, SimError> {
         check(oram, spec)?;
         let log = PathLog::new();
-        let mut coins = coins_of_requests(seed);
+        let mut coins = request_rng(seed);
         let engine = Engine::new(oram, &log, initial, &mut coins)?;
         log.turn_on();
         Ok(Self {
@@ -216,7 +216,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             log,
             bus,
             remap: oram.remap,
-            old_copy: oram.rho.as_ref().map_or_else(OldCopy::default, |rho| rho.old_copy),
+            old_copy: oram.rho.as_ref().map_or_else(OldCopyPolicy::default, |rho| rho.old_copy),
             spec: spec.clone(),
             slots: Slots::new(spec.pace),
             requests: Requests::new(spec.write_marks),
@@ -239,9 +239,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         name: T,
         line: u64,
         at: Cycle,
-        told: &mut Vec<Told<T>>,
+        events: &mut Vec<ControllerEvent<T>>,
     ) -> Result<(), SimError> {
-        if self.forward(line, at, told) {
+        if self.forward(line, at, events) {
             self.tally.forwarded += 1;
         } else if self.find_on_client(line)? {
             self.tally.served_on_client += 1;
@@ -249,13 +249,13 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             self.requests.add_read(name, line, at);
             return Ok(());
         }
-        told.push(Told::Answer(name, at + self.spec.on_chip));
+        events.push(ControllerEvent::ReadAnswered(name, at + self.spec.on_chip));
         Ok(())
     }
 
-    /// A line leaves the LLC at `at`. If it is dirty, [`Told::Taken`] reports when its write-back
-    /// is accepted. A clean line matters only to delayed remapping.
-    pub fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) {
+    /// A line leaves the LLC at `at`. If it is dirty, [`ControllerEvent::WriteBackAccepted`]
+    /// reports when its write-back is accepted. A clean line matters only to delayed remapping.
+    pub fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) {
         if is_dirty || self.remap == Remap::Delayed {
             self.requests.add_write(line, is_dirty, at);
         }
@@ -266,7 +266,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     ///
     /// # Errors
     /// [`SimError::Engine`] if there is no such line.
-    pub fn holds(&mut self, line: u64) -> Result<(), SimError> {
+    pub fn preload_line(&mut self, line: u64) -> Result<(), SimError> {
         if self.remap == Remap::Delayed {
             self.make_ready()?;
             if !self.engine.take_on_client(line)? {
@@ -281,18 +281,18 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     ///
     /// # Errors
     /// [`SimError::Engine`] if there is no such line.
-    pub fn left_before(&mut self, line: u64, is_dirty: bool) -> Result<(), SimError> {
+    pub fn preload_victim(&mut self, line: u64, is_dirty: bool) -> Result<(), SimError> {
         if !self.engine.has_small_tree() || (self.remap == Remap::AtAccess && !is_dirty) {
             return Ok(());
         }
         self.is_round_open = true;
         let log = self.log.clone();
-        log.unseen(|| {
-            self.holds(line)?;
+        log.without_logging(|| {
+            self.preload_line(line)?;
             self.make_ready()?;
             match self.remap {
                 Remap::Delayed => self.engine.put_back(line)?,
-                Remap::AtAccess if self.leaves_behind(line) => {
+                Remap::AtAccess if self.keeps_old_copy(line) => {
                     self.engine.take_and_resume(line)?;
                     self.engine.put_back(line)?;
                 }
@@ -306,12 +306,12 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Ends the untimed phase of [`Self::holds`] and [`Self::left_before`]. The timed run begins at
-    /// the start of a round of ρ.
+    /// Ends the untimed phase of [`Self::preload_line`] and [`Self::preload_victim`]. The timed run
+    /// begins at the start of a round of ρ.
     ///
     /// # Errors
     /// [`SimError::Engine`], as for any path.
-    pub fn begin(&mut self) -> Result<(), SimError> {
+    pub fn start_timed_run(&mut self) -> Result<(), SimError> {
         self.make_ready()?;
         let mut untimed = Vec::new();
         self.log.move_to(&mut untimed);
@@ -320,7 +320,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             self.log.move_to(&mut untimed);
         }
         if std::mem::take(&mut self.is_round_open) {
-            self.log.unseen(|| self.engine.end_round())?;
+            self.log.without_logging(|| self.engine.end_round())?;
         }
         Ok(())
     }
@@ -341,7 +341,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 
     /// Uses the slot that starts at `slot`, as returned by [`Self::next_slot`], and appends the
-    /// resulting events to `told`.
+    /// resulting events to `events`.
     ///
     /// # Errors
     /// [`SimError::Engine`], which ends the simulation.
@@ -349,7 +349,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         &mut self,
         slot: Cycle,
         cache: &mut impl LastLevel,
-        told: &mut Vec<Told<T>>,
+        events: &mut Vec<ControllerEvent<T>>,
     ) -> Result<(), SimError> {
         if self.chain.is_empty() {
             self.switches.begin(slot);
@@ -357,7 +357,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         while self.chain.is_empty() {
             if self.switches.is_under_way() {
                 if self.engine.stash_blocks() == 0 {
-                    self.move_tree_top(slot, told);
+                    self.move_tree_top(slot, events);
                     return Ok(());
                 }
                 self.switches.evict()?;
@@ -366,7 +366,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             } else if !self.engine.is_ready() {
                 self.evict()?;
             } else if let Some(turn) = self.requests.take(slot) {
-                self.start(turn, slot, told)?;
+                self.start(turn, slot, events)?;
             } else if !(self.spec.early_write_backs && self.write_early(slot, cache)?) {
                 if self.spec.pace == Pace::Free {
                     return Ok(());
@@ -381,7 +381,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             true => self.bus.carry_writes(&path, slot),
             false => self.bus.carry(&path, slot),
         };
-        told.push(Told::Read { from: slot, until: times.read });
+        events.push(ControllerEvent::BusReading { from: slot, until: times.read });
         self.slots.take(slot, times.end);
         self.switches.ran();
         self.tally.count(&path, times.end - slot);
@@ -392,7 +392,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.tally.stash_blocks_max = self.tally.stash_blocks_max.max(self.engine.stash_blocks());
         if self.chain.is_empty() {
             let at = times.read + self.spec.on_chip;
-            told.extend(self.reader.take().map(|name| Told::Answer(name, at)));
+            events.extend(self.reader.take().map(|name| ControllerEvent::ReadAnswered(name, at)));
         }
         Ok(())
     }
@@ -418,12 +418,16 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Whether `line` waits to be written, so that it can be forwarded instead of read. With
     /// delayed remapping its block is not in the ORAM; then the write-back is cancelled and the
     /// block stays with the LLC.
-    fn forward(&mut self, line: u64, at: Cycle, told: &mut Vec<Told<T>>) -> bool {
+    fn forward(&mut self, line: u64, at: Cycle, events: &mut Vec<ControllerEvent<T>>) -> bool {
         match self.remap {
             Remap::AtAccess => self.requests.waits_to_be_written(line),
             Remap::Delayed => {
                 let cancelled = self.requests.cancel_write(line);
-                told.extend(cancelled.filter(|is_dirty| *is_dirty).map(|_| Told::Taken(at)));
+                events.extend(
+                    cancelled
+                        .filter(|is_dirty| *is_dirty)
+                        .map(|_| ControllerEvent::WriteBackAccepted(at)),
+                );
                 cancelled.is_some()
             }
         }
@@ -440,22 +444,22 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Starts a request. Its paths, if any, become the chain.
     fn start(
         &mut self,
-        turn: Turn<T>,
+        turn: NextRequest<T>,
         slot: Cycle,
-        told: &mut Vec<Told<T>>,
+        events: &mut Vec<ControllerEvent<T>>,
     ) -> Result<(), SimError> {
         let (line, reader) = match turn {
-            Turn::Read(waiting) => (waiting.line, Some(waiting.what)),
-            Turn::Write(Waiting { line, what: is_dirty, .. }) => {
+            NextRequest::Read(waiting) => (waiting.line, Some(waiting.what)),
+            NextRequest::Write(PendingRequest { line, what: is_dirty, .. }) => {
                 self.tally.write_backs += u64::from(is_dirty);
-                told.extend(is_dirty.then_some(Told::Taken(slot)));
+                events.extend(is_dirty.then_some(ControllerEvent::WriteBackAccepted(slot)));
                 (line, None)
             }
         };
         match (self.remap, reader) {
             (Remap::Delayed, None) => self.engine.put_back(line)?,
-            (Remap::AtAccess, None) if self.leaves_behind(line) => {
-                self.log.unseen(|| self.engine.take_and_resume(line))?;
+            (Remap::AtAccess, None) if self.keeps_old_copy(line) => {
+                self.log.without_logging(|| self.engine.take_and_resume(line))?;
                 self.engine.put_back(line)?;
             }
             _ if self.find_on_client(line)? => self.tally.served_on_client += 1,
@@ -465,7 +469,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.log.move_to(&mut self.chain);
         match reader {
             Some(name) if self.chain.is_empty() => {
-                told.push(Told::Answer(name, slot + self.spec.on_chip));
+                events.push(ControllerEvent::ReadAnswered(name, slot + self.spec.on_chip));
             }
             reader => self.reader = reader,
         }
@@ -473,15 +477,15 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 
     /// Whether a block that is given back would leave its old copy in the main tree.
-    fn leaves_behind(&self, line: u64) -> bool {
-        self.old_copy == OldCopy::LeftBehind && !self.engine.is_in_small_tree(line)
+    fn keeps_old_copy(&self, line: u64) -> bool {
+        self.old_copy == OldCopyPolicy::LeftBehind && !self.engine.is_in_small_tree(line)
     }
 
     /// Ends a context switch: moves the tree top out and in again. In between, the chip holds
     /// nothing of the ORAM.
-    fn move_tree_top(&mut self, slot: Cycle, told: &mut Vec<Told<T>>) {
+    fn move_tree_top(&mut self, slot: Cycle, events: &mut Vec<ControllerEvent<T>>) {
         let until = self.bus.move_tree_top(slot);
-        told.push(Told::Read { from: slot, until });
+        events.push(ControllerEvent::BusReading { from: slot, until });
         self.slots.take(slot, until);
         self.switches.end(until);
         self.tally.context_switches += 1;
@@ -529,7 +533,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
 /// twice: first as the positions of blocks, and then as the paths of dummies and evictions. Those
 /// paths would lead to these very blocks. So the seed of a run is expanded into the key in another
 /// way.
-fn coins_of_requests(seed: u64) -> StdRng {
+fn request_rng(seed: u64) -> StdRng {
     let mut key = *b"........coins of requests.......";
     key[..size_of::<u64>()].copy_from_slice(&seed.to_le_bytes());
     StdRng::from_seed(key)

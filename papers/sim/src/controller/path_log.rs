@@ -75,7 +75,7 @@ impl PathLog {
     }
 
     /// Runs `work` without logging its paths.
-    pub(crate) fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn without_logging<T>(&self, work: impl FnOnce() -> T) -> T {
         let was_on = self.shared.is_on.replace(false);
         let done = work();
         self.shared.is_on.set(was_on);
@@ -93,7 +93,7 @@ impl PathLog {
     }
 
     /// Logs a path of Path ORAM that was read and written back.
-    pub(crate) fn note(&self, tree: TreeId, leaf: Leaf) {
+    pub(crate) fn log_path(&self, tree: TreeId, leaf: Leaf) {
         let purpose = self.shared.purpose.get();
         self.push(PathAccess { tree, leaf, writes: Writes::Buckets, purpose });
     }
@@ -122,7 +122,7 @@ impl EventSink for PathLog {
         }
     }
 
-    fn turn_to(&mut self, operation: Option<Operation>) {
+    fn switch_to(&mut self, operation: Option<Operation>) {
         // A path ends with the trip that writes it back.
         if operation.is_none()
             && let Some(last) = self.last_written.take()

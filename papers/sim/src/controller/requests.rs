@@ -9,7 +9,7 @@ use crate::Cycle;
 /// Numbers of waiting write-backs at which they get or lose priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WriteMarks {
+pub struct WriteWatermarks {
     /// From this number on, write-backs go before reads …
     pub high: usize,
     /// … until only this number is left.
@@ -18,39 +18,39 @@ pub struct WriteMarks {
 
 /// A waiting request for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting<T> {
+pub(super) struct PendingRequest<T> {
     pub(super) what: T,
     pub(super) line: u64,
     /// When it arrived.
     pub(super) since: Cycle,
 }
 
-/// Waiting reads and write-backs. Reads go first unless too many write-backs wait.
+/// PendingRequest reads and write-backs. Reads go first unless too many write-backs wait.
 pub(super) struct Requests<T> {
-    reads: VecDeque<Waiting<T>>,
-    writes: VecDeque<Waiting<bool>>,
-    marks: WriteMarks,
+    reads: VecDeque<PendingRequest<T>>,
+    writes: VecDeque<PendingRequest<bool>>,
+    marks: WriteWatermarks,
     drains: bool,
 }
 
 /// The request to serve next.
-pub(super) enum Turn<T> {
-    Read(Waiting<T>),
+pub(super) enum NextRequest<T> {
+    Read(PendingRequest<T>),
     /// Includes whether the line is dirty.
-    Write(Waiting<bool>),
+    Write(PendingRequest<bool>),
 }
 
 impl<T: Copy> Requests<T> {
-    pub(super) fn new(marks: WriteMarks) -> Self {
+    pub(super) fn new(marks: WriteWatermarks) -> Self {
         Self { reads: VecDeque::new(), writes: VecDeque::new(), marks, drains: false }
     }
 
     pub(super) fn add_read(&mut self, what: T, line: u64, since: Cycle) {
-        self.reads.push_back(Waiting { what, line, since });
+        self.reads.push_back(PendingRequest { what, line, since });
     }
 
     pub(super) fn add_write(&mut self, line: u64, is_dirty: bool, since: Cycle) {
-        self.writes.push_back(Waiting { what: is_dirty, line, since });
+        self.writes.push_back(PendingRequest { what: is_dirty, line, since });
         self.drains |= self.writes.len() >= self.marks.high;
     }
 
@@ -75,25 +75,25 @@ impl<T: Copy> Requests<T> {
     /// A read that must precede the first write-back. A line can leave the LLC before its read was
     /// served. With delayed remapping, its block must be taken out of the ORAM before it is put
     /// back.
-    fn take_read_of_first_write(&mut self) -> Option<Waiting<T>> {
+    fn take_read_of_first_write(&mut self) -> Option<PendingRequest<T>> {
         let line = self.writes.front()?.line;
         let at = self.reads.iter().position(|waiting| waiting.line == line)?;
         self.reads.remove(at)
     }
 
     /// Takes the next request among those that arrived by `now`.
-    pub(super) fn take(&mut self, now: Cycle) -> Option<Turn<T>> {
+    pub(super) fn take(&mut self, now: Cycle) -> Option<NextRequest<T>> {
         let has_read = self.reads.front().is_some_and(|waiting| waiting.since <= now);
         let has_write = self.writes.front().is_some_and(|waiting| waiting.since <= now);
         if has_write && (self.drains || !has_read) {
             if let Some(read) = self.take_read_of_first_write() {
-                return Some(Turn::Read(read));
+                return Some(NextRequest::Read(read));
             }
             let waiting = self.writes.pop_front();
             self.drains &= self.writes.len() > self.marks.low;
-            return waiting.map(Turn::Write);
+            return waiting.map(NextRequest::Write);
         }
-        if has_read { self.reads.pop_front().map(Turn::Read) } else { None }
+        if has_read { self.reads.pop_front().map(NextRequest::Read) } else { None }
     }
 }
 
@@ -103,14 +103,14 @@ mod tests {
 
     fn next(requests: &mut Requests<u8>, now: Cycle) -> Option<u64> {
         requests.take(now).map(|turn| match turn {
-            Turn::Read(waiting) => waiting.line,
-            Turn::Write(waiting) => waiting.line,
+            NextRequest::Read(waiting) => waiting.line,
+            NextRequest::Write(waiting) => waiting.line,
         })
     }
 
     #[test]
     fn what_has_not_come_yet_waits_on() {
-        let mut requests = Requests::new(WriteMarks { high: 3, low: 1 });
+        let mut requests = Requests::new(WriteWatermarks { high: 3, low: 1 });
         requests.add_read(1, 10, 100);
         requests.add_write(20, true, 200);
         assert_eq!(requests.first(), Some(100));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn reads_go_first_until_too_many_write_backs_wait() {
-        let mut requests = Requests::new(WriteMarks { high: 3, low: 1 });
+        let mut requests = Requests::new(WriteWatermarks { high: 3, low: 1 });
         (0..4).for_each(|line| requests.add_read(0, line, 0));
         [20, 21].into_iter().for_each(|line| requests.add_write(line, true, 0));
         assert_eq!(next(&mut requests, 9), Some(0));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_line_that_left_before_it_came_is_read_before_it_is_written() {
-        let mut requests = Requests::new(WriteMarks { high: 1, low: 0 });
+        let mut requests = Requests::new(WriteWatermarks { high: 1, low: 0 });
         (0..3).for_each(|line| requests.add_read(0, line, 0));
         requests.add_write(1, true, 0);
         let order: Vec<_> = std::iter::from_fn(|| next(&mut requests, 9)).collect();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_write_back_can_be_taken_out() {
-        let mut requests: Requests<u8> = Requests::new(WriteMarks { high: 3, low: 1 });
+        let mut requests: Requests<u8> = Requests::new(WriteWatermarks { high: 3, low: 1 });
         requests.add_write(20, false, 0);
         requests.add_write(21, true, 0);
         assert!(requests.waits_to_be_written(21));

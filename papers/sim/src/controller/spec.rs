@@ -73,13 +73,13 @@ pub struct RhoSpec {
     pub small_per_main: usize,
     /// The old copy in the main tree when the LLC evicts a block to the small tree.
     #[serde(default)]
-    pub old_copy: OldCopy,
+    pub old_copy: OldCopyPolicy,
 }
 
 /// The old copy in the main tree when a block moves to the small tree of ρ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum OldCopy {
+pub enum OldCopyPolicy {
     /// It is taken out, by timed paths.
     #[default]
     TakenOut,

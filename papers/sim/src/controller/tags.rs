@@ -32,7 +32,7 @@ pub(crate) struct TagScheme<B, W> {
 }
 
 /// An observer of accesses to a tree of tags. It is called before each access.
-pub(crate) trait Watch<B> {
+pub(crate) trait AccessObserver<B> {
     /// The block `address` of level `level` (0 is data, others are position map) is looked up on
     /// the path to `leaf`.
     fn access(&mut self, tags: &mut B, level: usize, address: u64, leaf: Leaf);
@@ -47,7 +47,7 @@ pub(crate) trait Watch<B> {
     fn idle(&mut self);
 }
 
-impl<B> Watch<B> for PathLog {
+impl<B> AccessObserver<B> for PathLog {
     fn access(&mut self, _: &mut B, level: usize, _: u64, _: Leaf) {
         self.set_purpose(match level {
             0 => Purpose::Data,
@@ -60,7 +60,7 @@ impl<B> Watch<B> for PathLog {
     }
 }
 
-impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
+impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
     /// A scheme over `tags`, whose blocks have no contents.
     pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
         let config = tags.config().clone().with_block_bytes(contents.block_bytes);
@@ -78,7 +78,7 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     }
 
     /// The observer.
-    pub(crate) fn watch_mut(&mut self) -> &mut W {
+    pub(crate) fn observer_mut(&mut self) -> &mut W {
         &mut self.watch
     }
 
@@ -89,7 +89,7 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 
     /// The contents of a position-map block, stale while it is taken out; `None` for data blocks.
     pub(crate) fn contents(&self, address: u64) -> Option<&[u8]> {
-        self.contents.bytes.bytes().get(self.contents.place(address)?)
+        self.contents.bytes.bytes().get(self.contents.byte_range(address)?)
     }
 
     /// Announces that the path to `leaf` will be read soon. It is prefetched when one of the next
@@ -107,8 +107,8 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 
     /// Prefetches the contents of a position-map block.
     pub(crate) fn prefetch_contents(&self, address: u64) {
-        if let Some(place) = self.contents.place(address) {
-            self.contents.bytes.prefetch(place);
+        if let Some(byte_range) = self.contents.byte_range(address) {
+            self.contents.bytes.prefetch(byte_range);
         }
     }
 
@@ -149,12 +149,12 @@ impl Contents {
     }
 
     fn get(&mut self, address: u64) -> Option<&mut [u8]> {
-        let place = self.place(address)?;
-        self.bytes.bytes_mut().get_mut(place)
+        let byte_range = self.byte_range(address)?;
+        self.bytes.bytes_mut().get_mut(byte_range)
     }
 
     /// The byte range of a position-map block; `None` for data blocks.
-    fn place(&self, address: u64) -> Option<Range<usize>> {
+    fn byte_range(&self, address: u64) -> Option<Range<usize>> {
         let number = address.checked_sub(*self.starts.first()?)? as usize;
         Some(number * self.block_bytes..(number + 1) * self.block_bytes)
     }
@@ -184,7 +184,7 @@ impl Contents {
     }
 }
 
-impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
+impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
     fn config(&self) -> &TreeConfig {
         &self.config
     }

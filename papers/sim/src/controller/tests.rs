@@ -65,30 +65,30 @@ impl Bench {
 
     /// Runs the controller until `until`.
     fn run(&mut self, until: Cycle) {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         while let Some(slot) = self.controller.next_slot().filter(|slot| *slot < until) {
-            self.controller.act(slot, &mut self.cache, &mut told).unwrap();
-            self.hear(&mut told);
+            self.controller.act(slot, &mut self.cache, &mut events).unwrap();
+            self.handle_events(&mut events);
         }
         self.now = until;
     }
 
     fn read(&mut self, line: u64) {
-        let (name, mut told) = (self.answers.len(), Vec::new());
+        let (name, mut events) = (self.answers.len(), Vec::new());
         self.answers.push(None);
-        self.controller.read(name, line, self.now, &mut told).unwrap();
-        self.hear(&mut told);
+        self.controller.read(name, line, self.now, &mut events).unwrap();
+        self.handle_events(&mut events);
     }
 
-    fn hear(&mut self, told: &mut Vec<Told<usize>>) {
-        for told in told.drain(..) {
-            match told {
-                Told::Answer(name, at) => {
+    fn handle_events(&mut self, events: &mut Vec<ControllerEvent<usize>>) {
+        for event in events.drain(..) {
+            match event {
+                ControllerEvent::ReadAnswered(name, at) => {
                     assert!(at >= self.now || self.controller.spec.pace == Pace::Free);
                     assert_eq!(self.answers[name].replace(at), None, "answered once");
                 }
-                Told::Taken(_) => self.taken += 1,
-                Told::Read { from, until } => self.reads.push((from, until)),
+                ControllerEvent::WriteBackAccepted(_) => self.taken += 1,
+                ControllerEvent::BusReading { from, until } => self.reads.push((from, until)),
             }
         }
     }
@@ -108,13 +108,13 @@ fn in_sets() -> OramSpec {
 
 fn with_rho() -> OramSpec {
     OramSpec {
-        rho: Some(RhoSpec { blocks: 128, small_per_main: 2, old_copy: OldCopy::TakenOut }),
+        rho: Some(RhoSpec { blocks: 128, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut }),
         ..small()
     }
 }
 
 fn with_rho_that_leaves_copies() -> OramSpec {
-    let rho = with_rho().rho.map(|rho| RhoSpec { old_copy: OldCopy::LeftBehind, ..rho });
+    let rho = with_rho().rho.map(|rho| RhoSpec { old_copy: OldCopyPolicy::LeftBehind, ..rho });
     OramSpec { rho, ..small() }
 }
 
@@ -139,12 +139,12 @@ fn at(pace: Pace) -> ControllerSpec {
 const PACES: [Pace; 4] =
     [Pace::Free, Pace::StartToStart(1000), Pace::Gap(200), Pace::WhenIdle(1000)];
 
-/// Lines in the LLC of [`asked_by_chance`].
+/// Lines in the LLC of [`random_requests`].
 const HELD: usize = 20;
 
 /// Makes random reads and write-backs of a few lines, and checks properties that hold for any ORAM
 /// and pace.
-fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
+fn random_requests(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
     let mut bench = Bench::new(oram, spec);
     let mut coins = StdRng::seed_from_u64(seed);
     // Lines in the LLC. With delayed remapping, a block must leave the LLC before the next request
@@ -163,7 +163,7 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
             // A line leaves the LLC only after it has arrived.
             bench.run(bench.now + 20_000);
             dirty_left += usize::from(is_dirty);
-            bench.controller.leaves(line, is_dirty, bench.now);
+            bench.controller.evict_line(line, is_dirty, bench.now);
         }
         bench.run(bench.now + coins.random_range(0..3000));
     }
@@ -196,14 +196,14 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
         others.into_iter().chain([recursive()]).chain(delayed_rho).chain(each_once).chain(aged)
     {
         for pace in PACES {
-            asked_by_chance(&oram, &at(pace), 1);
+            random_requests(&oram, &at(pace), 1);
         }
     }
 }
 
 #[test]
 fn plain_recursion_takes_a_path_of_each_tree_for_each_request() {
-    let bench = asked_by_chance(&recursive(), &at(Pace::Gap(200)), 1);
+    let bench = random_requests(&recursive(), &at(Pace::Gap(200)), 1);
     let carried = bench.carried.borrow();
     // The last chain may be incomplete.
     let chains = carried.chunks_exact(3);
@@ -254,17 +254,17 @@ fn the_starts_of_a_fixed_rate_do_not_depend_on_requests() {
     for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
         let rho = [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()];
         for oram in [small(), in_sets(), raw(), recursive()].into_iter().chain(rho) {
-            let busy = asked_by_chance(&oram, &at(pace), 1);
+            let busy = random_requests(&oram, &at(pace), 1);
             let mut idle = Bench::new(&oram, &at(pace));
             idle.run(busy.now);
-            assert_eq!(seen(&busy), seen(&idle), "{pace:?}");
+            assert_eq!(bus_view(&busy), bus_view(&idle), "{pace:?}");
         }
     }
 }
 
 /// What the bus shows apart from leaves: start times, and the tree and the written part of each
 /// path.
-fn seen(bench: &Bench) -> (Vec<Cycle>, Vec<(TreeId, Writes)>) {
+fn bus_view(bench: &Bench) -> (Vec<Cycle>, Vec<(TreeId, Writes)>) {
     let carried = bench.carried.borrow();
     (bench.starts(), carried.iter().map(|(path, _)| (path.tree, path.writes)).collect())
 }
@@ -281,7 +281,7 @@ fn the_use_of_a_slot_is_visible_only_if_the_write_queue_answers() {
         let usual = at(pace);
         let early = ControllerSpec { early_write_backs: true, ..usual.clone() };
         let at_once =
-            ControllerSpec { write_marks: WriteMarks { high: 1, low: 0 }, ..usual.clone() };
+            ControllerSpec { write_marks: WriteWatermarks { high: 1, low: 0 }, ..usual.clone() };
         let queue = ControllerSpec { write_queue_answers: true, ..usual.clone() };
         for (oram, spec, is_alike) in [
             (small(), &early, true),
@@ -297,7 +297,7 @@ fn the_use_of_a_slot_is_visible_only_if_the_write_queue_answers() {
             let busy = with_dirty_lines(&oram, spec);
             let mut idle = Bench::new(&oram, spec);
             idle.run(busy.now);
-            assert_eq!(seen(&busy) == seen(&idle), is_alike, "{spec:?}");
+            assert_eq!(bus_view(&busy) == bus_view(&idle), is_alike, "{spec:?}");
             let tally = busy.controller.tally();
             assert!(tally.early_write_backs > 0 || !spec.early_write_backs, "{tally:?}");
             assert!(tally.evictions > 0 || oram.slots[2] > 1, "{tally:?}");
@@ -329,7 +329,7 @@ fn with_dirty_lines(oram: &OramSpec, spec: &ControllerSpec) -> Bench {
 fn rho_keeps_to_two_small_paths_and_a_main_one() {
     for oram in [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()] {
         for pace in PACES {
-            let bench = asked_by_chance(&oram, &at(pace), 2);
+            let bench = random_requests(&oram, &at(pace), 2);
             for (number, (path, _)) in bench.carried.borrow().iter().enumerate() {
                 assert_eq!(path.tree, TreeId(u16::from(number % 3 != 2)), "{pace:?}");
             }
@@ -340,7 +340,7 @@ fn rho_keeps_to_two_small_paths_and_a_main_one() {
 
 #[test]
 fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree() {
-    let bench = asked_by_chance(&with_delayed_rho(), &at(Pace::Free), 1);
+    let bench = random_requests(&with_delayed_rho(), &at(Pace::Free), 1);
     let tally = bench.controller.tally();
     let data = |tree| {
         let carried = bench.carried.borrow();
@@ -362,7 +362,7 @@ fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree(
 #[test]
 fn a_block_that_leaves_a_copy_behind_takes_no_data_path_of_the_main_tree() {
     let data_of_main = |oram: &OramSpec| {
-        let bench = asked_by_chance(oram, &at(Pace::Free), 1);
+        let bench = random_requests(oram, &at(Pace::Free), 1);
         let carried = bench.carried.borrow();
         let is_data = |path: &PathAccess| path.tree == MAIN_TREE && path.purpose == Purpose::Data;
         let count = carried.iter().filter(|(path, _)| is_data(path)).count();
@@ -376,14 +376,14 @@ fn a_block_that_leaves_a_copy_behind_takes_no_data_path_of_the_main_tree() {
 
 #[test]
 fn the_purposes_match_the_requests() {
-    let bench = asked_by_chance(&small(), &at(Pace::Free), 1);
+    let bench = random_requests(&small(), &at(Pace::Free), 1);
     let tally = bench.controller.tally();
     assert_eq!(tally.dummies, 0, "a free pace makes none");
     assert!(tally.position_map[0] > tally.position_map[1], "{tally:?}");
     let requests = bench.answers.len() + bench.taken;
     assert_eq!(tally.data + tally.served_on_client + tally.forwarded, requests as u64);
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
-    let bench = asked_by_chance(&delayed, &at(Pace::Free), 1);
+    let bench = random_requests(&delayed, &at(Pace::Free), 1);
     let tally = bench.controller.tally();
     let reads = bench.answers.len() as u64;
     assert_eq!(
@@ -396,7 +396,7 @@ fn the_purposes_match_the_requests() {
 #[test]
 fn a_tree_top_in_sets_saves_what_a_dedicated_one_reads() {
     let [dedicated, sets] = [OramSpec { tree_top_ways: None, ..in_sets() }, in_sets()]
-        .map(|oram| asked_by_chance(&oram, &at(Pace::Free), 1).controller.tally());
+        .map(|oram| random_requests(&oram, &at(Pace::Free), 1).controller.tally());
     assert!(sets.served_on_client > dedicated.served_on_client + 20, "{sets:?} {dedicated:?}");
 }
 
@@ -436,20 +436,25 @@ fn a_program_is_switched_out_with_an_empty_stash() {
         let spec = ControllerSpec { context_switch: Some(SLICE), ..at(pace) };
         let mut bench = Bench::new(oram, &spec);
         let mut coins = StdRng::seed_from_u64(4);
-        let (mut switches, mut resumed, mut told) = (0, 0, Vec::new());
+        let (mut switches, mut resumed, mut events) = (0, 0, Vec::new());
         for number in 0..600 {
             let line = coins.random_range(0..oram.data_blocks);
             bench.answers.push(None);
-            bench.controller.read(number, line, bench.now, &mut told).unwrap();
+            bench.controller.read(number, line, bench.now, &mut events).unwrap();
             bench.now += 900;
             while let Some(slot) = bench.controller.next_slot().filter(|slot| *slot < bench.now) {
-                bench.controller.act(slot, &mut bench.cache, &mut told).unwrap();
+                bench.controller.act(slot, &mut bench.cache, &mut events).unwrap();
                 let now = bench.controller.tally().context_switches;
                 if now > switches {
                     assert_eq!(now, switches + 1);
                     assert_eq!(bench.controller.engine.stash_blocks(), 0);
                     assert!(slot >= resumed + SLICE, "{slot} and {resumed}");
-                    assert!(told.contains(&Told::Read { from: slot, until: slot + MOVE }));
+                    assert!(
+                        events.contains(&ControllerEvent::BusReading {
+                            from: slot,
+                            until: slot + MOVE
+                        })
+                    );
                     (switches, resumed) = (now, slot + MOVE);
                 } else {
                     assert!(slot >= resumed);
@@ -480,11 +485,11 @@ fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
     for oram in [OramSpec { remap: Remap::Delayed, ..in_sets() }, with_delayed_rho(), small()] {
         let mut bench = Bench::new(&oram, &at(Pace::Free));
         let held = 0..200;
-        held.clone().for_each(|line| bench.controller.holds(line).unwrap());
-        bench.controller.begin().unwrap();
+        held.clone().for_each(|line| bench.controller.preload_line(line).unwrap());
+        bench.controller.start_timed_run().unwrap();
         assert!(bench.carried.borrow().is_empty());
         if oram.remap == Remap::Delayed {
-            held.clone().for_each(|line| bench.controller.leaves(line, true, 0));
+            held.clone().for_each(|line| bench.controller.evict_line(line, true, 0));
         }
         bench.run(10_000_000);
         held.for_each(|line| bench.read(line));
@@ -559,7 +564,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&delayed, &early).contains("early"));
     let raw_rho = OramSpec { rho: with_rho().rho, ..raw() };
     assert!(refused(&raw_rho, &ControllerSpec::default()).contains("RAW"));
-    let marks = WriteMarks { high: 5, low: 5 };
+    let marks = WriteWatermarks { high: 5, low: 5 };
     assert!(refused(&small(), &ControllerSpec { write_marks: marks, ..early }).contains("mark"));
     let no_tree = OramSpec { slots: vec![4; 3], ..small() };
     assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
@@ -569,7 +574,7 @@ fn what_does_not_go_together_is_refused() {
 #[test]
 fn a_run_throws_other_coins_than_its_initial_oram() {
     for seed in 0..100 {
-        let (mut of_initial, mut of_run) = (StdRng::seed_from_u64(seed), coins_of_requests(seed));
+        let (mut of_initial, mut of_run) = (StdRng::seed_from_u64(seed), request_rng(seed));
         let mut forks = [&mut of_initial, &mut of_run].map(StdRng::from_rng);
         assert_ne!(of_initial.random::<u64>(), of_run.random::<u64>(), "{seed}");
         assert_ne!(forks[0].random::<u64>(), forks[1].random::<u64>(), "{seed}");
@@ -619,7 +624,7 @@ fn it_reads_the_paths_that_the_engine_reads() {
         let mut engine =
             FreecursiveOram::new(&frontend, scheme, StdRng::from_rng(&mut seed)).unwrap();
         engine.populate().unwrap();
-        let mut engine = engine.handed_on(Ok, StdRng::from_rng(&mut coins_of_requests(1))).unwrap();
+        let mut engine = engine.handed_on(Ok, StdRng::from_rng(&mut request_rng(1))).unwrap();
         leaves.borrow_mut().clear();
 
         for _ in 0..500 {

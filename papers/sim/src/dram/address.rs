@@ -5,7 +5,7 @@ use crate::SimError;
 
 /// What a group of address bits selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum AddressField {
     Row,
     Rank,
     Group,
@@ -14,7 +14,7 @@ enum Part {
     Channel,
 }
 
-impl Part {
+impl AddressField {
     const ALL: [(&str, Self); 6] = [
         ("row", Self::Row),
         ("rank", Self::Rank),
@@ -39,7 +39,7 @@ impl Part {
 
 /// The location of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DramAddress {
     pub(super) channel: u32,
     /// Index in the channel: ranks contain groups, and groups contain banks.
     pub(super) bank: u32,
@@ -55,7 +55,7 @@ struct Bits {
 
 impl Bits {
     #[inline]
-    fn of(self, line: u64) -> u64 {
+    fn extract(self, line: u64) -> u64 {
         (line >> self.shift) & self.mask
     }
 }
@@ -83,7 +83,7 @@ impl AddressMap {
         let parts = parse(spec)?;
         let mut bits = 0;
         let mut row_span = 1;
-        let mut shares = [Bits::default(); Part::ALL.len()];
+        let mut shares = [Bits::default(); AddressField::ALL.len()];
         for &part in parts.iter().rev() {
             let choices = part.choices(spec, channels);
             shares[part as usize] = Bits { shift: bits, mask: choices - 1 };
@@ -91,7 +91,7 @@ impl AddressMap {
             if bits >= u64::BITS {
                 return Err(SimError::Spec("more lines than 64 bits can number".into()));
             }
-            if part == Part::Column {
+            if part == AddressField::Column {
                 row_span = 1 << bits;
             }
         }
@@ -109,24 +109,24 @@ impl AddressMap {
     }
 
     #[inline]
-    pub(super) fn place(&self, line: u64) -> Place {
-        let group = self.rank.of(line) * (self.group.mask + 1) + self.group.of(line);
-        let bank = group * (self.bank.mask + 1) + self.bank.of(line);
-        Place {
-            channel: self.channel.of(line) as u32,
+    pub(super) fn place(&self, line: u64) -> DramAddress {
+        let group = self.rank.extract(line) * (self.group.mask + 1) + self.group.extract(line);
+        let bank = group * (self.bank.mask + 1) + self.bank.extract(line);
+        DramAddress {
+            channel: self.channel.extract(line) as u32,
             bank: bank as u32,
-            row: self.row.of(line) as u32,
+            row: self.row.extract(line) as u32,
         }
     }
 }
 
 /// Parses an address order, in which each part must occur once.
-fn parse(spec: &DramSpec) -> Result<Vec<Part>, SimError> {
+fn parse(spec: &DramSpec) -> Result<Vec<AddressField>, SimError> {
     let order = &spec.address_order;
     let wrong = |what: String| SimError::Spec(format!("address_order = \"{order}\": {what}"));
     let mut parts = Vec::new();
     for name in order.split(':') {
-        let known = Part::ALL.iter().find(|(known, _)| *known == name.trim());
+        let known = AddressField::ALL.iter().find(|(known, _)| *known == name.trim());
         let Some(&(name, part)) = known else {
             let message = format!("{name:?} is not row, rank, group, bank, column or channel");
             return Err(wrong(message));
@@ -136,8 +136,8 @@ fn parse(spec: &DramSpec) -> Result<Vec<Part>, SimError> {
         }
         parts.push(part);
     }
-    let needed = |part: Part| part != Part::Group || spec.bank_groups.is_some();
-    match Part::ALL.iter().find(|(_, part)| needed(*part) != parts.contains(part)) {
+    let needed = |part: AddressField| part != AddressField::Group || spec.bank_groups.is_some();
+    match AddressField::ALL.iter().find(|(_, part)| needed(*part) != parts.contains(part)) {
         None => Ok(parts),
         Some((name, part)) if needed(*part) => Err(wrong(format!("{name} is missing"))),
         Some(_) => Err(wrong("group is only for parts with bank groups".into())),
@@ -156,10 +156,10 @@ mod tests {
         let map = AddressMap::new(&spec, 4).unwrap();
         assert_eq!(map.lines() * 64, 32 << 30);
         assert_eq!(map.row_span() * 64, 4 * 8192);
-        assert_eq!(map.place(6), Place { channel: 2, bank: 0, row: 0 });
-        assert_eq!(map.place(511), Place { channel: 3, bank: 0, row: 0 });
-        assert_eq!(map.place(512), Place { channel: 0, bank: 1, row: 0 });
-        assert_eq!(map.place(512 * 16), Place { channel: 0, bank: 0, row: 1 });
+        assert_eq!(map.place(6), DramAddress { channel: 2, bank: 0, row: 0 });
+        assert_eq!(map.place(511), DramAddress { channel: 3, bank: 0, row: 0 });
+        assert_eq!(map.place(512), DramAddress { channel: 0, bank: 1, row: 0 });
+        assert_eq!(map.place(512 * 16), DramAddress { channel: 0, bank: 0, row: 1 });
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
             };
             let map = AddressMap::new(&spec, 2).unwrap();
             let places: Vec<_> = (0..map.lines()).map(|line| map.place(line)).collect();
-            let key = |place: &Place| (place.channel, place.bank, place.row);
+            let key = |place: &DramAddress| (place.channel, place.bank, place.row);
             let distinct: HashSet<_> = places.iter().map(key).collect();
             assert_eq!((places.len(), distinct.len()), (2 * 32 * 4 * 4, 2 * 32 * 4));
             assert!(places.iter().all(|place| place.bank < 32));

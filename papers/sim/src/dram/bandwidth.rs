@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::{Clock, Dram, DramSpec, Request};
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 use crate::{LINE_BYTES, SimError};
 
 /// Entries of the reorder buffer (IR-ORAM, Table I).
@@ -52,18 +52,18 @@ impl Load {
 
     /// The first `count` requests to a DRAM of `lines` lines (a power of two), up to the end of the
     /// last path: each with its line, and whether it reads or writes.
-    pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, Kind)> {
+    pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, AccessKind)> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut coin = move || rng.random::<u64>();
-        let alternate = |number: usize| [Kind::Read, Kind::Write][number % 2];
+        let alternate = |number: usize| [AccessKind::Read, AccessKind::Write][number % 2];
         match self {
             Self::StreamRead => {
-                (0..count).map(|number| (number as u64 % lines, Kind::Read)).collect()
+                (0..count).map(|number| (number as u64 % lines, AccessKind::Read)).collect()
             }
             Self::StreamReadWrite => {
                 (0..count).map(|number| (number as u64 % lines, alternate(number))).collect()
             }
-            Self::RandomRead => (0..count).map(|_| (coin() % lines, Kind::Read)).collect(),
+            Self::RandomRead => (0..count).map(|_| (coin() % lines, AccessKind::Read)).collect(),
             Self::RandomReadWrite => {
                 (0..count).map(|_| (coin() % lines, alternate((coin() >> 63) as usize))).collect()
             }
@@ -72,7 +72,7 @@ impl Load {
                 while requests.len() < count {
                     let buckets: Vec<_> =
                         (0..PATH_BUCKETS).map(|_| coin() % (lines / BUCKET_LINES)).collect();
-                    for kind in [Kind::Read, Kind::Write] {
+                    for kind in [AccessKind::Read, AccessKind::Write] {
                         let first_lines = buckets.iter().map(|bucket| bucket * BUCKET_LINES);
                         let lines = first_lines.flat_map(|first| first..first + BUCKET_LINES);
                         requests.extend(lines.map(|line| (line, kind)));
@@ -105,7 +105,7 @@ impl Load {
 }
 
 /// Passes `requests` through a reorder buffer. Returns when the last request was done.
-fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> {
+fn replay(dram: &mut Dram, requests: &[(u64, AccessKind)]) -> Result<Clock, SimError> {
     let mut clock = 0;
     // The requests in the buffer: whether each may retire.
     let mut released = VecDeque::with_capacity(IN_FLIGHT);
@@ -123,7 +123,7 @@ fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> 
                 }
             }
         }
-        released.push_back(kind == Kind::Write);
+        released.push_back(kind == AccessKind::Write);
         dram.enqueue(Request { id, line, kind, arrival: clock })?;
     }
     Ok(dram.run_until_idle(&mut Vec::new()).unwrap_or(clock))
@@ -162,7 +162,7 @@ impl Unloaded {
         for id in 0..count.into() {
             let arrival = now + rng.random_range(REST);
             let line = rng.random_range(0..lines);
-            dram.enqueue(Request { id, line, kind: Kind::Read, arrival })?;
+            dram.enqueue(Request { id, line, kind: AccessKind::Read, arrival })?;
             now = dram.finish_reads(&mut done).unwrap_or(arrival);
             sum += now - arrival;
         }

@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 
-use super::address::Place;
+use super::address::DramAddress;
 use super::command::{Command, CommandKind, Observer};
 use super::device::Device;
 use super::refresh::Refreshes;
-use super::schedule::{self, Step};
+use super::schedule::{self, ScheduledCommand};
 use super::view::View;
-use super::window::Waiting;
+use super::window::QueuedRequest;
 use super::{Clock, Completion, DramSpec, Request};
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 
 /// An event in a channel.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ enum Event {
     /// The refresh of a rank becomes due.
     RefreshDue,
     /// A command is sent.
-    Command(Step),
+    Command(ScheduledCommand),
 }
 
 /// One channel.
@@ -35,7 +35,7 @@ pub(super) struct Channel {
     now: Clock,
     device: Device,
     refreshes: Refreshes,
-    backlog: VecDeque<(Request, Place)>,
+    backlog: VecDeque<(Request, DramAddress)>,
     /// Number of reads in the backlog.
     reads_behind: usize,
     view: View,
@@ -64,20 +64,20 @@ impl Channel {
         }
     }
 
-    pub(super) fn enqueue(&mut self, request: Request, place: Place) {
-        self.reads_behind += usize::from(request.kind == Kind::Read);
+    pub(super) fn enqueue(&mut self, request: Request, place: DramAddress) {
+        self.reads_behind += usize::from(request.kind == AccessKind::Read);
         self.backlog.push_back((request, place));
         self.planned = None;
     }
 
     /// Whether all requests that arrived are done. Planning answers those that need no command.
     pub(super) fn is_idle(&mut self) -> bool {
-        self.plan();
+        self.next_planned_event();
         self.backlog.is_empty() && self.view.is_empty()
     }
 
     pub(super) fn has_reads(&mut self) -> bool {
-        self.plan();
+        self.next_planned_event();
         self.reads_behind > 0 || self.view.has_reads()
     }
 
@@ -102,7 +102,7 @@ impl Channel {
 
     /// Time of the next event.
     pub(super) fn next_event(&mut self) -> Clock {
-        self.plan().0
+        self.next_planned_event().0
     }
 
     /// Runs all events up to `until`.
@@ -118,7 +118,7 @@ impl Channel {
 
     /// Runs the next event.
     pub(super) fn step(&mut self, observer: &mut impl Observer) {
-        let (at, event) = self.plan();
+        let (at, event) = self.next_planned_event();
         self.planned = None;
         self.now = at;
         match event {
@@ -130,7 +130,7 @@ impl Channel {
 
     /// Finds the next event. At equal times, arrivals and due refreshes precede commands, since
     /// they affect which command is chosen.
-    fn plan(&mut self) -> (Clock, Event) {
+    fn next_planned_event(&mut self) -> (Clock, Event) {
         if let Some(planned) = self.planned {
             return planned;
         }
@@ -156,51 +156,51 @@ impl Channel {
     fn admit_arrived(&mut self) {
         while let Some((request, place)) = self.backlog.front()
             && request.arrival <= self.now
-            && let Place { bank, row, .. } = *place
+            && let DramAddress { bank, row, .. } = *place
             && let Request { id, line, kind, .. } = *request
-            && let answered = (kind == Kind::Read && self.view.will_write(bank, line))
+            && let answered = (kind == AccessKind::Read && self.view.will_write(bank, line))
             && (answered || self.view.has_room(kind))
         {
             self.backlog.pop_front();
-            self.reads_behind -= usize::from(kind == Kind::Read);
+            self.reads_behind -= usize::from(kind == AccessKind::Read);
             if answered {
                 self.complete(id, kind, self.now + 1);
             } else {
                 let open_row = self.device.open_row(bank);
-                let waiting = Waiting { id, line, row, age: self.age };
+                let waiting = QueuedRequest { id, line, row, age: self.age };
                 self.age += 1;
                 self.view.enter(kind, bank, waiting, open_row);
             }
         }
     }
 
-    fn send(&mut self, step: Step, observer: &mut impl Observer) {
+    fn send(&mut self, step: ScheduledCommand, observer: &mut impl Observer) {
         let at = self.now;
         match step {
-            Step::Activate { bank } => {
+            ScheduledCommand::Activate { bank } => {
                 let row = self.view.window().oldest_row(bank);
                 self.device.activate(at, bank, row);
                 self.view.row_changed(bank, Some(row));
                 observer.observe(self.command(CommandKind::Activate, bank, row));
             }
-            Step::Precharge { bank } => {
+            ScheduledCommand::Precharge { bank } => {
                 let row = self.device.precharge(at, bank);
                 self.view.row_changed(bank, None);
                 observer.observe(self.command(CommandKind::Precharge, bank, row));
             }
-            Step::Column { bank } => {
+            ScheduledCommand::Column { bank } => {
                 let kind = self.view.direction();
                 let end = self.device.column(at, bank, kind);
-                if let Some(Waiting { id, row, .. }) = self.view.take_hit(bank) {
+                if let Some(QueuedRequest { id, row, .. }) = self.view.take_hit(bank) {
                     self.complete(id, kind, end);
                     let command = match kind {
-                        Kind::Read => CommandKind::Read,
-                        Kind::Write => CommandKind::Write,
+                        AccessKind::Read => CommandKind::Read,
+                        AccessKind::Write => CommandKind::Write,
                     };
                     observer.observe(self.command(command, bank, row));
                 }
             }
-            Step::Refresh { rank } => {
+            ScheduledCommand::Refresh { rank } => {
                 self.device.refresh(at, rank);
                 self.refreshes.refreshed(rank);
                 let bank = self.device.banks_of(rank).start;
@@ -218,8 +218,8 @@ impl Channel {
 
     /// Notes a completion. Bursts end in the order of their commands. Only answers without a burst
     /// may overtake them.
-    fn complete(&mut self, id: u64, kind: Kind, clock: Clock) {
-        if kind == Kind::Read {
+    fn complete(&mut self, id: u64, kind: AccessKind, clock: Clock) {
+        if kind == AccessKind::Read {
             self.last_read = self.last_read.max(Some(clock));
         }
         let later = self.done.iter().rev().take_while(|done| done.clock > clock).count();

@@ -5,7 +5,7 @@
 //! their distance follows from the kinds of the commands.
 
 use super::{Clock, DramSpec};
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 
 /// The index of the rank or bank group that contains `bank`.
 fn share(bank: u32, log2_size: u32) -> usize {
@@ -127,7 +127,7 @@ impl Device {
     }
 
     #[inline]
-    pub(super) fn column_at(&self, bank: u32, kind: Kind) -> Clock {
+    pub(super) fn column_at(&self, bank: u32, kind: AccessKind) -> Clock {
         let group = &self.groups[share(bank, self.log2_group)];
         self.banks[bank as usize].column.max(group.column[kind as usize])
     }
@@ -178,7 +178,7 @@ impl Device {
     }
 
     /// Reads or writes a line of the open row. Returns the end of its burst.
-    pub(super) fn column(&mut self, at: Clock, number: u32, kind: Kind) -> Clock {
+    pub(super) fn column(&mut self, at: Clock, number: u32, kind: AccessKind) -> Clock {
         let bank = &mut self.banks[number as usize];
         bank.precharge = bank.precharge.max(at + self.distances.precharge[kind as usize]);
         for (group, relation) in self.related(number) {

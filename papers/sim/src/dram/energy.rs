@@ -141,7 +141,7 @@ impl Currents {
 mod tests {
     use super::*;
     use crate::dram::{Command, CommandKind, Dram, Request};
-    use crate::trace::Kind;
+    use crate::trace::AccessKind;
 
     fn ddr3() -> (DramSpec, Currents) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -174,7 +174,7 @@ mod tests {
         let clocks = 100 * u64::from(spec.timing.refi);
         for id in 0..1000 {
             let arrival = id * clocks / 1000;
-            dram.enqueue(Request { id, line: id * 77, kind: Kind::Read, arrival }).unwrap();
+            dram.enqueue(Request { id, line: id * 77, kind: AccessKind::Read, arrival }).unwrap();
         }
         dram.run_until(clocks + u64::from(spec.timing.rfc), &mut Vec::new());
         let is_refresh = |command: &&Command| command.kind == CommandKind::Refresh;

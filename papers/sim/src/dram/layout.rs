@@ -1,14 +1,15 @@
 //! The layout of a tree's buckets in DRAM.
 //!
-//! [`Order::Subtrees`] keeps subtrees together whose levels fill a row of every channel, so a path
-//! opens few rows (Ren et al., ISCA'13). [`Order::Heap`], level after level, is the baseline for
-//! comparison. Levels without slots in DRAM are on chip; they must be the topmost ones.
+//! [`LayoutOrder::Subtrees`] keeps subtrees together whose levels fill a row of every channel, so a
+//! path opens few rows (Ren et al., ISCA'13). [`LayoutOrder::Heap`], level after level, is the
+//! baseline for comparison. Levels without slots in DRAM are on chip; they must be the topmost
+//! ones.
 //!
 //! If the number of lines per bucket is a multiple of the number of channels, every path loads all
 //! channels equally. IR-Alloc has other buckets. If these are packed one after the other, some
 //! paths have many of their lines on one channel, and take as long as that channel. So
-//! [`Order::Balanced`] fixes the channels of each level: the first line of its buckets is on the
-//! channel after the last line of the bucket above.
+//! [`LayoutOrder::Balanced`] fixes the channels of each level: the first line of its buckets is on
+//! the channel after the last line of the bucket above.
 //!
 //! The storage layout of `oblivio_core` gives each subtree its own row. If the levels do not divide
 //! evenly, each leaf then gets a row. So here the topmost group of levels is the small one, and a
@@ -20,7 +21,7 @@ use crate::SimError;
 
 /// The order of buckets in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum LayoutOrder {
     /// Level after level, each from left to right.
     Heap,
     /// Subtrees that fill `row_span` lines: see [`Dram::row_span`](super::Dram::row_span).
@@ -38,7 +39,7 @@ pub enum Order {
     },
 }
 
-impl Order {
+impl LayoutOrder {
     /// Lines for a subtree of more than one level; `None` without subtrees.
     fn row_span(self) -> Option<u64> {
         match self {
@@ -95,7 +96,7 @@ impl BucketLines {
     ///
     /// # Errors
     /// [`SimError::Spec`] if a level below a level with slots has none, or the tree is too large.
-    pub fn new(slots: &[u64], header_lines: u64, order: Order) -> Result<Self, SimError> {
+    pub fn new(slots: &[u64], header_lines: u64, order: LayoutOrder) -> Result<Self, SimError> {
         order.check()?;
         let on_chip = slots.iter().take_while(|slots| **slots == 0).count();
         if let Some(level) = slots.iter().skip(on_chip).position(|slots| *slots == 0) {
@@ -139,7 +140,7 @@ impl BucketLines {
     }
 
     /// Appends the levels of a group.
-    fn append(&mut self, subtree: Subtree, order: Order) {
+    fn append(&mut self, subtree: Subtree, order: LayoutOrder) {
         let root_level = self.levels.len() as u32;
         let (stride, align) = match order.row_span() {
             None => (subtree.lines, 1),
@@ -166,11 +167,11 @@ struct Subtree {
 
 impl Subtree {
     /// The layout of the levels `group` of a tree with buckets of `sizes` lines.
-    fn new(sizes: &[u64], group: Range<usize>, order: Order) -> Self {
+    fn new(sizes: &[u64], group: Range<usize>, order: LayoutOrder) -> Self {
         let mut subtree = Self { levels: Vec::new(), lines: 0 };
         let above: u64 = sizes[..group.start].iter().sum();
         match order {
-            Order::Heap | Order::Subtrees { .. } => {
+            LayoutOrder::Heap | LayoutOrder::Subtrees { .. } => {
                 for (depth, &size) in sizes[group].iter().enumerate() {
                     let first = subtree.lines;
                     let place = |line| LinePlace { first: first + line, step: size };
@@ -178,7 +179,9 @@ impl Subtree {
                     subtree.lines += size << depth;
                 }
             }
-            Order::Balanced { channels, .. } => subtree.balance(&sizes[group], above, channels),
+            LayoutOrder::Balanced { channels, .. } => {
+                subtree.balance(&sizes[group], above, channels)
+            }
         }
         subtree
     }
@@ -214,7 +217,7 @@ impl Subtree {
 
 /// The end of each group of levels, from the top. A group has as many levels as fit into a row.
 /// Groups are formed from the leaves upwards, so the topmost one is the small one.
-fn group_ends(sizes: &[u64], order: Order) -> Vec<usize> {
+fn group_ends(sizes: &[u64], order: LayoutOrder) -> Vec<usize> {
     let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
     let mut ends = Vec::new();
     let mut end = sizes.len();
@@ -237,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::dram::{Command, CommandKind, Dram, DramSpec, Request};
-    use crate::trace::Kind;
+    use crate::trace::AccessKind;
 
     /// The tree of IR-ORAM, Table I: 25 levels, 10 of them on chip.
     fn slots() -> Vec<u64> {
@@ -245,7 +248,7 @@ mod tests {
     }
 
     /// Average number of rows that the commands for a path open.
-    fn rows_of_a_path(channels: u32, order: Order) -> f64 {
+    fn rows_of_a_path(channels: u32, order: LayoutOrder) -> f64 {
         const PATHS: u64 = 100;
         // The gaps between subtrees exceed the spare capacity of one channel.
         let spec = DramSpec { rows: 1 << 17, ..DramSpec::built_in("DDR3-1600").unwrap() };
@@ -257,7 +260,7 @@ mod tests {
                 for line in layout.lines(level, leaf & ((1 << level) - 1)) {
                     // Spaced out in time, so that reordering across paths cannot affect the result.
                     let arrival = path * 1000;
-                    dram.enqueue(Request { id: 0, line, kind: Kind::Read, arrival }).unwrap();
+                    dram.enqueue(Request { id: 0, line, kind: AccessKind::Read, arrival }).unwrap();
                 }
             }
         }
@@ -271,16 +274,16 @@ mod tests {
         // 15 levels are 3 subtrees of 5 levels on one channel, and subtrees of 1, 7 and 7 levels on
         // four.
         for (channels, row_span, rows) in [(1, 128, 3.0), (4, 512, 3.0 * 4.0)] {
-            let subtrees = rows_of_a_path(channels, Order::Subtrees { row_span });
+            let subtrees = rows_of_a_path(channels, LayoutOrder::Subtrees { row_span });
             assert!((subtrees - rows).abs() < 0.1 * rows, "{subtrees} rows on {channels} channels");
-            let heap = rows_of_a_path(channels, Order::Heap);
+            let heap = rows_of_a_path(channels, LayoutOrder::Heap);
             assert!(heap > 3.5 * subtrees, "{heap} rows of a heap against {subtrees}");
         }
     }
 
     #[test]
     fn subtrees_fill_the_row_of_every_channel() {
-        let ends = |sizes: &[u64], row_span| group_ends(sizes, Order::Subtrees { row_span });
+        let ends = |sizes: &[u64], row_span| group_ends(sizes, LayoutOrder::Subtrees { row_span });
         assert_eq!(ends(&[4; 15], 128), [5, 10, 15]);
         assert_eq!(ends(&[4; 15], 512), [1, 8, 15]);
         // Two lines per bucket above, four below: 8 · 2 - 2 + 8 · 4 + 16 · 4 = 110 lines.
@@ -288,8 +291,8 @@ mod tests {
         let layout = |order| BucketLines::new(&slots(), 0, order).unwrap();
         let lines = |layout: BucketLines| layout.total() * 64;
         // 8 GiB minus the levels on chip. The gaps are less than one percent.
-        assert_eq!(lines(layout(Order::Heap)), (1 << 33) - (1 << 18));
-        assert!(lines(layout(Order::Subtrees { row_span: 512 })) < (1 << 33) / 100 * 101);
+        assert_eq!(lines(layout(LayoutOrder::Heap)), (1 << 33) - (1 << 18));
+        assert!(lines(layout(LayoutOrder::Subtrees { row_span: 512 })) < (1 << 33) / 100 * 101);
     }
 
     #[test]
@@ -309,8 +312,9 @@ mod tests {
         let mut most = 0;
         for path in 1..100u64 {
             let leaf = path.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-            assert_eq!(loads(Order::Balanced { row_span: 512, channels: 4 }, leaf), [9; 4]);
-            most = most.max(*loads(Order::Subtrees { row_span: 512 }, leaf).iter().max().unwrap());
+            assert_eq!(loads(LayoutOrder::Balanced { row_span: 512, channels: 4 }, leaf), [9; 4]);
+            most = most
+                .max(*loads(LayoutOrder::Subtrees { row_span: 512 }, leaf).iter().max().unwrap());
         }
         assert!(most > 12, "packed, the busiest channel has {most} lines");
     }
@@ -320,10 +324,10 @@ mod tests {
         for (slots, row_span) in
             [(vec![0, 4, 0], 8), (vec![1 << 20], 8), (vec![1; 34], 8), (vec![4; 3], 6)]
         {
-            assert!(BucketLines::new(&slots, 0, Order::Subtrees { row_span }).is_err());
+            assert!(BucketLines::new(&slots, 0, LayoutOrder::Subtrees { row_span }).is_err());
         }
         for channels in [0, 3, 16] {
-            let order = Order::Balanced { row_span: 8, channels };
+            let order = LayoutOrder::Balanced { row_span: 8, channels };
             assert!(BucketLines::new(&[4; 3], 0, order).is_err());
         }
     }
@@ -335,9 +339,9 @@ mod tests {
             on_chip in 0usize..3,
             header_lines in 0u64..3,
             order in prop_oneof![
-                Just(Order::Heap),
-                (0u32..10).prop_map(|log| Order::Subtrees { row_span: 1 << log }),
-                (3u32..10, 0u32..4).prop_map(|(log, channels)| Order::Balanced {
+                Just(LayoutOrder::Heap),
+                (0u32..10).prop_map(|log| LayoutOrder::Subtrees { row_span: 1 << log }),
+                (3u32..10, 0u32..4).prop_map(|(log, channels)| LayoutOrder::Balanced {
                     row_span: 1 << log,
                     channels: 1 << channels,
                 }),

@@ -8,11 +8,11 @@
 //!
 //! ```
 //! use oblivio_sim::dram::{Dram, DramSpec, Request};
-//! use oblivio_sim::trace::Kind;
+//! use oblivio_sim::trace::AccessKind;
 //!
 //! let mut dram = Dram::new(&DramSpec::built_in("DDR3-1600")?, 4)?;
 //! for line in 0..60 {
-//!     dram.enqueue(Request { id: line, line, kind: Kind::Read, arrival: 0 })?;
+//!     dram.enqueue(Request { id: line, line, kind: AccessKind::Read, arrival: 0 })?;
 //! }
 //! let mut done = Vec::new();
 //! ACT to RD takes 11 clocks, RD to data 11, and 15 bursts of 4 clocks pass on each channel.
@@ -45,7 +45,7 @@ pub use tally::DramTally;
 pub use timing::{BankGroups, Queues, Timing};
 
 use crate::SimError;
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 use address::AddressMap;
 use channel::Channel;
 
@@ -60,7 +60,7 @@ pub struct Request {
     /// The line, below [`Dram::lines`].
     pub line: u64,
     /// Read or write.
-    pub kind: Kind,
+    pub kind: AccessKind,
     /// Time of arrival.
     pub arrival: Clock,
 }

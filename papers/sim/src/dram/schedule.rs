@@ -15,7 +15,7 @@ use super::view::View;
 
 /// A command to a bank or rank of the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ScheduledCommand {
     Activate { bank: u32 },
     Precharge { bank: u32 },
     Column { bank: u32 },
@@ -24,22 +24,22 @@ pub(super) enum Step {
 
 /// The earliest time of a command, and its priority among commands possible at that time. Smaller
 /// is first.
-type Turn = (Clock, u64);
+type CommandPriority = (Clock, u64);
 
 /// Set in the priority of commands that move no data.
 const NO_DATA: u64 = 1 << 63;
 
 /// The best command so far.
-struct First {
-    turn: Turn,
-    step: Option<Step>,
+struct BestCommand {
+    priority: CommandPriority,
+    step: Option<ScheduledCommand>,
 }
 
-impl First {
+impl BestCommand {
     #[inline]
-    fn offer(&mut self, at: Clock, rest: u64, step: Step) {
-        if (at, rest) < self.turn {
-            *self = Self { turn: (at, rest), step: Some(step) };
+    fn offer(&mut self, at: Clock, rest: u64, step: ScheduledCommand) {
+        if (at, rest) < self.priority {
+            *self = Self { priority: (at, rest), step: Some(step) };
         }
     }
 }
@@ -50,43 +50,47 @@ pub(super) fn next(
     device: &Device,
     refreshes: &Refreshes,
     now: Clock,
-) -> Option<(Clock, Step)> {
+) -> Option<(Clock, ScheduledCommand)> {
     let (kind, window) = (view.direction(), view.window());
     let now = now.max(device.bus_free());
-    let mut first = First { turn: (Clock::MAX, u64::MAX), step: None };
+    let mut best = BestCommand { priority: (Clock::MAX, u64::MAX), step: None };
     let asked = window.banks() & !refreshes.waiting_banks();
     let hits = asked & window.hits();
     for bank in ones(hits) {
         let at = device.column_at(bank, kind).max(now);
-        first.offer(at, window.age(bank), Step::Column { bank });
+        best.offer(at, window.age(bank), ScheduledCommand::Column { bank });
     }
-    if first.turn.0 > now {
+    if best.priority.0 > now {
         let misses = asked & !hits;
         for bank in ones(misses & device.open_banks()) {
             let at = device.precharge_at(bank).max(now);
-            first.offer(at, NO_DATA | window.age(bank), Step::Precharge { bank });
+            best.offer(at, NO_DATA | window.age(bank), ScheduledCommand::Precharge { bank });
         }
         for bank in ones(misses & !device.open_banks()) {
             let at = device.activate_at(bank).max(now);
-            first.offer(at, NO_DATA | window.age(bank), Step::Activate { bank });
+            best.offer(at, NO_DATA | window.age(bank), ScheduledCommand::Activate { bank });
         }
         for rank in ones(refreshes.waiting()) {
-            offer_refresh(&mut first, device, rank, now);
+            offer_refresh(&mut best, device, rank, now);
         }
     }
-    first.step.map(|step| (first.turn.0, step))
+    best.step.map(|step| (best.priority.0, step))
 }
 
 /// Offers the command that brings a due rank closer to its refresh.
-fn offer_refresh(first: &mut First, device: &Device, rank: u32, now: Clock) {
+fn offer_refresh(best: &mut BestCommand, device: &Device, rank: u32, now: Clock) {
     let open = ones(device.open_banks()).filter(|bank| device.banks_of(rank).contains(bank));
     let mut closed = true;
     for bank in open {
         closed = false;
-        first.offer(device.precharge_at(bank).max(now), NO_DATA, Step::Precharge { bank });
+        best.offer(
+            device.precharge_at(bank).max(now),
+            NO_DATA,
+            ScheduledCommand::Precharge { bank },
+        );
     }
     if closed {
-        first.offer(device.refresh_at(rank).max(now), NO_DATA, Step::Refresh { rank });
+        best.offer(device.refresh_at(rank).max(now), NO_DATA, ScheduledCommand::Refresh { rank });
     }
 }
 

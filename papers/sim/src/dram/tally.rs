@@ -53,7 +53,7 @@ impl DramTally {
 mod tests {
     use super::*;
     use crate::dram::{Dram, DramSpec, Request};
-    use crate::trace::Kind;
+    use crate::trace::AccessKind;
 
     #[test]
     fn a_row_is_opened_once_for_its_lines() {
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(dram.observer().row_hits(), None);
         let far = dram.lines() / 2;
         for (id, line) in (0..).zip([0, 1, 2, far]) {
-            let kind = if line == far { Kind::Write } else { Kind::Read };
+            let kind = if line == far { AccessKind::Write } else { AccessKind::Read };
             dram.enqueue(Request { id, line, kind, arrival: 0 }).unwrap();
         }
         dram.run_until_idle(&mut Vec::new());

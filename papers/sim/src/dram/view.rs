@@ -6,8 +6,8 @@
 //! is held back until the read has gone.
 
 use super::DramSpec;
-use super::window::{Waiting, Window};
-use crate::trace::Kind;
+use super::window::{QueuedRequest, Window};
+use crate::trace::AccessKind;
 
 /// The requests in view.
 #[derive(Clone, Debug)]
@@ -40,10 +40,10 @@ impl View {
         !self.reads.is_empty()
     }
 
-    pub(super) fn has_room(&self, kind: Kind) -> bool {
+    pub(super) fn has_room(&self, kind: AccessKind) -> bool {
         match kind {
-            Kind::Read => self.reads.has_room(),
-            Kind::Write => self.writes.has_room(),
+            AccessKind::Read => self.reads.has_room(),
+            AccessKind::Write => self.writes.has_room(),
         }
     }
 
@@ -52,32 +52,40 @@ impl View {
         self.writes.holds(bank, line)
     }
 
-    pub(super) fn enter(&mut self, kind: Kind, bank: u32, request: Waiting, open_row: Option<u32>) {
+    pub(super) fn enter(
+        &mut self,
+        kind: AccessKind,
+        bank: u32,
+        request: QueuedRequest,
+        open_row: Option<u32>,
+    ) {
         match kind {
-            Kind::Read => self.reads.push(bank, request, open_row),
-            Kind::Write if self.reads.holds(bank, request.line) => self.writes.hold(bank, request),
-            Kind::Write => self.writes.push(bank, request, open_row),
+            AccessKind::Read => self.reads.push(bank, request, open_row),
+            AccessKind::Write if self.reads.holds(bank, request.line) => {
+                self.writes.hold(bank, request)
+            }
+            AccessKind::Write => self.writes.push(bank, request, open_row),
         }
         self.drain_from_the_high_mark();
     }
 
     /// Whether reads or writes go now.
-    pub(super) fn direction(&self) -> Kind {
-        if self.draining || self.reads.is_empty() { Kind::Write } else { Kind::Read }
+    pub(super) fn direction(&self) -> AccessKind {
+        if self.draining || self.reads.is_empty() { AccessKind::Write } else { AccessKind::Read }
     }
 
     /// The window whose requests go now.
     pub(super) fn window(&self) -> &Window {
         match self.direction() {
-            Kind::Read => &self.reads,
-            Kind::Write => &self.writes,
+            AccessKind::Read => &self.reads,
+            AccessKind::Write => &self.writes,
         }
     }
 
     /// Removes the request that goes now for the open row of `bank`.
-    pub(super) fn take_hit(&mut self, bank: u32) -> Option<Waiting> {
+    pub(super) fn take_hit(&mut self, bank: u32) -> Option<QueuedRequest> {
         match self.direction() {
-            Kind::Read => {
+            AccessKind::Read => {
                 let taken = self.reads.take_hit(bank)?;
                 if !self.reads.holds(bank, taken.line) {
                     self.writes.release(bank, taken.line, Some(taken.row));
@@ -85,7 +93,7 @@ impl View {
                 }
                 Some(taken)
             }
-            Kind::Write => {
+            AccessKind::Write => {
                 let taken = self.writes.take_hit(bank)?;
                 self.draining &= self.writes.len() > self.drain_low;
                 Some(taken)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// A request in view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedRequest {
     pub(super) id: u64,
     pub(super) line: u64,
     pub(super) row: u32,
@@ -16,12 +16,12 @@ pub(super) struct Waiting {
 /// The requests for one bank.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedRequest>,
     /// Position of the oldest request for the open row.
     hit: Option<usize>,
     /// Writes held back behind a read of the same line. They take up room, but are not scheduled
     /// yet.
-    held: Vec<Waiting>,
+    held: Vec<QueuedRequest>,
 }
 
 /// The window of requests of one kind.
@@ -80,12 +80,12 @@ impl Window {
             return false;
         }
         let queue = &self.queues[bank as usize];
-        let is = |waiting: &Waiting| waiting.line == line;
+        let is = |waiting: &QueuedRequest| waiting.line == line;
         queue.waiting.iter().any(is) || queue.held.iter().any(is)
     }
 
     /// Adds a request that is held until [`Self::release`].
-    pub(super) fn hold(&mut self, bank: u32, request: Waiting) {
+    pub(super) fn hold(&mut self, bank: u32, request: QueuedRequest) {
         self.queues[bank as usize].held.push(request);
         self.held_banks |= 1 << bank;
         self.held += 1;
@@ -107,7 +107,7 @@ impl Window {
         }
     }
 
-    pub(super) fn push(&mut self, bank: u32, request: Waiting, open_row: Option<u32>) {
+    pub(super) fn push(&mut self, bank: u32, request: QueuedRequest, open_row: Option<u32>) {
         let queue = &mut self.queues[bank as usize];
         if open_row == Some(request.row) {
             queue.hit = queue.hit.or(Some(queue.waiting.len()));
@@ -136,7 +136,7 @@ impl Window {
     }
 
     /// Removes the oldest request for the open row of `bank`.
-    pub(super) fn take_hit(&mut self, bank: u32) -> Option<Waiting> {
+    pub(super) fn take_hit(&mut self, bank: u32) -> Option<QueuedRequest> {
         let queue = &mut self.queues[bank as usize];
         let place = queue.hit?;
         let taken = queue.waiting.remove(place)?;

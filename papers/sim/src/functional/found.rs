@@ -7,12 +7,12 @@ use oblivio_core::image::{Image, read_below, read_count, write_number};
 use oblivio_core::scheme::{Location, PathScheme, TagTree};
 use serde::{Deserialize, Serialize};
 
-use crate::controller::tags::Watch;
+use crate::controller::tags::AccessObserver;
 
 /// Number of requests by the location of their block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Found {
+pub struct FoundCounts {
     /// By level of the bucket, from the root down, on the client or not.
     pub stash: u64,
     /// In a bucket of each level, from the root down, on the client or not.
@@ -21,7 +21,7 @@ pub struct Found {
     pub nowhere: u64,
 }
 
-impl Found {
+impl FoundCounts {
     /// Number of all requests.
     pub fn requests(&self) -> u64 {
         self.stash + self.levels.iter().sum::<u64>() + self.nowhere
@@ -43,18 +43,18 @@ impl Found {
 /// Counts for data and for the position map. Position-map look-ups that hit the PLB are not
 /// counted.
 #[derive(Default)]
-pub(crate) struct AllFound {
-    pub(super) data: Found,
-    pub(super) position_map: Found,
+pub(crate) struct AllFoundCounts {
+    pub(super) data: FoundCounts,
+    pub(super) position_map: FoundCounts,
 }
 
-impl AllFound {
-    fn of_level(&mut self, level: usize) -> &mut Found {
+impl AllFoundCounts {
+    fn of_level(&mut self, level: usize) -> &mut FoundCounts {
         if level == 0 { &mut self.data } else { &mut self.position_map }
     }
 }
 
-impl Watch<PathScheme<TagTree>> for AllFound {
+impl AccessObserver<PathScheme<TagTree>> for AllFoundCounts {
     fn access(&mut self, tags: &mut PathScheme<TagTree>, level: usize, address: u64, leaf: Leaf) {
         self.of_level(level).count(tags.locate(address, leaf));
     }
@@ -72,7 +72,7 @@ impl Watch<PathScheme<TagTree>> for AllFound {
     fn idle(&mut self) {}
 }
 
-impl Image for AllFound {
+impl Image for AllFoundCounts {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.data.write_image(to)?;
         self.position_map.write_image(to)
@@ -84,7 +84,7 @@ impl Image for AllFound {
     }
 }
 
-impl Image for Found {
+impl Image for FoundCounts {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         [self.stash, self.nowhere, self.levels.len() as u64]
             .iter()

@@ -16,7 +16,8 @@ pub struct Migration {
     pub pre_existing: Vec<u64>,
     /// Requested blocks, which have a new leaf, by their new level. Those that went to the stash or
     /// the PLB are not counted.
-    pub asked: Vec<u64>,
+    #[serde(rename = "asked")]
+    pub requested: Vec<u64>,
     /// The other blocks of the path, by their old level. Each row counts them by new level; its
     /// last entry counts those that went to the stash.
     pub from_path: Vec<Vec<u64>>,
@@ -26,7 +27,7 @@ impl Migration {
     pub(super) fn new(levels: usize) -> Self {
         Self {
             pre_existing: vec![0; levels],
-            asked: vec![0; levels],
+            requested: vec![0; levels],
             from_path: vec![vec![0; levels + 1]; levels],
         }
     }
@@ -35,7 +36,7 @@ impl Migration {
         let place = to.map_or(self.pre_existing.len(), usize::from);
         let counts = match from {
             Origin::Stash => &mut self.pre_existing,
-            Origin::Asked => &mut self.asked,
+            Origin::Requested => &mut self.requested,
             Origin::Level(level) => &mut self.from_path[usize::from(level)],
         };
         // `None` for pre-existing and requested blocks that go to the stash.
@@ -53,17 +54,17 @@ impl Migration {
         let rows = self.from_path.iter().zip(&before.from_path);
         Self {
             pre_existing: since(&self.pre_existing, &before.pre_existing),
-            asked: since(&self.asked, &before.asked),
+            requested: since(&self.requested, &before.requested),
             from_path: rows.map(|(now, before)| since(now, before)).collect(),
         }
     }
 
     fn rows(&self) -> impl Iterator<Item = &Vec<u64>> {
-        [&self.pre_existing, &self.asked].into_iter().chain(&self.from_path)
+        [&self.pre_existing, &self.requested].into_iter().chain(&self.from_path)
     }
 
     fn rows_mut(&mut self) -> impl Iterator<Item = &mut Vec<u64>> {
-        [&mut self.pre_existing, &mut self.asked].into_iter().chain(&mut self.from_path)
+        [&mut self.pre_existing, &mut self.requested].into_iter().chain(&mut self.from_path)
     }
 }
 

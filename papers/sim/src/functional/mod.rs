@@ -26,7 +26,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-pub use found::Found;
+pub use found::FoundCounts;
 pub use image::StudyImage;
 pub use migration::Migration;
 pub use phase::{Phase, Requests};
@@ -42,7 +42,7 @@ use crate::SimError;
 use crate::controller::{Initial, OramSpec};
 use coins::Coins;
 use oram::{Tags, WatchedOram};
-use phase::Lines;
+use phase::LineSource;
 
 /// Requests between reports of progress.
 const REQUESTS_PER_PROGRESS: u64 = 4096;
@@ -113,7 +113,7 @@ impl Study {
         for phase in phases {
             end += phase.paths;
             let coins = StdRng::from_rng(&mut self.coins);
-            let mut lines = Lines::new(&phase.requests, self.spec.data_blocks, coins)?;
+            let mut lines = LineSource::new(&phase.requests, self.spec.data_blocks, coins)?;
             let mut coming = VecDeque::new();
             let (mut served, mut last_path) = (0u64, (0, 0));
             loop {

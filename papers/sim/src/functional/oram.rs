@@ -14,14 +14,14 @@ use oblivio_core::scheme::{Location, PathScheme, Scheme as _, TagTree};
 use oblivio_core::{FreecursiveOram, Front, Oram};
 
 use super::coins::Coins;
-use super::found::AllFound;
+use super::found::AllFoundCounts;
 use super::migration::Migration;
 use super::snapshot::PathCounts;
 use crate::SimError;
 use crate::controller::tags::{Contents, TagScheme};
 use crate::controller::{OramSpec, PositionMap, Remap, Scheme};
 
-pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFound>;
+pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFoundCounts>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
@@ -48,7 +48,7 @@ impl WatchedOram {
         let frontend = spec.frontend()?;
         let tags = PathScheme::of_tags(&spec.tree()?)?;
         let contents = Contents::new(&frontend.level_addresses()?, frontend.block_bytes)?;
-        let scheme = TagScheme::new(tags, contents, AllFound::default());
+        let scheme = TagScheme::new(tags, contents, AllFoundCounts::default());
         Ok(Self {
             oram: FreecursiveOram::new(&frontend, scheme, coins)?,
             zeros: vec![0; frontend.block_bytes],
@@ -118,7 +118,7 @@ impl WatchedOram {
     pub(super) fn clear_counts(&mut self) {
         self.before = self.all_counts();
         self.stash_blocks_max = self.oram.stash().blocks();
-        *self.oram.scheme_mut().watch_mut() = AllFound::default();
+        *self.oram.scheme_mut().observer_mut() = AllFoundCounts::default();
     }
 
     pub(super) fn counts(&self) -> PathCounts {
@@ -137,7 +137,7 @@ impl WatchedOram {
         self.counts().paths()
     }
 
-    pub(super) fn found(&self) -> &AllFound {
+    pub(super) fn found(&self) -> &AllFoundCounts {
         self.oram.scheme().watch()
     }
 
@@ -147,7 +147,7 @@ impl WatchedOram {
         let migration = Rc::new(RefCell::new(Migration::new(levels)));
         let counted = Rc::clone(&migration);
         let tags = self.oram.scheme_mut().tags_mut();
-        tags.tell_moves(move |moved| counted.borrow_mut().count(moved));
+        tags.observe_moves(move |moved| counted.borrow_mut().count(moved));
         self.migration = Some(migration);
     }
 

@@ -5,7 +5,7 @@ use rand::rngs::StdRng;
 
 use crate::SimError;
 use crate::cache::{Cache, CacheShape};
-use crate::trace::{Kind, Record, Trace};
+use crate::trace::{AccessKind, Record, Trace};
 
 /// A phase of a study.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +34,12 @@ pub enum Requests<'a> {
 }
 
 /// The endless sequence of requested lines.
-pub(super) enum Lines<'a> {
+pub(super) enum LineSource<'a> {
     Uniform { data_blocks: u64, coins: Box<StdRng> },
     Trace(Misses<'a>),
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineSource<'a> {
     pub(super) fn new(
         requests: &Requests<'a>,
         data_blocks: u64,
@@ -108,7 +108,7 @@ impl<'a> Misses<'a> {
     /// The first request of a record, if it misses. The [second](Self::second) one may follow.
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
         let Some(cache) = &mut self.llc else { return Some(line) };
-        let is_write = kind == Kind::Write;
+        let is_write = kind == AccessKind::Write;
         if cache.touch(line, is_write) {
             return None;
         }

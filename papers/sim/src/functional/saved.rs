@@ -34,7 +34,7 @@ const NOTE_BYTES_MAX: u64 = 1 << 24;
 
 /// Identifies the study of a saved state.
 #[derive(Serialize)]
-struct What<'a> {
+struct StudyKey<'a> {
     spec: &'a OramSpec,
     seed: u64,
 }
@@ -123,7 +123,7 @@ impl Study {
     }
 
     fn what(&self) -> io::Result<String> {
-        Ok(serde_json::to_string(&What { spec: &self.spec, seed: self.seed })?)
+        Ok(serde_json::to_string(&StudyKey { spec: &self.spec, seed: self.seed })?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Found, Migration};
+use super::{FoundCounts, Migration};
 
 /// Counts of paths since a study began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +38,11 @@ pub struct Snapshot {
     /// Blocks in the stash. All other blocks are in the PLB.
     pub stash_blocks: usize,
     /// Where requests for data found their blocks so far.
-    pub found: Found,
+    pub found: FoundCounts,
     /// The same for position-map blocks that were not in the PLB. Snapshots of older versions lack
     /// it.
     #[serde(default)]
-    pub found_position_map: Found,
+    pub found_position_map: FoundCounts,
     /// Movements of blocks so far, if [requested](super::Study::watch_migration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<Migration>,

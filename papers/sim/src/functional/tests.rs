@@ -11,10 +11,10 @@ use rand::seq::SliceRandom;
 use super::*;
 use crate::MODEL;
 use crate::cache::CacheShape;
-use crate::controller::OldCopy;
-use crate::controller::tags::{Contents, TagScheme, Watch};
+use crate::controller::OldCopyPolicy;
+use crate::controller::tags::{AccessObserver, Contents, TagScheme};
 use crate::controller::{Remap, RhoSpec, Scheme};
-use crate::trace::{Kind, Record, Trace};
+use crate::trace::{AccessKind, Record, Trace};
 
 const SEED: u64 = 7;
 
@@ -26,13 +26,13 @@ fn random(paths: u64) -> Phase<'static> {
     Phase { requests: Requests::Uniform, paths }
 }
 
-fn trace(lines: &[(Kind, u64)]) -> Trace {
+fn trace(lines: &[(AccessKind, u64)]) -> Trace {
     let records = lines.iter().map(|(kind, line)| Record { gap: 3, kind: *kind, line: *line });
     Trace::new("a", records.collect()).unwrap()
 }
 
 fn hot(lines: u64) -> Trace {
-    let line = |i: u64| (Kind::Read, i * 7919 % lines);
+    let line = |i: u64| (AccessKind::Read, i * 7919 % lines);
     trace(&(0..4 * lines).map(line).collect::<Vec<_>>())
 }
 
@@ -173,7 +173,7 @@ fn a_hit_on_the_client_is_no_path_and_is_counted_where_it_was() {
 #[test]
 fn a_study_does_what_the_engine_does() {
     struct Blind;
-    impl<B> Watch<B> for Blind {
+    impl<B> AccessObserver<B> for Blind {
         fn access(&mut self, _: &mut B, _: usize, _: u64, _: oblivio_core::Leaf) {}
         fn idle(&mut self) {}
     }
@@ -229,12 +229,13 @@ fn the_same_seed_gives_the_same_snapshots_and_progress() {
     let hot = hot(300);
     let run = |seed| {
         let spec = OramSpec { initial: Initial::EachOnce, ..OramSpec::paper(9) };
-        let mut told = Vec::new();
-        let mut study = Study::new(&spec, seed, &mut |paths| told.push(paths)).unwrap();
+        let mut reported = Vec::new();
+        let mut study = Study::new(&spec, seed, &mut |paths| reported.push(paths)).unwrap();
         let requests = Requests::Trace { trace: &hot, llc: Some(SMALL_LLC) };
         let phases = [Phase { requests, paths: 9000 }, random(1000)];
-        let snapshots = study.run(&phases, &[100, 9500], &mut |paths| told.push(paths)).unwrap();
-        (snapshots, told)
+        let snapshots =
+            study.run(&phases, &[100, 9500], &mut |paths| reported.push(paths)).unwrap();
+        (snapshots, reported)
     };
     let first = run(1);
     assert_eq!(first, run(1));
@@ -254,12 +255,12 @@ fn a_study_can_go_on() {
 
 #[test]
 fn a_trace_asks_for_what_its_cache_does_not_hold() {
-    let (read, write) = (Kind::Read, Kind::Write);
+    let (read, write) = (AccessKind::Read, AccessKind::Write);
     let trace = trace(&[(read, 0), (write, 0), (read, 2), (write, 4), (read, 6), (read, 6)]);
     let llc = CacheShape { lines: 2, ways: 1 };
     let asked = |llc| {
         let requests = Requests::Trace { trace: &trace, llc };
-        let mut lines = Lines::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
+        let mut lines = LineSource::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
         [0; 8].map(|_| lines.next_line().unwrap())
     };
     // 0 is written back when 2 is read. 4 is not fetched; it is written back when 6 comes.
@@ -272,7 +273,7 @@ fn a_trace_asks_for_what_its_cache_does_not_hold() {
 fn what_cannot_be_studied_is_refused() {
     let refused = |spec: OramSpec| Study::new(&spec, 1, &mut |_| ()).err().unwrap().to_string();
     let small = OramSpec::paper(9);
-    let rho = Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopy::TakenOut });
+    let rho = Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
     assert!(refused(OramSpec { rho, ..small.clone() }).contains("functional"));
     let raw = Scheme::Raw { evict_period: 3 };
     assert!(refused(OramSpec { scheme: raw, ..small.clone() }).contains("functional"));
@@ -284,9 +285,9 @@ fn what_cannot_be_studied_is_refused() {
         let phase = Phase { requests: Requests::Trace { trace, llc: Some(shape) }, paths: 10 };
         study.run(&[phase], &[], &mut |_| ()).unwrap_err().to_string()
     };
-    let far = trace(&[(Kind::Read, 1), (Kind::Read, small.data_blocks)]);
+    let far = trace(&[(AccessKind::Read, 1), (AccessKind::Read, small.data_blocks)]);
     assert!(run(&far, SMALL_LLC).contains("record 2 of a"));
-    let fits = trace(&[(Kind::Read, 1)]);
+    let fits = trace(&[(AccessKind::Read, 1)]);
     assert!(run(&fits, SMALL_LLC).contains("smaller cache"));
     assert!(run(&fits, CacheShape { lines: 9, ways: 2 }).contains("cache"));
 }

@@ -2,12 +2,12 @@
 
 use super::fetches::Fetches;
 use super::pipeline::{Pipeline, When};
-use super::request::{FetchId, Next, Request};
-use super::room::Room;
+use super::request::{FetchId, ProcessorEvent, Request};
+use super::slot_pool::SlotPool;
 use super::spec::ProcessorSpec;
 use super::tally::Tally;
 use crate::cache::{Cache, Victim};
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 use crate::{Cycle, SimError};
 
 /// A processor that runs a trace.
@@ -21,15 +21,15 @@ pub struct Processor<Records> {
     llc_latency: Cycle,
     fetch_on_write_miss: bool,
     fetches: Fetches,
-    fetch_room: Room,
-    write_back_room: Room,
+    fetch_room: SlotPool,
+    write_back_room: SlotPool,
     /// The victim of an instruction that also fetched; its request follows the fetch.
     victim: Option<(Cycle, Request)>,
     /// The dirty line whose eviction delays the current instruction.
     in_the_way: Option<u64>,
     /// The cycle from which the instruction needs no room, because its victim was written early.
     cleaned: Cycle,
-    /// The number of records after which [`Next::Marked`] is returned.
+    /// The number of records after which [`ProcessorEvent::WarmupDone`] is returned.
     mark: Option<u64>,
     tally: Tally,
 }
@@ -49,8 +49,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             llc_latency: spec.llc_latency,
             fetch_on_write_miss: spec.fetch_on_write_miss,
             fetches: Fetches::default(),
-            fetch_room: Room::new(spec.fetch_room),
-            write_back_room: Room::new(spec.write_back_room),
+            fetch_room: SlotPool::new(spec.fetch_room),
+            write_back_room: SlotPool::new(spec.write_back_room),
             victim: None,
             in_the_way: None,
             cleaned: 0,
@@ -74,7 +74,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     ) -> Result<(), SimError> {
         for _ in 0..records {
             let Some((_, Record { kind, line, .. })) = self.current else { break };
-            let writes = kind == Kind::Write;
+            let writes = kind == AccessKind::Write;
             if !self.llc.touch(line, writes) {
                 self.llc.insert(line, writes).map_or(Ok(()), &mut *left)?;
             }
@@ -84,8 +84,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Ok(())
     }
 
-    /// Makes [`Self::next`] return [`Next::Marked`] once after `records` records, before it runs
-    /// the next one, if there is one.
+    /// Makes [`Self::next`] return [`ProcessorEvent::WarmupDone`] once after `records` records,
+    /// before it runs the next one, if there is one.
     pub fn mark_after(&mut self, records: u64) {
         self.mark = Some(records);
     }
@@ -94,25 +94,25 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     /// the LLC yet. With [`Cycle::MAX`], the processor runs ahead as far as the known answers
     /// allow. Requests are in order of time, and reach memory at most the LLC's latency after the
     /// horizon.
-    pub fn next(&mut self, horizon: Cycle) -> Next {
+    pub fn next(&mut self, horizon: Cycle) -> ProcessorEvent {
         loop {
             if let Some((at, request)) = self.victim.take() {
-                return Next::Ask { at, request };
+                return ProcessorEvent::Request { at, request };
             }
             let Some((index, record)) = self.current else { return self.end(horizon) };
             let stalls = &mut self.tally.stalls;
-            let free = match self.pipeline.reach(index, &mut self.fetches, stalls, horizon) {
+            let free = match self.pipeline.fetch_up_to(index, &mut self.fetches, stalls, horizon) {
                 When::At(cycle) => cycle,
-                When::Later(at) => return Next::Later { at },
-                When::Waits => return Next::Waits,
+                When::Later(at) => return ProcessorEvent::Idle { at },
+                When::Waits => return ProcessorEvent::Blocked,
             };
             if free > horizon {
-                return Next::Later { at: free };
+                return ProcessorEvent::Idle { at: free };
             }
             if self.mark.take_if(|records| *records == self.tally.records()).is_some() {
-                return Next::Marked { at: free };
+                return ProcessorEvent::WarmupDone { at: free };
             }
-            if self.llc.touch(record.line, record.kind == Kind::Write) {
+            if self.llc.touch(record.line, record.kind == AccessKind::Write) {
                 self.stall(index, free, 0, 0);
                 self.hit(index, record, free);
                 self.advance();
@@ -120,17 +120,17 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
             }
             let victim = self.llc.next_victim(self.llc.set_of(record.line));
             let Some((write_back, fetch)) = self.room_since(record.kind, victim) else {
-                return Next::Waits;
+                return ProcessorEvent::Blocked;
             };
             let cycle = free.max(write_back).max(fetch);
             if cycle > horizon {
-                return Next::Later { at: cycle };
+                return ProcessorEvent::Idle { at: cycle };
             }
             self.stall(index, free, write_back, fetch);
             let asked = self.miss(index, record, cycle);
             self.advance();
             if let Some(request) = asked {
-                return Next::Ask { at: cycle + self.llc_latency, request };
+                return ProcessorEvent::Request { at: cycle + self.llc_latency, request };
             }
         }
     }
@@ -142,7 +142,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     /// If it was answered before, or `at` is before its request.
     pub fn answer(&mut self, id: FetchId, at: Cycle) {
         self.fetches.answer(id, at);
-        self.fetch_room.free(at);
+        self.fetch_room.release(at);
     }
 
     /// Memory accepts one of the write-backs at cycle `at`. Call this before [`Self::next`] with a
@@ -151,7 +151,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     /// # Panics
     /// If no write-back waits.
     pub fn written_back(&mut self, at: Cycle) {
-        self.write_back_room.free(at);
+        self.write_back_room.release(at);
     }
 
     /// Stops retirement from cycle `from` to before `until`, while a path is read. Call this in
@@ -186,14 +186,14 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Tally { merges: self.fetches.merges(), ..self.tally }
     }
 
-    fn end(&mut self, horizon: Cycle) -> Next {
+    fn end(&mut self, horizon: Cycle) -> ProcessorEvent {
         let Some(last) = self.tally.instructions.checked_sub(1) else {
-            return Next::Done { at: 0 };
+            return ProcessorEvent::Done { at: 0 };
         };
         match self.pipeline.retires(last, &mut self.fetches, horizon) {
-            When::At(at) => Next::Done { at },
-            When::Later(at) => Next::Later { at },
-            When::Waits => Next::Waits,
+            When::At(at) => ProcessorEvent::Done { at },
+            When::Later(at) => ProcessorEvent::Idle { at },
+            When::Waits => ProcessorEvent::Blocked,
         }
     }
 
@@ -211,7 +211,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
 
     /// Fetches an instruction that hits the LLC.
     fn hit(&mut self, index: u64, record: Record, cycle: Cycle) {
-        if record.kind == Kind::Write {
+        if record.kind == AccessKind::Write {
             self.tally.write_hits += 1;
             self.pipeline.fetch(index, cycle, 0, None);
             return;
@@ -229,13 +229,14 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         cycle: Cycle,
     ) -> Option<Request> {
         let asked = cycle + self.llc_latency;
-        let victim = self.llc.insert(line, kind == Kind::Write).map(|victim| self.evict(victim));
+        let victim =
+            self.llc.insert(line, kind == AccessKind::Write).map(|victim| self.evict(victim));
         let id = self.fetches_for(kind).then(|| {
             self.fetches.forget_before(cycle);
-            self.fetch_room.fill();
+            self.fetch_room.acquire();
             self.fetches.start(line, asked)
         });
-        if kind == Kind::Write {
+        if kind == AccessKind::Write {
             self.tally.write_misses += 1;
             self.pipeline.fetch(index, cycle, 0, None);
         } else {
@@ -252,7 +253,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.fetches.left(line);
         if dirty {
             self.tally.dirty_victims += 1;
-            self.write_back_room.fill();
+            self.write_back_room.acquire();
             Request::WriteBack { line }
         } else {
             self.tally.clean_victims += 1;
@@ -261,13 +262,13 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     }
 
     /// Whether a missing instruction fetches its line from memory.
-    fn fetches_for(&self, kind: Kind) -> bool {
-        kind == Kind::Read || self.fetch_on_write_miss
+    fn fetches_for(&self, kind: AccessKind) -> bool {
+        kind == AccessKind::Read || self.fetch_on_write_miss
     }
 
     /// The cycles from which there is room for an instruction that misses and evicts `victim`: for
     /// its write-back, and for its fetch. `None` if there is no room yet.
-    fn room_since(&mut self, kind: Kind, victim: Option<Victim>) -> Option<(Cycle, Cycle)> {
+    fn room_since(&mut self, kind: AccessKind, victim: Option<Victim>) -> Option<(Cycle, Cycle)> {
         let dirty = victim.filter(|victim| victim.dirty);
         self.in_the_way = dirty.map(|victim| victim.line);
         let write_back = match dirty {

@@ -34,27 +34,29 @@
 //!
 //! ```
 //! use oblivio_sim::Cycle;
-//! use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request};
-//! use oblivio_sim::trace::{Kind, Record};
+//! use oblivio_sim::processor::{Processor, ProcessorEvent, ProcessorSpec, Request};
+//! use oblivio_sim::trace::{AccessKind, Record};
 //!
 //! /// A memory that answers each fetch after `latency` cycles and takes write-backs at once.
 //! fn fixed(latency: Cycle, mut processor: Processor<impl Iterator<Item = Record>>) -> Cycle {
 //!     loop {
 //!         match processor.next(Cycle::MAX) {
-//!             Next::Ask { at, request: Request::Fetch { id, .. } } => {
+//!             ProcessorEvent::Request { at, request: Request::Fetch { id, .. } } => {
 //!                 processor.answer(id, at + latency);
 //!             }
-//!             Next::Ask { at, request: Request::WriteBack { .. } } => processor.written_back(at),
-//!             Next::Ask { request: Request::Dropped { .. }, .. } => {}
-//!             Next::Done { at } => return at,
-//!             Next::Later { .. } => unreachable!("nothing is beyond the last cycle"),
-//!             Next::Marked { .. } => unreachable!("no mark was set"),
-//!             Next::Waits => unreachable!("every request is answered at once"),
+//!             ProcessorEvent::Request { at, request: Request::WriteBack { .. } } => {
+//!                 processor.written_back(at);
+//!             }
+//!             ProcessorEvent::Request { request: Request::Dropped { .. }, .. } => {}
+//!             ProcessorEvent::Done { at } => return at,
+//!             ProcessorEvent::Idle { .. } => unreachable!("nothing is beyond the last cycle"),
+//!             ProcessorEvent::WarmupDone { .. } => unreachable!("no mark was set"),
+//!             ProcessorEvent::Blocked => unreachable!("every request is answered at once"),
 //!         }
 //!     }
 //! }
 //!
-//! let reads = (0..1000).map(|line| Record { gap: 31, kind: Kind::Read, line });
+//! let reads = (0..1000).map(|line| Record { gap: 31, kind: AccessKind::Read, line });
 //! let processor = Processor::new(&ProcessorSpec::default(), reads)?;
 //! assert_eq!(fixed(400, processor), 102_531);
 //! # Ok::<(), oblivio_sim::SimError>(())
@@ -68,11 +70,11 @@ mod fetches;
 mod machine;
 mod pipeline;
 mod request;
-mod room;
+mod slot_pool;
 mod spec;
 mod tally;
 
 pub use machine::Processor;
-pub use request::{FetchId, Next, Request};
+pub use request::{FetchId, ProcessorEvent, Request};
 pub use spec::{FETCH_ROOM_MAX, ProcessorSpec};
 pub use tally::{Stalls, Tally};

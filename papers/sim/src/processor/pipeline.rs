@@ -51,9 +51,9 @@ pub(super) struct Pipeline {
     /// The last jump of retirement.
     retired: Jump,
     /// The last jump of retirement whose effect fetch has reached, `rob` instructions later.
-    held: Jump,
+    fetch_hold: Jump,
     /// Jumps of retirement whose effect fetch has not reached yet.
-    holding: VecDeque<Jump>,
+    pending_holds: VecDeque<Jump>,
     /// Instructions at which retirement may have to jump, in order.
     completing: VecDeque<Completion>,
     /// Whether the caller may stop retirement.
@@ -112,8 +112,8 @@ impl Pipeline {
             depth: spec.depth,
             fetched: Jump { index: 0, slot: 0 },
             retired: Jump { index: 0, slot: 0 },
-            held: Jump { index: 0, slot: 0 },
-            holding: VecDeque::new(),
+            fetch_hold: Jump { index: 0, slot: 0 },
+            pending_holds: VecDeque::new(),
             completing: VecDeque::from([first]),
             can_stop: spec.paths_stop_retirement,
             stops: VecDeque::new(),
@@ -132,7 +132,7 @@ impl Pipeline {
 
     /// Fetches all instructions before `index`, which do not use the LLC. Returns when `index` can
     /// be fetched.
-    pub(super) fn reach(
+    pub(super) fn fetch_up_to(
         &mut self,
         index: u64,
         fetches: &mut Fetches,
@@ -142,11 +142,11 @@ impl Pipeline {
         loop {
             let next = self.retire(fetches, horizon);
             if let Some(jump) = self.next_held(index) {
-                self.holding.pop_front();
+                self.pending_holds.pop_front();
                 let (held, cycle) = (jump.index + self.rob, jump.slot / self.retire_width);
                 // Earlier instructions were delayed by the previous jump.
                 let idle_from = self.idle_from(held);
-                self.held = jump;
+                self.fetch_hold = jump;
                 if self.is_jump(held, cycle) {
                     stalls.rob += cycle.saturating_sub(idle_from);
                     self.fetch(held, cycle, 0, None);
@@ -158,13 +158,13 @@ impl Pipeline {
             if !self.is_known(oldest) {
                 return next;
             }
-            match self.pass_stop(oldest, horizon) {
+            match self.apply_stop(oldest, horizon) {
                 Passing::Passed => {}
                 Passing::NotYet(until) => return When::Later(until),
                 Passing::NoneBefore => break,
             }
         }
-        let held = self.holding.front().filter(|jump| jump.index + self.rob == index);
+        let held = self.pending_holds.front().filter(|jump| jump.index + self.rob == index);
         let free_from = held.map_or(0, |jump| jump.slot / self.retire_width);
         When::At(self.fetch_cycle(index).max(free_from))
     }
@@ -172,8 +172,8 @@ impl Pipeline {
     /// Fetches instruction `index` at `cycle`, or at the next free slot. It completes `extra`
     /// cycles later than usual, and not before the end of `wait`.
     pub(super) fn fetch(&mut self, index: u64, cycle: Cycle, extra: Cycle, wait: Option<Wait>) {
-        let come_to = self.holding.pop_front_if(|jump| jump.index + self.rob == index);
-        self.held = come_to.unwrap_or(self.held);
+        let come_to = self.pending_holds.pop_front_if(|jump| jump.index + self.rob == index);
+        self.fetch_hold = come_to.unwrap_or(self.fetch_hold);
         if self.is_jump(index, cycle) {
             self.fetched = Jump { index, slot: cycle * self.fetch_width };
         }
@@ -192,7 +192,7 @@ impl Pipeline {
         let cycle = self.fetched.slot_of(index) / self.fetch_width;
         // If both widths are equal, fetch jumped together with the retirement that delays it, and
         // is not earlier.
-        let held = index.checked_sub(self.rob).map(|oldest| self.held.slot_of(oldest));
+        let held = index.checked_sub(self.rob).map(|oldest| self.fetch_hold.slot_of(oldest));
         held.map_or(cycle, |slot| cycle.max(slot / self.retire_width))
     }
 
@@ -208,7 +208,7 @@ impl Pipeline {
             if !self.is_known(index) {
                 return next;
             }
-            match self.pass_stop(index, horizon) {
+            match self.apply_stop(index, horizon) {
                 Passing::Passed => {}
                 Passing::NotYet(until) => return When::Later(until),
                 Passing::NoneBefore => break,
@@ -224,7 +224,7 @@ impl Pipeline {
             let Some(come) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
                 return When::Waits;
             };
-            match self.pass_stop(index, horizon) {
+            match self.apply_stop(index, horizon) {
                 Passing::Passed => continue,
                 Passing::NotYet(until) => return When::Later(until),
                 Passing::NoneBefore => {}
@@ -248,14 +248,14 @@ impl Pipeline {
             self.retired = Jump { index, slot };
             // The same instruction may jump several times: on its own, out of a stop, or when its
             // line arrives.
-            self.holding.pop_back_if(|jump| jump.index == index);
-            self.holding.push_back(self.retired);
+            self.pending_holds.pop_back_if(|jump| jump.index == index);
+            self.pending_holds.push_back(self.retired);
         }
     }
 
     /// Passes the next stop, if one of the instructions up to `index` would retire during or after
     /// it. Apart from stops, the slots of all of them must be known.
-    fn pass_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
+    fn apply_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
         let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
         let first = from * self.retire_width;
         if index < self.retired.index || self.retired.slot_of(index) < first {
@@ -283,7 +283,7 @@ impl Pipeline {
 
     /// The next jump of retirement that delays an instruction before `index`, if it is known.
     fn next_held(&self, index: u64) -> Option<Jump> {
-        let jump = *self.holding.front()?;
+        let jump = *self.pending_holds.front()?;
         (jump.index + self.rob < index && self.is_known(jump.index)).then_some(jump)
     }
 

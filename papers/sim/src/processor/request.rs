@@ -32,24 +32,24 @@ pub enum Request {
 
 /// The next event of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum ProcessorEvent {
     /// A request, in order of time.
-    Ask {
+    Request {
         /// When it reaches memory.
         at: Cycle,
         /// The request.
         request: Request,
     },
     /// No further instruction up to the horizon uses the LLC.
-    Later {
+    Idle {
         /// The earliest cycle at which the next such instruction is fetched.
         at: Cycle,
     },
     /// The next event depends on a fetch without an answer, or a write-back that was not accepted
     /// yet.
-    Waits,
+    Blocked,
     /// All records up to the [mark](super::Processor::mark_after) have run. Returned once.
-    Marked {
+    WarmupDone {
         /// When the next instruction that uses the LLC is fetched, unless it must wait for room.
         at: Cycle,
     },

@@ -78,8 +78,8 @@ impl ProcessorSpec {
     /// # Errors
     /// [`SimError::Spec`] that names the field and its range.
     pub fn check(&self) -> Result<(), SimError> {
-        within("clock_mhz", self.clock_mhz.into(), 1)?;
-        within("width", self.width, 1)?;
+        check_range("clock_mhz", self.clock_mhz.into(), 1)?;
+        check_range("width", self.width, 1)?;
         if !(1..=self.width).contains(&self.retired_at_once()) {
             return Err(SimError::Spec(format!(
                 "retire_width must be 1 to {} (width), not {}: this processor retires no faster \
@@ -88,11 +88,11 @@ impl ProcessorSpec {
                 self.retired_at_once()
             )));
         }
-        within("rob", self.rob, 1)?;
-        within("depth", self.depth, 1)?;
-        within("llc_latency", self.llc_latency, 0)?;
-        within("write_back_room", self.write_back_room, 1)?;
-        within("fetch_room", self.fetch_room, 1)?;
+        check_range("rob", self.rob, 1)?;
+        check_range("depth", self.depth, 1)?;
+        check_range("llc_latency", self.llc_latency, 0)?;
+        check_range("write_back_room", self.write_back_room, 1)?;
+        check_range("fetch_room", self.fetch_room, 1)?;
         if self.paths_stop_retirement && self.fetch_room != 1 {
             return Err(SimError::Spec(format!(
                 "paths can stop retirement only with one fetch at a time, not {}: set fetch_room \
@@ -111,7 +111,7 @@ impl ProcessorSpec {
     /// An empty LLC.
     pub(super) fn llc(&self) -> Result<Cache, SimError> {
         let lines = self.llc_bytes / LINE_BYTES;
-        within("llc_bytes / 64", lines, 1)?;
+        check_range("llc_bytes / 64", lines, 1)?;
         if !self.llc_bytes.is_multiple_of(LINE_BYTES) {
             return Err(SimError::Spec(format!(
                 "llc_bytes must be a multiple of {LINE_BYTES}, not {}",
@@ -122,7 +122,7 @@ impl ProcessorSpec {
     }
 }
 
-fn within(field: &str, value: u64, min: u64) -> Result<(), SimError> {
+fn check_range(field: &str, value: u64, min: u64) -> Result<(), SimError> {
     if (min..=MAX).contains(&value) {
         return Ok(());
     }

@@ -1,14 +1,14 @@
 //! Turns loads and stores into the records of a trace.
 //!
-//! A load that misses requests its line ([`Kind::Read`]), and a dirty victim is written back
-//! ([`Kind::Write`]). For a store that misses, see [`StoreMisses`].
+//! A load that misses requests its line ([`AccessKind::Read`]), and a dirty victim is written back
+//! ([`AccessKind::Write`]). For a store that misses, see [`StoreMisses`].
 //!
 //! The gaps of a trace count all instructions. A record represents one instruction, and its gap
 //! counts the preceding instructions without a record. If one instruction causes two records, a
 //! later gap is shorter by one, so the sum of `gap + 1` remains the number of instructions.
 
 use crate::cache::{Cache, CacheShape};
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 use crate::{LINE_BYTES, SimError};
 
 /// The effect of a store that misses the cache.
@@ -55,7 +55,7 @@ pub struct FirstLevel {
     store_misses: StoreMisses,
     warm_up: u64,
     /// Instructions covered by the records so far, including the warm-up.
-    told: u64,
+    counted_instructions: u64,
 }
 
 impl FirstLevel {
@@ -65,12 +65,12 @@ impl FirstLevel {
     /// [`SimError::Spec`] if no cache has these dimensions.
     pub fn new(spec: FirstLevelSpec) -> Result<Self, SimError> {
         let FirstLevelSpec { shape, store_misses, warm_up } = spec;
-        Ok(Self { cache: Cache::new(shape)?, store_misses, warm_up, told: warm_up })
+        Ok(Self { cache: Cache::new(shape)?, store_misses, warm_up, counted_instructions: warm_up })
     }
 
-    /// Makes an access, and passes its records to `tell`: one for each missed line, each followed
+    /// Makes an access, and passes its records to `emit`: one for each missed line, each followed
     /// by its dirty victim.
-    pub fn access(&mut self, access: Access, mut tell: impl FnMut(Record)) {
+    pub fn access(&mut self, access: Access, mut emit: impl FnMut(Record)) {
         let Access { instruction, address, bytes, is_store } = access;
         let last_byte = address.saturating_add(bytes.saturating_sub(1));
         for line in address / LINE_BYTES..=last_byte / LINE_BYTES {
@@ -82,18 +82,18 @@ impl FirstLevel {
                 continue;
             }
             if !is_store || self.store_misses == StoreMisses::Fetch {
-                tell(self.record(instruction, Kind::Read, line));
+                emit(self.record(instruction, AccessKind::Read, line));
             }
             if let Some(victim) = victim.filter(|victim| victim.dirty) {
-                tell(self.record(instruction, Kind::Write, victim.line));
+                emit(self.record(instruction, AccessKind::Write, victim.line));
             }
         }
     }
 
-    fn record(&mut self, instruction: u64, kind: Kind, line: u64) -> Record {
-        let gap = (instruction - 1).saturating_sub(self.told);
+    fn record(&mut self, instruction: u64, kind: AccessKind, line: u64) -> Record {
+        let gap = (instruction - 1).saturating_sub(self.counted_instructions);
         let gap = u32::try_from(gap).unwrap_or(u32::MAX);
-        self.told += u64::from(gap) + 1;
+        self.counted_instructions += u64::from(gap) + 1;
         Record { gap, kind, line }
     }
 }
@@ -127,11 +127,11 @@ mod tests {
     }
 
     fn read(gap: u32, line: u64) -> Record {
-        Record { gap, kind: Kind::Read, line }
+        Record { gap, kind: AccessKind::Read, line }
     }
 
     fn write(gap: u32, line: u64) -> Record {
-        Record { gap, kind: Kind::Write, line }
+        Record { gap, kind: AccessKind::Write, line }
     }
 
     #[test]
@@ -168,9 +168,9 @@ mod tests {
     fn no_instruction_is_lost_in_the_gaps() {
         let far = u64::from(u32::MAX) + 10;
         let accesses = [load(far, 0), load(far + 100, 64)];
-        let told = records(StoreMisses::Write, 0, accesses);
-        assert_eq!(told[0].gap, u32::MAX);
-        assert_eq!(told.iter().map(|record| u64::from(record.gap) + 1).sum::<u64>(), far + 100);
+        let emitted = records(StoreMisses::Write, 0, accesses);
+        assert_eq!(emitted[0].gap, u32::MAX);
+        assert_eq!(emitted.iter().map(|record| u64::from(record.gap) + 1).sum::<u64>(), far + 100);
     }
 
     proptest! {
@@ -195,16 +195,16 @@ mod tests {
                     let was_dirty = held.is_some_and(|held| set.remove(held).1);
                     set.push((line, was_dirty || is_store));
                     if held.is_none() && (!is_store || fetches) {
-                        expected.push((Kind::Read, line));
+                        expected.push((AccessKind::Read, line));
                     }
                     if set.len() > 2 && let (victim, true) = set.remove(0) {
-                        expected.push((Kind::Write, victim));
+                        expected.push((AccessKind::Write, victim));
                     }
                 }
             }
             let store_misses = if fetches { StoreMisses::Fetch } else { StoreMisses::Write };
-            let told = records(store_misses, 0, accesses);
-            let actual: Vec<_> = told.iter().map(|record| (record.kind, record.line)).collect();
+            let emitted = records(store_misses, 0, accesses);
+            let actual: Vec<_> = emitted.iter().map(|record| (record.kind, record.line)).collect();
             prop_assert_eq!(actual, expected);
         }
     }

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 
 use crate::SimError;
 use crate::cache::{Cache, CacheShape};
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 
 /// The memory traffic of a number of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl LastLevel {
     /// Serves the next record.
     pub fn serve(&mut self, record: Record) {
         let Record { gap, kind, line } = record;
-        let changes = kind == Kind::Write;
+        let changes = kind == AccessKind::Write;
         let mut asked = Traffic { instructions: u64::from(gap) + 1, ..Traffic::default() };
         if !self.cache.touch(line, changes) {
             asked.reads = u64::from(!changes);
@@ -83,7 +83,7 @@ impl LastLevel {
 mod tests {
     use super::*;
 
-    fn traffic(records: &[(Kind, u64)]) -> Traffic {
+    fn traffic(records: &[(AccessKind, u64)]) -> Traffic {
         let shape = CacheShape { lines: 2, ways: 2 };
         let mut cache = LastLevel::new(shape, records.len() as u64).unwrap();
         for (kind, line) in records {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn misses_are_reads_and_dirty_victims_are_writes() {
-        use Kind::{Read, Write};
+        use AccessKind::{Read, Write};
         let records = [
             (Write, 0), // the first quarter
             (Write, 0),

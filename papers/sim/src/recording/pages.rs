@@ -34,15 +34,16 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Kind;
+    use crate::trace::AccessKind;
 
     #[test]
     fn pages_are_numbered_by_first_use_and_lines_keep_their_place() {
         let mut pages = Pages::default();
         let lines = [1 << 41, (1 << 41) + 63, 64, 0, (1 << 41) + 64, 127];
-        let compact = lines.map(|line| pages.compact(Record { gap: 7, kind: Kind::Write, line }));
+        let compact =
+            lines.map(|line| pages.compact(Record { gap: 7, kind: AccessKind::Write, line }));
         assert_eq!(compact.map(|record| record.line), [0, 63, 64, 128, 192, 127]);
-        assert!(compact.iter().all(|record| (record.gap, record.kind) == (7, Kind::Write)));
+        assert!(compact.iter().all(|record| (record.gap, record.kind) == (7, AccessKind::Write)));
         assert_eq!(pages.count(), 4);
     }
 }

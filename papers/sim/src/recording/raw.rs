@@ -5,7 +5,7 @@
 //! addresses of the program. The file exists only during the recording; it is not a storage format.
 
 use crate::SimError;
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 32;
@@ -75,8 +75,8 @@ impl Progress {
 /// Encodes a record.
 pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
     let kind: u32 = match record.kind {
-        Kind::Read => 0,
-        Kind::Write => 1,
+        AccessKind::Read => 0,
+        AccessKind::Write => 1,
     };
     let mut bytes = [0; RECORD_BYTES];
     bytes[..8].copy_from_slice(&record.line.to_le_bytes());
@@ -89,8 +89,8 @@ pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
 /// [`SimError::Trace`] if the bytes are not a record.
 pub fn decode(bytes: &[u8; RECORD_BYTES]) -> Result<Record, SimError> {
     let kind = match number(&bytes[12..]) {
-        0 => Kind::Read,
-        1 => Kind::Write,
+        0 => AccessKind::Read,
+        1 => AccessKind::Write,
         _ => return Err(foreign("record")),
     };
     let gap = u32::try_from(number(&bytes[8..12])).map_err(|_| foreign("record"))?;
@@ -122,7 +122,7 @@ mod tests {
             let message = Progress::decode(&bytes).unwrap_err().to_string();
             assert!(message.contains("same sources"), "{message}");
         }
-        let mut bytes = encode(Record { gap: 1, kind: Kind::Write, line: 2 });
+        let mut bytes = encode(Record { gap: 1, kind: AccessKind::Write, line: 2 });
         bytes[12] = 2;
         assert!(decode(&bytes).is_err());
     }
@@ -135,7 +135,7 @@ mod tests {
             let state = [State::Running, State::Full, State::Ended, State::Failed][state];
             let progress = Progress { instructions, records, state };
             prop_assert_eq!(Progress::decode(&progress.encode()).unwrap(), progress);
-            let kind = if writes { Kind::Write } else { Kind::Read };
+            let kind = if writes { AccessKind::Write } else { AccessKind::Read };
             let record = Record { gap, kind, line };
             prop_assert_eq!(decode(&encode(record)).unwrap(), record);
         }

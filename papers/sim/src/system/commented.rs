@@ -115,7 +115,7 @@ mod tests {
     use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 
     use super::*;
-    use crate::controller::{ControllerSpec, OramSpec, Pace, RhoSpec, Scheme, WriteMarks};
+    use crate::controller::{ControllerSpec, OramSpec, Pace, RhoSpec, Scheme, WriteWatermarks};
     use crate::dram::{BankGroups, DramSpec, Queues, Timing};
     use crate::processor::ProcessorSpec;
     use crate::system::SystemSpec;
@@ -163,7 +163,7 @@ mod tests {
             ("dram.bank_groups", fields::<BankGroups>()),
             ("dram.queues", fields::<Queues>()),
             ("controller", fields::<ControllerSpec>()),
-            ("controller.write_marks", fields::<WriteMarks>()),
+            ("controller.write_marks", fields::<WriteWatermarks>()),
             ("oram", fields::<OramSpec>()),
             ("oram.rho", fields::<RhoSpec>()),
         ];

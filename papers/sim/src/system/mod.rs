@@ -8,9 +8,9 @@
 //! One loop serves both kinds. It handles the earlier of the processor's next request and the
 //! memory's next event. Results depend only on the specification, the trace and the seed.
 
-mod behind;
 mod bounds;
 mod commented;
+mod memory;
 mod notes;
 mod oram;
 mod outcome;
@@ -28,10 +28,10 @@ use std::collections::VecDeque;
 
 use crate::controller::InitialOram;
 use crate::dram::checker::Checker;
-use crate::processor::{Next, Processor, Request};
+use crate::processor::{Processor, ProcessorEvent, Request};
 use crate::trace::Record;
 use crate::{Cycle, SimError};
-use behind::Memory;
+use memory::Memory;
 use oram::OramMemory;
 use plain::PlainMemory;
 use watched::Watched;
@@ -192,10 +192,10 @@ impl<'r, M: Memory> Machine<'r, M> {
     ) -> Result<Self, SimError> {
         let mut processor = Processor::new(&spec.processor, records)?;
         processor.fill_llc(warm_up.llc_records, &mut |victim| match warm_up.fills_small_tree {
-            true => memory.left_before(victim),
+            true => memory.preload_victim(victim),
             false => Ok(()),
         })?;
-        memory.begin(&mut processor.llc().lines())?;
+        memory.start_timed_run(&mut processor.llc().lines())?;
         Ok(Self { processor, memory })
     }
 
@@ -220,20 +220,20 @@ impl<'r, M: Memory> Machine<'r, M> {
             if pulled.is_none() {
                 let horizon = event.map_or(Cycle::MAX, |event| event.saturating_sub(1));
                 match self.processor.next(horizon) {
-                    Next::Ask { at, request } => pulled = Some((at, request)),
-                    Next::Done { at } => {
+                    ProcessorEvent::Request { at, request } => pulled = Some((at, request)),
+                    ProcessorEvent::Done { at } => {
                         let after = self.outcome(at);
                         // A trace that ends within the warm-up counts nothing.
                         let before = if after.records > warm_up { before } else { after.clone() };
                         return Ok((after.since(&before), self.memory.watched().checked()));
                     }
                     // All earlier memory events are done, since the next one is later.
-                    Next::Marked { at } => {
+                    ProcessorEvent::WarmupDone { at } => {
                         before = self.outcome(at);
                         progress.records(before.records);
                         continue;
                     }
-                    Next::Later { .. } | Next::Waits => (),
+                    ProcessorEvent::Idle { .. } | ProcessorEvent::Blocked => (),
                 }
             }
             match (event, pulled) {
@@ -265,8 +265,8 @@ impl<'r, M: Memory> Machine<'r, M> {
     fn ask(&mut self, request: Request, at: Cycle) -> Result<(), SimError> {
         match request {
             Request::Fetch { id, line } => self.memory.fetch(id, line, at, &mut self.processor),
-            Request::WriteBack { line } => self.memory.leaves(line, true, at),
-            Request::Dropped { line } => self.memory.leaves(line, false, at),
+            Request::WriteBack { line } => self.memory.evict_line(line, true, at),
+            Request::Dropped { line } => self.memory.evict_line(line, false, at),
         }
     }
 

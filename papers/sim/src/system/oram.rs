@@ -4,24 +4,24 @@ use std::ops::Range;
 
 use oblivio_core::geometry::{BucketId, Leaf};
 
-use super::behind::Memory;
+use super::memory::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
 use super::watched::Watched;
 use crate::cache::Victim;
 use crate::controller::{
-    Bus, Controller, InitialOram, OramSpec, PathAccess, PathTimes, Told, Writes,
+    Bus, Controller, ControllerEvent, InitialOram, OramSpec, PathAccess, PathTimes, Writes,
 };
-use crate::dram::layout::{BucketLines, Order};
+use crate::dram::layout::{BucketLines, LayoutOrder};
 use crate::dram::{Completion, Dram, Observer, Request};
 use crate::processor::{FetchId, Processor};
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 use crate::{Cycle, SimError};
 
 /// The controller, with the events to be passed to the processor.
 pub(super) struct OramMemory {
     controller: Controller<DramBus<Watched>, FetchId>,
-    told: Vec<Told<FetchId>>,
+    events: Vec<ControllerEvent<FetchId>>,
     paths_stop_retirement: bool,
 }
 
@@ -36,33 +36,33 @@ impl OramMemory {
         let bus = DramBus::new(spec, oram, watched)?;
         let controller = Controller::new(oram, &spec.controller, bus, initial, seed)?;
         let paths_stop_retirement = spec.processor.paths_stop_retirement;
-        Ok(Self { controller, told: Vec::new(), paths_stop_retirement })
+        Ok(Self { controller, events: Vec::new(), paths_stop_retirement })
     }
 
-    fn tell(&mut self, processor: &mut Processor<impl Iterator<Item = Record>>) {
-        for told in self.told.drain(..) {
-            match told {
-                Told::Answer(id, at) => processor.answer(id, at),
-                Told::Taken(at) => processor.written_back(at),
-                Told::Read { from, until } if self.paths_stop_retirement => {
+    fn deliver_events(&mut self, processor: &mut Processor<impl Iterator<Item = Record>>) {
+        for event in self.events.drain(..) {
+            match event {
+                ControllerEvent::ReadAnswered(id, at) => processor.answer(id, at),
+                ControllerEvent::WriteBackAccepted(at) => processor.written_back(at),
+                ControllerEvent::BusReading { from, until } if self.paths_stop_retirement => {
                     processor.stop_retirement(from, until);
                 }
-                Told::Read { .. } => {}
+                ControllerEvent::BusReading { .. } => {}
             }
         }
     }
 }
 
 impl Memory for OramMemory {
-    fn left_before(&mut self, Victim { line, dirty }: Victim) -> Result<(), SimError> {
-        self.controller.left_before(line, dirty)
+    fn preload_victim(&mut self, Victim { line, dirty }: Victim) -> Result<(), SimError> {
+        self.controller.preload_victim(line, dirty)
     }
 
-    fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
+    fn start_timed_run(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
         for line in held {
-            self.controller.holds(line)?;
+            self.controller.preload_line(line)?;
         }
-        self.controller.begin()
+        self.controller.start_timed_run()
     }
 
     fn fetch(
@@ -72,13 +72,13 @@ impl Memory for OramMemory {
         at: Cycle,
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError> {
-        self.controller.read(id, line, at, &mut self.told)?;
-        self.tell(processor);
+        self.controller.read(id, line, at, &mut self.events)?;
+        self.deliver_events(processor);
         Ok(())
     }
 
-    fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
-        self.controller.leaves(line, is_dirty, at);
+    fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
+        self.controller.evict_line(line, is_dirty, at);
         Ok(())
     }
 
@@ -91,8 +91,8 @@ impl Memory for OramMemory {
         event: Cycle,
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError> {
-        self.controller.act(event, processor, &mut self.told)?;
-        self.tell(processor);
+        self.controller.act(event, processor, &mut self.events)?;
+        self.deliver_events(processor);
         Ok(())
     }
 
@@ -111,14 +111,14 @@ pub(super) struct DramBus<O> {
     clocks: Clocks,
     latency: Cycle,
     /// By the number of the tree.
-    trees: Vec<PlacedTree>,
+    trees: Vec<TreeLayout>,
     /// The lines for the tree top at a context switch.
     tree_top: Range<u64>,
     done: Vec<Completion>,
 }
 
 /// A tree laid out in DRAM.
-struct PlacedTree {
+struct TreeLayout {
     buckets: BucketLines,
     /// Its first line.
     start: u64,
@@ -127,7 +127,7 @@ struct PlacedTree {
     header_lines: u64,
 }
 
-impl PlacedTree {
+impl TreeLayout {
     /// The lines of all buckets on a path, or only of their headers.
     fn path(&self, leaf: Leaf, writes: Writes) -> impl Iterator<Item = u64> {
         let wanted = match writes {
@@ -148,9 +148,9 @@ impl<O: Observer> DramBus<O> {
         let dram = Dram::observed(&spec.dram, spec.channels, observer)?;
         let row_span = dram.row_span();
         let order = match spec.layout {
-            Layout::Heap => Order::Heap,
-            Layout::Subtrees => Order::Subtrees { row_span },
-            Layout::Balanced => Order::Balanced { row_span, channels: spec.channels.into() },
+            Layout::Heap => LayoutOrder::Heap,
+            Layout::Subtrees => LayoutOrder::Subtrees { row_span },
+            Layout::Balanced => LayoutOrder::Balanced { row_span, channels: spec.channels.into() },
         };
         let (mut trees, mut start) = (Vec::new(), 0);
         for slots in oram.slot_lines_in_memory()? {
@@ -158,7 +158,7 @@ impl<O: Observer> DramBus<O> {
             let first = slots.iter().take_while(|slots| **slots == 0).count() as u8;
             let (levels, header_lines) = (first..slots.len() as u8, spec.header_lines);
             let lines = buckets.total();
-            trees.push(PlacedTree { buckets, start, levels, header_lines });
+            trees.push(TreeLayout { buckets, start, levels, header_lines });
             start += lines.next_multiple_of(row_span);
         }
         let is_switched = spec.controller.context_switch.is_some();
@@ -176,7 +176,7 @@ impl<O: Observer> DramBus<O> {
     }
 
     /// Requests all lines of a path, or only its header lines, at once.
-    fn ask(&mut self, path: &PathAccess, kind: Kind, what: Writes, at: Cycle) {
+    fn ask(&mut self, path: &PathAccess, kind: AccessKind, what: Writes, at: Cycle) {
         let arrival = self.clocks.clock(at);
         for line in self.trees[usize::from(path.tree.0)].path(path.leaf, what) {
             let request = Request { id: 0, line, kind, arrival };
@@ -185,7 +185,7 @@ impl<O: Observer> DramBus<O> {
     }
 
     /// Requests all lines of the tree top at once.
-    fn ask_for_tree_top(&mut self, kind: Kind, at: Cycle) {
+    fn ask_for_tree_top(&mut self, kind: AccessKind, at: Cycle) {
         let arrival = self.clocks.clock(at);
         for line in self.tree_top.clone() {
             let request = Request { id: 0, line, kind, arrival };
@@ -204,21 +204,21 @@ impl<O: Observer> DramBus<O> {
 
 impl<O: Observer> Bus for DramBus<O> {
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
-        self.ask(path, Kind::Read, Writes::Buckets, start);
+        self.ask(path, AccessKind::Read, Writes::Buckets, start);
         let read = self.finish(start) + self.latency;
-        self.ask(path, Kind::Write, path.writes, read);
+        self.ask(path, AccessKind::Write, path.writes, read);
         PathTimes { read, end: self.finish(read) }
     }
 
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
-        self.ask(path, Kind::Write, path.writes, start);
+        self.ask(path, AccessKind::Write, path.writes, start);
         PathTimes { read: start, end: self.finish(start) }
     }
 
     fn move_tree_top(&mut self, start: Cycle) -> Cycle {
-        self.ask_for_tree_top(Kind::Write, start);
+        self.ask_for_tree_top(AccessKind::Write, start);
         let written = self.finish(start);
-        self.ask_for_tree_top(Kind::Read, written);
+        self.ask_for_tree_top(AccessKind::Read, written);
         self.finish(written) + self.latency
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::behind::Memory;
+use super::memory::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, SystemSpec};
 use super::watched::Watched;
 use crate::cache::Victim;
 use crate::dram::{Completion, Dram, Request};
 use crate::processor::{FetchId, Processor};
-use crate::trace::{Kind, Record};
+use crate::trace::{AccessKind, Record};
 use crate::{Cycle, SimError};
 
 pub(super) struct PlainMemory {
@@ -37,7 +37,7 @@ impl PlainMemory {
     fn ask(
         &mut self,
         line: u64,
-        kind: Kind,
+        kind: AccessKind,
         reader: Option<FetchId>,
         at: Cycle,
     ) -> Result<(), SimError> {
@@ -49,11 +49,11 @@ impl PlainMemory {
 }
 
 impl Memory for PlainMemory {
-    fn left_before(&mut self, _: Victim) -> Result<(), SimError> {
+    fn preload_victim(&mut self, _: Victim) -> Result<(), SimError> {
         Ok(())
     }
 
-    fn begin(&mut self, _: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
+    fn start_timed_run(&mut self, _: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
         Ok(())
     }
 
@@ -64,11 +64,11 @@ impl Memory for PlainMemory {
         at: Cycle,
         _: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError> {
-        self.ask(line, Kind::Read, Some(id), at)
+        self.ask(line, AccessKind::Read, Some(id), at)
     }
 
-    fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
-        if is_dirty { self.ask(line, Kind::Write, None, at) } else { Ok(()) }
+    fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError> {
+        if is_dirty { self.ask(line, AccessKind::Write, None, at) } else { Ok(()) }
     }
 
     fn next_event(&mut self) -> Option<Cycle> {

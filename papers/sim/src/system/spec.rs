@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds;
 use super::commented::commented;
 use super::oram::DramBus;
-use crate::controller::{self, ControllerSpec, OldCopy, OramSpec, Remap, RhoSpec};
+use crate::controller::{self, ControllerSpec, OldCopyPolicy, OramSpec, Remap, RhoSpec};
 use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
 use crate::{Cycle, SimError, cut_lines};
@@ -115,7 +115,7 @@ impl SystemSpec {
             rho: Some(RhoSpec {
                 blocks: oram.data_blocks >> 8,
                 small_per_main: 2,
-                old_copy: OldCopy::TakenOut,
+                old_copy: OldCopyPolicy::TakenOut,
             }),
             ..oram
         });
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::controller::{Pace, Scheme};
     use crate::system::{WarmUp, run};
-    use crate::trace::{Kind, Record};
+    use crate::trace::{AccessKind, Record};
 
     fn small() -> SystemSpec {
         SystemSpec::paper(8).unwrap()
@@ -214,7 +214,8 @@ mod tests {
         let oram = raw.oram.as_mut().unwrap();
         oram.scheme = Scheme::Raw { evict_period: 5 };
         oram.tree_top_ways = Some(4);
-        oram.rho = Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopy::TakenOut });
+        oram.rho =
+            Some(RhoSpec { blocks: 64, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
         let plain = SystemSpec { oram: None, ..small() };
         for spec in [small(), raw, plain] {
             let (toml, json) = (spec.to_toml().unwrap(), serde_json::to_string(&spec).unwrap());
@@ -276,7 +277,8 @@ mod tests {
             used,
             SystemSpec { processor: ProcessorSpec { fetch_room: 1, ..plain.processor }, ..plain }
         );
-        let records = || (0..500).map(|line| Record { gap: 3, kind: Kind::Write, line: 64 * line });
+        let records =
+            || (0..500).map(|line| Record { gap: 3, kind: AccessKind::Write, line: 64 * line });
         let [here, there] =
             [other, used].map(|spec| run(&spec, records(), WarmUp::default(), 1, &()).unwrap());
         assert_eq!(here, there);
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn no_number_of_a_file_is_taken_on_trust() {
         let good = serde_json::to_value(small()).unwrap();
-        let records = || (0..50).map(|line| Record { gap: 3, kind: Kind::Read, line });
+        let records = || (0..50).map(|line| Record { gap: 3, kind: AccessKind::Read, line });
         for part in PARTS {
             let part_of = good.pointer(part).unwrap();
             let names: Vec<_> =

@@ -9,11 +9,11 @@ use super::oram::DramBus;
 use super::*;
 use crate::MODEL;
 use crate::controller::{
-    Bus, OldCopy, OramSpec, Pace, PathAccess, PositionMap, Purpose, Remap, RhoSpec, Scheme,
-    WriteMarks, Writes,
+    Bus, OldCopyPolicy, OramSpec, Pace, PathAccess, PositionMap, Purpose, Remap, RhoSpec, Scheme,
+    WriteWatermarks, Writes,
 };
 use crate::dram::checker::Checker;
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 
 const LEAF_LEVEL: u8 = 12;
 
@@ -25,7 +25,7 @@ pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
         let lines = if coins.random() { 500 } else { blocks };
         Record {
             gap: coins.random_range(0..60),
-            kind: if coins.random_bool(0.4) { Kind::Write } else { Kind::Read },
+            kind: if coins.random_bool(0.4) { AccessKind::Write } else { AccessKind::Read },
             line: coins.random_range(0..lines),
         }
     };
@@ -47,14 +47,14 @@ pub(super) fn machine(oram: Option<OramSpec>) -> SystemSpec {
 pub(super) fn machines() -> Vec<SystemSpec> {
     let paper = OramSpec::paper(LEAF_LEVEL);
     let in_sets = OramSpec { tree_top_levels: 5, tree_top_ways: Some(4), ..paper.clone() };
-    let small = RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopy::TakenOut };
+    let small = RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut };
     let raw = OramSpec {
         scheme: Scheme::Raw { evict_period: 5 },
         slots: vec![5; usize::from(LEAF_LEVEL) + 1],
         ..paper.clone()
     };
     let rho = OramSpec { rho: Some(small.clone()), ..paper.clone() };
-    let old_copy = OldCopy::LeftBehind;
+    let old_copy = OldCopyPolicy::LeftBehind;
     let left_behind = OramSpec { rho: Some(RhoSpec { old_copy, ..small }), ..paper.clone() };
     let recursive = OramSpec {
         position_map: PositionMap::OwnTrees,
@@ -106,7 +106,7 @@ fn of_an_order_with(oram: OramSpec) -> SystemSpec {
     spec.processor.fetch_room = 1;
     spec.processor.paths_stop_retirement = true;
     spec.controller.write_queue_answers = true;
-    spec.controller.write_marks = WriteMarks { high: 1, low: 0 };
+    spec.controller.write_marks = WriteWatermarks { high: 1, low: 0 };
     spec
 }
 
@@ -177,7 +177,7 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
     for (spec, trace) in machines.flat_map(|spec| traces.each_ref().map(|trace| (spec, trace))) {
         // A long gap before a last record, so that no write-back is pending when the last
         // instruction retires. Its line is in the LLC.
-        let last = Record { gap: 3_000_000, kind: Kind::Read, ..*trace.last().unwrap() };
+        let last = Record { gap: 3_000_000, kind: AccessKind::Read, ..*trace.last().unwrap() };
         let whole = run(spec, trace.iter().copied().chain([last]), timed(0), 1, &()).unwrap();
         let tally = whole.memory.controller.clone().unwrap();
         let early = tally.early_write_backs;
@@ -225,7 +225,7 @@ fn the_same_model_gives_the_same_results() {
 fn lines_in_flight_or_waiting_to_be_written_exist_once() {
     // Few lines in few sets, so that victims are soon requested again.
     let delayed = OramSpec { remap: Remap::Delayed, ..OramSpec::paper(LEAF_LEVEL) };
-    let rho = Some(RhoSpec { blocks: 16, small_per_main: 2, old_copy: OldCopy::TakenOut });
+    let rho = Some(RhoSpec { blocks: 16, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
     let specs = [delayed.clone(), OramSpec { rho, ..delayed }].map(|oram| machine(Some(oram)));
     let mut coins = StdRng::seed_from_u64(5);
     for (seed, mut spec) in (0..20).zip(specs.into_iter().cycle()) {
@@ -234,7 +234,7 @@ fn lines_in_flight_or_waiting_to_be_written_exist_once() {
         spec.processor.llc_bytes = if seed % 4 < 2 { 2 << 10 } else { 512 };
         let record = |_| Record {
             gap: coins.random_range(0..4),
-            kind: if coins.random() { Kind::Write } else { Kind::Read },
+            kind: if coins.random() { AccessKind::Write } else { AccessKind::Read },
             line: coins.random_range(0..50),
         };
         let records: Vec<_> = (0..2000).map(record).collect();
@@ -257,8 +257,8 @@ fn warm_up_is_not_counted() {
 /// Stores to a part of memory that fits the small tree but not the LLC, and then reads of it.
 #[test]
 fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
-    let stores = (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i * 7 % 450 });
-    let reads = (0..450).map(|line| Record { gap: 300, kind: Kind::Read, line });
+    let stores = (0..4000).map(|i| Record { gap: 3, kind: AccessKind::Write, line: i * 7 % 450 });
+    let reads = (0..450).map(|line| Record { gap: 300, kind: AccessKind::Read, line });
     let records: Vec<_> = stores.chain(reads).collect();
     let rho = |old_copy, remap| {
         let rho = Some(RhoSpec { blocks: 512, small_per_main: 2, old_copy });
@@ -274,9 +274,9 @@ fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
         (outcome.memory.controller.clone().unwrap(), outcome)
     };
     for spec in [
-        rho(OldCopy::TakenOut, Remap::AtAccess),
-        rho(OldCopy::LeftBehind, Remap::AtAccess),
-        rho(OldCopy::TakenOut, Remap::Delayed),
+        rho(OldCopyPolicy::TakenOut, Remap::AtAccess),
+        rho(OldCopyPolicy::LeftBehind, Remap::AtAccess),
+        rho(OldCopyPolicy::TakenOut, Remap::Delayed),
     ] {
         let paths = |warm_up| tally(&spec, warm_up).0.position_map.iter().sum::<u64>();
         let [cold, warm] = [cold, warm].map(paths);
@@ -296,8 +296,8 @@ fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
 /// are out of the ORAM.
 #[test]
 fn an_llc_that_was_filled_is_full_when_time_begins() {
-    let fits = || (0..2000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 200 });
-    let stores = || (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i % 2000 });
+    let fits = || (0..2000).map(|i| Record { gap: 3, kind: AccessKind::Read, line: i % 200 });
+    let stores = || (0..4000).map(|i| Record { gap: 3, kind: AccessKind::Write, line: i % 2000 });
     let filled = WarmUp { llc_records: 1000, ..WarmUp::default() };
     for spec in machines().iter().chain([&machine(None)]) {
         let quiet = run(spec, fits(), filled, 1, &()).unwrap();
@@ -360,7 +360,7 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
 #[test]
 fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {
-        let hits = || (0..20_000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 100 });
+        let hits = || (0..20_000).map(|i| Record { gap: 3, kind: AccessKind::Read, line: i % 100 });
         for warm_up in [1, 100, 101, 10_000, 19_999] {
             let outcome = run(&spec, hits(), timed(warm_up), 1, &()).unwrap();
             assert_eq!(outcome.records, 20_000 - warm_up);
@@ -396,11 +396,11 @@ fn what_does_not_go_together_is_refused() {
         let oram = OramSpec { block_lines: lines, ..OramSpec::paper(LEAF_LEVEL) };
         assert!(refused(&machine(Some(oram))).contains(says));
     }
-    let rho = Some(RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopy::TakenOut });
+    let rho = Some(RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
     let mut two_trees = switched();
     two_trees.oram = Some(OramSpec { rho, ..OramSpec::paper(LEAF_LEVEL) });
     assert!(refused(&two_trees).contains("leave context_switch out"));
-    let far = [Record { gap: 0, kind: Kind::Read, line: 4 << LEAF_LEVEL }];
+    let far = [Record { gap: 0, kind: AccessKind::Read, line: 4 << LEAF_LEVEL }];
     let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
     assert!(run(&spec, far, timed(0), 1, &()).unwrap_err().to_string().contains("past the end"));
 }
@@ -454,7 +454,7 @@ fn a_path_moves_all_lines_of_its_blocks() {
     // The last line, and the line after it.
     let oram = OramSpec { block_lines: 4, fan_out: 64, ..OramSpec::paper(LEAF_LEVEL - 2) };
     let ask = |line| {
-        let record = Record { gap: 0, kind: Kind::Read, line };
+        let record = Record { gap: 0, kind: AccessKind::Read, line };
         run(&machine(Some(oram.clone())), [record], timed(0), 1, &())
     };
     assert_eq!(oram.lines(), 4 << LEAF_LEVEL);
@@ -466,7 +466,8 @@ fn a_path_moves_all_lines_of_its_blocks() {
 /// shrinks with the number of blocks.
 #[test]
 fn neighbours_share_their_block() {
-    let scan = || (0..4 << LEAF_LEVEL).map(|line| Record { gap: 100, kind: Kind::Read, line });
+    let scan =
+        || (0..4 << LEAF_LEVEL).map(|line| Record { gap: 100, kind: AccessKind::Read, line });
     let paths = |block_lines, levels| {
         let oram = OramSpec {
             block_lines,
@@ -530,7 +531,7 @@ fn the_way_from_memory_takes_its_cycles_once_for_each_path_or_line() {
     plain.processor.rob = 1;
     let cycles = |memory_latency| {
         let spec = SystemSpec { memory_latency, ..plain.clone() };
-        let reads = (0..1000).map(|line| Record { gap: 0, kind: Kind::Read, line });
+        let reads = (0..1000).map(|line| Record { gap: 0, kind: AccessKind::Read, line });
         run(&spec, reads, timed(0), 1, &()).unwrap().cycles
     };
     let more = cycles(LATENCY) - cycles(0);

@@ -92,10 +92,10 @@ mod tests {
 
     use super::*;
     use crate::trace::tests::{any_trace, record};
-    use crate::trace::{Kind, Placing};
+    use crate::trace::{AccessKind, Placing};
 
     fn reads(count: usize, gap: u32, line: u64) -> Trace {
-        Trace::new("a", vec![record(gap, Kind::Read, line); count]).unwrap()
+        Trace::new("a", vec![record(gap, AccessKind::Read, line); count]).unwrap()
     }
 
     fn lines(trace: &Trace) -> Vec<u64> {
@@ -117,7 +117,7 @@ mod tests {
         assert!(Trace::mix("none", &[], 10).is_err());
         assert!(Trace::mix("never", &[reads(1, 0, 0)], 0).is_err());
         let last = LINES_MAX - 1;
-        let whole = [(0, 0), (0, last)].map(|(gap, line)| record(gap, Kind::Read, line));
+        let whole = [(0, 0), (0, last)].map(|(gap, line)| record(gap, AccessKind::Read, line));
         let whole = Trace::new("whole", whole.to_vec()).unwrap();
         assert!(Trace::mix("alone", std::slice::from_ref(&whole), 1).is_ok());
         let error = Trace::mix("too large", &[whole, reads(1, 0, 0)], 1).unwrap_err();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// A literal model of the turns: a credit that is refilled at each turn.
-    fn by_the_letter(traces: &[Trace], slice: i64) -> Vec<(usize, Record)> {
+    fn literal_turns(traces: &[Trace], slice: i64) -> Vec<(usize, Record)> {
         let mut left: Vec<VecDeque<Record>> =
             traces.iter().map(|trace| trace.records.iter().copied().collect()).collect();
         let mut credits = vec![0; traces.len()];
@@ -155,7 +155,7 @@ mod tests {
                 trace.remap(1 << 20, Placing::InOrder).unwrap()
             }).collect();
             let mixed = Trace::mix("mixed", &traces, slice).unwrap();
-            let expected = by_the_letter(&traces, slice as i64);
+            let expected = literal_turns(&traces, slice as i64);
             prop_assert_eq!(mixed.records().len(), expected.len());
             let offsets: Vec<_> =
                 programs(&traces, slice).unwrap().iter().map(|p| p.offset).collect();

@@ -28,7 +28,7 @@ mod write;
 
 pub use format::Format;
 pub use packing::Compression;
-pub use record::{Kind, LINES_MAX, Record};
+pub use record::{AccessKind, LINES_MAX, Record};
 pub use remap::Placing;
 pub use stats::TraceStats;
 

@@ -7,7 +7,7 @@ pub const LINES_MAX: u64 = u64::MAX / LINE_BYTES + 1;
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum AccessKind {
     /// The line is fetched, and the program waits for it.
     Read,
     /// A dirty line leaves the first-level cache. The program does not wait for it.
@@ -20,7 +20,7 @@ pub struct Record {
     /// Instructions without a record since the previous record.
     pub gap: u32,
     /// The kind of request.
-    pub kind: Kind,
+    pub kind: AccessKind,
     /// The line: byte address divided by [`LINE_BYTES`], below [`LINES_MAX`].
     pub line: u64,
 }
@@ -29,7 +29,7 @@ impl Record {
     /// Number of instructions of this record: its gap, and one for a read. A write counts none,
     /// since the cache makes it.
     pub fn instructions(&self) -> u64 {
-        u64::from(self.gap) + u64::from(self.kind == Kind::Read)
+        u64::from(self.gap) + u64::from(self.kind == AccessKind::Read)
     }
 
     /// Address of the line's first byte.

@@ -24,7 +24,7 @@ pub enum Placing {
     },
     /// The page with the same number modulo the size of memory, or the next free one. This
     /// preserves distances within arrays.
-    AsItIs,
+    Preserving,
 }
 
 impl Trace {
@@ -40,7 +40,7 @@ impl Trace {
             let (page, within) = (record.line / PAGE_LINES, record.line % PAGE_LINES);
             let page = match given.get(&page) {
                 Some(page) => *page,
-                None => *given.entry(page).or_insert(memory.give(page)?),
+                None => *given.entry(page).or_insert(memory.assign_page(page)?),
             };
             Some(Record { line: page * PAGE_LINES + within, ..*record })
         });
@@ -64,11 +64,11 @@ impl Trace {
 struct Memory {
     pages: u64,
     given: u64,
-    free: Free,
+    free: FreePages,
 }
 
 /// The free pages of a memory.
-enum Free {
+enum FreePages {
     /// All pages from the next one on.
     Later,
     /// A lazy shuffle of all pages (Fisher and Yates), so that a large memory costs nothing.
@@ -81,26 +81,26 @@ enum Free {
 impl Memory {
     fn new(pages: u64, placing: Placing) -> Self {
         let free = match placing {
-            Placing::InOrder => Free::Later,
+            Placing::InOrder => FreePages::Later,
             Placing::Random { seed } => {
                 let coins = Box::new(StdRng::seed_from_u64(seed));
-                Free::Shuffled { coins, moved: HashMap::new() }
+                FreePages::Shuffled { coins, moved: HashMap::new() }
             }
-            Placing::AsItIs => Free::Others(HashSet::new()),
+            Placing::Preserving => FreePages::Others(HashSet::new()),
         };
         Self { pages, given: 0, free }
     }
 
     /// Assigns a page to page `wanted` of the program; `None` if all are in use.
-    fn give(&mut self, wanted: u64) -> Option<u64> {
+    fn assign_page(&mut self, wanted: u64) -> Option<u64> {
         let (pages, next) = (self.pages, self.given);
         if next >= pages {
             return None;
         }
         self.given += 1;
         match &mut self.free {
-            Free::Later => Some(next),
-            Free::Shuffled { coins, moved } => {
+            FreePages::Later => Some(next),
+            FreePages::Shuffled { coins, moved } => {
                 let place = coins.random_range(next..pages);
                 let first = moved.remove(&next).unwrap_or(next);
                 if place == next {
@@ -108,7 +108,7 @@ impl Memory {
                 }
                 Some(moved.insert(place, first).unwrap_or(place))
             }
-            Free::Others(taken) => {
+            FreePages::Others(taken) => {
                 let mut places = (0..pages).map(|more| (wanted % pages + more) % pages);
                 places.find(|place| taken.insert(*place))
             }
@@ -122,13 +122,14 @@ mod tests {
 
     use super::*;
     use crate::trace::tests::{any_trace, record};
-    use crate::trace::{Kind, TraceStats};
+    use crate::trace::{AccessKind, TraceStats};
 
-    const PLACINGS: [Placing; 3] = [Placing::InOrder, Placing::Random { seed: 1 }, Placing::AsItIs];
+    const PLACINGS: [Placing; 3] =
+        [Placing::InOrder, Placing::Random { seed: 1 }, Placing::Preserving];
 
     fn touching(pages: impl IntoIterator<Item = u64>) -> Trace {
         let lines = pages.into_iter().map(|page| page * PAGE_LINES);
-        Trace::new("a", lines.map(|line| record(0, Kind::Read, line)).collect()).unwrap()
+        Trace::new("a", lines.map(|line| record(0, AccessKind::Read, line)).collect()).unwrap()
     }
 
     fn pages(trace: &Trace) -> Vec<u64> {
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn pages_keep_their_numbers_if_there_is_room() {
         let trace = touching([5, 6, 8 + 5, 16 + 5, 7, 5]);
-        let moved = trace.remap(8 * PAGE_LINES, Placing::AsItIs).unwrap();
+        let moved = trace.remap(8 * PAGE_LINES, Placing::Preserving).unwrap();
         assert_eq!(pages(&moved), [5, 6, 7, 0, 1, 5]);
     }
 

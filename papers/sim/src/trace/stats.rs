@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Kind, PAGE_LINES, Trace, reuse};
+use super::{AccessKind, PAGE_LINES, Trace, reuse};
 use crate::LINE_BYTES;
 
 /// Statistics of a trace.
@@ -29,7 +29,7 @@ impl TraceStats {
         let records = trace.records.as_slice();
         let lines: HashSet<u64> = records.iter().map(|record| record.line).collect();
         let pages: HashSet<u64> = lines.iter().map(|line| line / PAGE_LINES).collect();
-        let reads = records.iter().filter(|record| record.kind == Kind::Read).count();
+        let reads = records.iter().filter(|record| record.kind == AccessKind::Read).count();
         Self {
             reads: reads as u64,
             writes: (records.len() - reads) as u64,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn without_instructions_there_is_no_rate() {
-        let trace = Trace::new("a", vec![record(0, Kind::Write, 1)]).unwrap();
+        let trace = Trace::new("a", vec![record(0, AccessKind::Write, 1)]).unwrap();
         let stats = TraceStats::from_trace(&trace);
         assert_eq!((stats.reads_per_1000(), stats.writes_per_1000()), (None, None));
         assert_eq!((stats.reuse(9), stats.reuse_log2_lines_max()), (0.0, 0));

@@ -18,13 +18,13 @@ pub(super) fn written(trace: &Trace, format: Format, compression: Compression) -
     bytes
 }
 
-pub(super) fn record(gap: u32, kind: Kind, line: u64) -> Record {
+pub(super) fn record(gap: u32, kind: AccessKind, line: u64) -> Record {
     Record { gap, kind, line }
 }
 
 /// Records with numbers of all lengths, not mostly the longest.
 fn any_record() -> impl Strategy<Value = Record> {
-    let kind = prop_oneof![Just(Kind::Read), Just(Kind::Write)];
+    let kind = prop_oneof![Just(AccessKind::Read), Just(AccessKind::Write)];
     (any::<u32>(), 0u32..32, kind, 0..LINES_MAX, 0u32..58).prop_map(
         |(gap, gap_shift, kind, line, line_shift)| {
             record(gap >> gap_shift, kind, line >> line_shift)
@@ -43,9 +43,9 @@ fn any_ramulator_trace() -> impl Strategy<Value = Trace> {
         let mut after_read = false;
         for record in &mut trace.records {
             if !after_read {
-                record.kind = Kind::Read;
+                record.kind = AccessKind::Read;
             }
-            after_read = record.kind == Kind::Read;
+            after_read = record.kind == AccessKind::Read;
             record.gap *= u32::from(after_read);
         }
         trace
@@ -69,10 +69,10 @@ const ZSTD_FRAMES: [&[u8]; 2] = [
 fn a_record_of_ramulator_is_a_read_and_then_its_write_back() {
     let trace = read("3 640\n0 18446744073709551615 64\r\n7 0").unwrap();
     let expected = [
-        record(3, Kind::Read, 10),
-        record(0, Kind::Read, LINES_MAX - 1),
-        record(0, Kind::Write, 1),
-        record(7, Kind::Read, 0),
+        record(3, AccessKind::Read, 10),
+        record(0, AccessKind::Read, LINES_MAX - 1),
+        record(0, AccessKind::Write, 1),
+        record(7, AccessKind::Read, 0),
     ];
     assert_eq!(trace.records(), expected);
     assert_eq!((trace.name(), trace.instructions()), ("a.trace", 13));
@@ -85,9 +85,9 @@ fn a_record_of_usimm_reads_or_writes() {
     let trace =
         read("12 R 0x7fAb40 0x400a12\n0\tW   7f\n4294967295 R ffffffffffffffff \r\n").unwrap();
     let expected = [
-        record(12, Kind::Read, 0x1fead),
-        record(0, Kind::Write, 1),
-        record(u32::MAX, Kind::Read, LINES_MAX - 1),
+        record(12, AccessKind::Read, 0x1fead),
+        record(0, AccessKind::Write, 1),
+        record(u32::MAX, AccessKind::Read, LINES_MAX - 1),
     ];
     assert_eq!(trace.records(), expected);
     let text = "12 R 0x7fab40\n0 W 0x40\n4294967295 R 0xffffffffffffffc0\n";
@@ -212,9 +212,9 @@ fn a_file_of_too_many_records_is_not_read_to_its_end() {
 
 #[test]
 fn invalid_traces_cannot_be_made() {
-    let one = vec![record(0, Kind::Read, 0)];
+    let one = vec![record(0, AccessKind::Read, 0)];
     assert!(Trace::new("a", Vec::new()).is_err());
-    assert!(Trace::new("a", vec![record(0, Kind::Read, LINES_MAX)]).is_err());
+    assert!(Trace::new("a", vec![record(0, AccessKind::Read, LINES_MAX)]).is_err());
     assert!(Trace::new("a\n", one.clone()).is_err());
     assert!(Trace::new("a".repeat(NAME_BYTES_MAX + 1), one.clone()).is_err());
     assert!(Trace::new("a".repeat(NAME_BYTES_MAX), one).is_ok());
@@ -222,7 +222,7 @@ fn invalid_traces_cannot_be_made() {
 
 #[test]
 fn ramulator_cannot_hold_writes_without_a_read() {
-    let (read, write) = (record(1, Kind::Read, 1), record(0, Kind::Write, 2));
+    let (read, write) = (record(1, AccessKind::Read, 1), record(0, AccessKind::Write, 2));
     for (records, number) in [
         (vec![write], 1),
         (vec![read, write, write], 3),

@@ -16,7 +16,7 @@ pub(super) enum TextFormat {
 }
 
 /// The contents of a line: one or two records.
-pub(super) struct Line {
+pub(super) struct TextLine {
     pub(super) first: Record,
     pub(super) then: Option<Record>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Line {
 impl TextFormat {
     const ALL: [Self; 2] = [Self::Usimm, Self::Ramulator];
 
-    fn parse(self, line: &str) -> Option<Line> {
+    fn parse(self, line: &str) -> Option<TextLine> {
         match self {
             Self::Usimm => usimm::parse(line),
             Self::Ramulator => ramulator::parse(line),
@@ -63,7 +63,7 @@ pub(super) fn read(
         }
         let of = |format: TextFormat| Some((format, format.parse(text_of(&line)?)?));
         let known = format.map_or_else(|| TextFormat::ALL.into_iter().find_map(of), of);
-        let Some((known, Line { first, then })) = known else {
+        let Some((known, TextLine { first, then })) = known else {
             return Err(SimError::Trace(format!(
                 "{name}, line {number}: not a trace record{}; {}",
                 defect(&line),

@@ -4,26 +4,26 @@
 
 use std::io::{self, Write};
 
-use super::text::{Line, line_at, number};
-use super::{Kind, Record};
+use super::text::{TextLine, line_at, number};
+use super::{AccessKind, Record};
 
 pub(super) const FORM: &str =
     "`<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>` (USIMM)";
 
-pub(super) fn parse(line: &str) -> Option<Line> {
+pub(super) fn parse(line: &str) -> Option<TextLine> {
     let fields: Vec<_> = line.split_ascii_whitespace().collect();
     let (gap, kind, address) = match fields[..] {
-        [gap, "R", address] => (gap, Kind::Read, address),
+        [gap, "R", address] => (gap, AccessKind::Read, address),
         [gap, "R", address, pc] => {
             hex(pc)?;
-            (gap, Kind::Read, address)
+            (gap, AccessKind::Read, address)
         }
-        [gap, "W", address] => (gap, Kind::Write, address),
+        [gap, "W", address] => (gap, AccessKind::Write, address),
         _ => return None,
     };
     let gap = number(gap, 10)?.try_into().ok()?;
     let first = Record { gap, kind, line: line_at(hex(address)?) };
-    Some(Line { first, then: None })
+    Some(TextLine { first, then: None })
 }
 
 /// A hex number, with or without `0x`.
@@ -34,8 +34,8 @@ fn hex(digits: &str) -> Option<u64> {
 pub(super) fn write(records: &[Record], out: &mut dyn Write) -> io::Result<()> {
     records.iter().try_for_each(|record| {
         let kind = match record.kind {
-            Kind::Read => 'R',
-            Kind::Write => 'W',
+            AccessKind::Read => 'R',
+            AccessKind::Write => 'W',
         };
         writeln!(out, "{} {kind} {:#x}", record.gap, record.address())
     })

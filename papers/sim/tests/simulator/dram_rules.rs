@@ -2,7 +2,7 @@
 
 use oblivio_sim::dram::checker::Checker;
 use oblivio_sim::dram::{Clock, Command, Completion, Dram, DramSpec, Observer, Request, Timing};
-use oblivio_sim::trace::Kind;
+use oblivio_sim::trace::AccessKind;
 use proptest::prelude::*;
 
 /// Parameters of a random load: fraction of writes, and distances between requests and lines.
@@ -33,7 +33,8 @@ impl Load {
             arrival += below(self.longest_pause + 1);
             let row = below(self.rows) * banks + below(banks);
             let line = row * span + below(self.columns) % span;
-            let kind = if below(100) < self.writes_percent { Kind::Write } else { Kind::Read };
+            let kind =
+                if below(100) < self.writes_percent { AccessKind::Write } else { AccessKind::Read };
             Request { id, line, kind, arrival }
         };
         (0..self.requests).map(request).collect()
@@ -148,7 +149,7 @@ proptest! {
         for (first, read) in requests.iter().enumerate() {
             let next = requests[first + 1..].iter().find(|next| next.line == read.line);
             if let Some(next) =
-                next.filter(|next| (read.kind, next.kind) == (Kind::Read, Kind::Write))
+                next.filter(|next| (read.kind, next.kind) == (AccessKind::Read, AccessKind::Write))
             {
                 prop_assert!(clocks[first] < clocks[next.id as usize]);
             }
@@ -161,8 +162,8 @@ fn a_read_of_a_line_with_a_waiting_write_takes_no_burst() {
     let spec = DramSpec::built_in("DDR3-1600").unwrap();
     let mut dram = Dram::new(&spec, 1).unwrap();
     let request = |id, line, kind, arrival| Request { id, line, kind, arrival };
-    dram.enqueue(request(0, 0, Kind::Write, 0)).unwrap();
-    dram.enqueue(request(1, 0, Kind::Read, 5)).unwrap();
+    dram.enqueue(request(0, 0, AccessKind::Write, 0)).unwrap();
+    dram.enqueue(request(1, 0, AccessKind::Read, 5)).unwrap();
     let mut done = Vec::new();
     assert_eq!(dram.finish_reads(&mut done), Some(6));
     assert_eq!(done, [Completion { id: 1, clock: 6 }]);
@@ -170,9 +171,9 @@ fn a_read_of_a_line_with_a_waiting_write_takes_no_burst() {
     // follow at once.
     assert_eq!(dram.next_completion(), Some(Completion { id: 0, clock: 20 }));
     assert_eq!(dram.next_completion(), None);
-    dram.enqueue(request(2, 1, Kind::Read, 30)).unwrap();
+    dram.enqueue(request(2, 1, AccessKind::Read, 30)).unwrap();
     assert_eq!(dram.run_until_idle(&mut done), Some(30 + 11 + 4));
-    assert!(dram.enqueue(request(3, dram.lines(), Kind::Read, 0)).is_err());
+    assert!(dram.enqueue(request(3, dram.lines(), AccessKind::Read, 0)).is_err());
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn writes_wait_for_reads_until_the_high_mark_and_then_go_until_the_low_one() {
     {
         let mut dram = Dram::new(&spec, 1).unwrap();
         for line in 0..128 {
-            let kind = if line < writes { Kind::Write } else { Kind::Read };
+            let kind = if line < writes { AccessKind::Write } else { AccessKind::Read };
             dram.enqueue(Request { id: line, line, kind, arrival: 0 }).unwrap();
         }
         let mut done = Vec::new();

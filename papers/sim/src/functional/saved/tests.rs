@@ -175,7 +175,7 @@ fn impossible_contents_never_panic() {
 fn impossible_contents_are_named() {
     let spec = baseline();
     let saved = file(&study(&spec));
-    let parts = Parts::of(&spec, &saved);
+    let parts = SavedOffsets::locate(&spec, &saved);
     let with = |at: usize, number: u64| {
         let mut file = saved.clone();
         file[at..at + 8].copy_from_slice(&number.to_le_bytes());
@@ -223,7 +223,7 @@ fn sum_up(file: &mut [u8]) {
 }
 
 /// Offsets of the parts of a file.
-struct Parts {
+struct SavedOffsets {
     counts: usize,
     /// 4 bytes per entry: the leaf plus one.
     table: Range<usize>,
@@ -231,8 +231,8 @@ struct Parts {
     found: usize,
 }
 
-impl Parts {
-    fn of(spec: &OramSpec, file: &[u8]) -> Self {
+impl SavedOffsets {
+    fn locate(spec: &OramSpec, file: &[u8]) -> Self {
         let counts = state_of(file) + 49;
         let frontend = spec.frontend().unwrap();
         let levels = frontend.level_addresses().unwrap();

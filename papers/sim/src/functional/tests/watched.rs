@@ -16,7 +16,8 @@ fn position_map_blocks_are_found_in_the_same_way_as_data() {
         assert_eq!(hits, on_client, "{snapshot:?}");
         assert!(hits > 0 || ways.is_none(), "{snapshot:?}");
         // They are used more often than data, so they are nearer to the root.
-        let near = |found: &Found| found.levels[..8].iter().sum::<u64>() * 4 > found.requests();
+        let near =
+            |found: &FoundCounts| found.levels[..8].iter().sum::<u64>() * 4 > found.requests();
         assert!(near(found) && !near(&snapshot.found), "{snapshot:?}");
     }
 }
@@ -41,7 +42,7 @@ fn where_blocks_go_is_counted_and_changes_nothing() {
     for level in 0..10 {
         let went: u64 = moved.from_path[level].iter().sum();
         let came = moved.pre_existing[level]
-            + moved.asked[level]
+            + moved.requested[level]
             + moved.from_path.iter().map(|from| from[level]).sum::<u64>();
         let found = |snapshot: &Snapshot| {
             [&snapshot.found, &snapshot.found_position_map]

@@ -6,7 +6,7 @@ use crc32fast::Hasher;
 
 use super::{MAGIC, VERSION};
 use crate::SimError;
-use crate::trace::{Kind, LINES_MAX, NAME_BYTES_MAX, RECORDS_MAX, Record, Trace, check_name};
+use crate::trace::{AccessKind, LINES_MAX, NAME_BYTES_MAX, RECORDS_MAX, Record, Trace, check_name};
 
 /// Reads a trace. `name` is the name of the file in messages.
 pub(in crate::trace) fn read(name: &str, file: impl BufRead) -> Result<Trace, SimError> {
@@ -67,7 +67,7 @@ impl<R: BufRead> Input<'_, R> {
         let head = self.number()?;
         let gap = u32::try_from(head >> 1)
             .map_err(|_| self.wrong(&format!("a gap is at most {}", u32::MAX)))?;
-        let kind = if head & 1 == 0 { Kind::Read } else { Kind::Write };
+        let kind = if head & 1 == 0 { AccessKind::Read } else { AccessKind::Write };
         let difference = un_zig_zag(self.number()?);
         let line = before.checked_add_signed(difference).filter(|line| *line < LINES_MAX);
         let line = line.ok_or_else(|| self.wrong(&format!("a line is below {LINES_MAX}")))?;

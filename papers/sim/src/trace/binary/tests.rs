@@ -2,15 +2,18 @@ use proptest::prelude::*;
 
 use super::{MAGIC, VERSION};
 use crate::trace::tests::{any_trace, read, record, written};
-use crate::trace::{Compression, Format, Kind, NAME_BYTES_MAX, RECORDS_MAX, Trace};
+use crate::trace::{AccessKind, Compression, Format, NAME_BYTES_MAX, RECORDS_MAX, Trace};
 
 fn to_bytes(trace: &Trace) -> Vec<u8> {
     written(trace, Format::Binary, Compression::None)
 }
 
 fn small() -> Trace {
-    let records =
-        vec![record(3, Kind::Read, 10), record(0, Kind::Write, 9), record(300, Kind::Read, 73)];
+    let records = vec![
+        record(3, AccessKind::Read, 10),
+        record(0, AccessKind::Write, 9),
+        record(300, AccessKind::Read, 73),
+    ];
     Trace::new("a", records).unwrap()
 }
 

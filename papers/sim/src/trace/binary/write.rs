@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crc32fast::Hasher;
 
 use super::{MAGIC, VERSION};
-use crate::trace::{Kind, Trace};
+use crate::trace::{AccessKind, Trace};
 
 /// Writes `trace`.
 pub(in crate::trace) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
@@ -17,7 +17,7 @@ pub(in crate::trace) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<
     out.number(trace.records.len() as u64)?;
     let mut before = 0;
     for record in &trace.records {
-        out.number(u64::from(record.gap) << 1 | u64::from(record.kind == Kind::Write))?;
+        out.number(u64::from(record.gap) << 1 | u64::from(record.kind == AccessKind::Write))?;
         out.number(zig_zag(record.line.wrapping_sub(before).cast_signed()))?;
         before = record.line;
     }

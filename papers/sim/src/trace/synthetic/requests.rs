@@ -4,12 +4,12 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::{Pattern, Synthetic};
-use crate::trace::Kind;
+use crate::trace::AccessKind;
 use oblivio_models::workload::{Addresses, Workload};
 
 /// A request of a pattern.
 pub(super) struct Request {
-    pub(super) kind: Kind,
+    pub(super) kind: AccessKind,
     pub(super) line: u64,
     /// Whether it belongs to the previous request.
     pub(super) follows: bool,
@@ -59,20 +59,20 @@ impl Requests {
             Self::Chase { next, at } => {
                 let line = *at;
                 *at = next[line as usize];
-                (Kind::Read, u64::from(line), false)
+                (AccessKind::Read, u64::from(line), false)
             }
-            Self::Stores(addresses) => (Kind::Write, addresses.next_address(), false),
+            Self::Stores(addresses) => (AccessKind::Write, addresses.next_address(), false),
             Self::Updates { addresses, read } => match read.take() {
-                Some(line) => (Kind::Write, line, true),
-                None => (Kind::Read, *read.insert(addresses.next_address()), false),
+                Some(line) => (AccessKind::Write, line, true),
+                None => (AccessKind::Read, *read.insert(addresses.next_address()), false),
             },
         };
         Request { kind, line, follows }
     }
 }
 
-fn kind(coins: &mut StdRng, writes: f64) -> Kind {
-    if coins.random_bool(writes) { Kind::Write } else { Kind::Read }
+fn kind(coins: &mut StdRng, writes: f64) -> AccessKind {
+    if coins.random_bool(writes) { AccessKind::Write } else { AccessKind::Read }
 }
 
 /// The successor of each of `lines` lines, in one random cycle through all (Sattolo, 1986).

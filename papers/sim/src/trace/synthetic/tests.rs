@@ -1,5 +1,5 @@
 use super::*;
-use crate::trace::{Kind, TraceStats};
+use crate::trace::{AccessKind, TraceStats};
 
 const PLAIN: Synthetic = Synthetic {
     pattern: Pattern::PointerChase,
@@ -22,14 +22,14 @@ fn lines(records: &[Record]) -> Vec<u64> {
 }
 
 fn writes(records: &[Record]) -> usize {
-    records.iter().filter(|record| record.kind == Kind::Write).count()
+    records.iter().filter(|record| record.kind == AccessKind::Write).count()
 }
 
 #[test]
 fn scans_and_strides_go_around() {
     let records = made(scan(0.0));
     assert!(lines(&records).into_iter().eq((0..6400).map(|i| i % 64)));
-    assert!(records.iter().all(|record| record.gap == 9 && record.kind == Kind::Read));
+    assert!(records.iter().all(|record| record.gap == 9 && record.kind == AccessKind::Read));
     let strided = made(Pattern::Stride { lines: 64 * 5 + 24, writes: 1.0 });
     assert!(lines(&strided).into_iter().eq((0..6400).map(|i| i * 24 % 64)));
     assert_eq!(writes(&strided), 6400);
@@ -58,8 +58,8 @@ fn stores_only_write_and_updates_write_what_they_read() {
     assert_eq!((lines(&stores), writes(&stores)), (lines(&made(scan(0.0))), 6400));
     let updates = made(Pattern::HashUpdates);
     for pair in updates.chunks(2) {
-        assert_eq!((pair[0].kind, pair[0].gap), (Kind::Read, 9));
-        assert_eq!(pair[1], Record { kind: Kind::Write, gap: 0, ..pair[0] });
+        assert_eq!((pair[0].kind, pair[0].gap), (AccessKind::Read, 9));
+        assert_eq!(pair[1], Record { kind: AccessKind::Write, gap: 0, ..pair[0] });
     }
     let stats = TraceStats::from_trace(
         &Synthetic { pattern: Pattern::HashUpdates, ..PLAIN }.make("a").unwrap(),

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use oblivio_sim::Cycle;
-use oblivio_sim::processor::{FetchId, Next, Processor, ProcessorSpec, Request};
+use oblivio_sim::processor::{FetchId, Processor, ProcessorEvent, ProcessorSpec, Request};
 use oblivio_sim::trace::Record;
 
-use super::memory::{Memory, What};
+use super::memory::{Memory, MemoryRequest};
 use super::{Cleaning, Outcome};
 
 /// How the caller pulls requests and passes in memory's answers.
@@ -24,13 +24,13 @@ pub(crate) enum Style {
 
 /// The answers of memory, earliest first: the cycle, and the number of the fetch, or `None` for a
 /// write-back.
-type Telling = Reverse<(Cycle, Option<usize>)>;
+type PendingAnswer = Reverse<(Cycle, Option<usize>)>;
 
 pub(crate) struct Driver<'a, Records> {
     processor: Processor<Records>,
     ids: Vec<FetchId>,
     memory: Memory,
-    telling: BinaryHeap<Telling>,
+    pending_answers: BinaryHeap<PendingAnswer>,
     cleanings: &'a [Cleaning],
     horizon: Cycle,
     out: Outcome,
@@ -41,7 +41,7 @@ pub(crate) struct Driver<'a, Records> {
 enum Event {
     Clean,
     Pull,
-    Tell,
+    Deliver,
     Turn,
 }
 
@@ -51,7 +51,7 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
             processor: Processor::new(spec, trace).unwrap(),
             ids: Vec::new(),
             memory,
-            telling: BinaryHeap::new(),
+            pending_answers: BinaryHeap::new(),
             cleanings: &[],
             horizon: 0,
             out: Outcome::default(),
@@ -66,12 +66,12 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
         }
         loop {
             let later = match self.pull() {
-                Next::Done { at } => {
+                ProcessorEvent::Done { at } => {
                     self.out.end = at;
                     self.out.tally = self.processor.tally();
                     return self.out;
                 }
-                Next::Later { at } => Some(at),
+                ProcessorEvent::Idle { at } => Some(at),
                 _ => None,
             };
             let (at, event) = self.next_event(later).expect("an unfinished run has an event");
@@ -84,15 +84,15 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
             match event {
                 Event::Clean => self.clean(),
                 Event::Pull => unreachable!("it is pulled up to the horizon"),
-                Event::Tell => self.tell(),
+                Event::Deliver => self.deliver_answers(),
                 Event::Turn => {
-                    let told = self.memory.take_turn();
-                    if let Some([from, until]) = told.stop {
+                    let turn = self.memory.take_turn();
+                    if let Some([from, until]) = turn.stop {
                         self.processor.stop_retirement(from, until);
                     }
-                    self.telling.push(Reverse((told.at, told.answers)));
+                    self.pending_answers.push(Reverse((turn.at, turn.answers)));
                     if style == Style::AheadAndEarly {
-                        self.tell();
+                        self.deliver_answers();
                     }
                 }
             }
@@ -103,17 +103,20 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
         let events = [
             self.cleanings.first().map(|cleaning| (cleaning.at, Event::Clean)),
             later.map(|at| (at, Event::Pull)),
-            self.telling.peek().map(|Reverse((at, _))| (*at, Event::Tell)),
+            self.pending_answers.peek().map(|Reverse((at, _))| (*at, Event::Deliver)),
             self.memory.next_turn().map(|at| (at, Event::Turn)),
         ];
         events.into_iter().flatten().min()
     }
 
-    fn pull(&mut self) -> Next {
+    fn pull(&mut self) -> ProcessorEvent {
         loop {
-            let Next::Ask { at, request } = self.processor.next(self.horizon) else {
+            let ProcessorEvent::Request { at, request } = self.processor.next(self.horizon) else {
                 let next = self.processor.next(self.horizon);
-                assert!(!matches!(next, Next::Ask { .. }), "a repeated call gives another answer");
+                assert!(
+                    !matches!(next, ProcessorEvent::Request { .. }),
+                    "a repeated call gives another answer"
+                );
                 return next;
             };
             let last = self.out.asked.last().map_or(0, |(at, _)| *at);
@@ -121,18 +124,18 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
             let what = match request {
                 Request::Fetch { id, line } => {
                     self.ids.push(id);
-                    What::Fetch(line)
+                    MemoryRequest::Fetch(line)
                 }
-                Request::WriteBack { line } => What::WriteBack(line),
-                Request::Dropped { line } => What::Dropped(line),
+                Request::WriteBack { line } => MemoryRequest::WriteBack(line),
+                Request::Dropped { line } => MemoryRequest::Dropped(line),
             };
             self.out.asked.push((at, what));
             self.memory.ask(at, what);
         }
     }
 
-    fn tell(&mut self) {
-        let Some(Reverse((at, answers))) = self.telling.pop() else { return };
+    fn deliver_answers(&mut self) {
+        let Some(Reverse((at, answers))) = self.pending_answers.pop() else { return };
         match answers {
             None => self.processor.written_back(at),
             Some(number) => self.processor.answer(self.ids[number], at),

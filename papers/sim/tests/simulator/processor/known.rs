@@ -2,21 +2,22 @@
 //! 10 cycles.
 
 use oblivio_sim::Cycle;
-use oblivio_sim::processor::{Next, Processor, ProcessorSpec, Request, Stalls};
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::processor::{Processor, ProcessorEvent, ProcessorSpec, Request, Stalls};
+use oblivio_sim::trace::{AccessKind, Record};
 
 use super::driver::{Driver, Style};
-use super::memory::{Habits, Memory, Order, What};
+use super::memory::{Memory, MemoryBehaviour, MemoryRequest, TurnOrder};
 use super::{LINE_BYTES, Outcome};
 
-const MEMORY: Habits = Habits { every: 0, order: Order::Oldest, latency: 400, spread: 0, stops: 0 };
+const MEMORY: MemoryBehaviour =
+    MemoryBehaviour { every: 0, order: TurnOrder::Oldest, latency: 400, spread: 0, stops: 0 };
 
 fn reads(gap: u32, lines: impl IntoIterator<Item = u64>) -> Vec<Record> {
-    lines.into_iter().map(|line| Record { gap, kind: Kind::Read, line }).collect()
+    lines.into_iter().map(|line| Record { gap, kind: AccessKind::Read, line }).collect()
 }
 
 fn writes(lines: impl IntoIterator<Item = u64>) -> Vec<Record> {
-    lines.into_iter().map(|line| Record { gap: 0, kind: Kind::Write, line }).collect()
+    lines.into_iter().map(|line| Record { gap: 0, kind: AccessKind::Write, line }).collect()
 }
 
 fn run(spec: &ProcessorSpec, trace: Vec<Record>) -> Outcome {
@@ -32,7 +33,10 @@ fn run(spec: &ProcessorSpec, trace: Vec<Record>) -> Outcome {
 fn four_misses_overlap_in_a_rob_of_128() {
     let outcome = run(&ProcessorSpec::default(), reads(31, 0..1000));
     assert_eq!(outcome.end, 441 + 249 * 410);
-    assert_eq!(outcome.asked[3..5], [(41, What::Fetch(3)), (427, What::Fetch(4))]);
+    assert_eq!(
+        outcome.asked[3..5],
+        [(41, MemoryRequest::Fetch(3)), (427, MemoryRequest::Fetch(4))]
+    );
     // From cycle 40 on fetch waits for instruction 159. Later groups fetch during 32 of the 410
     // cycles.
     assert_eq!(outcome.tally.stalls.rob, (417 - 40) + 248 * (410 - 32));
@@ -55,7 +59,7 @@ fn one_miss_at_a_time() {
 /// cycles later. The simulation takes no longer than for a short trace.
 #[test]
 fn instructions_without_memory_run_at_full_width() {
-    let store = Record { gap: u32::MAX, kind: Kind::Write, line: 0 };
+    let store = Record { gap: u32::MAX, kind: AccessKind::Write, line: 0 };
     let outcome = run(&ProcessorSpec::default(), vec![store]);
     assert_eq!(outcome.end, (1 << 30) - 1 + 10);
     assert_eq!(outcome.tally.stalls, Stalls::default());
@@ -65,7 +69,7 @@ fn instructions_without_memory_run_at_full_width() {
 /// retires. The last instruction retires in the cycle of the last two.
 #[test]
 fn instructions_without_memory_retire_at_the_retire_width() {
-    let store = Record { gap: (1 << 30) - 1, kind: Kind::Write, line: 0 };
+    let store = Record { gap: (1 << 30) - 1, kind: AccessKind::Write, line: 0 };
     let spec = ProcessorSpec { retire_width: Some(2), ..ProcessorSpec::default() };
     let outcome = run(&spec, vec![store]);
     assert_eq!(outcome.end, (1 << 29) - 1 + 10);
@@ -77,7 +81,7 @@ fn instructions_without_memory_retire_at_the_retire_width() {
 #[test]
 fn a_rob_smaller_than_the_pipeline_holds_it_up() {
     let spec = ProcessorSpec { rob: 8, ..ProcessorSpec::default() };
-    let outcome = run(&spec, vec![Record { gap: 799, kind: Kind::Write, line: 0 }]);
+    let outcome = run(&spec, vec![Record { gap: 799, kind: AccessKind::Write, line: 0 }]);
     assert_eq!(outcome.end, 99 * 10 + 1 + 10);
 }
 
@@ -90,7 +94,7 @@ fn reads_of_a_line_under_way_wait_together() {
     let mut trace = reads(0, [7, 7, 7]);
     trace[2].gap = 3999;
     let outcome = run(&ProcessorSpec::default(), trace);
-    assert_eq!(outcome.asked, [(10, What::Fetch(7))]);
+    assert_eq!(outcome.asked, [(10, MemoryRequest::Fetch(7))]);
     assert_eq!((outcome.tally.merges, outcome.tally.read_hits), (1, 2));
     assert_eq!(outcome.end, 410 + 4001 / 4);
 }
@@ -103,14 +107,20 @@ fn an_llc_that_was_filled_hits() {
     let trace = [writes([0, 1]), reads(31, [1, 2])].concat();
     let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
     processor.fill_llc(2, &mut |_| Ok(())).unwrap();
-    let Next::Ask { at: 25, request: Request::Fetch { id, line: 2 } } = processor.next(15) else {
+    let ProcessorEvent::Request { at: 25, request: Request::Fetch { id, line: 2 } } =
+        processor.next(15)
+    else {
         panic!("the second read is fetched in cycle 15")
     };
-    let write_back = Next::Ask { at: 25, request: Request::WriteBack { line: 1 } };
+    let write_back = ProcessorEvent::Request { at: 25, request: Request::WriteBack { line: 1 } };
     assert_eq!(processor.next(15), write_back);
-    assert_eq!(processor.next(15), Next::Waits);
+    assert_eq!(processor.next(15), ProcessorEvent::Blocked);
     processor.answer(id, 30);
-    assert_eq!(processor.next(15), Next::Done { at: 35 }, "not before a hit would be complete");
+    assert_eq!(
+        processor.next(15),
+        ProcessorEvent::Done { at: 35 },
+        "not before a hit would be complete"
+    );
     assert_eq!(processor.tally().read_hits, 1);
 }
 
@@ -130,10 +140,10 @@ fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     let mut taken = (1..).map(|turn| 100 * turn);
     let end = loop {
         match processor.next(Cycle::MAX) {
-            Next::Ask { at, .. } => asked.push(at),
-            Next::Waits => processor.written_back(taken.next().unwrap()),
-            Next::Done { at } => break at,
-            Next::Later { .. } | Next::Marked { .. } => unreachable!(),
+            ProcessorEvent::Request { at, .. } => asked.push(at),
+            ProcessorEvent::Blocked => processor.written_back(taken.next().unwrap()),
+            ProcessorEvent::Done { at } => break at,
+            ProcessorEvent::Idle { .. } | ProcessorEvent::WarmupDone { .. } => unreachable!(),
         }
     };
     assert_eq!(asked, [10, 10, 110, 210, 310, 410, 510, 610, 710]);
@@ -153,28 +163,32 @@ fn a_line_written_early_is_not_in_the_way() {
     };
     let trace = [writes(0..3), reads(399, [2])].concat();
     let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
-    assert_eq!(processor.next(49), Next::Ask { at: 10, request: Request::WriteBack { line: 0 } });
-    assert_eq!(processor.next(49), Next::Waits);
+    assert_eq!(
+        processor.next(49),
+        ProcessorEvent::Request { at: 10, request: Request::WriteBack { line: 0 } }
+    );
+    assert_eq!(processor.next(49), ProcessorEvent::Blocked);
     assert!(!processor.written_early(0, 50) && processor.written_early(1, 50));
-    let dropped = Next::Ask { at: 60, request: Request::Dropped { line: 1 } };
+    let dropped = ProcessorEvent::Request { at: 60, request: Request::Dropped { line: 1 } };
     assert_eq!(processor.next(50), dropped);
     // The read comes 400 instructions later.
-    assert_eq!(processor.next(50), Next::Later { at: 150 });
-    assert_eq!(processor.next(150), Next::Done { at: 170 });
+    assert_eq!(processor.next(50), ProcessorEvent::Idle { at: 150 });
+    assert_eq!(processor.next(150), ProcessorEvent::Done { at: 170 });
 }
 
 #[test]
 fn an_empty_trace_is_over_at_once() {
     let mut processor = Processor::new(&ProcessorSpec::default(), [].into_iter()).unwrap();
-    assert_eq!(processor.next(0), Next::Done { at: 0 });
-    assert_eq!(processor.next(0), Next::Done { at: 0 });
+    assert_eq!(processor.next(0), ProcessorEvent::Done { at: 0 });
+    assert_eq!(processor.next(0), ProcessorEvent::Done { at: 0 });
 }
 
 /// A processor with one fetch in flight, requested at 10.
 fn asked_once() -> (Processor<impl Iterator<Item = Record>>, oblivio_sim::processor::FetchId) {
     let spec = ProcessorSpec { fetch_room: 2, ..ProcessorSpec::default() };
     let mut processor = Processor::new(&spec, reads(0, 0..2).into_iter()).unwrap();
-    let Next::Ask { at: 10, request: Request::Fetch { id, .. } } = processor.next(0) else {
+    let ProcessorEvent::Request { at: 10, request: Request::Fetch { id, .. } } = processor.next(0)
+    else {
         panic!("the first instruction misses")
     };
     (processor, id)
@@ -201,15 +215,15 @@ fn answers_that_make_room_may_overtake_each_other() {
     let spec = ProcessorSpec { fetch_room: 2, ..ProcessorSpec::default() };
     let mut processor = Processor::new(&spec, reads(0, 0..3).into_iter()).unwrap();
     let [first, second] = [(); 2].map(|()| match processor.next(19) {
-        Next::Ask { request: Request::Fetch { id, .. }, .. } => id,
+        ProcessorEvent::Request { request: Request::Fetch { id, .. }, .. } => id,
         other => panic!("it misses: {other:?}"),
     });
-    assert_eq!(processor.next(19), Next::Waits);
+    assert_eq!(processor.next(19), ProcessorEvent::Blocked);
     processor.answer(second, 30);
-    assert_eq!(processor.next(19), Next::Later { at: 30 });
+    assert_eq!(processor.next(19), ProcessorEvent::Idle { at: 30 });
     processor.answer(first, 20);
-    assert_eq!(processor.next(19), Next::Later { at: 20 });
-    assert!(matches!(processor.next(20), Next::Ask { at: 30, .. }));
+    assert_eq!(processor.next(19), ProcessorEvent::Idle { at: 20 });
+    assert!(matches!(processor.next(20), ProcessorEvent::Request { at: 30, .. }));
 }
 
 /// From cycle 10 on four instructions retire per cycle, but none from 12 to before 50. So 8 of 400
@@ -219,13 +233,13 @@ fn answers_that_make_room_may_overtake_each_other() {
 fn a_path_stops_retirement_until_it_is_read() {
     let spec =
         ProcessorSpec { fetch_room: 1, paths_stop_retirement: true, ..ProcessorSpec::default() };
-    let trace = vec![Record { gap: 399, kind: Kind::Write, line: 0 }];
+    let trace = vec![Record { gap: 399, kind: AccessKind::Write, line: 0 }];
     let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
-    assert_eq!(processor.next(11), Next::Later { at: 99 });
+    assert_eq!(processor.next(11), ProcessorEvent::Idle { at: 99 });
     processor.stop_retirement(12, 50);
-    assert_eq!(processor.next(49), Next::Later { at: 50 });
-    assert_eq!(processor.next(120), Next::Later { at: 125 });
-    assert_eq!(processor.next(147), Next::Done { at: 147 });
+    assert_eq!(processor.next(49), ProcessorEvent::Idle { at: 50 });
+    assert_eq!(processor.next(120), ProcessorEvent::Idle { at: 125 });
+    assert_eq!(processor.next(147), ProcessorEvent::Done { at: 147 });
     assert_eq!(processor.tally().stalls, Stalls { rob: 16, ..Stalls::default() });
 }
 

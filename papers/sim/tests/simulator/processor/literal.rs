@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use oblivio_sim::processor::{ProcessorSpec, Stalls, Tally};
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::trace::{AccessKind, Record};
 use oblivio_sim::{Cycle, LINE_BYTES};
 
-use super::memory::{Memory, Told, What};
+use super::memory::{Memory, MemoryRequest, TurnResult};
 use super::{Cleaning, Outcome};
 
 /// An instruction in the reorder buffer.
@@ -16,7 +16,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy)]
-struct Line {
+struct CachedLine {
     number: u64,
     dirty: bool,
     comes_by: Option<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Literal<'a> {
     spec: &'a ProcessorSpec,
     rob: VecDeque<Entry>,
     /// The lines of each set, the most recently used last.
-    sets: Vec<Vec<Line>>,
+    sets: Vec<Vec<CachedLine>>,
     fetches: usize,
     answered: HashMap<usize, Cycle>,
     write_backs: u64,
@@ -100,7 +100,7 @@ impl<'a> Literal<'a> {
                 break;
             }
             while self.memory.next_turn() == Some(now) {
-                let Told { at, answers, stop } = self.memory.take_turn();
+                let TurnResult { at, answers, stop } = self.memory.take_turn();
                 self.stops.extend(stop);
                 match answers {
                     None => self.taken.push(at),
@@ -126,7 +126,7 @@ impl<'a> Literal<'a> {
         if let Some(record) = instruction {
             match self.use_llc(record, now) {
                 Err(stalled) => return stalled,
-                Ok(waits_for) if record.kind == Kind::Read => {
+                Ok(waits_for) if record.kind == AccessKind::Read => {
                     entry.not_before += self.spec.llc_latency;
                     entry.waits_for = waits_for;
                 }
@@ -139,18 +139,18 @@ impl<'a> Literal<'a> {
 
     /// Returns the fetch that brings the line, if it is in flight.
     fn use_llc(&mut self, record: Record, now: Cycle) -> Result<Option<usize>, Fetched> {
-        let writes = record.kind == Kind::Write;
+        let writes = record.kind == AccessKind::Write;
         let number = record.line % self.sets.len() as u64;
         let set = &self.sets[number as usize];
         if let Some(place) = set.iter().position(|line| line.number == record.line) {
-            let Line { number: _, dirty, comes_by } = set[place];
+            let CachedLine { number: _, dirty, comes_by } = set[place];
             let waits = !writes && comes_by.is_some_and(|id| !self.has_come(id, now));
             let Tally { read_hits, write_hits, merges, .. } = &mut self.out.tally;
             *if writes { write_hits } else { read_hits } += 1;
             *merges += u64::from(waits);
             let set = &mut self.sets[number as usize];
             set.remove(place);
-            set.push(Line { number: record.line, dirty: dirty | writes, comes_by });
+            set.push(CachedLine { number: record.line, dirty: dirty | writes, comes_by });
             return Ok(comes_by);
         }
         let victim = (set.len() == self.spec.llc_ways).then(|| set[0]);
@@ -174,19 +174,19 @@ impl<'a> Literal<'a> {
         let comes_by = fetch.then_some(self.fetches);
         if fetch {
             self.fetches += 1;
-            self.ask(now, What::Fetch(record.line));
+            self.ask(now, MemoryRequest::Fetch(record.line));
         }
         let set = &mut self.sets[number as usize];
-        set.push(Line { number: record.line, dirty: writes, comes_by });
+        set.push(CachedLine { number: record.line, dirty: writes, comes_by });
         if let Some(victim) = victim {
             self.sets[number as usize].remove(0);
-            let what = if write_back { What::WriteBack } else { What::Dropped };
+            let what = if write_back { MemoryRequest::WriteBack } else { MemoryRequest::Dropped };
             self.ask(now, what(victim.number));
         }
         Ok(comes_by)
     }
 
-    fn ask(&mut self, now: Cycle, what: What) {
+    fn ask(&mut self, now: Cycle, what: MemoryRequest) {
         let at = now + self.spec.llc_latency;
         self.out.asked.push((at, what));
         self.memory.ask(at, what);

@@ -6,7 +6,7 @@ use oblivio_sim::Cycle;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum MemoryRequest {
     Fetch(u64),
     WriteBack(u64),
     Dropped(u64),
@@ -14,11 +14,11 @@ pub(crate) enum What {
 
 /// The behaviour of a memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Habits {
+pub(crate) struct MemoryBehaviour {
     /// Cycles between turns. If 0, each request has its turn at once.
     pub(crate) every: Cycle,
     /// Which of the waiting requests takes the turn.
-    pub(crate) order: Order,
+    pub(crate) order: TurnOrder,
     /// Latency from the turn to the answer: random, at least `latency` and less than
     /// `latency + spread`.
     pub(crate) latency: Cycle,
@@ -28,7 +28,7 @@ pub(crate) struct Habits {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
+pub(crate) enum TurnOrder {
     Oldest,
     Newest,
     Random,
@@ -36,7 +36,7 @@ pub(crate) enum Order {
 
 /// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct TurnResult {
     pub(crate) at: Cycle,
     /// Number of the answered fetch; `None` if a write-back is accepted.
     pub(crate) answers: Option<usize>,
@@ -46,7 +46,7 @@ pub(crate) struct Told {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    habits: Habits,
+    behaviour: MemoryBehaviour,
     fetches: usize,
     asked: VecDeque<(Cycle, Option<usize>)>,
     not_before: Cycle,
@@ -54,31 +54,31 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(habits: Habits) -> Self {
-        Self { habits, fetches: 0, asked: VecDeque::new(), not_before: 0, turns: 0 }
+    pub(crate) fn new(behaviour: MemoryBehaviour) -> Self {
+        Self { behaviour, fetches: 0, asked: VecDeque::new(), not_before: 0, turns: 0 }
     }
 
-    pub(crate) fn ask(&mut self, at: Cycle, what: What) {
+    pub(crate) fn ask(&mut self, at: Cycle, what: MemoryRequest) {
         match what {
-            What::Fetch(_) => {
+            MemoryRequest::Fetch(_) => {
                 self.asked.push_back((at, Some(self.fetches)));
                 self.fetches += 1;
             }
-            What::WriteBack(_) => self.asked.push_back((at, None)),
-            What::Dropped(_) => {}
+            MemoryRequest::WriteBack(_) => self.asked.push_back((at, None)),
+            MemoryRequest::Dropped(_) => {}
         }
     }
 
     /// Time of the next turn, if no further request arrives before it.
     pub(crate) fn next_turn(&self) -> Option<Cycle> {
         let (asked, _) = *self.asked.front()?;
-        let Habits { every, .. } = self.habits;
+        let MemoryBehaviour { every, .. } = self.behaviour;
         Some(if every == 0 { asked } else { asked.max(self.not_before).next_multiple_of(every) })
     }
 
     /// Takes the next turn. All requests up to then must be known.
-    pub(crate) fn take_turn(&mut self) -> Told {
-        let Habits { every, order, latency, spread, stops } = self.habits;
+    pub(crate) fn take_turn(&mut self) -> TurnResult {
+        let MemoryBehaviour { every, order, latency, spread, stops } = self.behaviour;
         let now = self.next_turn().unwrap();
         self.not_before = now + every;
         self.turns += 1;
@@ -86,14 +86,14 @@ impl Memory {
         let waiting = self.asked.iter().take_while(|(asked, _)| *asked <= now).count();
         let place = match order {
             _ if every == 0 => 0,
-            Order::Oldest => 0,
-            Order::Newest => waiting - 1,
-            Order::Random => coin as usize % waiting,
+            TurnOrder::Oldest => 0,
+            TurnOrder::Newest => waiting - 1,
+            TurnOrder::Random => coin as usize % waiting,
         };
         let (_, answers) = self.asked.remove(place).unwrap();
         // Write-backs are accepted in order. Only answers may overtake each other.
         let random = if answers.is_some() { coin % spread.max(1) } else { 0 };
         let stop = (stops > 0).then_some([now + 1, now + 1 + stops]);
-        Told { at: now + latency + random, answers, stop }
+        TurnResult { at: now + latency + random, answers, stop }
     }
 }

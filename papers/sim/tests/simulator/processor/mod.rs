@@ -7,18 +7,18 @@ mod literal;
 mod memory;
 
 use oblivio_sim::processor::{FETCH_ROOM_MAX, ProcessorSpec, Tally};
-use oblivio_sim::trace::{Kind, Record};
+use oblivio_sim::trace::{AccessKind, Record};
 use oblivio_sim::{Cycle, LINE_BYTES};
 use proptest::prelude::*;
 
 use driver::{Driver, Style};
 use literal::Literal;
-use memory::{Habits, Memory, Order, What};
+use memory::{Memory, MemoryBehaviour, MemoryRequest, TurnOrder};
 
 /// All observable results of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
-    asked: Vec<(Cycle, What)>,
+    asked: Vec<(Cycle, MemoryRequest)>,
     end: Cycle,
     tally: Tally,
 }
@@ -58,16 +58,17 @@ fn specs() -> impl Strategy<Value = ProcessorSpec> {
 
 fn traces() -> impl Strategy<Value = Vec<Record>> {
     let gap = prop_oneof![3 => Just(0), 3 => 0u32..8, 2 => 0u32..100, 1 => 0u32..400];
-    let kind = prop_oneof![Just(Kind::Read), Just(Kind::Write)];
+    let kind = prop_oneof![Just(AccessKind::Read), Just(AccessKind::Write)];
     let record = (gap, kind, 0u64..24).prop_map(|(gap, kind, line)| Record { gap, kind, line });
     prop::collection::vec(record, 0..80)
 }
 
-fn memories() -> impl Strategy<Value = Habits> {
+fn memories() -> impl Strategy<Value = MemoryBehaviour> {
     let every = prop_oneof![Just(0u64), 1u64..60];
-    let order = prop_oneof![Just(Order::Oldest), Just(Order::Newest), Just(Order::Random)];
+    let order =
+        prop_oneof![Just(TurnOrder::Oldest), Just(TurnOrder::Newest), Just(TurnOrder::Random)];
     let spread = prop_oneof![Just(0u64), 0u64..80];
-    (every, order, 1u64..80, spread).prop_map(|(every, order, latency, spread)| Habits {
+    (every, order, 1u64..80, spread).prop_map(|(every, order, latency, spread)| MemoryBehaviour {
         every,
         order,
         latency,
@@ -85,8 +86,13 @@ fn cleanings() -> impl Strategy<Value = Vec<Cleaning>> {
     })
 }
 
-fn run(spec: &ProcessorSpec, trace: &[Record], habits: Habits, style: Style) -> Outcome {
-    Driver::new(spec, trace.iter().copied(), Memory::new(habits)).run(style, &[])
+fn run(
+    spec: &ProcessorSpec,
+    trace: &[Record],
+    behaviour: MemoryBehaviour,
+    style: Style,
+) -> Outcome {
+    Driver::new(spec, trace.iter().copied(), Memory::new(behaviour)).run(style, &[])
 }
 
 /// A processor as in Table I, with a full LLC that misses often, and a controller that serves the
@@ -98,19 +104,26 @@ fn it_matches_the_literal_model_at_full_size() {
     let record = |number: u64| {
         // Two records per line, close to each other.
         let coin = (number / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let kind = if (coin + number).is_multiple_of(3) { Kind::Write } else { Kind::Read };
+        let kind =
+            if (coin + number).is_multiple_of(3) { AccessKind::Write } else { AccessKind::Read };
         // Few sets, each with more lines than it can hold.
         let line = coin % 16 + (coin >> 8) % 12 * lines;
         Record { gap: (coin >> 16) as u32 % 63, kind, line }
     };
     let trace: Vec<_> = (0..3000).map(record).collect();
-    let habits = Habits { every: 300, order: Order::Newest, latency: 50, spread: 100, stops: 0 };
-    let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
+    let behaviour = MemoryBehaviour {
+        every: 300,
+        order: TurnOrder::Newest,
+        latency: 50,
+        spread: 100,
+        stops: 0,
+    };
+    let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &[]);
     let Tally { merges, dirty_victims, clean_victims, stalls, .. } = expected.tally;
     let happens = [merges, dirty_victims, clean_victims, stalls.rob];
     assert!(happens.iter().all(|count| *count > 50), "{:?}", expected.tally);
     for style in [Style::Stepwise, Style::Ahead, Style::AheadAndEarly] {
-        assert_eq!(run(&spec, &trace, habits, style), expected, "{style:?}");
+        assert_eq!(run(&spec, &trace, behaviour, style), expected, "{style:?}");
     }
 }
 
@@ -122,13 +135,13 @@ proptest! {
 
     /// However far ahead it is pulled, and however early answers are passed in.
     #[test]
-    fn it_matches_the_literal_model(spec in specs(), trace in traces(), habits in memories()) {
-        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
-        prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
-        prop_assert_eq!(&run(&spec, &trace, habits, Style::Ahead), &expected);
+    fn it_matches_the_literal_model(spec in specs(), trace in traces(), behaviour in memories()) {
+        let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &[]);
+        prop_assert_eq!(&run(&spec, &trace, behaviour, Style::Stepwise), &expected);
+        prop_assert_eq!(&run(&spec, &trace, behaviour, Style::Ahead), &expected);
         // If answers can overtake each other, passing them in early is not in order of time.
-        if spec.fetch_room == FETCH_ROOM_MAX || habits.spread == 0 {
-            prop_assert_eq!(&run(&spec, &trace, habits, Style::AheadAndEarly), &expected);
+        if spec.fetch_room == FETCH_ROOM_MAX || behaviour.spread == 0 {
+            prop_assert_eq!(&run(&spec, &trace, behaviour, Style::AheadAndEarly), &expected);
         }
     }
 
@@ -137,24 +150,24 @@ proptest! {
     fn retirement_stops_when_requested(
         spec in specs(),
         trace in traces(),
-        habits in memories(),
+        behaviour in memories(),
         stops in 1u64..120,
     ) {
         let spec = ProcessorSpec { fetch_room: 1, paths_stop_retirement: true, ..spec };
-        let habits = Habits { stops, ..habits };
-        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &[]);
-        prop_assert_eq!(&run(&spec, &trace, habits, Style::Stepwise), &expected);
+        let behaviour = MemoryBehaviour { stops, ..behaviour };
+        let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &[]);
+        prop_assert_eq!(&run(&spec, &trace, behaviour, Style::Stepwise), &expected);
     }
 
     #[test]
     fn lines_may_be_written_early(
         spec in specs(),
         trace in traces(),
-        habits in memories(),
+        behaviour in memories(),
         cleanings in cleanings(),
     ) {
-        let expected = Literal::new(&spec, Memory::new(habits)).run(&trace, &cleanings);
-        let driver = Driver::new(&spec, trace.iter().copied(), Memory::new(habits));
+        let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &cleanings);
+        let driver = Driver::new(&spec, trace.iter().copied(), Memory::new(behaviour));
         prop_assert_eq!(&driver.run(Style::Stepwise, &cleanings), &expected);
     }
 }

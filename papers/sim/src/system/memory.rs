@@ -11,10 +11,10 @@ use crate::{Cycle, SimError};
 /// Memory, with or without ORAM. It passes its answers directly to the processor.
 pub(super) trait Memory {
     /// A line leaves the LLC before the timed run begins.
-    fn left_before(&mut self, victim: Victim) -> Result<(), SimError>;
+    fn preload_victim(&mut self, victim: Victim) -> Result<(), SimError>;
 
     /// The timed run begins, with these lines in the LLC.
-    fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
+    fn start_timed_run(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
 
     /// The LLC needs `line`.
     fn fetch(
@@ -26,7 +26,7 @@ pub(super) trait Memory {
     ) -> Result<(), SimError>;
 
     /// A line leaves the LLC.
-    fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError>;
+    fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError>;
 
     /// Time of the next event that does not depend on further requests of the processor.
     fn next_event(&mut self) -> Option<Cycle>;

@@ -7,7 +7,7 @@ use crate::Cycle;
 /// A number of places, each in use, or free since some cycle. The place that has been free for
 /// longest is used first, so a request gets its place as early as possible.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct SlotPool {
     /// Number of places that were never used.
     fresh: u64,
     used: u64,
@@ -15,7 +15,7 @@ pub(super) struct Room {
     freed: VecDeque<Cycle>,
 }
 
-impl Room {
+impl SlotPool {
     pub(super) fn new(places: u64) -> Self {
         Self { fresh: places, used: 0, freed: VecDeque::new() }
     }
@@ -26,7 +26,7 @@ impl Room {
     }
 
     /// Uses the place that has been free for longest.
-    pub(super) fn fill(&mut self) {
+    pub(super) fn acquire(&mut self) {
         self.used += 1;
         if self.fresh > 0 {
             self.fresh -= 1;
@@ -40,7 +40,7 @@ impl Room {
     ///
     /// # Panics
     /// If no place was in use.
-    pub(super) fn free(&mut self, at: Cycle) {
+    pub(super) fn release(&mut self, at: Cycle) {
         assert!(self.used > 0, "no place is in use that could become free at {at}");
         self.used -= 1;
         let later = self.freed.iter().rev().take_while(|freed| **freed > at).count();
