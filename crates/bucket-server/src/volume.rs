@@ -250,12 +250,12 @@ impl Volume {
         grant: impl FnOnce(u64) -> io::Result<()>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unanswered> {
-        let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
+        let measured = self.state().open_store_of(who)?.measure(pieces, bytes_max)?;
         // Without the lock, so that waiting for memory does not block other connections.
         grant(measured.sum as u64)?;
         put_data_head(out, number, measured.sum);
         let mut state = self.state();
-        let open = state.store_of(who)?;
+        let open = state.open_store_of(who)?;
         trips::read(&mut *open.store, pieces, &measured, out).map_err(Refusal::from)?;
         Ok(())
     }
@@ -279,7 +279,7 @@ impl Volume {
 
     pub(super) fn flush(&self, who: (Caller, Role), metrics: &Metrics) -> Result<(), Refusal> {
         let mut state = self.state();
-        state.store_of(who)?;
+        state.open_store_of(who)?;
         if who.1 != Role::Writer {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl Volume {
         let may_ask = || {
             let mut state = self.state();
             if Host::asks_how_far(message) {
-                state.store_of(who).map(drop)
+                state.open_store_of(who).map(drop)
             } else {
                 state.store_to_write_of(who).map(drop)
             }
@@ -421,7 +421,7 @@ impl State {
     }
 
     /// The store, if the connection still has it open.
-    fn store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+    fn open_store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
         match role {
             Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
             Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
@@ -433,7 +433,7 @@ impl State {
 
     /// The store, if the connection may write.
     fn store_to_write_of(&mut self, who: (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
-        let open = self.store_of(who)?;
+        let open = self.open_store_of(who)?;
         if who.1 != Role::Writer {
             let message = "the volume is open to read only; open it to write";
             return Err(Refusal::new(FailureKind::Refused, message));

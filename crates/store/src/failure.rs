@@ -20,7 +20,7 @@ impl StoreFailure {
     }
 
     /// Records an error as the failure, and returns it.
-    pub fn keep(&mut self, error: StoreError) -> StoreError {
+    pub fn record(&mut self, error: StoreError) -> StoreError {
         self.0 = Some((error.kind(), error.to_string()));
         error
     }

@@ -185,12 +185,12 @@ impl BucketStore for StripedStore {
         self.begin(|| Act::Write(sealed.clone()));
         let outcome = self.finish();
         self.sealed = sealed;
-        outcome.map_err(|error| self.failure.keep(error))
+        outcome.map_err(|error| self.failure.record(error))
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.failure.check()?;
         self.members.iter_mut().for_each(|member| member.worker.begin(Act::Flush));
-        self.finish().map_err(|error| self.failure.keep(error))
+        self.finish().map_err(|error| self.failure.record(error))
     }
 }

@@ -165,7 +165,7 @@ impl SharedStore {
         let mut checked = all_at_once(checks).into_iter().filter_map(Result::ok).flatten();
         let is_fenced = |error: &StoreError| error.kind() == StoreErrorKind::Fenced;
         match checked.find_map(|checked| checked.err().filter(is_fenced)) {
-            Some(error) => Err(self.failure.keep(error)),
+            Some(error) => Err(self.failure.record(error)),
             None => Ok(()),
         }
     }
@@ -223,7 +223,9 @@ impl SharedStore {
         let error = error.map(|(i, error)| self.servers[i].named(error));
         let has_enough = self.votes.voters() >= enough;
         match error {
-            Some(error) if error.kind() == StoreErrorKind::Fenced => Err(self.failure.keep(error)),
+            Some(error) if error.kind() == StoreErrorKind::Fenced => {
+                Err(self.failure.record(error))
+            }
             _ if has_enough => Ok(()),
             Some(error) if error.kind() != StoreErrorKind::Unreachable => Err(error),
             // If fewer answer, all of them may have missed the newest write.
@@ -240,7 +242,7 @@ impl SharedStore {
         for done in at_once(&mut self.servers, |server| server.act(&act)) {
             match done.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Err(error)) if error.kind() != StoreErrorKind::Unreachable => {
-                    return Err(self.failure.keep(error));
+                    return Err(self.failure.record(error));
                 }
                 Some(_) | None => (),
             }
@@ -376,7 +378,7 @@ impl ShareServers for SharedStore {
         let failed = answered.iter().flatten().filter_map(|answered| answered.as_ref().err());
         let mut fenced = failed.filter(|error| error.kind() == StoreErrorKind::Fenced);
         if let Some(error) = fenced.next() {
-            self.failure.keep(StoreError::new(error.kind(), error.to_string()));
+            self.failure.record(StoreError::new(error.kind(), error.to_string()));
         }
         answered
     }

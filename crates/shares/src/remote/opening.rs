@@ -196,25 +196,27 @@ impl SharedStore {
     ) -> Result<Remnants, OpenError> {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
-        let mut remains = Remnants { bytes: Some(0), ..Default::default() };
+        let mut remnants = Remnants { bytes: Some(0), ..Default::default() };
         let mut failures = Failures::default();
         for (found, called) in found.into_iter().zip(names(servers)) {
             match found {
                 Ok((store, condition)) => {
                     let sum = |bytes: u64| bytes.saturating_add(condition.allocated_bytes);
-                    remains.bytes = remains.bytes.map(sum);
-                    remains.stores.push(Box::new(store));
+                    remnants.bytes = remnants.bytes.map(sum);
+                    remnants.stores.push(Box::new(store));
                 }
-                Err(error) if error.kind() == OpenErrorKind::Missing => remains.absent.push(called),
-                Err(error) if error.kind() == OpenErrorKind::Damaged => remains.bytes = None,
+                Err(error) if error.kind() == OpenErrorKind::Missing => {
+                    remnants.absent.push(called)
+                }
+                Err(error) if error.kind() == OpenErrorKind::Damaged => remnants.bytes = None,
                 Err(error) => failures.add(called, error),
             }
         }
         if let Some(error) = failures.into_error() {
             return Err(error);
         }
-        let is_nowhere = remains.absent.len() == servers.len();
-        if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remains) }
+        let is_nowhere = remnants.absent.len() == servers.len();
+        if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remnants) }
     }
 
     /// Removes a volume from all servers that have it. It must not be open.

@@ -508,12 +508,12 @@ fn what_is_left_on_enough_servers_is_opened() {
     let gone = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(gone.kind(), OpenErrorKind::Missing);
     assert!(gone.to_string().contains("oblivio shares repair"), "{gone}");
-    let remains = SharedStore::remnants(&reached(&servers), &quick()).unwrap();
+    let remnants = SharedStore::remnants(&reached(&servers), &quick()).unwrap();
     assert_eq!(
-        (remains.stores.len(), &remains.absent[..]),
+        (remnants.stores.len(), &remnants.absent[..]),
         (2, &["server 3 (host3:1)".to_owned()][..])
     );
-    drop(remains);
+    drop(remnants);
     servers[1].world().is_unreachable = true;
     let too_few = left(&servers).err().unwrap().to_string();
     assert!(too_few.ends_with("2 of 3 servers must be available"), "{too_few}");

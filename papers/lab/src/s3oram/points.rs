@@ -9,7 +9,7 @@ use oblivio_core::store::TreeShape;
 use oblivio_core::{Error, MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::host::{TILES_AT_ONCE, part_bytes, slots_at_once};
-use oblivio_shares::servers::{AnyServers, share_servers, store_of};
+use oblivio_shares::servers::{AnyServers, into_store, share_servers};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use rand::rngs::StdRng;
@@ -355,7 +355,7 @@ impl<'p> Timing<'p> {
         let metered = Metered::new(store, clocks.wall.clone());
         let mut coins = StdRng::seed_from_u64(1);
         let key = MasterKey::from_bytes([0; 32]);
-        let store = store_of(metered.another());
+        let store = into_store(metered.another());
         let mut array = params.create(key, &[], store, &mut coins)?;
         if shape.is_loaded && !array.load(&mut Anything, &mut coins)? {
             return Err(LabError::Plan(

@@ -2,18 +2,18 @@
 
 use oblivio_core::durable::rotating;
 use oblivio_core::posmap::{LivePosMap, Mapping};
-use oblivio_core::scheme::{Home, Move};
+use oblivio_core::scheme::{ClientLocation, Move};
 use oblivio_core::seal::Era;
 use oblivio_core::view::Contents;
 use oblivio_core::{
-    EraSealer, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingConfig, RotatingOram,
+    DurableRawOram, EraSealer, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingConfig,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, store_of};
+use super::run::{BLOCK_BYTES, CAPACITY, Data, Scheme, Setup, Store, create_store};
 
-type Rotating = RotatingOram<Store, StdRng>;
+type Rotating = DurableRawOram<Store, StdRng>;
 type Block = [u8; BLOCK_BYTES];
 
 /// The number of crashes: the first during the client's work, the others during recovery.
@@ -34,16 +34,16 @@ pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let master = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(master.clone(), config.tree.tree, &mut coins);
-    let store = store_of(&config.rotating_shapes().unwrap());
+    let store = create_store(&config.rotating_shapes().unwrap());
     let oram_coins = StdRng::from_rng(&mut coins);
     let mut oram = Rotating::rotating(&config, sealer, store, oram_coins).unwrap();
     (0..CAPACITY).for_each(|address| oram.write(address, &draw(setup, &mut coins)).unwrap());
 
-    let kept = Kept::of(&mut oram);
+    let kept = SavedState::of(&mut oram);
     let mut log = Vec::new();
     take_view(&mut oram);
     while oram.backend().accesses_left() > 0 {
-        let step = oram.intend(&[coins.random_range(0..CAPACITY)]).unwrap()[0];
+        let step = oram.plan_accesses(&[coins.random_range(0..CAPACITY)]).unwrap()[0];
         log.push((step, draw(setup, &mut coins)));
         carry_out(&mut oram, &log[log.len() - 1..]);
     }
@@ -83,17 +83,17 @@ fn nowhere() -> MemoryStore {
 }
 
 /// Everything that a client must keep.
-struct Kept {
+struct SavedState {
     evictions: u64,
     accesses_since_eviction: u32,
     eras: Vec<Era>,
     map: Vec<(u64, Mapping)>,
-    blocks: Vec<(Home, u64, Leaf, Vec<u8>)>,
+    blocks: Vec<(ClientLocation, u64, Leaf, Vec<u8>)>,
 }
 
-impl Kept {
+impl SavedState {
     fn of(oram: &mut Rotating) -> Self {
-        oram.backend_mut().keep_state();
+        oram.backend_mut().mark_durable();
         let backend = oram.backend();
         Self {
             evictions: backend.evictions(),
@@ -101,7 +101,7 @@ impl Kept {
             eras: backend.sealer().eras().cloned().collect(),
             blocks: backend
                 .client_blocks()
-                .map(|(home, address, leaf, bytes)| (home, address, leaf, bytes.to_vec()))
+                .map(|(location, address, leaf, bytes)| (location, address, leaf, bytes.to_vec()))
                 .collect(),
             map: oram.table().mapped(0..CAPACITY).collect(),
         }
@@ -116,11 +116,11 @@ impl Kept {
         let Self { evictions, accesses_since_eviction, .. } = *self;
         let mut table = LivePosMap::new(CAPACITY, tree.geometry.leaf_level()).unwrap();
         self.map.iter().for_each(|(address, mapping)| table.set(*address, *mapping));
-        let kept = rotating::Kept { evictions, accesses_since_eviction, table };
+        let kept = rotating::RestoredState { evictions, accesses_since_eviction, table };
         let config = RotatingConfig::flat(config.clone());
-        *oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
-        for (home, address, leaf, bytes) in &self.blocks {
-            oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
+        *oram = DurableRawOram::resume(&config, sealer, store, kept, coins).unwrap();
+        for (location, address, leaf, bytes) in &self.blocks {
+            oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
         }
         oram.begin_era();
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex};
 
-use oblivio_core::front::{self, FrontTally, Ground, MapConfig, OramConfig, SchemeConfig};
+use oblivio_core::front::{self, Environment, FrontTally, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
 use oblivio_core::scheme;
 use oblivio_core::schemes::TreeScheme;
@@ -12,8 +12,8 @@ use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Event, EventSink, Recorder};
 use oblivio_core::{
-    Access, EraSealer, Error, FreecursiveConfig, FreecursiveOram, Front, HitPolicy, Integrity, Key,
-    MasterKey, MemoryStore, Op, Oram, RawConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
+    Access, DurableRawOram, EraSealer, Error, FreecursiveConfig, FreecursiveOram, Front, HitPolicy,
+    Integrity, Key, MasterKey, MemoryStore, Op, Oram, RawConfig, Sealer, TreeConfig, TreeTopKind,
 };
 use oblivio_testkit::workload::{Request, Workload};
 use rand::rngs::StdRng;
@@ -208,8 +208,9 @@ impl Setup {
                 let master = MasterKey::draw(&mut coins);
                 let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
                 let config = RawConfig::of_tree(tree, evict_period);
-                let store = store_of(&config.rotating_shapes().unwrap());
-                let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
+                let store = create_store(&config.rotating_shapes().unwrap());
+                let mut oram =
+                    DurableRawOram::rotating(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
                 let view = oram.into_store().into_parts().1;
                 return Run { setup: *self, workload, accesses: requests, view, states };
@@ -221,17 +222,17 @@ impl Setup {
         };
         let mut key = [0; 16];
         rand::Rng::fill_bytes(&mut coins, &mut key);
-        let mut ground = Recorded {
+        let mut environment = Recorded {
             key,
             view: View::default(),
             notes: Notes::default(),
             coins: Some(oram_coins),
         };
         let config = OramConfig { map, ..OramConfig::flat(scheme) };
-        let mut oram = front::build(&config, &mut ground).unwrap();
+        let mut oram = front::build(&config, &mut environment).unwrap();
         let states = self.drive(&mut *oram, &requests, &mut coins);
         let (view, accesses) =
-            (std::mem::take(&mut *ground.view.0.lock().unwrap()), ground.notes.take());
+            (std::mem::take(&mut *environment.view.0.lock().unwrap()), environment.notes.take());
         Run { setup: *self, workload, accesses, view, states }
     }
 
@@ -291,7 +292,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn outside(&self, tree: &TreeConfig) -> (Sealer, Recorder<MemoryStore, View>) {
+    fn make_storage(&self, tree: &TreeConfig) -> (Sealer, Recorder<MemoryStore, View>) {
         let shapes = [tree.shape().unwrap()];
         let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
         (
@@ -301,9 +302,9 @@ impl Recorded {
     }
 }
 
-impl Ground for Recorded {
+impl Environment for Recorded {
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
-        let (sealer, store) = self.outside(config.tree());
+        let (sealer, store) = self.make_storage(config.tree());
         let scheme = config.scheme(sealer, Box::new(store))?;
         Ok(Box::new(Noting::with(scheme, self.notes.clone())))
     }
@@ -316,10 +317,10 @@ impl Ground for Recorded {
 pub(crate) type Store = Recorder<MemoryStore, Contents>;
 
 pub(crate) fn store(shape: TreeShape) -> Store {
-    store_of(&[shape])
+    create_store(&[shape])
 }
 
-pub(crate) fn store_of(shapes: &[TreeShape]) -> Store {
+pub(crate) fn create_store(shapes: &[TreeShape]) -> Store {
     let memory = MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap();
     Recorder::new(memory, Contents::new())
 }
@@ -377,7 +378,7 @@ impl TestedOram for dyn Front + Send {
     }
 }
 
-impl<S: BucketStore> TestedOram for RotatingOram<S, StdRng> {
+impl<S: BucketStore> TestedOram for DurableRawOram<S, StdRng> {
     fn stash(&self) -> StashView<'_> {
         self.backend().stash()
     }
