@@ -5,11 +5,13 @@
 //! | `arrows` | which crate may depend on which |
 //! | `rooms` | which module of the engine may use which |
 //! | `purity` | what the engine must not use; where `unsafe` code is allowed |
-//! | `claims` | the tests that documents cite exist |
+//! | `claims` | the threat model cites the claims of `docs/claims.toml`, and their tests exist |
 //! | `doors` | storage is opened in one place |
 //! | `language` | line widths and banned phrases |
 //! | `licences` | no dependency has a copyleft licence |
 //! | `links` | links between documents lead somewhere |
-//! | `tree` | no file contains a path of a developer's machine; every crate has the workspace's lints |
+//! | `tree` | no file contains a path of a developer's machine; every crate inherits the lints |
 //!
-//! Nothing depends on this crate. Its only program is the example `draw-comments`.
+//! Nothing depends on this crate. It has two programs, the examples `draw-comments` and `claims`.
+
+pub mod claims;

@@ -1,0 +1,92 @@
+//! The claims of the threat model, and the tests that fail if a claim is false.
+//!
+//! `docs/claims.toml` is their only source. [`Claims::to_markdown`] makes the page `docs/claims.md`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+/// All claims, in the order of the threat model.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claims {
+    /// The rows of the file.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A claim.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// `C` and a number that does not change.
+    pub id: String,
+    /// One sentence.
+    pub text: String,
+    /// Each as `CRATE/TARGET PATH`, or `fuzz NAME`.
+    pub tests: Vec<String>,
+}
+
+impl Claims {
+    /// Parses `docs/claims.toml`.
+    ///
+    /// # Errors
+    /// If `text` is not a list of claims.
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The page `docs/claims.md`.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut page = HEAD.to_owned();
+        for claim in &self.claims {
+            let Claim { id, text, .. } = claim;
+            let anchor = claim.anchor();
+            let tests = claim.tests_by_target();
+            // Writing to a string does not fail.
+            let _ = writeln!(page, "| <a id=\"{anchor}\"></a>{id} | {text} | {tests} |");
+        }
+        page
+    }
+}
+
+impl Claim {
+    /// The name by which pages link to the claim.
+    #[must_use]
+    pub fn anchor(&self) -> String {
+        self.id.to_lowercase()
+    }
+
+    /// The tests, those with the same target together.
+    fn tests_by_target(&self) -> String {
+        let mut targets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for test in &self.tests {
+            let (target, path) = test.split_once(' ').unwrap_or(("", test));
+            targets.entry(target).or_default().push(format!("`{path}`"));
+        }
+        let target =
+            |(target, paths): (&str, Vec<String>)| format!("{target}: {}", paths.join(", "));
+        targets.into_iter().map(target).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// What precedes the rows.
+const HEAD: &str = "\
+# Claims and their tests
+
+Annex of the [threat model](threat-model.md) and its [page on share servers](threat-model-shares.md): each claim, and
+the tests that fail if it is false. A test is named by its crate, its target and its path. For example,
+`core/engine: privacy::leaves::of_freecursive_are_uniform_independent_and_fresh` is run by
+
+```sh understood
+cargo test --package oblivio-core --test engine privacy::leaves::of_freecursive_are_uniform_independent_and_fresh
+```
+
+The target `lib` is the unit tests (`--lib`); `fuzz` is a fuzz target (`make fuzz`). `make claims` writes this page
+from `docs/claims.toml`.
+
+| | claim | tests |
+|---|---|---|
+";
