@@ -149,7 +149,7 @@ impl Computer {
             Refusal::new(FailureKind::Refused, message)
         })?;
         inlet.connected.insert(number, Connected { who, link });
-        inlet.mailbox.is_back(number);
+        inlet.mailbox.record_new_link(number);
         Ok(number)
     }
 
@@ -176,14 +176,14 @@ impl Computer {
             return false;
         };
         inlet.connected.remove(&number);
-        inlet.mailbox.is_lost(number);
+        inlet.mailbox.record_lost_link(number);
         true
     }
 
     /// Ends all waiting for other servers, because this server is to stop.
     pub(super) fn give_up(&self) {
         if let Some(Inlet { setup: Some(setup), mailbox, .. }) = &*self.inlet() {
-            setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.is_lost(number));
+            setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.record_lost_link(number));
         }
     }
 
@@ -304,7 +304,7 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use oblivio_shares::message::Dealt;
+    use oblivio_shares::message::DealtShares;
     use oblivio_shares::sharing::Parties;
     use oblivio_shares::tree::{Preset, Tree};
 
@@ -337,7 +337,8 @@ mod tests {
             [(1, 2), (3, 3), (3, 4)].map(|(key, who)| connect(key, who)),
             [1, 3, 3].map(Some)
         );
-        let dealt = Dealt { number: 0, attempt: 1, tile: 0, level: 1, shares: Vec::new() }.encode();
+        let dealt =
+            DealtShares { number: 0, attempt: 1, tile: 0, level: 1, shares: Vec::new() }.encode();
         let takes = |number, who| computer.take(number, who, &dealt).is_ok();
         assert!(takes(1, 2) && takes(3, 4));
         assert!(!takes(3, 3) && !takes(3, 2) && !takes(2, 1));

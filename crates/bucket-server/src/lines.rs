@@ -74,7 +74,7 @@ impl Lines {
         let line = |(key, number): (&ServerKey, u8)| {
             let (other, mailbox) = (computing.other(*key)?, host.mailbox());
             // A server that cannot be reached is probably not dealing either.
-            let is_lost = Box::new(move || mailbox.is_lost(number));
+            let is_lost = Box::new(move || mailbox.record_lost_link(number));
             Some(Line::new(other.clone(), whose.clone(), is_lost, computing.threads.clone()))
         };
         let keys = host.setup().into_iter().flat_map(|setup| &setup.keys);
@@ -117,11 +117,11 @@ impl Peers for Dealing<'_> {
         Ok(())
     }
 
-    fn goes_on(&self) {
+    fn report_progress(&self) {
         (self.goes_on)();
     }
 
-    fn meet(&self) -> io::Result<()> {
+    fn connect(&self) -> io::Result<()> {
         let lines = self.lines.map_or(&[][..], |lines| &lines.lines);
         // One of them is this server itself.
         if lines.iter().filter(|line| line.is_none()).count() > 1 {

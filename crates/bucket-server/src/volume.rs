@@ -303,7 +303,7 @@ impl Volume {
         let message = asked.message;
         let may_ask = || {
             let mut state = self.state();
-            if Host::asks_how_far(message) {
+            if Host::is_progress_request(message) {
                 state.open_store_of(who).map(drop)
             } else {
                 state.store_to_write_of(who).map(drop)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use oblivio_core::store::TreeShape;
-use oblivio_shares::remote::{SharedStore, SharesPlace};
+use oblivio_shares::remote::{SharedStore, SharesLocation};
 use oblivio_store::location::shares_url;
 use oblivio_store::{
     BoxedStore, InvalidLocation, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode,
@@ -22,7 +22,7 @@ pub enum Location {
     /// A file, a bucket server, or a stripe over several.
     Store(oblivio_store::Location),
     /// A volume on share servers: `shares://…`.
-    Shares(Box<SharesPlace>),
+    Shares(Box<SharesLocation>),
 }
 
 impl From<oblivio_store::Location> for Location {
@@ -57,7 +57,7 @@ impl Location {
         let Some(rest) = shares_url(written) else {
             return oblivio_store::Location::parse(written).map(Self::Store);
         };
-        let place = SharesPlace::parse(rest).map_err(InvalidLocation::new)?;
+        let place = SharesLocation::parse(rest).map_err(InvalidLocation::new)?;
         Ok(Self::Shares(Box::new(place)))
     }
 
@@ -168,7 +168,7 @@ impl Location {
         }
     }
 
-    /// Opens share servers to rebuild one of them: see [`SharesPlace::open_to_repair`].
+    /// Opens share servers to rebuild one of them: see [`SharesLocation::open_to_repair`].
     ///
     /// # Errors
     /// The same, and [`OpenErrorKind::WrongMembers`] if this is not on share servers.

@@ -10,7 +10,7 @@ use std::thread;
 use divan::Bencher;
 use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::Dealt;
+use oblivio_shares::message::DealtShares;
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
@@ -81,7 +81,7 @@ impl World {
         }
         let mut is_over = false;
         while !is_over {
-            let dealt: Vec<Vec<Dealt<u8>>> = thread::scope(|scope| {
+            let dealt: Vec<Vec<DealtShares<u8>>> = thread::scope(|scope| {
                 let each = self.servers.iter().map(|server| {
                     let mut coins = StdRng::from_rng(&mut self.coins);
                     scope.spawn(move || server.deal(&mut coins).unwrap())
@@ -89,7 +89,7 @@ impl World {
                 let each: Vec<_> = each.collect();
                 each.into_iter().map(|it| it.join().unwrap()).collect()
             });
-            let mut to_each: Vec<Vec<Dealt<u8>>> = (0..3).map(|_| Vec::new()).collect();
+            let mut to_each: Vec<Vec<DealtShares<u8>>> = (0..3).map(|_| Vec::new()).collect();
             for of_dealer in dealt {
                 to_each.iter_mut().zip(of_dealer).for_each(|(to, dealt)| to.push(dealt));
             }
@@ -104,7 +104,7 @@ impl World {
             });
         }
         let evictions = self.client.evictions();
-        self.servers.iter_mut().for_each(|server| server.agree(evictions).unwrap());
+        self.servers.iter_mut().for_each(|server| server.commit(evictions).unwrap());
     }
 }
 

@@ -31,12 +31,12 @@ pub struct Recovered<E> {
     pub block: Vec<E>,
     /// The numbers of the servers whose answers do not fit the others. Always empty if there are no
     /// more answers than needed.
-    pub liars: Vec<u8>,
+    pub wrong_servers: Vec<u8>,
 }
 
 /// Why answers give no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoBlock {
+pub enum DecodeError {
     /// There are fewer than 2*t* + 1 answers, two from one server, one from an unknown server, or
     /// one of a wrong length.
     #[error("too few servers answered with a valid share of a block")]
@@ -56,7 +56,7 @@ pub(crate) fn decode<F: Field>(
     numbers: &[u8],
     answers: &[Vec<F::Element>],
     elements: usize,
-) -> Result<Recovered<F::Element>, NoBlock> {
+) -> Result<Recovered<F::Element>, DecodeError> {
     decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
 }
 
@@ -67,15 +67,15 @@ pub(crate) fn decode_from<F: Field>(
     numbers: &[u8],
     answers: &[Vec<F::Element>],
     elements: usize,
-) -> Result<Recovered<F::Element>, NoBlock> {
+) -> Result<Recovered<F::Element>, DecodeError> {
     let is_block = |answer: &Vec<F::Element>| {
         answer.len() == elements && answer.iter().copied().all(F::is_element)
     };
     if numbers.len() != answers.len()
         || numbers.len() < enough
-        || !(parties.are_some(numbers) && answers.iter().all(is_block))
+        || !(parties.are_distinct_servers(numbers) && answers.iter().all(is_block))
     {
-        return Err(NoBlock::NotAnswers);
+        return Err(DecodeError::NotAnswers);
     }
     // There are at most seven servers, so all choices can be tried. Try the fewest liars first.
     for liars in (0..=correctable(parties, enough, numbers.len()))
@@ -85,11 +85,14 @@ pub(crate) fn decode_from<F: Field>(
         if fit_each_other::<F>(&honest, numbers, answers, enough) {
             let used = &honest[..enough];
             let (places, shares) = chosen(used, numbers, answers);
-            let block = recover::<F>(&places, &shares).ok_or(NoBlock::NotAnswers)?;
-            return Ok(Recovered { block, liars: liars.iter().map(|i| numbers[*i]).collect() });
+            let block = recover::<F>(&places, &shares).ok_or(DecodeError::NotAnswers)?;
+            return Ok(Recovered {
+                block,
+                wrong_servers: liars.iter().map(|i| numbers[*i]).collect(),
+            });
         }
     }
-    Err(NoBlock::Contradict)
+    Err(DecodeError::Contradict)
 }
 
 /// The number of wrong answers that can be corrected if `enough` of `answers` recover the block.
@@ -164,10 +167,13 @@ mod tests {
                         let decoded = decode::<F>(parties, &numbers, &answers, ELEMENTS);
                         if wrong.len() <= correctable(parties, parties.for_product(), count) {
                             let liars = wrong.iter().map(|i| numbers[*i]).collect();
-                            assert_eq!(decoded, Ok(Recovered { block: block.clone(), liars }));
+                            assert_eq!(
+                                decoded,
+                                Ok(Recovered { block: block.clone(), wrong_servers: liars })
+                            );
                         } else {
                             // The error is detected: no block is accepted without naming a liar.
-                            assert!(!decoded.is_ok_and(|it| it.liars.is_empty()));
+                            assert!(!decoded.is_ok_and(|it| it.wrong_servers.is_empty()));
                         }
                     }
                 }
@@ -214,7 +220,7 @@ mod tests {
                         liars.iter().for_each(|liar| add(&mut said[*liar], &word[*liar]));
                         let decoded =
                             decode_from::<Gf256>(parties, enough, &numbers, &said, ELEMENTS);
-                        let named = decoded.map(|it| it.liars).unwrap_or_default();
+                        let named = decoded.map(|it| it.wrong_servers).unwrap_or_default();
                         let have_lied = |number: &u8| liars.contains(&(usize::from(*number) - 1));
                         assert!(named.iter().all(have_lied), "{parties:?}: {liars:?}, {named:?}");
                     }
@@ -242,10 +248,10 @@ mod tests {
             (&[1, 2, 3, 4], &answers[..3]),
             (&[1, 2, 3], &short[..]),
         ] {
-            assert_eq!(of(numbers, answers), Err(NoBlock::NotAnswers), "{numbers:?}");
+            assert_eq!(of(numbers, answers), Err(DecodeError::NotAnswers), "{numbers:?}");
         }
         let two_wrong =
             [1, 2, 3, 4].map(|i: usize| if i < 3 { vec![7; ELEMENTS] } else { answers[i].clone() });
-        assert_eq!(of(&[2, 3, 4, 5], &two_wrong), Err(NoBlock::Contradict));
+        assert_eq!(of(&[2, 3, 4, 5], &two_wrong), Err(DecodeError::Contradict));
     }
 }

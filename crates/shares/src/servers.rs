@@ -68,12 +68,12 @@ pub trait ServerStore: ShareServers + BucketStore + Send {}
 
 impl<S: ShareServers + BucketStore + Send> ServerStore for S {}
 
-/// Share servers of any kind. A volume uses them [as its store](store_of), and its scheme
+/// Share servers of any kind. A volume uses them [as its store](into_store), and its scheme
 /// [finds](share_servers) the servers in the store.
 pub type AnyServers = Box<dyn ServerStore>;
 
 /// Share servers as a store of any kind.
-pub fn store_of(servers: impl ServerStore + 'static) -> AnyStore {
+pub fn into_store(servers: impl ServerStore + 'static) -> AnyStore {
     Box::new(Box::new(servers) as AnyServers)
 }
 

@@ -33,7 +33,7 @@ pub const SERVERS_MAX: u8 = 7;
      servers, and let at least 1 collude",
     2 * u16::from(*.colluding) + 1
 )]
-pub struct NoParties {
+pub struct InvalidParties {
     servers: u8,
     colluding: u8,
 }
@@ -43,11 +43,11 @@ impl Parties {
     ///
     /// # Errors
     /// If there are fewer than 2*t* + 1 servers or more than [`SERVERS_MAX`], or *t* is 0.
-    pub fn new(servers: u8, colluding: u8) -> Result<Self, NoParties> {
+    pub fn new(servers: u8, colluding: u8) -> Result<Self, InvalidParties> {
         let is_sound = colluding >= 1
             && servers <= SERVERS_MAX
             && u16::from(servers) > 2 * u16::from(colluding);
-        is_sound.then_some(Self { servers, colluding }).ok_or(NoParties { servers, colluding })
+        is_sound.then_some(Self { servers, colluding }).ok_or(InvalidParties { servers, colluding })
     }
 
     /// The paper's ℓ.
@@ -66,7 +66,7 @@ impl Parties {
     }
 
     /// Whether these are numbers of different servers.
-    pub(crate) fn are_some(self, numbers: &[u8]) -> bool {
+    pub(crate) fn are_distinct_servers(self, numbers: &[u8]) -> bool {
         numbers.iter().all(|number| (1..=self.servers).contains(number)) && are_different(numbers)
     }
 
@@ -108,7 +108,7 @@ impl<E> fmt::Debug for Share<E> {
 
 impl<E: Copy> Share<E> {
     /// Whether this is a valid share of a vector of `count` elements.
-    pub fn is_of<F: Field<Element = E>>(&self, count: usize) -> bool {
+    pub fn has_length<F: Field<Element = E>>(&self, count: usize) -> bool {
         match self {
             Self::Drawn(_) => true,
             Self::Computed(elements) => {
@@ -119,7 +119,7 @@ impl<E: Copy> Share<E> {
 
     /// The elements of the share; `None` if it is not a valid share of `count` elements.
     pub fn into_elements<F: Field<Element = E>>(self, count: usize) -> Option<Vec<E>> {
-        self.is_of::<F>(count).then(|| match self {
+        self.has_length::<F>(count).then(|| match self {
             Self::Drawn(seed) => draw::<F>(&seed, count),
             Self::Computed(elements) => elements,
         })

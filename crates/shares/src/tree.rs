@@ -70,7 +70,7 @@ impl Preset {
 /// An unsupported shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NoTree(&'static str);
+pub struct InvalidTree(&'static str);
 
 impl Tree {
     /// A tree with `height` levels below the root: the paper's *H*.
@@ -78,16 +78,16 @@ impl Tree {
     /// # Errors
     /// If the number of levels or slots is 0 or too large, or the eviction period exceeds the slots
     /// of the root.
-    pub fn new(height: u8, preset: Preset) -> Result<Self, NoTree> {
+    pub fn new(height: u8, preset: Preset) -> Result<Self, InvalidTree> {
         let Preset { slots, accesses } = preset;
         if !(1..=HEIGHT_MAX).contains(&height) {
-            return Err(NoTree("a tree has 1 to 30 levels below the root"));
+            return Err(InvalidTree("a tree has 1 to 30 levels below the root"));
         }
         if !(1..=SLOTS_MAX).contains(&slots) {
-            return Err(NoTree("a bucket has 1 to 4096 slots"));
+            return Err(InvalidTree("a bucket has 1 to 4096 slots"));
         }
         if !(1..=slots).contains(&accesses) {
-            return Err(NoTree(
+            return Err(InvalidTree(
                 "the eviction period must be at least one access and at most the slots of a bucket",
             ));
         }
@@ -98,16 +98,15 @@ impl Tree {
     ///
     /// # Errors
     /// If it would have more than [`HEIGHT_MAX`] levels below the root.
-    pub fn for_blocks(blocks: u64, preset: Preset) -> Result<Self, NoTree> {
+    pub fn for_blocks(blocks: u64, preset: Preset) -> Result<Self, InvalidTree> {
         let heights = 1..=HEIGHT_MAX;
         let trees = heights.map(|height| Self::new(height, preset));
-        let fits = |tree: &Result<Self, NoTree>| {
+        let fits = |tree: &Result<Self, InvalidTree>| {
             tree.is_err() || tree.is_ok_and(|it| it.blocks_max() >= blocks)
         };
-        trees
-            .into_iter()
-            .find(fits)
-            .unwrap_or(Err(NoTree("the blocks need a tree of more than 30 levels below the root")))
+        trees.into_iter().find(fits).unwrap_or(Err(InvalidTree(
+            "the blocks need a tree of more than 30 levels below the root",
+        )))
     }
 
     /// The largest number of blocks: *A* · 2^*H*, so that a leaf holds *A* on average.
@@ -156,14 +155,14 @@ impl Tree {
     }
 
     /// The leaf with the same parent.
-    pub fn beside(self, leaf: Leaf) -> Leaf {
+    pub fn sibling_leaf(self, leaf: Leaf) -> Leaf {
         Leaf(leaf.0 ^ 1 << (self.height - 1))
     }
 
     /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf does after
     /// the first eviction through its parent. Another bucket does if the last eviction through its
     /// parent went to its sibling.
-    pub fn is_filled(self, bucket: BucketId, evictions: u64) -> bool {
+    pub fn is_in_use(self, bucket: BucketId, evictions: u64) -> bool {
         let (level, index) = (bucket.level(), bucket.index());
         let above = (1u64 << (level - 1)) - 1;
         let Some(last) = evictions.checked_sub(1).filter(|last| *last >= index & above) else {

@@ -12,7 +12,7 @@ use oblivio_core::{MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::message::{Answer, HostEpoch, Request};
 use oblivio_shares::remote::{ShareServer, SharedStore};
-use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers, store_of};
+use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers, into_store};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 use oblivio_store::{Dial, RemoteOptions};
@@ -50,8 +50,8 @@ impl Shared {
         let server = |PeerServer { key, address, .. }: &PeerServer| {
             let caller = Caller::new(&circle.alice.key, *key).unwrap();
             let calls = Calls { caller, address: address.clone() };
-            let dialing = Box::new(move || Box::new(calls.clone()) as Box<dyn Dial>);
-            ShareServer { address: address.clone(), key: *key, dialing }
+            let make_connector = Box::new(move || Box::new(calls.clone()) as Box<dyn Dial>);
+            ShareServer { address: address.clone(), key: *key, make_connector }
         };
         let servers = circle.peers.split_last().unwrap().1.iter().map(server).collect();
         let options = RemoteOptions::new("disk").with_retry_for(retry_for);
@@ -132,7 +132,7 @@ impl Disk {
         let params = S3OramParams::new(20, block_bytes as u32, parties, PRESET).unwrap();
         let key = MasterKey::from_bytes([9; 32]);
         let mut array = params
-            .create(key, &[], store_of(ServersWithRecords::without(shared.clone())), &mut coins)
+            .create(key, &[], into_store(ServersWithRecords::without(shared.clone())), &mut coins)
             .unwrap();
         array.begin_era(EraStart::Opening, &mut coins);
         Self { array, shared, coins }

@@ -11,9 +11,9 @@ use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::Host;
 use oblivio_shares::message::{
-    Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
+    Answer as ShareAnswer, Evict, HostEpoch, Request as ShareRequest, Setup, TreePoint,
 };
-use oblivio_shares::remote::SharesPlace;
+use oblivio_shares::remote::SharesLocation;
 use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, share_servers};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -88,7 +88,7 @@ fn only_writers_may_request_computations() {
         drop(client);
         wait_until(|| server.metric("connections") == 0);
         // It may not make servers connect to each other.
-        for asked in [&ShareRequest::Meet.encode()[..], b""] {
+        for asked in [&ShareRequest::Connect.encode()[..], b""] {
             let (mut client, _) = server.open(&alice, "disk", mode.clone());
             assert_eq!(client.last_failure(&compute(asked)), FailureKind::Refused);
             drop(client);
@@ -237,7 +237,7 @@ impl Circle {
     }
 
     /// The location of a volume on all three servers.
-    fn location(&self, name: &str) -> SharesPlace {
+    fn location(&self, name: &str) -> SharesLocation {
         let key = self.folders[0].path().join("alice.key");
         if !key.exists() {
             self.alice.key.write(&key).unwrap();
@@ -248,7 +248,7 @@ impl Circle {
         let addresses = list(|peer| peer.address.clone());
         let keys = list(|peer| peer.key.to_string().split_once(' ').unwrap().1.to_owned());
         let url = format!("{addresses}/{name}?server={keys}&key={}", key.display());
-        SharesPlace::parse(url.as_bytes()).unwrap()
+        SharesLocation::parse(url.as_bytes()).unwrap()
     }
 }
 
@@ -408,7 +408,7 @@ struct Blocks {
     client: ShareClient<Gf256>,
     coins: StdRng,
     store: AnyServers,
-    at: Point,
+    at: TreePoint,
 }
 
 impl Blocks {
@@ -419,7 +419,7 @@ impl Blocks {
         ask_all(&mut store, setups.map(ShareRequest::Setup).collect());
         let Setup { parties, tree, .. } = circle.setup();
         let client = ShareClient::new(parties, tree, 8, BLOCK_BYTES).unwrap();
-        Self { client, coins: StdRng::seed_from_u64(1), store, at: Point::default() }
+        Self { client, coins: StdRng::seed_from_u64(1), store, at: TreePoint::default() }
     }
 
     /// Returns the contents of the block, and writes new contents.
@@ -438,7 +438,7 @@ impl Blocks {
             let evicts = client.evict(coins).unwrap().into_iter();
             let evicts = evicts.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] });
             ask_all(store, evicts.collect());
-            *at = Point { evictions: at.evictions + 1, written: 0 };
+            *at = TreePoint { evictions: at.evictions + 1, written: 0 };
         }
         block.to_vec()
     }
@@ -513,7 +513,7 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
     });
     let attempt = blocks.client.next_attempt();
     ask_all(&mut blocks.store, evict(attempt));
-    blocks.at = Point { evictions: 1, written: 0 };
+    blocks.at = TreePoint { evictions: 1, written: 0 };
     for (address, byte) in [(1, 1), (2, 2), (3, 3), (5, 5), (6, 0)] {
         assert_eq!(blocks.exchange(address, 9), [byte; BLOCK_BYTES]);
     }
@@ -534,7 +534,7 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     let attempt = evict.attempt;
     // An eviction needs a full root.
     for written in 0..PRESET.accesses.into() {
-        let at = Point { written, ..Point::default() };
+        let at = TreePoint { written, ..TreePoint::default() };
         let write = ShareRequest::Write { at, block: Share::Drawn([2; 32]) };
         assert_eq!(answer_of(&mut owners[0], &write), ShareAnswer::Done);
     }
@@ -561,7 +561,7 @@ fn a_waiting_client_gets_working_messages() {
     circle.stop(0);
 }
 
-/// After `Meet`, the client begins an eviction, which needs all links.
+/// After `Connect`, the client begins an eviction, which needs all links.
 #[test]
 fn meet_is_answered_after_all_links_exist() {
     let mut circle = Circle::start(None);
@@ -573,11 +573,11 @@ fn meet_is_answered_after_all_links_exist() {
     }
     let others = |circle: &Circle| [1, 2].map(|other| circle.servers[other].metric("peers"));
     assert_eq!(others(&circle), [0, 0]);
-    assert_eq!(answer_of(&mut owners[0], &ShareRequest::Meet), ShareAnswer::Done);
+    assert_eq!(answer_of(&mut owners[0], &ShareRequest::Connect), ShareAnswer::Done);
     assert_eq!(others(&circle), [1, 1]);
     circle.stop(2);
     owners.truncate(1);
-    let refused = answer_of(&mut owners[0], &ShareRequest::Meet);
+    let refused = answer_of(&mut owners[0], &ShareRequest::Connect);
     let ShareAnswer::Refused(refusal) = refused else { panic!("not refused: {refused:?}") };
     assert_eq!(refusal.kind, StoreErrorKind::Unreachable);
     assert!(refusal.why.contains("server 3"), "{}", refusal.why);
@@ -621,7 +621,7 @@ fn a_new_writer_waits_for_the_request_in_flight_and_older_requests_are_refused()
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
     assert_eq!(new.hear_failure(), FailureKind::Fenced);
     let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to the last request") };
-    let at = Point { written: PRESET.accesses.into(), ..Point::default() };
+    let at = TreePoint { written: PRESET.accesses.into(), ..TreePoint::default() };
     let epoch = HostEpoch { at, attempt, is_set_up: true };
     assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));
 }

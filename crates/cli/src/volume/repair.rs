@@ -63,7 +63,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let checked = checked.map_err(VolumeError::from)?;
-    store.make_anew(server, &records)?;
+    store.recreate_server(server, &records)?;
     let bar = progress::bar_of(buckets, "buckets");
     let repaired =
         repair(&mut store, &params, &key, (server, &checked), &mut |done| bar.set_position(done));
@@ -90,13 +90,13 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         output::print(&format!("the shares of {} are repaired", store.name(server)))?;
     }
     if let (Err(why), true) = (&dir, args.anyway) {
-        output::remark(&format!(
+        output::print_remark(&format!(
             "{why}: if `oblivio info` with the client's directory reports wrong shares on this \
              server, repeat the repair with that directory (--state)"
         ));
     }
     if !repaired.behind.is_empty() {
-        output::remark(&format!(
+        output::print_remark(&format!(
             "{} is one eviction behind, and the repaired one cannot roll back to it: repair it \
              next, with --anyway",
             names(&repaired.behind)

@@ -5,23 +5,23 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_shares::host::{Mailbox, Peers};
-use oblivio_shares::message::Dealt;
+use oblivio_shares::message::DealtShares;
 use oblivio_shares::sharing::SERVERS_MAX;
-use oblivio_testkit::crash::{Fate, World};
+use oblivio_testkit::crash::{Delivery, World};
 
-use super::heard::{Dealer, Heard};
+use super::sharing_log::{Dealer, SharingLog};
 
 /// The links between all servers.
 pub(super) struct Links {
     world: World,
-    heard: Arc<Mutex<Heard>>,
+    sharing_log: Arc<Mutex<SharingLog>>,
     /// Run and mailbox of each running program, by server number.
     mailboxes: Mutex<BTreeMap<u8, (u64, Arc<Mailbox>)>>,
 }
 
 impl Links {
-    pub(super) fn new(world: World, heard: Arc<Mutex<Heard>>) -> Self {
-        Self { world, heard, mailboxes: Mutex::default() }
+    pub(super) fn new(world: World, sharing_log: Arc<Mutex<SharingLog>>) -> Self {
+        Self { world, sharing_log, mailboxes: Mutex::default() }
     }
 
     fn mailboxes(&self) -> MutexGuard<'_, BTreeMap<u8, (u64, Arc<Mailbox>)>> {
@@ -31,7 +31,7 @@ impl Links {
     /// Registers a program that has started in run `run` of its machine.
     pub(super) fn start(&self, server: u8, run: u64, mailbox: Arc<Mailbox>) {
         // A link is set up by the first message on it.
-        (1..=SERVERS_MAX).for_each(|other| mailbox.is_lost(other));
+        (1..=SERVERS_MAX).for_each(|other| mailbox.record_lost_link(other));
         self.mailboxes().insert(server, (run, mailbox));
     }
 
@@ -41,9 +41,9 @@ impl Links {
         let is_dead = |run| self.world.server_run(server) != run;
         for (other, (run, mailbox)) in &*mailboxes {
             if *other != server {
-                mailbox.is_lost(server);
+                mailbox.record_lost_link(server);
             } else if is_dead(*run) {
-                (1..=SERVERS_MAX).for_each(|other| mailbox.is_lost(other));
+                (1..=SERVERS_MAX).for_each(|other| mailbox.record_lost_link(other));
             }
         }
     }
@@ -59,40 +59,40 @@ impl Links {
 }
 
 /// The peers of one server.
-pub(super) struct Others<'l> {
+pub(super) struct WorldPeers<'l> {
     pub(super) links: &'l Links,
     pub(super) dealer: Dealer,
     /// The run of its machine.
     pub(super) run: u64,
 }
 
-impl Peers for Others<'_> {
+impl Peers for WorldPeers<'_> {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let Self { links, dealer, run } = self;
         let from = dealer.server;
         if links.world.server_run(from) != *run {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        let decoded = Dealt::decode(dealt).map_err(io::Error::other)?;
-        lock(&links.heard).dealt(*dealer, to, &decoded);
+        let decoded = DealtShares::decode(dealt).map_err(io::Error::other)?;
+        lock(&links.sharing_log).record_dealt(*dealer, to, &decoded);
         match links.world.message(from, to) {
-            Fate::Arrives => return links.deliver(from, to, dealt),
-            Fate::ArrivesLast => links.deliver(from, to, dealt)?,
-            Fate::Lost => (),
-            Fate::Kills => {
+            Delivery::Arrives => return links.deliver(from, to, dealt),
+            Delivery::ArrivesLast => links.deliver(from, to, dealt)?,
+            Delivery::Lost => (),
+            Delivery::Kills => {
                 links.end(to);
                 return Ok(());
             }
         }
         if let Some((_, mailbox)) = links.mailboxes().get(&to) {
-            mailbox.is_lost(from);
+            mailbox.record_lost_link(from);
         }
         Ok(())
     }
 
     fn give_up(&self) {
         for (_, mailbox) in self.links.mailboxes().values() {
-            mailbox.is_lost(self.dealer.server);
+            mailbox.record_lost_link(self.dealer.server);
         }
     }
 }

@@ -11,8 +11,8 @@
 //! does the number of times the eviction restarts.
 
 mod folder;
-mod heard;
 mod links;
+mod sharing_log;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -23,24 +23,24 @@ use oblivio_shares::message::{Answer, Request};
 use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Seed;
 use oblivio_testkit::ServersWithRecords;
-use oblivio_testkit::crash::{CLIENT, CrashStore, Fate, Loss, World};
+use oblivio_testkit::crash::{CLIENT, CrashStore, Delivery, Loss, World};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::folder::OnDisk;
-use self::heard::{Dealer, Heard};
-use self::links::{Links, Others, lock};
+use self::links::{Links, WorldPeers, lock};
+use self::sharing_log::{Dealer, SharingLog};
 
 /// How often a client sends a request, if it retries.
 const TRIES_MAX: usize = 10;
 
 /// How a client reacts to a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnSilence {
+pub(crate) enum MissingAnswerPolicy {
     /// It gives up.
-    GivesUp,
+    GiveUp,
     /// It repeats the request, and the volume does not notice.
-    AsksAgain,
+    Retry,
 }
 
 /// All servers of a volume. Clones refer to the same servers.
@@ -49,8 +49,8 @@ pub(crate) struct Servers(Arc<Mutex<Machines>>);
 
 struct Machines {
     servers: Vec<Server>,
-    on_silence: OnSilence,
-    heard: Arc<Mutex<Heard>>,
+    missing_answer_policy: MissingAnswerPolicy,
+    sharing_log: Arc<Mutex<SharingLog>>,
     /// `None` until the first client connects.
     links: Option<Arc<Links>>,
     asked: usize,
@@ -74,7 +74,7 @@ struct Running {
 }
 
 /// Why a server does not answer.
-enum Silence {
+enum NoAnswer {
     /// Its machine has died.
     Died,
     /// Its program fails without an injected fault.
@@ -83,7 +83,12 @@ enum Silence {
 
 impl Server {
     /// Starts the program if necessary, and returns its answer to `message`.
-    fn answer(&mut self, world: &World, links: &Links, message: &[u8]) -> Result<Vec<u8>, Silence> {
+    fn answer(
+        &mut self,
+        world: &World,
+        links: &Links,
+        message: &[u8],
+    ) -> Result<Vec<u8>, NoAnswer> {
         let disk = world.server_disk(self.number);
         let run = disk.run();
         let has_died = || world.server_run(self.number) != run;
@@ -91,18 +96,18 @@ impl Server {
             let seed = (self.draw_seed)();
             let host = Host::open(Box::new(OnDisk(disk)), move || Ok(seed));
             let host = host.map_err(|error| match has_died() {
-                true => Silence::Died,
-                false => Silence::Broken(error.to_string()),
+                true => NoAnswer::Died,
+                false => NoAnswer::Broken(error.to_string()),
             })?;
             links.start(self.number, run, host.mailbox());
             self.running = Some(Running { host, run });
             self.starts += 1;
         }
-        let Some(Running { host, .. }) = &mut self.running else { return Err(Silence::Died) };
+        let Some(Running { host, .. }) = &mut self.running else { return Err(NoAnswer::Died) };
         let dealer = Dealer { server: self.number, start: self.starts };
-        let answer = host.answer(message, &Others { links, dealer, run }, &|_| Ok(()));
+        let answer = host.answer(message, &WorldPeers { links, dealer, run }, &|_| Ok(()));
         if world.server_run(self.number) != run {
-            return Err(Silence::Died);
+            return Err(NoAnswer::Died);
         }
         Ok(answer)
     }
@@ -113,8 +118,8 @@ impl Server {
         world: &World,
         links: &Links,
         message: &[u8],
-        on_silence: OnSilence,
-    ) -> Result<Vec<u8>, Silence> {
+        missing_answer_policy: MissingAnswerPolicy,
+    ) -> Result<Vec<u8>, NoAnswer> {
         let done = Answer::Done.encode();
         for _ in 0..TRIES_MAX {
             let answer = self.answer(world, links, message);
@@ -122,30 +127,31 @@ impl Server {
                 links.end(self.number);
             }
             match answer {
-                Err(Silence::Died) if on_silence == OnSilence::AsksAgain => {}
+                Err(NoAnswer::Died) if missing_answer_policy == MissingAnswerPolicy::Retry => {}
                 answer => return answer,
             }
         }
-        Err(Silence::Died)
+        Err(NoAnswer::Died)
     }
 }
 
 impl Servers {
-    pub(crate) fn new(seed: u64, count: u8, on_silence: OnSilence) -> Self {
+    pub(crate) fn new(seed: u64, count: u8, missing_answer_policy: MissingAnswerPolicy) -> Self {
         let server = |number: u8| {
             let mut coins = StdRng::seed_from_u64(seed << 8 | u64::from(number));
             let draw_seed = Box::new(move || coins.random());
             Server { number, draw_seed, running: None, starts: 0 }
         };
         let servers = (1..=count).map(server).collect();
-        let heard = Arc::default();
+        let sharing_log = Arc::default();
         let (links, asked, is_stuck) = (None, 0, false);
-        let machines = Machines { servers, on_silence, heard, links, asked, is_stuck };
+        let machines =
+            Machines { servers, missing_answer_policy, sharing_log, links, asked, is_stuck };
         Self(Arc::new(Mutex::new(machines)))
     }
 
     /// Combines the store of the world, which holds the records, with the servers.
-    pub(crate) fn reach(&self, records: CrashStore) -> AnyServers {
+    pub(crate) fn connect(&self, records: CrashStore) -> AnyServers {
         let world = records.world().clone();
         let servers = OnServers { run: world.run(), world, servers: self.clone() };
         Box::new(ServersWithRecords { records, servers })
@@ -159,8 +165,8 @@ impl Servers {
         if machines.is_stuck {
             return Err(loss("a server timed out waiting for another in an eviction".into()));
         }
-        let heard = lock(&machines.heard).check();
-        heard.map(drop).map_err(|twice| loss(twice.to_string()))
+        let checked = lock(&machines.sharing_log).check();
+        checked.map(drop).map_err(|reused| loss(reused.to_string()))
     }
 }
 
@@ -168,7 +174,7 @@ impl Servers {
 struct Client<'w> {
     world: &'w World,
     run: u64,
-    on_silence: OnSilence,
+    missing_answer_policy: MissingAnswerPolicy,
 }
 
 impl Client<'_> {
@@ -176,19 +182,19 @@ impl Client<'_> {
         self.world.is_off() || self.world.run() != self.run
     }
 
-    fn asks_again(&self) -> bool {
-        self.on_silence == OnSilence::AsksAgain && !self.is_off()
+    fn can_retry(&self) -> bool {
+        self.missing_answer_policy == MissingAnswerPolicy::Retry && !self.is_off()
     }
 
     /// Sends a request to a server. Returns how it arrived, or `None` if it did not.
-    fn send(&self, to: u8, links: &Links) -> Option<Fate> {
+    fn send(&self, to: u8, links: &Links) -> Option<Delivery> {
         for _ in 0..TRIES_MAX {
             match self.world.message_of_client(self.run, CLIENT, to) {
-                Fate::Kills => links.end(to),
-                Fate::Lost => (),
+                Delivery::Kills => links.end(to),
+                Delivery::Lost => (),
                 arrived => return Some(arrived),
             }
-            if !self.asks_again() {
+            if !self.can_retry() {
                 break;
             }
         }
@@ -198,9 +204,9 @@ impl Client<'_> {
     /// Receives an answer. Returns whether it arrived.
     fn take(&self, from: u8, links: &Links) -> bool {
         match self.world.message_of_client(self.run, from, CLIENT) {
-            Fate::Arrives | Fate::ArrivesLast => true,
-            Fate::Lost => false,
-            Fate::Kills => {
+            Delivery::Arrives | Delivery::ArrivesLast => true,
+            Delivery::Lost => false,
+            Delivery::Kills => {
                 links.end(from);
                 false
             }
@@ -216,7 +222,7 @@ impl Client<'_> {
 
 impl Machines {
     fn links(&mut self, world: &World) -> Arc<Links> {
-        let links = || Arc::new(Links::new(world.clone(), self.heard.clone()));
+        let links = || Arc::new(Links::new(world.clone(), self.sharing_log.clone()));
         self.links.get_or_insert_with(links).clone()
     }
 
@@ -227,14 +233,14 @@ impl Machines {
         tree: u8,
         requests: Vec<Option<Request>>,
     ) -> Vec<Option<ServerAnswer>> {
-        let (on_silence, links) = (self.on_silence, self.links(world));
-        let client = Client { world, run, on_silence };
+        let (missing_answer_policy, links) = (self.missing_answer_policy, self.links(world));
+        let client = Client { world, run, missing_answer_policy };
         let encode = |request: &Option<Request>| Some(request.as_ref()?.encode_in(tree));
         let messages: Vec<_> = requests.iter().map(encode).collect();
         let in_tree = |request: Option<Request>| Some((tree, request?));
         let requests: Vec<_> = requests.into_iter().map(in_tree).collect();
         if !client.is_off() {
-            lock(&self.heard).asked(&requests);
+            lock(&self.sharing_log).record_requests(&requests);
         }
         // A client that dies in the middle of a batch has reached some servers only. Vary which
         // ones.
@@ -248,7 +254,7 @@ impl Machines {
             false => messages.iter().map(|_| None).collect(),
         };
         for i in order {
-            let is_left = answers[i].is_none() && (!is_eviction || client.asks_again());
+            let is_left = answers[i].is_none() && (!is_eviction || client.can_retry());
             if is_left && let Some(message) = &messages[i] {
                 answers[i] = Some(self.exchange(&client, &links, i, message));
             } else if answers[i].is_none() {
@@ -270,15 +276,15 @@ impl Machines {
         for _ in 0..TRIES_MAX {
             let Some(arrived) = client.send(number, links) else { break };
             match self.servers[i].answer(client.world, links, message) {
-                Ok(answer) if arrived == Fate::Arrives && client.take(number, links) => {
+                Ok(answer) if arrived == Delivery::Arrives && client.take(number, links) => {
                     return Ok(answer);
                 }
-                Ok(_) | Err(Silence::Died) => (),
-                Err(Silence::Broken(why)) => {
+                Ok(_) | Err(NoAnswer::Died) => (),
+                Err(NoAnswer::Broken(why)) => {
                     return Err(StoreError::new(StoreErrorKind::Failed, why));
                 }
             }
-            if !client.asks_again() {
+            if !client.can_retry() {
                 break;
             }
         }
@@ -294,25 +300,27 @@ impl Machines {
         messages: &[Option<Vec<u8>>],
         order: &[usize],
     ) -> Vec<Option<ServerAnswer>> {
-        let mut arrived: Vec<Option<Fate>> = vec![None; messages.len()];
+        let mut arrived: Vec<Option<Delivery>> = vec![None; messages.len()];
         for i in order {
             arrived[*i] = client.send(self.servers[*i].number, links);
         }
         // A server that the request did not reach deals nothing. End its links, so that the others
         // do not wait for it.
-        let untold = self.servers.iter().zip(&arrived).filter(|(_, arrived)| arrived.is_none());
-        untold.for_each(|(server, _)| links.end(server.number));
-        let (world, on_silence) = (client.world, client.on_silence);
+        let unreached = self.servers.iter().zip(&arrived).filter(|(_, arrived)| arrived.is_none());
+        unreached.for_each(|(server, _)| links.end(server.number));
+        let (world, missing_answer_policy) = (client.world, client.missing_answer_policy);
         let work = self.servers.iter_mut().zip(messages).zip(&arrived);
-        let mut done: Vec<Option<Result<Vec<u8>, Silence>>> = thread::scope(|scope| {
+        let mut done: Vec<Option<Result<Vec<u8>, NoAnswer>>> = thread::scope(|scope| {
             let threads: Vec<_> = work
                 .map(|((server, message), arrived)| {
                     let message = message.as_ref().filter(|_| arrived.is_some())?;
-                    let work = move || server.answer_in_eviction(world, links, message, on_silence);
+                    let work = move || {
+                        server.answer_in_eviction(world, links, message, missing_answer_policy)
+                    };
                     Some(scope.spawn(work))
                 })
                 .collect();
-            let silent = || Silence::Broken("its program has panicked".into());
+            let silent = || NoAnswer::Broken("its program has panicked".into());
             let join = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|_| Err(silent()))
             };
@@ -322,10 +330,10 @@ impl Machines {
         let mut answers: Vec<_> = messages.iter().map(|_| None).collect();
         for i in order {
             answers[*i] = match done[*i].take() {
-                Some(Ok(answer)) if arrived[*i] == Some(Fate::Arrives) => {
+                Some(Ok(answer)) if arrived[*i] == Some(Delivery::Arrives) => {
                     client.take(self.servers[*i].number, links).then_some(Ok(answer))
                 }
-                Some(Err(Silence::Broken(why))) => {
+                Some(Err(NoAnswer::Broken(why))) => {
                     Some(Err(StoreError::new(StoreErrorKind::Failed, why)))
                 }
                 _ => None,
@@ -386,7 +394,7 @@ impl ShareServers for OnServers {
 #[cfg(test)]
 mod tests {
     use oblivio_testkit::crash::small_volume::{SmallScheme, SmallVolume};
-    use oblivio_testkit::crash::{Fault, Life, Mishap, Station, Survival};
+    use oblivio_testkit::crash::{InjectedFault, Life, Station, StationFailure, Survival};
 
     use super::*;
 
@@ -395,14 +403,14 @@ mod tests {
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };
-        let servers = Servers::new(1, 3, OnSilence::GivesUp);
+        let servers = Servers::new(1, 3, MissingAnswerPolicy::GiveUp);
         for server in lock(&servers.0).servers.iter_mut().filter(|_| are_same) {
             let seed = [server.number; 32];
             server.draw_seed = Box::new(move || seed);
         }
-        let (station, dies) = (Station::Disk { server: 2 }, Mishap::Dies(Survival::None));
-        let life = Life::new(&[Fault::StationAt(station, 300, dies)], Survival::All);
-        let ran = volume.run_over(&[life], |store| Ok(servers.reach(store)));
+        let (station, dies) = (Station::Disk { server: 2 }, StationFailure::Dies(Survival::None));
+        let life = Life::new(&[InjectedFault::StationAt(station, 300, dies)], Survival::All);
+        let ran = volume.run_over(&[life], |store| Ok(servers.connect(store)));
         assert_eq!(ran?.struck(), 1);
         servers.check()
     }

@@ -2,7 +2,7 @@
 
 use oblivio_core::BucketId;
 
-use crate::answers::NoBlock;
+use crate::answers::DecodeError;
 
 /// Why an operation failed. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ClientError {
     IsUsed,
     /// The answers of the servers give no block.
     #[error("{0}")]
-    Answers(NoBlock),
+    Answers(DecodeError),
     /// The block has the wrong length.
     #[error("the block has the wrong length for this tree")]
     BlockLength,

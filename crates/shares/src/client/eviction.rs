@@ -9,7 +9,7 @@ use crate::field::Field;
 use crate::tree::{Tree, Triplet};
 
 /// A planned eviction. The matrices are secret until they are shared.
-pub(crate) struct Plan<E: Zeroize> {
+pub(crate) struct EvictionPlan<E: Zeroize> {
     /// Its number.
     pub(super) number: u64,
     /// The new positions of blocks. If a block has several, the last one counts.
@@ -18,7 +18,7 @@ pub(crate) struct Plan<E: Zeroize> {
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
-impl<E: Zeroize> Plan<E> {
+impl<E: Zeroize> EvictionPlan<E> {
     /// The matrices to share.
     pub(crate) fn matrices(&self) -> &[Zeroizing<Vec<E>>] {
         &self.matrices
@@ -44,24 +44,24 @@ impl Zeroize for Occupant {
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
 /// Plans eviction `number` of these blocks.
-pub(crate) fn plan<F: Field>(
+pub(crate) fn plan_eviction<F: Field>(
     tree: Tree,
     number: u64,
-    occupied: Occupied,
-) -> Result<Plan<F::Element>, ClientError> {
-    let Occupied { mut path, mut beside } = occupied;
-    let mut plan = Plan { number, moves: Vec::new(), matrices: Vec::new() };
+    occupied: EvictionContents,
+) -> Result<EvictionPlan<F::Element>, ClientError> {
+    let EvictionContents { mut path, mut sibling } = occupied;
+    let mut plan = EvictionPlan { number, moves: Vec::new(), matrices: Vec::new() };
     for triplet in tree.triplets(number) {
         let level = triplet.destination.level();
         let (above, below) = path.split_at_mut(usize::from(level));
         let source = &above[usize::from(level) - 1];
-        let goes_on = |it: Occupant| triplet.destination.is_on_path(it.leaf);
-        let to_destination = Push { source, goes: &goes_on, to: triplet.destination };
+        let continues_down = |it: Occupant| triplet.destination.is_on_path(it.leaf);
+        let to_destination = ChildFill { source, goes: &continues_down, to: triplet.destination };
         plan.matrices.push(to_destination.fill::<F>(&mut below[0], &mut plan.moves)?);
-        let stays_behind = |it| !goes_on(it);
+        let stays_behind = |it| !continues_down(it);
         if triplet.is_last {
-            let to_sibling = Push { source, goes: &stays_behind, to: triplet.sibling };
-            plan.matrices.push(to_sibling.fill::<F>(&mut beside, &mut plan.moves)?);
+            let to_sibling = ChildFill { source, goes: &stays_behind, to: triplet.sibling };
+            plan.matrices.push(to_sibling.fill::<F>(&mut sibling, &mut plan.moves)?);
         } else {
             plan.moves.extend(copied(&triplet, source, stays_behind));
         }
@@ -83,13 +83,13 @@ fn copied(
 }
 
 /// A move of some blocks of a bucket to a child.
-struct Push<'p> {
+struct ChildFill<'p> {
     source: &'p Occupants,
     goes: &'p dyn Fn(Occupant) -> bool,
     to: BucketId,
 }
 
-impl Push<'_> {
+impl ChildFill<'_> {
     /// Computes the matrix. Blocks already in the child keep their slots.
     fn fill<F: Field>(
         &self,
@@ -120,32 +120,32 @@ impl Push<'_> {
 }
 
 /// The contents of the buckets of an eviction before it.
-pub(crate) struct Occupied {
+pub(crate) struct EvictionContents {
     /// The buckets of the path, the root first.
     pub(crate) path: Vec<Occupants>,
     /// The sibling leaf.
-    pub(crate) beside: Occupants,
+    pub(crate) sibling: Occupants,
 }
 
-impl Occupied {
+impl EvictionContents {
     /// Collects the occupants from the positions of all blocks. Takes some milliseconds for a
     /// million blocks, once every *A* accesses.
     pub(crate) fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
         let evicted = tree.evicted(number);
         let empty = Occupants::new(vec![None; tree.slots()]);
         let mut path = vec![empty.clone(); usize::from(tree.height()) + 1];
-        let mut beside = empty;
-        let leaf_beside = tree.beside(evicted);
+        let mut sibling = empty;
+        let sibling_leaf = tree.sibling_leaf(evicted);
         for address in 0..positions.blocks() {
             let Some(Position { leaf, level, slot }) = positions.get(address) else { continue };
             let (bucket, occupant) =
                 (BucketId::on_path(leaf, level), Occupant { label: address, leaf });
             if bucket.is_on_path(evicted) {
                 path[usize::from(level)][slot] = Some(occupant);
-            } else if level == tree.height() && bucket.is_on_path(leaf_beside) {
-                beside[slot] = Some(occupant);
+            } else if level == tree.height() && bucket.is_on_path(sibling_leaf) {
+                sibling[slot] = Some(occupant);
             }
         }
-        Self { path, beside }
+        Self { path, sibling }
     }
 }

@@ -18,11 +18,11 @@ use zeroize::Zeroizing;
 
 use crate::answers::{self, Recovered};
 use crate::field::Field;
-use crate::message::{Evict, Point, RootWrite, Select, Slots};
+use crate::message::{Evict, RootWrite, Select, Slots, TreePoint};
 use crate::sharing::{Parties, Share, share};
 use crate::tree::Tree;
 pub use error::ClientError;
-pub(crate) use eviction::{Occupant, Occupants, Occupied, Plan as Next, plan};
+pub(crate) use eviction::{EvictionContents, EvictionPlan, Occupant, Occupants, plan_eviction};
 pub(crate) use positions::{Position, Positions};
 
 /// A selection request over the field.
@@ -237,7 +237,7 @@ impl<F: Field> Client<F> {
         self.selected = None;
         let (leaf, slot) = (self.draw_leaf(coins), self.written);
         let writes = self.writes(slot, block, coins);
-        self.keep(Some(address), leaf);
+        self.record_write(Some(address), leaf);
         Ok(writes)
     }
 
@@ -254,7 +254,7 @@ impl<F: Field> Client<F> {
 
     /// Records that the next slot of the root was written: with the block at `address`, mapped to
     /// `leaf`, or with a dummy.
-    pub(crate) fn keep(&mut self, address: Option<usize>, leaf: Leaf) {
+    pub(crate) fn record_write(&mut self, address: Option<usize>, leaf: Leaf) {
         if let Some(address) = address {
             self.positions.set(address, Position { leaf, level: 0, slot: self.written });
         }
@@ -264,7 +264,7 @@ impl<F: Field> Client<F> {
     /// Evicts the next path (Subroutine 3, steps 1 to 17). Returns a request for each server. An
     /// eviction may be made early.
     ///
-    /// If servers do not finish the eviction, all [roll back](crate::server::Server::go_back) and
+    /// If servers do not finish the eviction, all [roll back](crate::server::Server::roll_back) and
     /// get the same requests again as a [later attempt](Self::next_attempt). Repeating the same
     /// shares reveals nothing more.
     ///
@@ -280,21 +280,21 @@ impl<F: Field> Client<F> {
         let next = self.next_eviction()?;
         let attempt = self.next_turn();
         let evictions = self.eviction_shares(&next, attempt, coins);
-        self.evicted(next);
+        self.record_eviction(next);
         Ok(evictions)
     }
 
     /// Plans the next eviction. Slow; deterministic as long as no access comes between.
-    pub(crate) fn next_eviction(&self) -> Result<Next<F::Element>, ClientError> {
-        let occupied = Occupied::find(self.tree, self.evictions, &self.positions);
-        plan::<F>(self.tree, self.evictions, occupied)
+    pub(crate) fn next_eviction(&self) -> Result<EvictionPlan<F::Element>, ClientError> {
+        let occupied = EvictionContents::find(self.tree, self.evictions, &self.positions);
+        plan_eviction::<F>(self.tree, self.evictions, occupied)
     }
 
     /// The request for each server to make an eviction, as this attempt. Each call shares the
     /// matrices with fresh coins.
     pub(crate) fn eviction_shares(
         &mut self,
-        next: &Next<F::Element>,
+        next: &EvictionPlan<F::Element>,
         attempt: u64,
         coins: &mut dyn CryptoRng,
     ) -> Vec<Evict<F::Element>> {
@@ -309,7 +309,7 @@ impl<F: Field> Client<F> {
 
     /// Records that all servers have finished an eviction: updates the positions of the moved
     /// blocks.
-    pub(crate) fn evicted(&mut self, next: Next<F::Element>) {
+    pub(crate) fn record_eviction(&mut self, next: EvictionPlan<F::Element>) {
         for (address, position) in next.moves {
             self.positions.set(address, position);
         }
@@ -317,12 +317,12 @@ impl<F: Field> Client<F> {
     }
 
     /// Sets the turn. The same sharings with the same coins then give the same shares as before.
-    pub(crate) fn go_to_turn(&mut self, turn: u64) {
+    pub(crate) fn set_turn(&mut self, turn: u64) {
         self.turns = turn;
     }
 
     /// Sets the progress to `at`. The positions must be of this point.
-    pub(crate) fn go_to(&mut self, at: Point) {
+    pub(crate) fn set_progress(&mut self, at: TreePoint) {
         (self.evictions, self.written) = (at.evictions, at.written);
     }
 

@@ -11,11 +11,11 @@ use super::coins::{query_bytes, query_turn, salted, write_turn};
 use super::servers::{self, TreeServers};
 use super::suspicion::Suspicion;
 use super::{impossible, invalid};
-use crate::answers::{Answers, NoBlock, Recovered, correctable};
+use crate::answers::{Answers, DecodeError, Recovered, correctable};
 use crate::client::{ClientError, Occupant, Position};
 use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
-use crate::message::{Point, Request, Select};
+use crate::message::{Request, Select, TreePoint};
 
 /// Write numbers are below this: a map block has no room for greater ones.
 const WRITES_MAX: u64 = 1 << 48;
@@ -23,7 +23,7 @@ const WRITES_MAX: u64 = 1 << 48;
 /// An access to one tree.
 struct TreeAccess {
     tree: usize,
-    at: Point,
+    at: TreePoint,
     /// The block; `None` for a dummy access.
     address: Option<u64>,
     /// The block's label, if slots have metadata.
@@ -193,8 +193,8 @@ impl ShareArray {
             Positions::InTrees(_) => self.coins_of(step, tree, &secret),
         };
         let client = self.state.client(tree);
-        client.go_to(at);
-        client.go_to_turn(query_turn(number));
+        client.set_progress(at);
+        client.set_turn(query_turn(number));
         let queries = client.queries_at(position, shown, &mut coins);
         let requests = queries.iter().cloned().map(|select| Request::Select { at, select });
         let slot_bytes = self.trees[tree].slot_bytes;
@@ -237,11 +237,11 @@ impl ShareArray {
         answers: &Answers<u8>,
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         match self.state.client(access.tree).recover(&answers.numbers, &answers.shares) {
-            Ok(Recovered { block, liars }) => {
-                self.record_wrong(&liars)?;
+            Ok(Recovered { block, wrong_servers }) => {
+                self.record_wrong(&wrong_servers)?;
                 Ok(Zeroizing::new(block))
             }
-            Err(ClientError::Answers(NoBlock::Contradict)) => {
+            Err(ClientError::Answers(DecodeError::Contradict)) => {
                 let what = "answers of share servers contradict each other, and too few servers \
                             answered to tell which are wrong";
                 let path = self.path(access);
@@ -301,8 +301,8 @@ impl ShareArray {
             }
         };
         let client = self.state.client(tree);
-        client.go_to(at);
-        client.go_to_turn(write_turn(number));
+        client.set_progress(at);
+        client.set_turn(write_turn(number));
         let writes = client.writes(at.written, &slot, &mut coins).into_iter();
         let requests = writes.map(|write| Request::Write { at, block: write.block });
         let requests = self.to_current(tree, requests);
@@ -326,7 +326,7 @@ impl ShareArray {
     fn write_marking(
         &mut self,
         tree: usize,
-        at: Point,
+        at: TreePoint,
         queries: &[Select<u8>],
         writes: Vec<Option<Request>>,
     ) -> Vec<Option<Result<(), StoreError>>> {

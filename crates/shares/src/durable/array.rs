@@ -26,7 +26,7 @@ use super::state::{plan_of, save};
 use super::trust::Trust;
 use super::walk::buckets_with_slots;
 use super::{impossible, invalid, server_progress, servers};
-use crate::message::Point;
+use crate::message::TreePoint;
 use crate::servers::AnyServers;
 
 /// The S³ORAM of a volume.
@@ -45,7 +45,7 @@ pub(super) struct ShareArray {
     /// The most accesses that the servers may have seen, according to the client's directory.
     pub(super) seen_max: u64,
     /// For each tree, the point that the servers had finished when they were first asked.
-    pub(super) done: Option<Vec<Point>>,
+    pub(super) done: Option<Vec<TreePoint>>,
     /// For each tree, which servers participate.
     pub(super) participants: Vec<Participants>,
     /// Whether servers have connected to each other since the array was opened.

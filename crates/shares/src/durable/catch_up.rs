@@ -12,7 +12,7 @@ use super::fetch::{Fetched, fetch};
 use super::participants::Participation;
 use super::server_progress::{IS_FURTHER, check_epoch};
 use super::servers;
-use crate::message::{HostEpoch, Point, Request, Slots};
+use crate::message::{HostEpoch, Request, Slots, TreePoint};
 use crate::sharing::Share;
 
 /// A server that lacks blocks of the root.
@@ -26,7 +26,7 @@ impl ShareArray {
     /// Sends servers that are back the blocks they lack. They then participate again.
     ///
     /// With the position map in trees, all servers took part in each access, so none lacks a block.
-    pub(super) fn catch_up(&mut self, at: Point) -> Result<(), Error> {
+    pub(super) fn catch_up(&mut self, at: TreePoint) -> Result<(), Error> {
         if self.params.is_in_trees() {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl ShareArray {
             for place in 0..count {
                 self.write_to(
                     &mut laggards,
-                    Point { written: first + place, ..at },
+                    TreePoint { written: first + place, ..at },
                     &fetched,
                     place,
                 )?;
@@ -57,7 +57,7 @@ impl ShareArray {
     }
 
     /// The servers that are back and lack blocks.
-    fn find_laggards(&mut self, at: Point) -> Result<Vec<Laggard>, Error> {
+    fn find_laggards(&mut self, at: TreePoint) -> Result<Vec<Laggard>, Error> {
         let is_asked = self.participants[0].may_be_back();
         let mut laggards = Vec::new();
         if !is_asked.contains(&true) {
@@ -78,7 +78,7 @@ impl ShareArray {
             let participation = check_epoch(tree, &epoch)
                 .map_or_else(|astray| astray, |there| participation_of(there, at));
             if let Participation::Lagging = participation {
-                let HostEpoch { at: Point { written, .. }, .. } = epoch;
+                let HostEpoch { at: TreePoint { written, .. }, .. } = epoch;
                 laggards.push(Laggard { server, written });
             }
             self.participants[0].set(server, participation);
@@ -86,7 +86,7 @@ impl ShareArray {
         Ok(laggards)
     }
 
-    fn fetch_from_current(&mut self, at: Point, slots: Slots) -> Result<Fetched, Error> {
+    fn fetch_from_current(&mut self, at: TreePoint, slots: Slots) -> Result<Fetched, Error> {
         let (is_asked, slot_bytes) = (self.participants[0].current(), self.params.slot_bytes());
         let mut fetched = fetch(&mut self.servers(0), &is_asked, at, slots, slot_bytes);
         for (server, error) in fetched.failed.drain(..) {
@@ -100,7 +100,7 @@ impl ShareArray {
     fn write_to(
         &mut self,
         laggards: &mut Vec<Laggard>,
-        at: Point,
+        at: TreePoint,
         fetched: &Fetched,
         place: usize,
     ) -> Result<(), Error> {
@@ -110,7 +110,7 @@ impl ShareArray {
                 self.corrupt(0, "shares for a server that is catching up contradict each other")
             );
         };
-        self.record_wrong(&decoded.liars)?;
+        self.record_wrong(&decoded.wrong_servers)?;
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {
@@ -120,7 +120,7 @@ impl ShareArray {
         }
         let request = |(server, number)| {
             laggards.iter().find(|it| it.server == server && it.written == at.written)?;
-            let share = fetched.share_of(number, parties, place, &decoded.liars)?;
+            let share = fetched.share_of(number, parties, place, &decoded.wrong_servers)?;
             Some(Request::Write { at, block: Share::Computed(share) })
         };
         let requests = (0..).zip(parties.numbers()).map(request).collect();
@@ -143,8 +143,8 @@ impl ShareArray {
 }
 
 /// The participation of a server at `there`, when the others are at `at`.
-fn participation_of(there: Point, at: Point) -> Participation {
-    let Point { evictions, written } = there;
+fn participation_of(there: TreePoint, at: TreePoint) -> Participation {
+    let TreePoint { evictions, written } = there;
     if evictions != at.evictions {
         Participation::Astray("is not at the same eviction as the others")
     } else if written < at.written {

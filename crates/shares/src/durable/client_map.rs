@@ -13,7 +13,7 @@ use super::impossible;
 use super::load::LoadError;
 use super::params::S3OramParams;
 use super::sections::Entry;
-use crate::client::{Client, Next};
+use crate::client::{Client, EvictionPlan};
 use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::Slots;
@@ -26,7 +26,7 @@ pub(super) struct ClientMap {
     /// The number of the last write of each block, and in the lowest bit whether it has contents.
     versions: Zeroizing<Vec<u64>>,
     /// The next eviction, from its planning until all servers have made it.
-    pub(super) next: Option<Next<u8>>,
+    pub(super) next: Option<EvictionPlan<u8>>,
 }
 
 impl ClientMap {
@@ -113,7 +113,7 @@ impl ClientMap {
             let version = &mut self.versions[address as usize];
             *version = number << 1 | u64::from(is_written) | *version & 1;
         }
-        self.client.keep(step.address.map(|address| address as usize), step.draws[0].to);
+        self.client.record_write(step.address.map(|address| address as usize), step.draws[0].to);
     }
 
     /// Plans the next eviction. Slow; kept for all attempts of the eviction.
@@ -127,7 +127,7 @@ impl ClientMap {
         if self.next.is_none() {
             self.plan_eviction()?;
         }
-        self.next.take().into_iter().for_each(|next| self.client.evicted(next));
+        self.next.take().into_iter().for_each(|next| self.client.record_eviction(next));
         Ok(())
     }
 

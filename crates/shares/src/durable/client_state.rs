@@ -18,7 +18,7 @@ use super::tree_map::TreeMap;
 use crate::client::{Client, ClientError};
 use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
-use crate::message::Point;
+use crate::message::TreePoint;
 
 /// The encoded address of a dummy access.
 pub(super) const DUMMY_ADDRESS: u64 = u64::MAX;
@@ -102,26 +102,26 @@ impl ClientState {
         self.accesses = accesses;
         let at = self.at();
         if let Positions::OnClient(map) = &mut self.positions {
-            map.client.go_to(at);
+            map.client.set_progress(at);
         }
     }
 
     /// The servers' point after `accesses` accesses.
-    pub(super) fn point_after(&self, accesses: u64) -> Point {
+    pub(super) fn point_after(&self, accesses: u64) -> TreePoint {
         let written = (accesses % self.evict_period) as usize;
-        Point { evictions: accesses / self.evict_period, written }
+        TreePoint { evictions: accesses / self.evict_period, written }
     }
 
     /// The servers' point between two accesses.
-    pub(super) fn at(&self) -> Point {
+    pub(super) fn at(&self) -> TreePoint {
         self.point_after(self.accesses)
     }
 
     /// The point before the eviction that follows an access, if one does.
-    pub(super) fn full_after(&self, access: u64) -> Option<Point> {
-        let Point { evictions, written } = self.point_after(access);
+    pub(super) fn full_after(&self, access: u64) -> Option<TreePoint> {
+        let TreePoint { evictions, written } = self.point_after(access);
         let written = written + 1;
-        (written as u64 == self.evict_period).then_some(Point { evictions, written })
+        (written as u64 == self.evict_period).then_some(TreePoint { evictions, written })
     }
 
     /// Collects the moves of planned accesses.

@@ -30,8 +30,8 @@ use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::impossible;
-use crate::client::{Next, Position};
-use crate::message::Point;
+use crate::client::{EvictionPlan, Position};
+use crate::message::TreePoint;
 use crate::sharing::Seed;
 
 /// Coins derived from a salt and from what is shared. Equal parts give equal coins; different parts
@@ -92,8 +92,8 @@ impl EraCoins {
     pub(super) fn of_attempt(
         &mut self,
         sealer: &BlockSealer,
-        (tree, at, attempt): (usize, Point, u64),
-        next: &Next<u8>,
+        (tree, at, attempt): (usize, TreePoint, u64),
+        next: &EvictionPlan<u8>,
     ) -> Result<&mut ChaCha20Rng, Error> {
         let name = [tree as u64, at.evictions, attempt].map(u64::to_le_bytes).concat();
         let matrices = next.matrices().iter().map(|matrix| &matrix[..]);

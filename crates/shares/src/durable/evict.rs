@@ -20,7 +20,7 @@ use super::server_progress::{IS_FURTHER, ROLLED_BACK, check_epoch};
 use super::servers;
 use crate::answers::Answers;
 use crate::client::ClientError;
-use crate::message::{Evict, HostEpoch, Point, Request};
+use crate::message::{Evict, HostEpoch, Request, TreePoint};
 
 /// The advice if a server is missing or astray.
 const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: bring it back and \
@@ -44,7 +44,7 @@ enum AttemptResult {
 
 impl ShareArray {
     /// Evicts the next path of a tree, whose root is full, on all servers.
-    pub(super) fn evict_on_servers(&mut self, tree: usize, full: Point) -> Result<(), Error> {
+    pub(super) fn evict_on_servers(&mut self, tree: usize, full: TreePoint) -> Result<(), Error> {
         self.state.plan_eviction()?;
         self.servers(tree).begin_retries();
         if !self.participants[tree].are_all_current() {
@@ -93,7 +93,7 @@ impl ShareArray {
     fn attempt(
         &mut self,
         tree: usize,
-        begins_at: Point,
+        begins_at: TreePoint,
         makes_links: bool,
     ) -> Result<AttemptResult, Error> {
         let number = begins_at.evictions;
@@ -109,7 +109,8 @@ impl ShareArray {
         if has_finished.iter().all(|has_finished| *has_finished) {
             return Ok(AttemptResult::Finished);
         }
-        let roll_back = |finished: &bool| finished.then_some(Request::GoBack { evictions: number });
+        let roll_back =
+            |finished: &bool| finished.then_some(Request::RollBack { evictions: number });
         let requests = has_finished.iter().map(roll_back).collect();
         let failed = self.servers(tree).failures(requests);
         if !failed.is_empty() {
@@ -122,8 +123,8 @@ impl ShareArray {
         // All servers are here, and none claims to be too far ahead.
         let parties = self.params.parties;
         if makes_links {
-            let meet = vec![Some(Request::Meet); parties.servers()];
-            let failed = self.servers(tree).failures(meet);
+            let connect = vec![Some(Request::Connect); parties.servers()];
+            let failed = self.servers(tree).failures(connect);
             if !failed.is_empty() {
                 return Ok(AttemptResult::Failed(failed));
             }
@@ -184,14 +185,14 @@ impl ShareArray {
     fn progress_at(
         &mut self,
         tree: usize,
-        begins_at: Point,
+        begins_at: TreePoint,
     ) -> Result<(Vec<HostEpoch>, bool), Error> {
         let (shape, parties) = (self.trees[tree].tree, self.params.parties);
         let mut servers = self.servers(tree);
         let reported = servers.epochs();
         servers::check_not_fenced(&*servers, &reported)?;
         let (mut epochs, mut participants) = (Vec::new(), Vec::new());
-        let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
+        let is_over = TreePoint { evictions: begins_at.evictions + 1, written: 0 };
         let attempts = reported.iter().filter_map(|reported| Some(reported.as_ref().ok()?.attempt));
         let attempt_max = attempt_max(attempts.collect(), parties.colluding());
         for reported in reported {
@@ -225,16 +226,16 @@ impl ShareArray {
     fn share(
         &mut self,
         tree: usize,
-        at: Point,
+        at: TreePoint,
         attempt: u64,
     ) -> Result<Result<Vec<Evict<u8>>, FailedServers>, Error> {
         let turn = eviction_turn(self.state.accesses());
         let client = self.state.client(tree);
-        client.go_to(at);
-        client.go_to_turn(turn);
+        client.set_progress(at);
+        client.set_turn(turn);
         let asked = match &self.state.positions {
             Positions::OnClient(_) => None,
-            Positions::InTrees(map) => Some(map.trees[tree].evicted()),
+            Positions::InTrees(map) => Some(map.trees[tree].eviction_leaves()),
         };
         let mut said = Vec::new();
         for leaf in asked.into_iter().flatten() {
@@ -270,7 +271,7 @@ impl ShareArray {
     fn path_metadata(
         &mut self,
         tree: usize,
-        at: Point,
+        at: TreePoint,
         leaf: Leaf,
     ) -> Result<Answers<u8>, FailedServers> {
         let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());

@@ -6,9 +6,9 @@ use oblivio_core::StoreError;
 use zeroize::Zeroizing;
 
 use super::servers::{self, TreeServers};
-use crate::answers::{NoBlock, Recovered, choices, decode_from};
+use crate::answers::{DecodeError, Recovered, choices, decode_from};
 use crate::field::Gf256;
-use crate::message::{Point, Request, Slots};
+use crate::message::{Request, Slots, TreePoint};
 use crate::sharing::{Parties, recover, share_of_another};
 
 /// Shares of slots from some servers.
@@ -26,7 +26,7 @@ pub(super) struct Fetched {
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     is_asked: &[bool],
-    at: Point,
+    at: TreePoint,
     slots: Slots,
     slot_bytes: usize,
 ) -> Fetched {
@@ -38,11 +38,11 @@ pub(super) fn fetch(
 /// all these points.
 pub(super) fn fetch_each(
     servers: &mut TreeServers<'_>,
-    asked: &[Option<Point>],
+    asked: &[Option<TreePoint>],
     slots: Slots,
     slot_bytes: usize,
 ) -> Fetched {
-    let request = |at: &Option<Point>| at.map(|at| Request::Fetch { at, slots });
+    let request = |at: &Option<TreePoint>| at.map(|at| Request::Fetch { at, slots });
     let said = servers.ask_some(asked.iter().map(request).collect());
     let (numbers, shares, failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut fetched = Fetched { numbers, shares, slot_bytes, failed };
@@ -67,7 +67,11 @@ impl Fetched {
     }
 
     /// Recovers a slot, and names the servers whose shares do not fit.
-    pub(super) fn decoded(&self, parties: Parties, place: usize) -> Result<Recovered<u8>, NoBlock> {
+    pub(super) fn decoded(
+        &self,
+        parties: Parties,
+        place: usize,
+    ) -> Result<Recovered<u8>, DecodeError> {
         let shares: Vec<_> = self.slot(place).into_iter().map(<[u8]>::to_vec).collect();
         let enough = parties.colluding() + 1;
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
@@ -119,10 +123,10 @@ impl Fetched {
         number: u8,
         parties: Parties,
         place: usize,
-        liars: &[u8],
+        wrong_servers: &[u8],
     ) -> Option<Vec<u8>> {
         let honest = self.numbers.iter().copied().zip(self.slot(place));
-        let honest = honest.filter(|(number, _)| !liars.contains(number));
+        let honest = honest.filter(|(number, _)| !wrong_servers.contains(number));
         let (numbers, shares): (Vec<_>, Vec<_>) = honest.take(parties.colluding() + 1).unzip();
         let is_enough = numbers.len() > parties.colluding();
         is_enough.then(|| share_of_another::<Gf256>(&numbers, &shares, number)).flatten()

@@ -16,7 +16,7 @@ use super::client_state::{ClientState, Positions};
 use super::impossible;
 use super::servers::{self, TreeServers};
 use crate::client::ClientError;
-use crate::message::{Point, Request, Slots};
+use crate::message::{Request, Slots, TreePoint};
 use crate::sharing::Share;
 
 /// The advice if a server fails.
@@ -31,7 +31,7 @@ impl ShareArray {
     ) -> Result<(), Error> {
         let Self { params, store, sealer, state: ClientState { positions, .. }, .. } = self;
         let Positions::OnClient(map) = positions else { return Ok(()) };
-        let at = Point { evictions: params.tree.leaves(), written: 0 };
+        let at = TreePoint { evictions: params.tree.leaves(), written: 0 };
         let mut servers = TreeServers { servers: &mut **store, tree: 0 };
         let mut data = Zeroizing::new(vec![0; params.block_bytes as usize]);
         let block = |name: BlockName, slot: &mut [u8]| {
@@ -51,8 +51,8 @@ impl ShareArray {
         };
         let loaded = map.load(Slots::at_once(params.slot_bytes()), coins, block, send);
         loaded.map_err(|LoadError(error)| error)?;
-        let adopts = vec![Request::Adopt { at }; servers.count()];
-        let said = servers.ask(adopts);
+        let set_points = vec![Request::SetPoint { at }; servers.count()];
+        let said = servers.ask(set_points);
         servers::require_all(&*servers, said.into_iter().map(servers::expect_done), ADVICE)?;
         self.state.set_accesses(self.params.accesses_at(at));
         self.kept = self.state.accesses();

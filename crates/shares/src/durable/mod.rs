@@ -15,10 +15,10 @@
 //! # Recovery
 //! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
 //! asks the servers how far they are, to the write. It replays the accesses of its log that enough
-//! servers have finished (`server_progress`) on the client alone, because their changes follow from the
-//! plan. It repeats the first other access with the same path; servers that already have its write
-//! answer as if they did not (ADR 16 in the repository). So moves must be durable before a server
-//! sees them.
+//! servers have finished (`server_progress`) on the client alone, because their changes follow from
+//! the plan. It repeats the first other access with the same path; servers that already have its
+//! write answer as if they did not (ADR 16 in the repository). So moves must be durable before a
+//! server sees them.
 //!
 //! When a write is repeated, some servers may keep their share from the first attempt, so each
 //! attempt must send the same shares. They are drawn from a seed derived from the plan's salt and
@@ -34,8 +34,8 @@
 //! blocks, which is detected when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources (`client_state::Positions`). A client without memory for the position map
-//! keeps it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
+//! Positions have two sources (`client_state::Positions`). A client without memory for the position
+//! map keeps it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
 //! for each tree, from the last of the map to the data

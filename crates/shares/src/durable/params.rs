@@ -12,7 +12,7 @@ use super::{NAME, impossible};
 use crate::client::Positions;
 use crate::field::Gf256;
 use crate::map_trees::{Levels, MapShape, Sealed};
-use crate::message::{Point, ServerKey, Setup, TREES_MAX};
+use crate::message::{ServerKey, Setup, TREES_MAX, TreePoint};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
@@ -200,7 +200,7 @@ impl S3OramParams {
     }
 
     /// The number of accesses before a point.
-    pub(super) fn accesses_at(&self, at: Point) -> u64 {
+    pub(super) fn accesses_at(&self, at: TreePoint) -> u64 {
         at.evictions * self.evict_period() + at.written as u64
     }
 

@@ -18,7 +18,7 @@ use super::server_progress::{
     steps,
 };
 use super::servers::{self, TreeServers};
-use crate::message::{Point, Slots};
+use crate::message::{Slots, TreePoint};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
@@ -39,16 +39,16 @@ pub(super) struct PointFinder {
     pub(super) tree: Tree,
     pub(super) roots: RootRule,
     /// The point that all servers have reached, according to the client's directory.
-    pub(super) kept: Point,
+    pub(super) kept: TreePoint,
 }
 
 /// A point that enough servers have.
 #[derive(Debug)]
 pub(super) struct QuorumPoint {
-    pub(super) at: Point,
+    pub(super) at: TreePoint,
     /// The point to use in requests to each server; `None` if it has nothing of the agreed point.
     /// It may lack the last slots of the root.
-    request_points: Vec<Option<Point>>,
+    request_points: Vec<Option<TreePoint>>,
 }
 
 impl QuorumPoint {
@@ -64,8 +64,8 @@ impl QuorumPoint {
     pub(super) fn request_points_for(
         &self,
         Slots { bucket, first, count }: Slots,
-    ) -> Vec<Option<Point>> {
-        let has_it = |at: &Point| bucket != BucketId::ROOT || at.written >= first + count;
+    ) -> Vec<Option<TreePoint>> {
+        let has_it = |at: &TreePoint| bucket != BucketId::ROOT || at.written >= first + count;
         self.request_points.iter().map(|asked| asked.filter(has_it)).collect()
     }
 }
@@ -77,7 +77,7 @@ impl PointFinder {
     pub(super) fn last(
         &self,
         servers: &mut TreeServers<'_>,
-        wanted: Option<Point>,
+        wanted: Option<TreePoint>,
         damaged: &mut dyn FnMut(&Error),
     ) -> Option<QuorumPoint> {
         let reported = servers.epochs();
@@ -109,11 +109,11 @@ impl PointFinder {
         (earlier.at == at && at < agreed.at).then_some(earlier)
     }
 
-    fn find(&self, claims: &[Option<Point>], wanted: Option<Point>) -> Option<Point> {
+    fn find(&self, claims: &[Option<TreePoint>], wanted: Option<TreePoint>) -> Option<TreePoint> {
         let enough = self.parties.colluding() + 1;
         let claims = || claims.iter().flatten().copied();
-        let have = |at: Point| claims().filter(|there| self.has(at, *there)).count();
-        let is_enough = |at: &Point| have(*at) >= enough;
+        let have = |at: TreePoint| claims().filter(|there| self.has(at, *there)).count();
+        let is_enough = |at: &TreePoint| have(*at) >= enough;
         let points = || claims().flat_map(|there| [there, before(self.tree, there)]);
         let last = wanted.filter(is_enough).or_else(|| points().filter(is_enough).max())?;
         // An eviction neither loses nor creates blocks. So prefer the point before or after it that
@@ -127,7 +127,7 @@ impl PointFinder {
 
     /// The point at which to ask a server at `there` for the data of point `at`; `None` if the
     /// server does not have it. A server that is one eviction ahead still has the state before.
-    fn request_point(&self, at: Point, there: Point) -> Option<Point> {
+    fn request_point(&self, at: TreePoint, there: TreePoint) -> Option<TreePoint> {
         let before = before(self.tree, there);
         match self.roots {
             RootRule::AppendOnly => {
@@ -138,7 +138,7 @@ impl PointFinder {
     }
 
     /// Whether a server at `there` has all the data of point `at`.
-    fn has(&self, at: Point, there: Point) -> bool {
+    fn has(&self, at: TreePoint, there: TreePoint) -> bool {
         self.request_point(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
@@ -146,18 +146,18 @@ impl PointFinder {
     fn astray(
         &self,
         reported: Vec<EpochAnswer>,
-        claims: &[Option<Point>],
-        found: Option<Point>,
+        claims: &[Option<TreePoint>],
+        found: Option<TreePoint>,
     ) -> Vec<(usize, StoreError)> {
-        let steps = |at: Point| steps(self.tree, at);
-        let is_behind = |at: Point| found.is_some_and(|found| steps(at) + 1 < steps(found));
-        let is_further = |at: Point| found.is_some_and(|found| steps(at) > steps(found) + 1);
+        let steps = |at: TreePoint| steps(self.tree, at);
+        let is_behind = |at: TreePoint| found.is_some_and(|found| steps(at) + 1 < steps(found));
+        let is_further = |at: TreePoint| found.is_some_and(|found| steps(at) > steps(found) + 1);
         let evictions = found.unwrap_or_default().evictions;
         // At most this many servers may have missed a write. Evictions need all servers.
         let missing_max = self.parties.servers() - self.parties.for_product();
-        let lacks_some = |at: &&Point| **at < self.kept || is_behind(**at);
+        let lacks_some = |at: &&TreePoint| **at < self.kept || is_behind(**at);
         let were_missing = claims.iter().flatten().filter(lacks_some).count() <= missing_max;
-        let why = |at: Point| {
+        let why = |at: TreePoint| {
             if is_further(at) {
                 Participation::Astray(IS_FURTHER)
             } else if at.evictions < self.kept.evictions || at < self.kept && !were_missing {

@@ -20,7 +20,7 @@ use super::share_tree::ShareTree;
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::map_trees::Levels;
-use crate::message::{HostEpoch, Point, Request, Slots};
+use crate::message::{HostEpoch, Request, Slots, TreePoint};
 use crate::servers::ShareServers;
 use crate::sharing::Share;
 
@@ -45,7 +45,7 @@ pub struct Repaired {
 /// repair comes to the same conclusions as the check before.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    was_at: Vec<Option<Point>>,
+    was_at: Vec<Option<TreePoint>>,
 }
 
 /// What a server needs to catch up with the others.
@@ -110,7 +110,7 @@ type EachRun<'e> = dyn FnMut(&mut TreeServers<'_>, Slots, &Fetched) -> Result<()
 fn each_run(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
-    (at, sources): (Point, &[bool]),
+    (at, sources): (TreePoint, &[bool]),
     progress: &mut dyn FnMut(u64),
     each: &mut EachRun<'_>,
 ) -> Result<(), Error> {
@@ -177,7 +177,7 @@ pub fn repair(
             })?;
         }
         all_behind.extend(point.behind);
-        send_to(servers, repaired, Request::Adopt { at })?;
+        send_to(servers, repaired, Request::SetPoint { at })?;
         done += tree.buckets();
     }
     for named in [&mut wrong, &mut all_behind] {
@@ -252,7 +252,7 @@ fn needs_repair_in(
         return Err(Error::new(ErrorKind::StoreRolledBack, message));
     }
     let ServerProgress { participants, .. } =
-        ServerProgress::from_claims(parties, tree, reported, Point::default());
+        ServerProgress::from_claims(parties, tree, reported, TreePoint::default());
     let catches_up =
         participants.is_lagging(server) && participants.count() >= parties.for_product();
     Ok(match participants.current()[server] || catches_up {
@@ -314,21 +314,21 @@ fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Re
 
 /// The point of a rebuilt server, and the progress of the others.
 struct RepairPoint {
-    at: Point,
+    at: TreePoint,
     /// The least point of the others that counts: an access in progress is repeated from there.
-    least: Point,
+    least: TreePoint,
     /// The points that other servers claim.
-    claims: Vec<Option<Point>>,
+    claims: Vec<Option<TreePoint>>,
     /// Servers that are one eviction behind, and must be rebuilt too.
     behind: Vec<usize>,
     /// The point that the server itself claims, or claimed before its shares were removed.
-    was_at: Option<Point>,
+    was_at: Option<TreePoint>,
 }
 
 impl RepairPoint {
     /// The servers that can answer for a point: those at it or one step ahead.
-    fn source_servers(&self, tree: &ShareTree, at: Point) -> Vec<bool> {
-        let answers = |there: Point| there == at || before(tree.tree, there) == at;
+    fn source_servers(&self, tree: &ShareTree, at: TreePoint) -> Vec<bool> {
+        let answers = |there: TreePoint| there == at || before(tree.tree, there) == at;
         self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
     }
 }
@@ -347,7 +347,7 @@ fn find_repair_point(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
     repaired: usize,
-    was_at: Option<Point>,
+    was_at: Option<TreePoint>,
 ) -> Result<RepairPoint, Error> {
     let parties = tree.parties;
     let reported = servers.epochs();
@@ -369,9 +369,10 @@ fn find_repair_point(
         return Err(servers::failure_error(&**servers, failed, OTHERS_ARE_NEEDED));
     };
     let first = steps(tree.tree, before(tree.tree, far));
-    let counts = |at: &Point| (first..=steps(tree.tree, far) + 1).contains(&steps(tree.tree, *at));
+    let counts =
+        |at: &TreePoint| (first..=steps(tree.tree, far) + 1).contains(&steps(tree.tree, *at));
     let least = sorted.iter().copied().filter(counts).min().unwrap_or(far);
-    let is_behind = |claim: &Option<Point>| {
+    let is_behind = |claim: &Option<TreePoint>| {
         claim.is_some_and(|there| counts(&there) && there.evictions < far.evictions)
     };
     let mut behind: Vec<_> = (0..claims.len()).filter(|i| is_behind(&claims[*i])).collect();
@@ -388,7 +389,7 @@ fn find_repair_point(
     {
         return Err(lacks_what_others_have(&**servers, lacks_it, repaired));
     }
-    let is_further = |claim: &Option<Point>| {
+    let is_further = |claim: &Option<TreePoint>| {
         claim.is_some_and(|there| {
             !counts(&there) && there > far || there.evictions > at.evictions && there.written > 0
         })
@@ -410,10 +411,10 @@ fn find_repair_point(
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: usize) -> Error {
     let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(
-        "{behind} lacks the last writes, and {repaired} claims to have them: repair {behind} first. If \
-         that repair is refused because shares of {repaired} are wrong, do not open the volume, \
-         because an eviction would spread them: remove the volume's folder on {repaired}, which gives \
-         up the last writes"
+        "{behind} lacks the last writes, and {repaired} claims to have them: repair {behind} first. \
+         If that repair is refused because shares of {repaired} are wrong, do not open the volume, \
+         because an eviction would spread them: remove the volume's folder on {repaired}, which \
+         gives up the last writes"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }
@@ -478,13 +479,13 @@ fn shares_of(
     for place in 0..run.count {
         let decoded = fetched.decoded(tree.parties, place).map_err(|_| contradict())?;
         seals.check(tree, &decoded.block)?;
-        let liars = decoded.liars.iter().map(|liar| usize::from(*liar) - 1);
+        let liars = decoded.wrong_servers.iter().map(|liar| usize::from(*liar) - 1);
         for liar in liars {
             if !wrong.contains(&liar) {
                 wrong.push(liar);
             }
         }
-        let share = fetched.share_of(number, tree.parties, place, &decoded.liars);
+        let share = fetched.share_of(number, tree.parties, place, &decoded.wrong_servers);
         shares.extend(share.ok_or_else(contradict)?);
     }
     Ok(shares)

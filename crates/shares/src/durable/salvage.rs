@@ -12,7 +12,7 @@ use super::quorum_point::{PointFinder, QuorumPoint, RootRule};
 use super::salvage_reader::{SalvageReader, SlotContents};
 use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
-use crate::message::Point;
+use crate::message::TreePoint;
 
 /// The write number of a block without a position. No write has it.
 const NO_POSITION_WRITE: u64 = u64::MAX;
@@ -207,14 +207,14 @@ impl ShareArray {
     fn map_quorum_point(
         &mut self,
         tree: usize,
-        data_at: Point,
+        data_at: TreePoint,
     ) -> Result<Option<QuorumPoint>, Error> {
         let points = self.points(tree);
         let servers = &mut self.servers(tree);
         // Problems with servers were already reported for the data.
         let last = points.last(servers, None, &mut |_| ());
-        let is_further = |at: Point| {
-            at == Point { written: data_at.written + 1, ..data_at }
+        let is_further = |at: TreePoint| {
+            at == TreePoint { written: data_at.written + 1, ..data_at }
                 && at.written <= points.tree.accesses()
         };
         Ok(match last {

@@ -57,7 +57,7 @@ impl SalvageReader<'_> {
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(self.parties, place);
-                    if !decoded.is_ok_and(|decoded| decoded.liars.is_empty()) {
+                    if !decoded.is_ok_and(|decoded| decoded.wrong_servers.is_empty()) {
                         problem = Some(corrupt(SHARES_DO_NOT_FIT));
                     }
                     match self.contents(&fetched, place, &|slot| decode(bucket, slot)) {

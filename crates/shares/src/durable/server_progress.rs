@@ -26,7 +26,7 @@ use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use super::participants::{Participants, Participation};
 use super::servers::{self, TreeServers};
-use crate::message::{HostEpoch, Point, Request};
+use crate::message::{HostEpoch, Request, TreePoint};
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
@@ -104,7 +104,7 @@ const IS_ALONE: &str = "The other servers are in the right order, so the setup f
 /// The progress of the servers.
 pub(super) struct ServerProgress {
     /// The point that all current servers have finished.
-    pub(super) done: Point,
+    pub(super) done: TreePoint,
     /// Which servers are current.
     pub(super) participants: Participants,
 }
@@ -119,7 +119,7 @@ impl ServerProgress {
         parties: Parties,
         tree: Tree,
         reported: Vec<EpochAnswer>,
-        kept: Point,
+        kept: TreePoint,
     ) -> Self {
         let claims = claims(tree, &reported);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
@@ -171,7 +171,7 @@ pub(super) fn check_not_rolled_back(
     servers: &mut TreeServers<'_>,
     parties: Parties,
     tree: Tree,
-    kept: Point,
+    kept: TreePoint,
 ) -> Result<(), Error> {
     let reported = servers.epochs();
     let is_missing = |reported: &EpochAnswer| {
@@ -215,7 +215,7 @@ pub(super) const ROLLED_BACK_BEHIND_STATE: &str =
     "was rolled back behind the client's directory, or belongs to another volume";
 
 /// The point that a server claims, if it is possible.
-pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<Point, Participation> {
+pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<TreePoint, Participation> {
     let HostEpoch { at, attempt, is_set_up } = *epoch;
     if !is_set_up {
         Err(Participation::Astray("holds nothing of this volume"))
@@ -227,18 +227,18 @@ pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<Point, Partic
 }
 
 /// The points that servers claim, the furthest first.
-pub(super) fn claims(tree: Tree, reported: &[EpochAnswer]) -> Vec<Point> {
+pub(super) fn claims(tree: Tree, reported: &[EpochAnswer]) -> Vec<TreePoint> {
     furthest_first(reported.iter().filter_map(|reported| claim(tree, reported)))
 }
 
-pub(super) fn furthest_first(points: impl Iterator<Item = Point>) -> Vec<Point> {
+pub(super) fn furthest_first(points: impl Iterator<Item = TreePoint>) -> Vec<TreePoint> {
     let mut points: Vec<_> = points.collect();
     points.sort_unstable_by(|one, other| other.cmp(one));
     points
 }
 
 /// The point that a server claims, if it is possible.
-pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<Point> {
+pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<TreePoint> {
     check_epoch(tree, reported.as_ref().ok()?).ok()
 }
 
@@ -251,7 +251,7 @@ pub(super) fn is_old(
     parties: Parties,
     tree: Tree,
     reported: &[EpochAnswer],
-    seen_max: Point,
+    seen_max: TreePoint,
 ) -> Result<bool, Error> {
     let is_beyond = |reported: &EpochAnswer| claim(tree, reported).is_some_and(|at| at > seen_max);
     let beyond: Vec<_> =
@@ -278,15 +278,15 @@ pub(super) fn is_old(
 }
 
 /// The point one step before another: a write, or an eviction.
-pub(super) fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
+pub(super) fn before(tree: Tree, TreePoint { evictions, written }: TreePoint) -> TreePoint {
     match (written.checked_sub(1), evictions.checked_sub(1)) {
-        (Some(written), _) => Point { evictions, written },
-        (None, Some(evictions)) => Point { evictions, written: tree.accesses() },
-        (None, None) => Point::default(),
+        (Some(written), _) => TreePoint { evictions, written },
+        (None, Some(evictions)) => TreePoint { evictions, written: tree.accesses() },
+        (None, None) => TreePoint::default(),
     }
 }
 
 /// The number of writes and evictions before a point.
-pub(super) fn steps(tree: Tree, Point { evictions, written }: Point) -> u128 {
+pub(super) fn steps(tree: Tree, TreePoint { evictions, written }: TreePoint) -> u128 {
     u128::from(evictions) * (tree.accesses() as u128 + 1) + written as u128
 }

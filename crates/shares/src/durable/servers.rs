@@ -61,7 +61,7 @@ impl TreeServers<'_> {
     /// Sends each request to its server.
     pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<ServerResult>> {
         let may_take_long = |request: &Request| {
-            matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
+            matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Connect)
         };
         let may_take_long = requests.iter().flatten().any(may_take_long);
         let patience = if may_take_long { Patience::Long } else { Patience::Short };

@@ -6,7 +6,7 @@ use oblivio_core::{Error, ErrorKind};
 use super::array::ShareArray;
 use super::server_progress::{self, EpochAnswer, ServerProgress, is_old};
 use super::servers::{self, TreeServers};
-use crate::message::{Point, Request};
+use crate::message::{Request, TreePoint};
 
 impl ShareArray {
     /// The servers, for requests to one tree.
@@ -49,7 +49,7 @@ impl ShareArray {
             let mut servers = self.servers(tree);
             let reported = servers.epochs();
             let epochs = servers::require_all(&*servers, reported, NEEDS_ALL)?;
-            if epochs.iter().any(|epoch| epoch.at != Point::default()) {
+            if epochs.iter().any(|epoch| epoch.at != TreePoint::default()) {
                 return Err(Error::new(
                     ErrorKind::StoreMismatch,
                     "the share servers hold blocks of another volume: use other folders for the \
@@ -60,18 +60,18 @@ impl ShareArray {
         if !is_alone {
             self.connect_servers()?;
         }
-        self.done = Some(vec![Point::default(); self.trees.len()]);
+        self.done = Some(vec![TreePoint::default(); self.trees.len()]);
         Ok(())
     }
 
     /// Connects the servers with each other.
     fn connect_servers(&mut self) -> Result<(), Error> {
         let mut servers = self.servers(0);
-        let met = vec![Request::Meet; servers.count()];
-        let met = servers.ask(met);
+        let connected = vec![Request::Connect; servers.count()];
+        let connected = servers.ask(connected);
         let lacking = "Servers deal to each other: list all other servers as peers of each \
                        server, at an address that it can reach";
-        servers::require_all(&*servers, met.into_iter().map(servers::expect_done), lacking)
+        servers::require_all(&*servers, connected.into_iter().map(servers::expect_done), lacking)
             .map(drop)
     }
 
@@ -80,7 +80,7 @@ impl ShareArray {
         &mut self,
         tree: usize,
         reported: &[EpochAnswer],
-        seen_max: Point,
+        seen_max: TreePoint,
     ) -> Result<bool, Error> {
         let (parties, shape) = (self.params.parties, self.trees[tree].tree);
         is_old(&*self.store, parties, shape, reported, seen_max)
@@ -88,7 +88,7 @@ impl ShareArray {
 
     /// Asks the servers once for their progress. Accesses that enough of them have finished are not
     /// repeated.
-    pub(super) fn query_progress(&mut self) -> Result<Vec<Point>, Error> {
+    pub(super) fn query_progress(&mut self) -> Result<Vec<TreePoint>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
         }

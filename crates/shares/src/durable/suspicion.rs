@@ -11,7 +11,7 @@ use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
 
 use super::trust::Trust;
-use crate::message::Point;
+use crate::message::TreePoint;
 use crate::sharing::Parties;
 
 /// The advice if the shares of a single server may be wrong.
@@ -33,7 +33,7 @@ const NEW_VOLUME: &str = "Such a server learns from each failed access whether i
 pub(super) struct Suspicion {
     pub(super) parties: Parties,
     /// The point at which it was found.
-    pub(super) at: Point,
+    pub(super) at: TreePoint,
     /// The buckets of the path, one of which held it. Public.
     pub(super) buckets: Vec<BucketId>,
     /// Whether the shares fit each other, even if *t* servers lie.

@@ -13,7 +13,7 @@ use super::opener::{LiveBlock, Opener};
 use super::participants::BRING_BACK;
 use super::servers;
 use crate::map_trees::map_block::Mapped;
-use crate::message::{Point, Slots};
+use crate::message::{Slots, TreePoint};
 use crate::tree::Tree;
 
 /// The error if shares of a slot contradict each other.
@@ -30,15 +30,15 @@ pub(super) fn does_not_fit(server: &str) -> Error {
 
 /// The number of slots of a bucket that may be in use at a point. The others are zeros or stale.
 /// Public.
-pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
+pub(super) fn slots(tree: Tree, at: TreePoint, bucket: BucketId) -> usize {
     if bucket == BucketId::ROOT {
         return at.written;
     }
-    if tree.is_filled(bucket, at.evictions) { tree.slots() } else { 0 }
+    if tree.is_in_use(bucket, at.evictions) { tree.slots() } else { 0 }
 }
 
 /// The buckets with slots in use at a point, the root first.
-pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = BucketId> {
+pub(super) fn buckets_with_slots(tree: Tree, at: TreePoint) -> impl Iterator<Item = BucketId> {
     tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
 
@@ -110,7 +110,7 @@ impl ShareArray {
     fn check_tree(
         &mut self,
         tree: usize,
-        at: Point,
+        at: TreePoint,
         places: &OccupiedSlots,
         next: &mut dyn FnMut(),
     ) -> Result<[Sum; 2], Error> {
@@ -128,7 +128,8 @@ impl ShareArray {
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(parties, place).ok();
-                    let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
+                    let Some(decoded) = decoded.filter(|decoded| decoded.wrong_servers.is_empty())
+                    else {
                         return Err(self.not_fitting(tree, &fetched, place));
                     };
                     let slot = Zeroizing::new(decoded.block);
@@ -240,7 +241,7 @@ mod tests {
             let tree = Tree::new(height, Preset::SMALL).unwrap();
             let mut holds = std::collections::HashSet::new();
             for evictions in 0..100 {
-                let at = Point { evictions, written: 3 };
+                let at = TreePoint { evictions, written: 3 };
                 for bucket in tree.buckets() {
                     let expected = match bucket.level() {
                         0 => 3,

@@ -14,13 +14,13 @@ use oblivio_core::StoreErrorKind;
 use oblivio_core::seal::derive_seed;
 use rand_core::SeedableRng;
 
-use super::files::{Files, Part};
+use super::files::{BlockPart, Files};
 use super::folder::Peers;
-use super::mailbox::{Attempt, Mailbox, Missing};
+use super::mailbox::{Attempt, Mailbox, WaitError};
 use super::places::{place, place_of_sibling};
 use super::unusable;
 use crate::field::{Field, Gf256};
-use crate::message::{Dealt, Point, Refusal};
+use crate::message::{DealtShares, Refusal, TreePoint};
 use crate::multiplication::{reduce, reshare};
 use crate::sharing::{Seed, Share};
 use crate::tree::Triplet;
@@ -63,7 +63,7 @@ impl Eviction<'_> {
         let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
         let failed = Mutex::new(None);
         let has_failed = || {
-            self.peers.goes_on();
+            self.peers.report_progress();
             failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
         };
         // The parts of one lane, in order. A receiver can thus tell that nothing earlier will
@@ -78,7 +78,7 @@ impl Eviction<'_> {
                 tile += TILES_AT_ONCE;
             }
             if !has_failed() {
-                self.tell_the_end(tile as u32);
+                self.send_end(tile as u32);
             }
         };
         let work = &work;
@@ -94,9 +94,9 @@ impl Eviction<'_> {
 
     /// Tells the other servers that a lane has ended, with a message for a part past the end. A
     /// restarted server may lack the last messages, and would wait for them.
-    fn tell_the_end(&self, tile: u32) {
+    fn send_end(&self, tile: u32) {
         let Attempt { attempt, number } = self.attempt;
-        let end = Dealt { number, attempt, tile, level: 0, shares: Vec::new() }.encode();
+        let end = DealtShares { number, attempt, tile, level: 0, shares: Vec::new() }.encode();
         let setup = &self.files.setup;
         for other in setup.parties.numbers().filter(|other| *other != setup.number) {
             // A server that cannot be reached does not wait for this one.
@@ -114,18 +114,18 @@ impl Eviction<'_> {
     }
 
     /// The point before the eviction.
-    fn before(&self) -> Point {
+    fn before(&self) -> TreePoint {
         self.files.record.at
     }
 }
 
 /// Divides blocks into parts such that one part of all slots of a bucket is neither long nor very
 /// short.
-fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
+fn parts(block_bytes: usize, slots: usize) -> Vec<BlockPart> {
     let bytes = part_bytes(block_bytes, slots);
     (0..block_bytes)
         .step_by(bytes)
-        .map(|first| Part { first, bytes: bytes.min(block_bytes - first) })
+        .map(|first| BlockPart { first, bytes: bytes.min(block_bytes - first) })
         .collect()
 }
 
@@ -145,7 +145,7 @@ pub(super) fn portion_bytes_max(block_bytes: usize, slots: usize) -> usize {
 struct Tile<'e> {
     eviction: &'e Eviction<'e>,
     tile: u32,
-    part: Part,
+    part: BlockPart,
 }
 
 impl Tile<'_> {
@@ -167,12 +167,12 @@ impl Tile<'_> {
         let sums_of_root = root.map(|root| root.kept_sums(self.part)).transpose();
         let mut sums_of_root = sums_of_root.map_err(unusable)?;
         for triplet in tree.triplets(attempt.number) {
-            let factors = triplet.made().zip(matrices.by_ref()).filter(|_| deals);
+            let factors = triplet.computed_buckets().zip(matrices.by_ref()).filter(|_| deals);
             let products = factors.map(|(child, matrix)| self.product(&source, child, matrix));
             let products = products.collect::<Result<Vec<_>, _>>()?;
             let mut made = self.multiplied(&triplet, &products, is_given_up)?;
             if triplet.is_last {
-                for (child, slots) in triplet.made().zip(&made) {
+                for (child, slots) in triplet.computed_buckets().zip(&made) {
                     // This always holds: leaves have a place.
                     let Some(place) = place(tree, child, attempt.number + 1) else { continue };
                     let leaf = files.bucket_at(place, tree.slots());
@@ -226,7 +226,7 @@ impl Tile<'_> {
         let Eviction { files, dealers, mailbox, .. } = self.eviction;
         let level = triplet.destination.level();
         let own = files.setup.number;
-        let children = triplet.made().count();
+        let children = triplet.computed_buckets().count();
         // A server that does not deal sends an empty message. All servers wait for each other, so
         // that messages do not pile up at a slower one.
         let mut own_portion = Some(self.deal(level, products)?);
@@ -266,7 +266,7 @@ impl Tile<'_> {
                 continue;
             }
             let Attempt { attempt, number: eviction } = *attempt;
-            let dealt = Dealt { number: eviction, attempt, tile: self.tile, level, shares };
+            let dealt = DealtShares { number: eviction, attempt, tile: self.tile, level, shares };
             peers.send(number, lane(self.tile), &dealt.encode()).map_err(|error| {
                 of_another(format!("this server cannot reach server {number}: {error}"))
             })?;
@@ -303,10 +303,10 @@ impl Tile<'_> {
     }
 }
 
-fn late(dealer: u8, missing: Missing) -> Refusal {
+fn late(dealer: u8, missing: WaitError) -> Refusal {
     of_another(match missing {
-        Missing::Lost => format!("the link from server {dealer} was lost"),
-        Missing::Late => {
+        WaitError::Lost => format!("the link from server {dealer} was lost"),
+        WaitError::Late => {
             format!("server {dealer} has not dealt its shares within {} s", DEALT_WITHIN.as_secs())
         }
     })

@@ -5,11 +5,11 @@ use std::io;
 use oblivio_core::Leaf;
 
 use super::folder::{Folder, ShareFile};
-use super::marks::{Marked, Marks, bytes_of_pages};
-use super::places::{File, Place, place, slots_of_file};
+use super::marks::{Marks, WriteIdentity, bytes_of_pages};
+use super::places::{BucketPlace, File, place, slots_of_file};
 use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
-use super::sums::{Order, Pieces, SUM_BYTES, Sum};
-use crate::message::{Point, Setup};
+use super::sums::{Pieces, SUM_BYTES, Sum, SumOrder};
+use crate::message::{Setup, TreePoint};
 
 /// The shares of a tree, and the server's progress.
 pub(super) struct Files {
@@ -20,15 +20,15 @@ pub(super) struct Files {
     pieces: Pieces,
     pub(super) record: Record,
     /// The last query, if slots have metadata: the next write marks the slot that it selected.
-    pub(super) asked: Option<Asked>,
+    pub(super) last_query: Option<LastQuery>,
     /// Whether a sync has failed. The system may then have dropped data, and report success for the
     /// next sync.
     pub(super) is_doubtful: bool,
 }
 
 /// A query, with its point and path.
-pub(super) struct Asked {
-    pub(super) at: Point,
+pub(super) struct LastQuery {
+    pub(super) at: TreePoint,
     pub(super) leaf: Leaf,
     /// One byte for each slot of the path.
     pub(super) query: Vec<u8>,
@@ -44,12 +44,12 @@ pub(super) struct Bucket<'f> {
     block_bytes: usize,
     pieces: Pieces,
     /// The offset of its checksums, and their order.
-    sums: (u64, Order),
+    sums: (u64, SumOrder),
 }
 
 /// A part of every block: its first byte, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct BlockPart {
     pub(super) first: usize,
     pub(super) bytes: usize,
 }
@@ -78,10 +78,11 @@ impl Files {
                 "the record of the server's progress is damaged",
             )
         })?;
-        let (asked, is_doubtful, pieces) = (None, false, Pieces::new(&setup));
-        let mut files = Self { root, siblings, leaves, setup, pieces, record, asked, is_doubtful };
-        files.forget_a_torn_block()?;
-        files.make_durable_what_was_left()?;
+        let (last_query, is_doubtful, pieces) = (None, false, Pieces::new(&setup));
+        let mut files =
+            Self { root, siblings, leaves, setup, pieces, record, last_query, is_doubtful };
+        files.drop_torn_block()?;
+        files.make_leftovers_durable()?;
         Ok(files)
     }
 
@@ -92,7 +93,7 @@ impl Files {
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
     /// Its checksums stay, or an eviction would accept the block.
-    fn make_durable_what_was_left(&mut self) -> io::Result<()> {
+    fn make_leftovers_durable(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
             let block = self.block_of_root(at.evictions, last)?;
@@ -116,7 +117,7 @@ impl Files {
     /// Drops the last block if it, or a mark written with it, is torn. It was not acknowledged,
     /// because its record was made durable together with them. Damage looks the same, and then the
     /// client writes the block again.
-    fn forget_a_torn_block(&mut self) -> io::Result<()> {
+    fn drop_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
             return Ok(());
@@ -141,7 +142,7 @@ impl Files {
             Some(marks) => marks.write_before(record.at)?,
             None => None,
         };
-        let query_sum = write.map_or(0, Marked::query_sum);
+        let query_sum = write.map_or(0, WriteIdentity::query_sum);
         let block_sum = match record.at.written.checked_sub(1) {
             Some(last) => self.root_after(record.at.evictions).kept_sum_of_slot(last)?,
             None => 0,
@@ -171,7 +172,7 @@ impl Files {
         (metadata_bytes > 0).then_some(Marks { file: &*self.root, offset, tree })
     }
 
-    fn offset(&self, Place { file, first_slot }: Place) -> u64 {
+    fn offset(&self, BucketPlace { file, first_slot }: BucketPlace) -> u64 {
         head_bytes(file) + first_slot * self.setup.block_bytes as u64
     }
 
@@ -179,11 +180,15 @@ impl Files {
     fn root_after(&self, evictions: u64) -> Bucket<'_> {
         let accesses = self.setup.tree.accesses();
         let first_slot = evictions % 2 * accesses as u64;
-        self.bucket_at(Place { file: File::Root, first_slot }, accesses)
+        self.bucket_at(BucketPlace { file: File::Root, first_slot }, accesses)
     }
 
     /// A bucket at a point; `None` if it is all zeros.
-    pub(super) fn bucket(&self, bucket: oblivio_core::BucketId, at: Point) -> Option<Bucket<'_>> {
+    pub(super) fn bucket(
+        &self,
+        bucket: oblivio_core::BucketId,
+        at: TreePoint,
+    ) -> Option<Bucket<'_>> {
         let place = place(self.setup.tree, bucket, at.evictions)?;
         let slots = match place.file {
             File::Root => at.written,
@@ -193,13 +198,14 @@ impl Files {
     }
 
     /// The bucket at a place.
-    pub(super) fn bucket_at(&self, place: Place, slots: usize) -> Bucket<'_> {
+    pub(super) fn bucket_at(&self, place: BucketPlace, slots: usize) -> Bucket<'_> {
         let (file, pieces) = (self.file(place.file), self.pieces);
         let Setup { tree, block_bytes, .. } = self.setup;
-        let sums_at = self.offset(Place { first_slot: slots_of_file(tree, place.file), ..place });
+        let sums_at =
+            self.offset(BucketPlace { first_slot: slots_of_file(tree, place.file), ..place });
         let order = match place.file {
-            File::Root => Order::by_slot(pieces),
-            File::Siblings | File::Leaves => Order::by_piece(tree.slots()),
+            File::Root => SumOrder::by_slot(pieces),
+            File::Siblings | File::Leaves => SumOrder::by_piece(tree.slots()),
         };
         let sums = (sums_at + pieces.sums_bytes(place.first_slot), order);
         Bucket { file, offset: self.offset(place), slots, block_bytes, pieces, sums }
@@ -207,19 +213,19 @@ impl Files {
 
     /// Whether the tree is new.
     pub(super) fn is_new(&self) -> bool {
-        self.record.at == Point::default() && self.record.attempt == 0
+        self.record.at == TreePoint::default() && self.record.attempt == 0
     }
 
     /// Writes a block to the next slot of the root, and records it with the checksum of its query.
     pub(super) fn write_block(
         &mut self,
-        at: Point,
+        at: TreePoint,
         block: &[u8],
         query_sum: u32,
     ) -> io::Result<()> {
         self.root_after(at.evictions).write(at.written, block)?;
-        let at = Point { written: at.written + 1, ..at };
-        self.keep(Record { at, block_sum: sum(block), query_sum, ..self.record })
+        let at = TreePoint { written: at.written + 1, ..at };
+        self.store_record(Record { at, block_sum: sum(block), query_sum, ..self.record })
     }
 
     /// Makes written buckets durable.
@@ -244,7 +250,7 @@ impl Files {
     }
 
     /// Stores the server's progress.
-    pub(super) fn keep(&mut self, record: Record) -> io::Result<()> {
+    pub(super) fn store_record(&mut self, record: Record) -> io::Result<()> {
         let record = Record { number: self.record.number + 1, ..record };
         self.root.write_at(record.offset(), &record.encode())?;
         self.sync(File::Root)?;
@@ -260,7 +266,7 @@ impl Bucket<'_> {
     }
 
     /// Reads a part of each slot in use, one after the other.
-    pub(super) fn read_part(&self, part: Part) -> io::Result<Vec<u8>> {
+    pub(super) fn read_part(&self, part: BlockPart) -> io::Result<Vec<u8>> {
         let mut out = vec![0; self.slots * part.bytes];
         if part.bytes == self.block_bytes {
             self.read(0, &mut out)?;
@@ -277,7 +283,7 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// `InvalidData` if a checksum does not match.
-    pub(super) fn read_checked(&self, part: Part) -> io::Result<Vec<u8>> {
+    pub(super) fn read_checked(&self, part: BlockPart) -> io::Result<Vec<u8>> {
         let read = self.read_part(part)?;
         if self.kept_sums(part)? != self.sums_of(part, &read) {
             let message = "a share on its disk does not match its checksum";
@@ -287,7 +293,7 @@ impl Bucket<'_> {
     }
 
     /// The stored checksums of a piece of each slot in use.
-    pub(super) fn kept_sums(&self, part: Part) -> io::Result<Vec<Sum>> {
+    pub(super) fn kept_sums(&self, part: BlockPart) -> io::Result<Vec<Sum>> {
         let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
         let first = if order.is_by_slot() { 0 } else { piece };
         // Checksums between them are read as well.
@@ -307,7 +313,7 @@ impl Bucket<'_> {
     }
 
     /// Computes the checksums of a piece of each slot.
-    fn sums_of(&self, part: Part, slots: &[u8]) -> Vec<Sum> {
+    fn sums_of(&self, part: BlockPart, slots: &[u8]) -> Vec<Sum> {
         let pieces = slots.chunks_exact(part.bytes);
         pieces.map(|piece| self.pieces.sum_of(piece).to_le_bytes()).collect()
     }
@@ -322,7 +328,7 @@ impl Bucket<'_> {
     /// that was copied without a check. Slots after the given ones become zeros.
     pub(super) fn write_part(
         &self,
-        part: Part,
+        part: BlockPart,
         slots: &[u8],
         kept_sums: Option<Vec<Sum>>,
     ) -> io::Result<()> {

@@ -66,13 +66,13 @@ pub trait Peers: Sync {
 
     /// Reports that an eviction is still in progress while the client waits. Called often, by
     /// several threads.
-    fn goes_on(&self) {}
+    fn report_progress(&self) {}
 
     /// Connects to all servers without a link. The default does nothing.
     ///
     /// # Errors
     /// If one of them cannot be reached, or refuses this server.
-    fn meet(&self) -> io::Result<()> {
+    fn connect(&self) -> io::Result<()> {
         Ok(())
     }
 

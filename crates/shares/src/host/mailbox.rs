@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::evict::{TILES_AT_ONCE, lane};
 use super::watcher::Watcher;
-use crate::message::Dealt;
+use crate::message::DealtShares;
 use crate::sharing::{SERVERS_MAX, Seed, Share};
 
 /// The shares from one server for one part and one round.
@@ -28,13 +28,13 @@ const EARLY_PORTIONS_MAX: usize = TILES_AT_ONCE;
 
 /// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwanted;
+pub struct ProtocolViolation;
 
 /// Receives messages of other servers, on any thread.
 #[derive(Default)]
 pub struct Mailbox {
-    boxes: Mutex<Boxes>,
-    came: Condvar,
+    boxes: Mutex<MailboxState>,
+    arrived: Condvar,
     /// The maximum bytes of a portion; 0 before there is a tree.
     portion_bytes_max: AtomicUsize,
     /// The watcher, if there is one.
@@ -42,21 +42,21 @@ pub struct Mailbox {
 }
 
 #[derive(Default)]
-struct Boxes {
+struct MailboxState {
     /// The current or last attempt.
     begun: Attempt,
-    of: [Dealer; SERVERS_MAX as usize + 1],
+    peers: [PeerBox; SERVERS_MAX as usize + 1],
 }
 
 /// The messages of one server.
 #[derive(Default)]
-struct Dealer {
+struct PeerBox {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
     /// The latest part and round of each lane that were used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
     /// Whether there is a link to this server.
-    is_there: bool,
+    has_link: bool,
 }
 
 /// The numbers of an attempt and its eviction.
@@ -68,7 +68,7 @@ pub(super) struct Attempt {
 
 /// Why a portion does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum WaitError {
     /// The link was lost.
     Lost,
     /// The portion did not arrive in time.
@@ -80,9 +80,9 @@ impl Mailbox {
     ///
     /// # Errors
     /// If the message violates the protocol, or the server has sent too many. End its link then.
-    pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
-        let Dealt { number, attempt, tile, level, shares } =
-            Dealt::decode(message).map_err(|_| Unwanted)?;
+    pub fn take(&self, from: u8, message: &[u8]) -> Result<(), ProtocolViolation> {
+        let DealtShares { number, attempt, tile, level, shares } =
+            DealtShares::decode(message).map_err(|_| ProtocolViolation)?;
         let bytes = |share: &Share<u8>| match share {
             Share::Drawn(seed) => seed.len(),
             Share::Computed(bytes) => bytes.len(),
@@ -91,14 +91,14 @@ impl Mailbox {
         let is_a_portion = shares.len() <= 2
             && kept <= self.portion_bytes_max.load(Ordering::Relaxed).max(2 * size_of::<Seed>());
         if !is_a_portion {
-            return Err(Unwanted);
+            return Err(ProtocolViolation);
         }
         let attempt = Attempt { attempt, number };
         let watcher = self.watcher();
         let mut boxes = self.boxes();
         let begun = boxes.begun;
-        let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
-        own.is_there = true;
+        let own = boxes.peers.get_mut(usize::from(from)).ok_or(ProtocolViolation)?;
+        own.has_link = true;
         // Accept shares for the current attempt whatever attempt the server named before. Otherwise
         // one message with a huge attempt number would silence it for good.
         if attempt != begun && attempt < begun.max(own.attempt) {
@@ -106,7 +106,7 @@ impl Mailbox {
             return Ok(());
         }
         if attempt != own.attempt {
-            own.go_on_to(attempt);
+            own.switch_to(attempt);
         }
         let was_taken = own.taken[lane(tile)].is_some_and(|taken| taken >= (tile, level));
         if was_taken || own.portions.contains_key(&(tile, level)) {
@@ -115,7 +115,7 @@ impl Mailbox {
         }
         let portions_max = if attempt == begun { PORTIONS_MAX } else { EARLY_PORTIONS_MAX };
         if own.portions.len() >= portions_max {
-            return Err(Unwanted);
+            return Err(ProtocolViolation);
         }
         // Report only messages that are stored, and before they are used.
         if let Some(watcher) = &watcher {
@@ -123,23 +123,23 @@ impl Mailbox {
         }
         own.portions.insert((tile, level), shares);
         drop(boxes);
-        self.came.notify_all();
+        self.arrived.notify_all();
         Ok(())
     }
 
     /// Records that the link to a server was lost: waits for it become short, unless it sends
     /// something again.
-    pub fn is_lost(&self, from: u8) {
-        if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.is_there = false;
+    pub fn record_lost_link(&self, from: u8) {
+        if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
+            own.has_link = false;
         }
-        self.came.notify_all();
+        self.arrived.notify_all();
     }
 
     /// Records a new link to a server: waits for it have their full length again.
-    pub fn is_back(&self, from: u8) {
-        if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.is_there = true;
+    pub fn record_new_link(&self, from: u8) {
+        if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
+            own.has_link = true;
         }
     }
 
@@ -163,16 +163,16 @@ impl Mailbox {
     pub(super) fn begin(&self, attempt: Attempt) {
         let mut boxes = self.boxes();
         boxes.begun = attempt;
-        for own in boxes.of.iter_mut().filter(|own| own.attempt != attempt) {
+        for own in boxes.peers.iter_mut().filter(|own| own.attempt != attempt) {
             // Even if the server has dealt for a later attempt: messages for that will be accepted
             // again.
-            own.go_on_to(attempt);
+            own.switch_to(attempt);
         }
     }
 
     /// Drops all stored messages.
     pub(super) fn end(&self) {
-        self.boxes().of.iter_mut().for_each(|own| own.portions.clear());
+        self.boxes().peers.iter_mut().for_each(|own| own.portions.clear());
     }
 
     /// Waits for a server's portion for this part and round. Polls `is_given_up` while waiting.
@@ -182,12 +182,12 @@ impl Mailbox {
         (tile, level): (u32, u8),
         within: Duration,
         is_given_up: &dyn Fn() -> bool,
-    ) -> Result<Portion, Missing> {
+    ) -> Result<Portion, WaitError> {
         let mut boxes = self.boxes();
         let (mut waited, mut lost) = (Duration::ZERO, Duration::ZERO);
         loop {
             let begun = boxes.begun;
-            let own = boxes.of.get_mut(usize::from(from)).ok_or(Missing::Lost)?;
+            let own = boxes.peers.get_mut(usize::from(from)).ok_or(WaitError::Lost)?;
             if own.attempt == begun
                 && let Some(portion) = own.portions.remove(&(tile, level))
             {
@@ -196,50 +196,50 @@ impl Mailbox {
             }
             // The rounds of a part arrive in order, and so do the parts of a lane. A portion that
             // came before a restart of this server does not come again.
-            let is_past = own.has_come_to(begun, (tile, level));
+            let is_past = own.has_reached(begun, (tile, level));
             if is_past || is_given_up() {
-                return Err(Missing::Lost);
+                return Err(WaitError::Lost);
             }
-            let is_there = own.is_there;
+            let has_link = own.has_link;
             let left = within.saturating_sub(waited);
-            let left = if is_there { left } else { left.min(BACK_WITHIN.saturating_sub(lost)) };
+            let left = if has_link { left } else { left.min(BACK_WITHIN.saturating_sub(lost)) };
             if left.is_zero() {
-                return Err(if is_there { Missing::Late } else { Missing::Lost });
+                return Err(if has_link { WaitError::Late } else { WaitError::Lost });
             }
             let pause = left.min(LOOK_EVERY);
             // Other events must not prolong the wait.
-            let is_missing = |boxes: &mut Boxes| {
-                !boxes.of[usize::from(from)].has_come_to(boxes.begun, (tile, level))
+            let is_missing = |boxes: &mut MailboxState| {
+                !boxes.peers[usize::from(from)].has_reached(boxes.begun, (tile, level))
             };
-            let paused = self.came.wait_timeout_while(boxes, pause, is_missing);
+            let paused = self.arrived.wait_timeout_while(boxes, pause, is_missing);
             let pauses;
             (boxes, pauses) = paused.unwrap_or_else(PoisonError::into_inner);
             if pauses.timed_out() {
                 waited += pause;
-                lost = if is_there { Duration::ZERO } else { lost + pause };
+                lost = if has_link { Duration::ZERO } else { lost + pause };
             }
         }
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.boxes().of.iter().all(|own| own.portions.is_empty())
+        self.boxes().peers.iter().all(|own| own.portions.is_empty())
     }
 
-    fn boxes(&self) -> MutexGuard<'_, Boxes> {
+    fn boxes(&self) -> MutexGuard<'_, MailboxState> {
         self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Dealer {
+impl PeerBox {
     /// Whether a portion for this part and round, or for a later one of the lane, is stored.
-    fn has_come_to(&self, begun: Attempt, at: (u32, u8)) -> bool {
-        let is_there = |it: &(u32, u8)| lane(it.0) == lane(at.0) && *it >= at;
-        self.attempt == begun && self.portions.keys().any(is_there)
+    fn has_reached(&self, begun: Attempt, at: (u32, u8)) -> bool {
+        let is_at_or_past = |it: &(u32, u8)| lane(it.0) == lane(at.0) && *it >= at;
+        self.attempt == begun && self.portions.keys().any(is_at_or_past)
     }
 
     /// Switches to another attempt, and drops the portions of the old one.
-    fn go_on_to(&mut self, attempt: Attempt) {
+    fn switch_to(&mut self, attempt: Attempt) {
         self.attempt = attempt;
         self.portions.clear();
         self.taken = Default::default();
@@ -262,13 +262,14 @@ mod tests {
     use super::*;
 
     fn dealt(attempt: u64, tile: u32, level: u8) -> Vec<u8> {
-        Dealt { number: 0, attempt, tile, level, shares: vec![Share::Drawn([1; 32])] }.encode()
+        DealtShares { number: 0, attempt, tile, level, shares: vec![Share::Drawn([1; 32])] }
+            .encode()
     }
 
     const FIRST: Attempt = Attempt { attempt: 1, number: 0 };
     const SOON: Duration = Duration::from_millis(1);
 
-    fn wait(mailbox: &Mailbox, from: u8, tile: u32) -> Result<Portion, Missing> {
+    fn wait(mailbox: &Mailbox, from: u8, tile: u32) -> Result<Portion, WaitError> {
         mailbox.wait(from, (tile, 1), SOON, &|| false)
     }
 
@@ -279,18 +280,18 @@ mod tests {
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
         mailbox.begin(FIRST);
         assert!(wait(&mailbox, 2, 0).is_ok());
-        assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
+        assert_eq!(wait(&mailbox, 2, 0), Err(WaitError::Late));
         mailbox.begin(Attempt { attempt: 2, number: 0 });
-        assert!(mailbox.boxes().of[2].portions.is_empty());
-        assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
+        assert!(mailbox.boxes().peers[2].portions.is_empty());
+        assert_eq!(wait(&mailbox, 2, 1), Err(WaitError::Late));
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
-        assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
+        assert_eq!(wait(&mailbox, 2, 1), Err(WaitError::Late));
         mailbox.take(2, &dealt(2, 1, 1)).unwrap();
         assert!(wait(&mailbox, 2, 1).is_ok());
         // The server deals for a later attempt: its portions of this one are dropped.
         mailbox.take(2, &dealt(2, 2, 1)).unwrap();
         mailbox.take(2, &dealt(3, 2, 1)).unwrap();
-        assert_eq!(wait(&mailbox, 2, 2), Err(Missing::Late));
+        assert_eq!(wait(&mailbox, 2, 2), Err(WaitError::Late));
         mailbox.begin(Attempt { attempt: 3, number: 0 });
         assert!(wait(&mailbox, 2, 2).is_ok());
     }
@@ -305,11 +306,11 @@ mod tests {
             begin(attempt);
             mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
             // It has dealt nothing for this attempt, so it is not past any round.
-            assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
+            assert_eq!(wait(&mailbox, 2, 0), Err(WaitError::Late));
             mailbox.take(2, &dealt(attempt, 0, 1)).unwrap();
             mailbox.take(2, &dealt(attempt - 1, 1, 1)).unwrap();
             assert!(wait(&mailbox, 2, 0).is_ok());
-            assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
+            assert_eq!(wait(&mailbox, 2, 1), Err(WaitError::Late));
             mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
             begin(attempt + 1);
             // Early messages for the next attempt are not outdated.
@@ -338,16 +339,16 @@ mod tests {
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
         let long = Duration::from_secs(30);
         let wait_long = |at| mailbox.wait(2, at, long, &|| false).map(drop);
-        assert_eq!(wait_long((0, 1)), Err(Missing::Lost));
+        assert_eq!(wait_long((0, 1)), Err(WaitError::Lost));
         assert!(wait(&mailbox, 2, 1).is_ok());
         assert_eq!(wait_long((0, 2)), Ok(()));
         // The same holds for an earlier part of the same lane. Parts of other lanes are in progress
         // at the same time.
         mailbox.take(2, &dealt(1, 6, 1)).unwrap();
         mailbox.take(2, &dealt(1, 7, 0)).unwrap();
-        assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(Missing::Lost); 2]);
-        assert_eq!(wait(&mailbox, 2, 5), Err(Missing::Late));
-        assert_eq!(wait(&mailbox, 2, 10), Err(Missing::Late));
+        assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(WaitError::Lost); 2]);
+        assert_eq!(wait(&mailbox, 2, 5), Err(WaitError::Late));
+        assert_eq!(wait(&mailbox, 2, 10), Err(WaitError::Late));
     }
 
     /// Its messages may have gone to a previous process of this server.
@@ -360,7 +361,7 @@ mod tests {
             asked.fetch_add(1, Ordering::Relaxed);
             false
         };
-        assert_eq!(mailbox.wait(2, (0, 1), 2 * BACK_WITHIN, &looks), Err(Missing::Lost));
+        assert_eq!(mailbox.wait(2, (0, 1), 2 * BACK_WITHIN, &looks), Err(WaitError::Lost));
         let times = |time: Duration| time.div_duration_f64(LOOK_EVERY) as usize;
         assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
     }
@@ -374,8 +375,8 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for attempt in 2..2000 {
-                    mailbox.is_lost(3);
-                    mailbox.is_back(4);
+                    mailbox.record_lost_link(3);
+                    mailbox.record_new_link(4);
                     mailbox.take(5, &dealt(attempt, 0, 1)).unwrap();
                     thread::sleep(Duration::from_millis(10));
                     if is_over.load(Ordering::Relaxed) {
@@ -385,7 +386,7 @@ mod tests {
                 panic!("the wait is longer than for a server that may come back");
             });
             let wait = |from| mailbox.wait(from, (0, 1), BACK_WITHIN, &|| false);
-            assert_eq!([2, 5].map(wait), [Err(Missing::Lost), Err(Missing::Late)]);
+            assert_eq!([2, 5].map(wait), [Err(WaitError::Lost), Err(WaitError::Late)]);
             is_over.store(true, Ordering::Relaxed);
         });
     }
@@ -395,12 +396,12 @@ mod tests {
     fn a_restored_link_restores_the_full_wait() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
-        mailbox.is_back(2);
-        mailbox.is_lost(2);
+        mailbox.record_new_link(2);
+        mailbox.record_lost_link(2);
         thread::scope(|scope| {
             let waits = scope.spawn(|| mailbox.wait(2, (0, 1), Duration::from_secs(30), &|| false));
             thread::sleep(LOOK_EVERY);
-            mailbox.is_back(2);
+            mailbox.record_new_link(2);
             thread::sleep(2 * BACK_WITHIN);
             mailbox.take(2, &dealt(1, 0, 1)).unwrap();
             assert!(waits.join().unwrap().is_ok());
@@ -432,13 +433,13 @@ mod tests {
         for _ in 0..3 {
             mailbox.take(2, &dealt(4, 0, 1)).unwrap();
             mailbox.take(2, &dealt(5, 0, 1)).unwrap();
-            assert_eq!(mailbox.take(200, &dealt(5, 0, 1)), Err(Unwanted));
-            assert_eq!(mailbox.take(2, b"nothing"), Err(Unwanted));
+            assert_eq!(mailbox.take(200, &dealt(5, 0, 1)), Err(ProtocolViolation));
+            assert_eq!(mailbox.take(2, b"nothing"), Err(ProtocolViolation));
         }
         mailbox.limit(1000);
         let shares = vec![Share::Computed(vec![1; 1001])];
-        let long = Dealt { number: 0, attempt: 5, tile: 1, level: 1, shares }.encode();
-        assert_eq!(mailbox.take(2, &long), Err(Unwanted));
+        let long = DealtShares { number: 0, attempt: 5, tile: 1, level: 1, shares }.encode();
+        assert_eq!(mailbox.take(2, &long), Err(ProtocolViolation));
         assert_eq!(counting.0.load(Ordering::Relaxed), 1);
         for tile in 1..=PORTIONS_MAX as u32 {
             let is_taken = mailbox.take(2, &dealt(5, tile, 1)).is_ok();
@@ -454,7 +455,7 @@ mod tests {
         mailbox.begin(FIRST);
         let early = |tile| mailbox.take(2, &dealt(2, tile, 1));
         assert!((0..TILES_AT_ONCE as u32).all(|tile| early(tile).is_ok()));
-        assert_eq!(early(TILES_AT_ONCE as u32), Err(Unwanted));
+        assert_eq!(early(TILES_AT_ONCE as u32), Err(ProtocolViolation));
         mailbox.begin(Attempt { attempt: 2, number: 0 });
         assert_eq!(early(TILES_AT_ONCE as u32), Ok(()));
     }
@@ -466,27 +467,27 @@ mod tests {
         for tile in 0..PORTIONS_MAX as u32 {
             mailbox.take(3, &dealt(1, tile, 1)).unwrap();
         }
-        assert_eq!(mailbox.take(3, &dealt(1, 1000, 1)), Err(Unwanted));
+        assert_eq!(mailbox.take(3, &dealt(1, 1000, 1)), Err(ProtocolViolation));
         // A duplicate is stored once.
         assert_eq!(mailbox.take(3, &dealt(1, 1, 1)), Ok(()));
         assert!(wait(&mailbox, 3, 0).is_ok());
         let long = |bytes| {
             let shares = vec![Share::Computed(vec![1; bytes])];
-            Dealt { number: 0, attempt: 1, tile: 99, level: 1, shares }.encode()
+            DealtShares { number: 0, attempt: 1, tile: 99, level: 1, shares }.encode()
         };
         mailbox.limit(1000);
-        assert_eq!(mailbox.take(2, &long(1001)), Err(Unwanted));
+        assert_eq!(mailbox.take(2, &long(1001)), Err(ProtocolViolation));
         assert_eq!(mailbox.take(2, &long(1000)), Ok(()));
-        assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(Unwanted));
-        assert_eq!(mailbox.take(3, b"nothing"), Err(Unwanted));
+        assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(ProtocolViolation));
+        assert_eq!(mailbox.take(3, b"nothing"), Err(ProtocolViolation));
         // A used message is not stored again.
         assert_eq!(mailbox.take(3, &dealt(1, 0, 1)), Ok(()));
-        assert_eq!(mailbox.boxes().of[3].portions.len(), PORTIONS_MAX - 1);
-        mailbox.is_lost(3);
+        assert_eq!(mailbox.boxes().peers[3].portions.len(), PORTIONS_MAX - 1);
+        mailbox.record_lost_link(3);
         assert!(wait(&mailbox, 3, 1).is_ok());
-        assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Lost));
+        assert_eq!(wait(&mailbox, 3, 1000), Err(WaitError::Lost));
         // A restored link counts before any message comes over it.
-        mailbox.is_back(3);
-        assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Late));
+        mailbox.record_new_link(3);
+        assert_eq!(wait(&mailbox, 3, 1000), Err(WaitError::Late));
     }
 }

@@ -33,7 +33,7 @@ use oblivio_core::{BucketId, Leaf};
 use super::folder::ShareFile;
 use super::record::sum;
 use crate::field::{Field, Gf256};
-use crate::message::Point;
+use crate::message::TreePoint;
 use crate::tree::Tree;
 
 const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
@@ -50,24 +50,24 @@ pub(super) struct Marks<'f> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Page {
     /// The point after the write or eviction that made the page.
-    at: Point,
-    write: Marked,
+    at: TreePoint,
+    write: WriteIdentity,
     marks: Vec<u8>,
 }
 
 /// Identifies the write that made a page, among the possible writes at a point. Zeros for an
 /// eviction, and for pages put onto a new server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(super) struct WriteIdentity {
     leaf: Leaf,
     query_sum: u32,
 }
 
-impl Marked {
-    const NOTHING: Self = Self { leaf: Leaf(0), query_sum: 0 };
+impl WriteIdentity {
+    const NONE: Self = Self { leaf: Leaf(0), query_sum: 0 };
 
     /// The mark of a write to this path with this query.
-    pub(super) fn of(leaf: Leaf, query: &[u8]) -> Self {
+    pub(super) fn new(leaf: Leaf, query: &[u8]) -> Self {
         Self { leaf, query_sum: sum(query) }
     }
 
@@ -88,7 +88,7 @@ pub(super) fn bytes_of_pages(tree: Tree) -> u64 {
 
 impl Marks<'_> {
     /// The marks of a bucket that is in use at a point.
-    pub(super) fn of(&self, bucket: BucketId, at: Point) -> io::Result<Vec<u8>> {
+    pub(super) fn of(&self, bucket: BucketId, at: TreePoint) -> io::Result<Vec<u8>> {
         let pages = self.pages(bucket)?;
         let latest = latest(&pages, at).and_then(|place| pages[place].as_ref());
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
@@ -96,7 +96,7 @@ impl Marks<'_> {
 
     /// Whether this server knows the marks of a bucket as of `at`. An earlier point may have been
     /// rolled back, or never have existed on this server.
-    pub(super) fn are_known(&self, bucket: BucketId, at: Point) -> io::Result<bool> {
+    pub(super) fn are_known(&self, bucket: BucketId, at: TreePoint) -> io::Result<bool> {
         let is_empty = bucket == BucketId::ROOT && at.written == 0;
         if is_empty || !self.has_page(bucket, at.evictions) {
             return Ok(true);
@@ -105,11 +105,11 @@ impl Marks<'_> {
     }
 
     /// Adds a query to the marks of its path, for the write after `at`. The marks become durable
-    /// with the record of the write. Marks of [another write](Self::take_back_another) must have
+    /// with the record of the write. Marks of [another write](Self::remove_other_write) must have
     /// been removed.
-    pub(super) fn add(&self, at: Point, leaf: Leaf, query: &[u8]) -> io::Result<()> {
-        let after = Point { written: at.written + 1, ..at };
-        let write = Marked::of(leaf, query);
+    pub(super) fn add(&self, at: TreePoint, leaf: Leaf, query: &[u8]) -> io::Result<()> {
+        let after = TreePoint { written: at.written + 1, ..at };
+        let write = WriteIdentity::new(leaf, query);
         // Begin with the root, whose page names the others.
         for (bucket, taken) in self.tree.path(leaf).zip(query.chunks(self.tree.slots())) {
             if !self.has_page(bucket, at.evictions) {
@@ -126,8 +126,12 @@ impl Marks<'_> {
 
     /// Removes the marks of a different write after the same point. Returns whether there were any;
     /// the removal must then be durable before anything else is written.
-    pub(super) fn take_back_another(&self, at: Point, write: Marked) -> io::Result<bool> {
-        let after = Point { written: at.written + 1, ..at };
+    pub(super) fn remove_other_write(
+        &self,
+        at: TreePoint,
+        write: WriteIdentity,
+    ) -> io::Result<bool> {
+        let after = TreePoint { written: at.written + 1, ..at };
         let Some(another) = self.write_before(after)?.filter(|another| *another != write) else {
             return Ok(false);
         };
@@ -139,7 +143,7 @@ impl Marks<'_> {
     }
 
     /// Removes all pages later than the server's point `at`.
-    pub(super) fn remove_later(&self, at: Point) -> io::Result<()> {
+    pub(super) fn remove_later(&self, at: TreePoint) -> io::Result<()> {
         for bucket in self.tree.buckets().filter(|bucket| self.has_page(*bucket, at.evictions)) {
             self.remove(bucket, |page| page.at > at)?;
         }
@@ -157,20 +161,20 @@ impl Marks<'_> {
     }
 
     /// The write that led to a point; `None` if the page of the root is torn.
-    pub(super) fn write_before(&self, at: Point) -> io::Result<Option<Marked>> {
+    pub(super) fn write_before(&self, at: TreePoint) -> io::Result<Option<WriteIdentity>> {
         let pages = self.pages(BucketId::ROOT)?;
         Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))
     }
 
     /// Whether all pages of the write that led to a point are intact, and its query has this
     /// checksum.
-    pub(super) fn are_whole(&self, at: Point, query_sum: u32) -> io::Result<bool> {
+    pub(super) fn are_whole(&self, at: TreePoint, query_sum: u32) -> io::Result<bool> {
         let Some(write) = self.write_before(at)? else { return Ok(false) };
         Ok(write.query_sum == query_sum && self.places_of(at, write)?.is_some())
     }
 
     /// Writes the pages of the write that led to a point again.
-    pub(super) fn write_again(&self, at: Point) -> io::Result<()> {
+    pub(super) fn write_again(&self, at: TreePoint) -> io::Result<()> {
         let Some(write) = self.write_before(at)? else { return Ok(()) };
         for (offset, page) in self.places_of(at, write)?.unwrap_or_default() {
             self.file.write_at(offset, &page.encode())?;
@@ -179,7 +183,11 @@ impl Marks<'_> {
     }
 
     /// The pages of the write that led to a point; `None` if one is torn or from another write.
-    fn places_of(&self, at: Point, write: Marked) -> io::Result<Option<Vec<(u64, Page)>>> {
+    fn places_of(
+        &self,
+        at: TreePoint,
+        write: WriteIdentity,
+    ) -> io::Result<Option<Vec<(u64, Page)>>> {
         let mut found = Vec::new();
         for bucket in self.tree.path(write.leaf).filter(|it| self.has_page(*it, at.evictions)) {
             let pages = self.pages(bucket)?.into_iter().enumerate();
@@ -194,10 +202,10 @@ impl Marks<'_> {
 
     /// Makes the pages of all buckets that an eviction writes. The sibling of the first step is a
     /// copy of the root. All other buckets consist of blocks that were not taken.
-    pub(super) fn evict(&self, before: Point) -> io::Result<()> {
+    pub(super) fn evict(&self, before: TreePoint) -> io::Result<()> {
         let number = before.evictions;
-        let at = Point { evictions: number + 1, written: 0 };
-        let page = |marks| Page { at, write: Marked::NOTHING, marks };
+        let at = TreePoint { evictions: number + 1, written: 0 };
+        let page = |marks| Page { at, write: WriteIdentity::NONE, marks };
         let of_nothing = page(vec![0; self.tree.slots()]);
         for triplet in self.tree.triplets(number) {
             if triplet.is_last {
@@ -215,7 +223,7 @@ impl Marks<'_> {
 
     /// Whether the pages before the eviction after `before` still exist for all buckets that it
     /// wrote.
-    pub(super) fn are_kept(&self, before: Point) -> io::Result<bool> {
+    pub(super) fn has_pages_before(&self, before: TreePoint) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);
         for bucket in written.filter(|bucket| self.has_page(*bucket, before.evictions)) {
@@ -231,24 +239,24 @@ impl Marks<'_> {
     pub(super) fn load(
         &self,
         bucket: BucketId,
-        at: Point,
+        at: TreePoint,
         first: usize,
         loaded: &[u8],
     ) -> io::Result<()> {
         let mut marks = self.of(bucket, at)?;
         marks[first..first + loaded.len()].copy_from_slice(loaded);
-        let before = at.written.checked_sub(1).map(|written| Point { written, ..at });
-        self.put(bucket, before, &Page { at, write: Marked::NOTHING, marks })
+        let before = at.written.checked_sub(1).map(|written| TreePoint { written, ..at });
+        self.put(bucket, before, &Page { at, write: WriteIdentity::NONE, marks })
     }
 
     /// Whether a bucket has pages. Unused buckets have none, except the root. Leaves before their
     /// first eviction have none, although they have a place.
     fn has_page(&self, bucket: BucketId, evictions: u64) -> bool {
-        bucket == BucketId::ROOT || self.tree.is_filled(bucket, evictions)
+        bucket == BucketId::ROOT || self.tree.is_in_use(bucket, evictions)
     }
 
     /// Writes a page to the place that does not hold the page valid at `before`.
-    fn put(&self, bucket: BucketId, before: Option<Point>, page: &Page) -> io::Result<()> {
+    fn put(&self, bucket: BucketId, before: Option<TreePoint>, page: &Page) -> io::Result<()> {
         let kept = match before {
             Some(before) => latest(&self.pages(bucket)?, before),
             None => None,
@@ -271,7 +279,7 @@ impl Marks<'_> {
 }
 
 /// The place of the page that is valid at a point.
-fn latest(pages: &[Option<Page>; 2], at: Point) -> Option<usize> {
+fn latest(pages: &[Option<Page>; 2], at: TreePoint) -> Option<usize> {
     let held = pages.iter().enumerate().filter_map(|(place, page)| Some((place, page.as_ref()?)));
     let held = held.filter(|(_, page)| page.at <= at);
     held.max_by_key(|(_, page)| page.at).map(|(place, _)| place)
@@ -279,7 +287,7 @@ fn latest(pages: &[Option<Page>; 2], at: Point) -> Option<usize> {
 
 impl Page {
     fn encode(&self) -> Vec<u8> {
-        let Self { at, write: Marked { leaf, query_sum }, marks } = self;
+        let Self { at, write: WriteIdentity { leaf, query_sum }, marks } = self;
         let mut bytes = at.evictions.to_le_bytes().to_vec();
         bytes.extend((at.written as u32).to_le_bytes());
         bytes.extend(leaf.0.to_le_bytes());
@@ -295,9 +303,9 @@ impl Page {
         if sum(fields) != u32::from_le_bytes(*summed) {
             return None;
         }
-        let mut fields = Fields::of(fields);
-        let at = Point { evictions: fields.u64().ok()?, written: fields.u32().ok()? as usize };
-        let write = Marked { leaf: Leaf(fields.u64().ok()?), query_sum: fields.u32().ok()? };
+        let mut fields = Fields::new(fields);
+        let at = TreePoint { evictions: fields.u64().ok()?, written: fields.u32().ok()? as usize };
+        let write = WriteIdentity { leaf: Leaf(fields.u64().ok()?), query_sum: fields.u32().ok()? };
         let marks = fields.bytes(slots).ok()?.to_vec();
         Some(Self { at, write, marks })
     }

@@ -7,17 +7,17 @@
 use oblivio_core::{BucketId, Leaf};
 
 use super::evict;
-use super::files::{Asked, Files, Part};
-use super::marks::Marked;
-use super::requests::has_nothing_before;
+use super::files::{BlockPart, Files, LastQuery};
+use super::marks::WriteIdentity;
+use super::requests::cannot_roll_back;
 use super::unusable;
 use crate::field::{Field, Gf256};
-use crate::message::{Point, Refusal, Setup, Slots};
+use crate::message::{Refusal, Setup, Slots, TreePoint};
 
 impl Files {
     /// The metadata of a path, the root's first: shares of degree *t*. See
     /// [`Request::Metadata`](crate::message::Request::Metadata).
-    pub(super) fn metadata(&self, at: Point, leaf: Leaf) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn metadata(&self, at: TreePoint, leaf: Leaf) -> Result<Vec<u8>, Refusal> {
         self.check_at(at)?;
         let Setup { tree, metadata_bytes, .. } = self.setup;
         let Some(marks) = self.marks() else {
@@ -26,7 +26,7 @@ impl Files {
         if leaf.0 >= tree.leaves() {
             return Err("the tree has no such path".into());
         }
-        let part = Part { first: 0, bytes: metadata_bytes };
+        let part = BlockPart { first: 0, bytes: metadata_bytes };
         let mut said = vec![0; tree.path_slots() * metadata_bytes];
         for (bucket, said) in tree.path(leaf).zip(said.chunks_mut(tree.slots() * metadata_bytes)) {
             let Some(held) = self.bucket(bucket, at) else { continue };
@@ -45,19 +45,21 @@ impl Files {
     /// Marks the block selected before the write after `at` as taken. The marks become durable with
     /// the record of the write. Returns the checksum of the query, for the record; 0 if slots have
     /// no metadata.
-    pub(super) fn mark_what_was_taken(&mut self, at: Point) -> Result<u32, Refusal> {
+    pub(super) fn mark_taken(&mut self, at: TreePoint) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
-        let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
+        let Some(LastQuery { leaf, query, .. }) = self.last_query.as_ref().filter(|it| it.at == at)
+        else {
             // Either the client broke the protocol, or this server was restarted since the select.
             return Err(evict::of_another(
                 "this server has no query for this write: select the block again".into(),
             ));
         };
-        let write = Marked::of(*leaf, query);
-        if marks.take_back_another(at, write).map_err(unusable)? {
+        let write = WriteIdentity::new(*leaf, query);
+        if marks.remove_other_write(at, write).map_err(unusable)? {
             self.sync_bucket(BucketId::ROOT).map_err(unusable)?;
         }
-        if let (Some(marks), Some(Asked { leaf, query, .. })) = (self.marks(), &self.asked) {
+        if let (Some(marks), Some(LastQuery { leaf, query, .. })) = (self.marks(), &self.last_query)
+        {
             marks.add(at, *leaf, query).map_err(unusable)?;
         }
         Ok(write.query_sum())
@@ -65,18 +67,18 @@ impl Files {
 
     /// Fails if the marks before the last write are lost: an eviction that was rolled back may have
     /// overwritten them, and a rebuilt server never had them.
-    fn check_marks_are_known(&self, bucket: BucketId, at: Point) -> Result<(), Refusal> {
+    fn check_marks_are_known(&self, bucket: BucketId, at: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
         let are_known = marks.are_known(bucket, at).map_err(unusable)?;
         are_known.then_some(()).ok_or_else(|| {
-            has_nothing_before("this server no longer has the marks before its last write")
+            cannot_roll_back("this server no longer has the marks before its last write")
         })
     }
 
     /// Appends its mark to each slot, as in fetches and puts.
     pub(super) fn with_marks(
         &self,
-        at: Point,
+        at: TreePoint,
         Slots { bucket, first, .. }: Slots,
         slots: Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
@@ -94,7 +96,7 @@ impl Files {
     /// the slots.
     pub(super) fn without_marks(
         &mut self,
-        at: Point,
+        at: TreePoint,
         Slots { bucket, first, .. }: Slots,
         slots: Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {

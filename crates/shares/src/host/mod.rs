@@ -8,7 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `folder` | interfaces to files and to other servers |
-//! | `kept` | the setup file, and the version of the files |
+//! | `setup_file` | the setup file, and the version of the files |
 //! | `sums` | checksums of slots |
 //! | `places` | the place of each bucket in the files |
 //! | `record` | the record of the server's progress |
@@ -24,7 +24,6 @@
 mod evict;
 mod files;
 mod folder;
-mod kept;
 mod mailbox;
 mod marks;
 mod metadata;
@@ -32,12 +31,13 @@ mod places;
 mod record;
 mod requests;
 mod select;
+mod setup_file;
 mod sums;
 mod watcher;
 
 pub use evict::{TILES_AT_ONCE, part_bytes};
 pub use folder::{Folder, Peers, ShareFile};
-pub use mailbox::{Mailbox, Unwanted};
+pub use mailbox::{Mailbox, ProtocolViolation};
 pub use select::slots_at_once;
 pub use watcher::Watcher;
 
@@ -47,7 +47,7 @@ use std::sync::Arc;
 use oblivio_core::StoreErrorKind;
 use zeroize::Zeroizing;
 
-use crate::message::{Answer, Evict, HostEpoch, Point, Refusal, Request, Setup, TREES_MAX};
+use crate::message::{Answer, Evict, HostEpoch, Refusal, Request, Setup, TREES_MAX, TreePoint};
 use crate::sharing::Seed;
 use evict::Eviction;
 use files::{Files, bytes_of_file, name_in};
@@ -87,7 +87,7 @@ impl Host {
         while trees.len() < TREES_MAX.into()
             && let Some(bytes) = folder.read(&name_in(trees.len(), SETUP))?
         {
-            let setup = kept::decode(&bytes)?;
+            let setup = setup_file::decode(&bytes)?;
             trees.push(Files::open(&*folder, trees.len(), setup, false)?);
         }
         let (draw_seed, mailbox) = (Box::new(draw_seed), Arc::default());
@@ -128,7 +128,7 @@ impl Host {
     }
 
     /// Whether a message only asks for the server's progress.
-    pub fn asks_how_far(message: &[u8]) -> bool {
+    pub fn is_progress_request(message: &[u8]) -> bool {
         Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
 
@@ -185,7 +185,7 @@ impl Host {
             Request::Evict { evict, dealers } => {
                 self.evict(tree, evict, &dealers, peers).inspect_err(|_| peers.give_up())?;
             }
-            Request::GoBack { evictions } => self.files(tree)?.go_back(evictions)?,
+            Request::RollBack { evictions } => self.files(tree)?.roll_back(evictions)?,
             Request::Metadata { at, leaf } => {
                 return self.files(tree)?.metadata(at, leaf).map(Answer::Share);
             }
@@ -193,10 +193,10 @@ impl Host {
                 return self.files(tree)?.fetched(at, slots).map(Answer::Share);
             }
             Request::Put { at, slots, share } => self.files(tree)?.put(at, slots, share)?,
-            Request::Adopt { at } => self.files(tree)?.adopt(at)?,
-            Request::Meet => {
+            Request::SetPoint { at } => self.files(tree)?.set_point(at)?,
+            Request::Connect => {
                 self.files(tree)?;
-                peers.meet().map_err(|error| evict::of_another(error.to_string()))?;
+                peers.connect().map_err(|error| evict::of_another(error.to_string()))?;
             }
         }
         Ok(Answer::Done)
@@ -240,7 +240,7 @@ impl Host {
             return Err("the trees of a volume must be set up in order".into());
         }
         check(&setup)?;
-        let bytes = kept::encode(&setup);
+        let bytes = setup_file::encode(&setup);
         let files = Files::open(&*self.folder, tree, setup, true).map_err(unusable)?;
         // The server exists only once this file does, so write it last.
         self.folder.keep(&name_in(tree, SETUP), &bytes).map_err(unusable)?;
@@ -268,18 +268,18 @@ impl Host {
         let files = trees.get_mut(tree).ok_or_else(no_tree)?;
         let Evict { number, attempt, matrices } = evict;
         let Record { at, attempt: latest_here, .. } = files.record;
-        if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest_here {
+        if at == (TreePoint { evictions: number + 1, written: 0 }) && attempt == latest_here {
             // The eviction is over, and the answer was lost.
             return Ok(());
         }
         // A server that was restarted since may lack a block, and would deal zeros.
-        files.check_is(Point { evictions: number, written: files.setup.tree.accesses() })?;
+        files.check_is(TreePoint { evictions: number, written: files.setup.tree.accesses() })?;
         if attempt <= latest {
             return Err(begun_before(attempt == latest));
         }
         let matrices = files.matrices(matrices, dealers)?;
         // Store the attempt before anything is sent: shares of one attempt are invalid in another.
-        files.keep(Record { attempt, ..files.record }).map_err(unusable)?;
+        files.store_record(Record { attempt, ..files.record }).map_err(unusable)?;
         let attempt = Attempt { attempt, number };
         mailbox.begin(attempt);
         let seed = &Zeroizing::new(draw_seed().map_err(no_randomness)?);
@@ -292,11 +292,11 @@ impl Host {
             files.sync_bucket(oblivio_core::BucketId::ROOT).map_err(unusable)?;
         }
         let record = Record {
-            at: Point { evictions: number + 1, written: 0 },
+            at: TreePoint { evictions: number + 1, written: 0 },
             written_before: Some(at.written),
             ..files.record
         };
-        files.keep(record).map_err(unusable)
+        files.store_record(record).map_err(unusable)
     }
 }
 

@@ -24,32 +24,32 @@ pub(super) enum File {
 
 /// The place of consecutive slots of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BucketPlace {
     pub(super) file: File,
     /// The offset in slots, after the head of the file.
     pub(super) first_slot: u64,
 }
 
 /// The place of a bucket after `evictions` evictions; `None` if it is all zeros then.
-pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Place> {
+pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<BucketPlace> {
     let (level, index, slots) = (bucket.level(), bucket.index(), tree.slots() as u64);
     if level == 0 {
         let first_slot = evictions % 2 * tree.accesses() as u64;
-        return Some(Place { file: File::Root, first_slot });
+        return Some(BucketPlace { file: File::Root, first_slot });
     }
     if level == tree.height() {
         // A leaf is written whenever the bucket above it is on the path.
         let written = evictions_of_bucket(evictions, Leaf(index), level - 1);
         let first_slot = (2 * index + written % 2) * slots;
-        return Some(Place { file: File::Leaves, first_slot });
+        return Some(BucketPlace { file: File::Leaves, first_slot });
     }
-    tree.is_filled(bucket, evictions)
-        .then(|| Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
+    tree.is_in_use(bucket, evictions)
+        .then(|| BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
 }
 
 /// The place of a sibling that an eviction is about to write.
-pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> Place {
-    Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
+pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> BucketPlace {
+    BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
 }
 
 fn first_of_sibling(tree: Tree, bucket: BucketId) -> u64 {
@@ -79,7 +79,7 @@ mod tests {
     fn places_match_evictions_and_no_eviction_overwrites_the_state_before_it() {
         for height in 1..=5 {
             let tree = Tree::new(height, Preset { slots: 5, accesses: 3 }).unwrap();
-            let mut holds: HashMap<BucketId, Option<Place>> = HashMap::new();
+            let mut holds: HashMap<BucketId, Option<BucketPlace>> = HashMap::new();
             for number in 0..200 {
                 let before: Vec<_> =
                     holds.iter().filter_map(|(bucket, place)| Some((*bucket, (*place)?))).collect();
@@ -100,7 +100,7 @@ mod tests {
                     assert_eq!(place(tree, *bucket, number + 1), *written, "{bucket}, {number}");
                 }
                 // This eviction must write only to places that were unused before it.
-                let is_new = |it: &(BucketId, Place)| !before.contains(it);
+                let is_new = |it: &(BucketId, BucketPlace)| !before.contains(it);
                 let after = holds.iter().filter_map(|(bucket, place)| Some((*bucket, (*place)?)));
                 for (bucket, place) in after.filter(is_new) {
                     assert!(before.iter().all(|(_, other)| *other != place), "{bucket}, {number}");
@@ -120,7 +120,8 @@ mod tests {
             let buckets = (0..(2 << height) - 1).map(BucketId);
             for bucket in buckets.filter(|it| it.level() > 0) {
                 for evictions in 0..130 {
-                    let Some(Place { file, first_slot }) = place(tree, bucket, evictions) else {
+                    let Some(BucketPlace { file, first_slot }) = place(tree, bucket, evictions)
+                    else {
                         continue;
                     };
                     assert!(first_slot + 5 <= slots_of_file(tree, file));

@@ -6,7 +6,7 @@
 
 use oblivio_core::durable::section::Fields;
 
-use crate::message::Point;
+use crate::message::TreePoint;
 
 /// Bytes of the file before the root's slots.
 pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
@@ -27,7 +27,7 @@ const MAGIC: [u8; 8] = *b"OBLSHREP";
 pub(super) struct Record {
     /// The number of the record. The greater one counts.
     pub(super) number: u64,
-    pub(super) at: Point,
+    pub(super) at: TreePoint,
     /// Blocks in the root before the last eviction, for a rollback. `None` if the server cannot
     /// roll back, because its shares were put there.
     pub(super) written_before: Option<usize>,
@@ -69,13 +69,13 @@ impl Record {
         if sum(fields) != u32::from_le_bytes(*summed) {
             return None;
         }
-        let mut fields = Fields::of(fields);
+        let mut fields = Fields::new(fields);
         if fields.array().ok()? != MAGIC {
             return None;
         }
         Some(Self {
             number: fields.count().ok()?,
-            at: Point { evictions: fields.count().ok()?, written: fields.u32().ok()? as usize },
+            at: TreePoint { evictions: fields.count().ok()?, written: fields.u32().ok()? as usize },
             written_before: Some(fields.u32().ok()?)
                 .filter(|written| *written != NOT_BEFORE)
                 .map(|written| written as usize),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn record(number: u64) -> Record {
-        let at = Point { evictions: 7, written: 3 };
+        let at = TreePoint { evictions: 7, written: 3 };
         let (block_sum, query_sum) = (0xdead_beef, 0xfeed_bacc);
         Record { number, at, written_before: Some(9), attempt: 8, block_sum, query_sum }
     }

@@ -3,33 +3,33 @@
 
 use oblivio_core::StoreErrorKind;
 
-use super::files::{Asked, Bucket, Files};
+use super::files::{Bucket, Files, LastQuery};
 use super::record::Record;
 use super::{select, unusable};
 use crate::field::Gf256;
-use crate::message::{Point, Refusal, Select, Setup, Slots};
+use crate::message::{Refusal, Select, Setup, Slots, TreePoint};
 use crate::sharing::Share;
 
 impl Files {
     /// Checks that `at` is the server's point, or the point before the last write.
-    pub(super) fn check_at(&self, at: Point) -> Result<(), Refusal> {
+    pub(super) fn check_at(&self, at: TreePoint) -> Result<(), Refusal> {
         let here = self.record.at;
         let is_here = at.evictions == here.evictions
             && (at.written == here.written || at.written + 1 == here.written);
-        is_here.then_some(()).ok_or_else(|| self.is_elsewhere(at))
+        is_here.then_some(()).ok_or_else(|| self.wrong_point(at))
     }
 
     /// Checks that `at` is the server's point.
-    pub(super) fn check_is(&self, at: Point) -> Result<(), Refusal> {
-        (at == self.record.at).then_some(()).ok_or_else(|| self.is_elsewhere(at))
+    pub(super) fn check_is(&self, at: TreePoint) -> Result<(), Refusal> {
+        (at == self.record.at).then_some(()).ok_or_else(|| self.wrong_point(at))
     }
 
     /// Checks that `at` is the server's point, or the point before the last write or the last
     /// eviction. The state before is kept until the next write, so that the server can roll back,
     /// or be read together with a server that has not finished the eviction.
-    fn check_can_be_fetched(&self, at: Point) -> Result<(), Refusal> {
+    fn check_can_be_fetched(&self, at: TreePoint) -> Result<(), Refusal> {
         let Record { at: here, written_before, .. } = self.record;
-        let is_just_evicted = here == Point { evictions: at.evictions + 1, written: 0 };
+        let is_just_evicted = here == TreePoint { evictions: at.evictions + 1, written: 0 };
         if is_just_evicted && written_before == Some(at.written) {
             return self.check_marks_before_eviction(at);
         }
@@ -38,23 +38,27 @@ impl Files {
 
     /// Fails if a write that began after the eviction, and was lost in a crash, has overwritten the
     /// marks before the eviction.
-    fn check_marks_before_eviction(&self, before: Point) -> Result<(), Refusal> {
+    fn check_marks_before_eviction(&self, before: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks() else { return Ok(()) };
-        let are_kept = marks.are_kept(before).map_err(unusable)?;
-        are_kept.then_some(()).ok_or_else(|| {
-            has_nothing_before("this server no longer has the marks before its last eviction")
+        let has_pages = marks.has_pages_before(before).map_err(unusable)?;
+        has_pages.then_some(()).ok_or_else(|| {
+            cannot_roll_back("this server no longer has the marks before its last eviction")
         })
     }
 
-    fn is_elsewhere(&self, at: Point) -> Refusal {
-        let Point { evictions, written } = self.record.at;
+    fn wrong_point(&self, at: TreePoint) -> Refusal {
+        let TreePoint { evictions, written } = self.record.at;
         Refusal::from(format!(
             "this server is at eviction {evictions}, write {written}, not at eviction {}, write {}",
             at.evictions, at.written
         ))
     }
 
-    pub(super) fn selected(&mut self, at: Point, select: Select<u8>) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn selected(
+        &mut self,
+        at: TreePoint,
+        select: Select<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
         self.check_at(at)?;
         let Select { leaf, query } = select;
         let tree = self.setup.tree;
@@ -63,17 +67,17 @@ impl Files {
         }
         let query = elements(query, tree.path_slots())?;
         let answer = select::select(self, at, leaf, &query).map_err(unusable)?;
-        self.asked = (self.setup.metadata_bytes > 0).then_some(Asked { at, leaf, query });
+        self.last_query = (self.setup.metadata_bytes > 0).then_some(LastQuery { at, leaf, query });
         Ok(answer)
     }
 
-    pub(super) fn write(&mut self, at: Point, block: Share<u8>) -> Result<(), Refusal> {
+    pub(super) fn write(&mut self, at: TreePoint, block: Share<u8>) -> Result<(), Refusal> {
         self.check_at(at)?;
         if at.written == self.setup.tree.accesses() {
             return Err("the root is full and must be evicted first".into());
         }
         let block = elements(block, self.setup.block_bytes)?;
-        let query_sum = self.mark_what_was_taken(at)?;
+        let query_sum = self.mark_taken(at)?;
         self.write_block(at, &block, query_sum).map_err(unusable)
     }
 
@@ -84,7 +88,7 @@ impl Files {
         dealers: &[u8],
     ) -> Result<Vec<Vec<u8>>, Refusal> {
         let Setup { parties, tree, .. } = self.setup;
-        if dealers.len() != parties.for_product() || !parties.are_some(dealers) {
+        if dealers.len() != parties.for_product() || !parties.are_distinct_servers(dealers) {
             return Err("the dealers must be 2t + 1 different servers".into());
         }
         if shares.len() != usize::from(tree.height()) + 1 {
@@ -93,32 +97,32 @@ impl Files {
             );
         }
         let bytes = 2 * tree.slots() * tree.slots();
-        if !shares.iter().all(|share| share.is_of::<Gf256>(bytes)) {
+        if !shares.iter().all(|share| share.has_length::<Gf256>(bytes)) {
             return Err(wrong_length());
         }
         shares.into_iter().map(|share| elements(share, bytes)).collect()
     }
 
-    pub(super) fn go_back(&mut self, evictions: u64) -> Result<(), Refusal> {
+    pub(super) fn roll_back(&mut self, evictions: u64) -> Result<(), Refusal> {
         let Record { at, written_before, .. } = self.record;
         if at.evictions == evictions {
             return Ok(());
         }
-        if at != (Point { evictions: evictions + 1, written: 0 }) {
+        if at != (TreePoint { evictions: evictions + 1, written: 0 }) {
             return Err(
                 "this server cannot roll back to this eviction: it is at another point".into()
             );
         }
         let Some(written) = written_before else {
-            return Err(has_nothing_before(
+            return Err(cannot_roll_back(
                 "the shares of this server were rebuilt: it has no state before them",
             ));
         };
-        let before = Point { evictions, written };
+        let before = TreePoint { evictions, written };
         self.check_marks_before_eviction(before)?;
         let record = Record { at: before, ..self.record };
         let record = self.with_sums(record).map_err(unusable)?;
-        self.keep(record).map_err(unusable)
+        self.store_record(record).map_err(unusable)
     }
 
     pub(super) fn check_slots(&self, Slots { bucket, first, count }: Slots) -> Result<(), Refusal> {
@@ -130,7 +134,7 @@ impl Files {
         is_short.then_some(()).ok_or_else(|| "too many slots for one message".into())
     }
 
-    pub(super) fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn fetched(&self, at: TreePoint, slots: Slots) -> Result<Vec<u8>, Refusal> {
         self.check_slots(slots)?;
         self.check_can_be_fetched(at)?;
         let block_bytes = self.setup.block_bytes;
@@ -151,7 +155,12 @@ impl Files {
             .ok_or_else(|| "the tree is in use: shares can only be put into a new tree".into())
     }
 
-    pub(super) fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
+    pub(super) fn put(
+        &mut self,
+        at: TreePoint,
+        slots: Slots,
+        share: Share<u8>,
+    ) -> Result<(), Refusal> {
         self.check_slots(slots)?;
         self.check_new()?;
         if at.written > self.setup.tree.accesses() {
@@ -168,7 +177,7 @@ impl Files {
         self.sync_bucket(slots.bucket).map_err(unusable)
     }
 
-    pub(super) fn adopt(&mut self, at: Point) -> Result<(), Refusal> {
+    pub(super) fn set_point(&mut self, at: TreePoint) -> Result<(), Refusal> {
         if self.record.at == at {
             return Ok(());
         }
@@ -179,12 +188,12 @@ impl Files {
         self.sync_buckets().map_err(unusable)?;
         let record = Record { at, written_before: None, ..self.record };
         let record = self.with_sums(record).map_err(unusable)?;
-        self.keep(record).map_err(unusable)
+        self.store_record(record).map_err(unusable)
     }
 }
 
 /// The refusal of a server that cannot roll back: its shares must be rebuilt.
-pub(super) fn has_nothing_before(why: &str) -> Refusal {
+pub(super) fn cannot_roll_back(why: &str) -> Refusal {
     Refusal { kind: StoreErrorKind::Damaged, why: why.into() }
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use super::files::{Bucket, Files};
 use crate::field::{Field, Gf256};
-use crate::message::Point;
+use crate::message::TreePoint;
 use oblivio_core::Leaf;
 
 /// Bytes that are read at once, small enough to stay in the processor's cache until they are
@@ -31,7 +31,12 @@ struct Run<'q> {
 }
 
 /// The sum of all slots of a path, each multiplied by its element of the query.
-pub(super) fn select(files: &Files, at: Point, leaf: Leaf, query: &[u8]) -> io::Result<Vec<u8>> {
+pub(super) fn select(
+    files: &Files,
+    at: TreePoint,
+    leaf: Leaf,
+    query: &[u8],
+) -> io::Result<Vec<u8>> {
     let (tree, block_bytes) = (files.setup.tree, files.setup.block_bytes);
     let buckets: Vec<(Bucket<'_>, &[u8])> = tree
         .path(leaf)

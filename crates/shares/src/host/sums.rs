@@ -32,12 +32,12 @@ pub(super) struct Pieces {
 
 /// The order of the checksums of a bucket: the distance between two slots, and between two pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Order {
+pub(super) struct SumOrder {
     slot_step: usize,
     piece_step: usize,
 }
 
-impl Order {
+impl SumOrder {
     /// Grouped by slot: a write to the root writes one slot.
     pub(super) fn by_slot(pieces: Pieces) -> Self {
         Self { slot_step: pieces.count(), piece_step: 1 }

@@ -33,12 +33,12 @@ impl Peers for Watched<'_> {
         Ok(())
     }
 
-    fn goes_on(&self) {
-        self.peers.goes_on();
+    fn report_progress(&self) {
+        self.peers.report_progress();
     }
 
-    fn meet(&self) -> io::Result<()> {
-        self.peers.meet()
+    fn connect(&self) -> io::Result<()> {
+        self.peers.connect()
     }
 
     fn give_up(&self) {

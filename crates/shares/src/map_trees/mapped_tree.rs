@@ -6,7 +6,10 @@ use zeroize::Zeroizing;
 use super::levels::Level;
 use super::metadata::{Metadata, MetadataFormat};
 use crate::answers::{Answers, decode_from};
-use crate::client::{Client, ClientError, Next, Occupant, Occupants, Occupied, Position, plan};
+use crate::client::{
+    Client, ClientError, EvictionContents, EvictionPlan, Occupant, Occupants, Position,
+    plan_eviction,
+};
 use crate::field::Field;
 use crate::sharing::Parties;
 
@@ -113,9 +116,9 @@ impl<F: Field> MappedTree<F> {
     }
 
     /// The two leaves whose paths an eviction needs: the evicted leaf and its sibling.
-    pub(crate) fn evicted(&self) -> [Leaf; 2] {
+    pub(crate) fn eviction_leaves(&self) -> [Leaf; 2] {
         let evicted = self.level.tree.evicted(self.client.evictions());
-        [evicted, self.level.tree.beside(evicted)]
+        [evicted, self.level.tree.sibling_leaf(evicted)]
     }
 
     /// Plans the next eviction from the metadata of these two paths.
@@ -125,11 +128,15 @@ impl<F: Field> MappedTree<F> {
     pub(crate) fn next_eviction(
         &self,
         answers: [&Answers<F::Element>; 2],
-    ) -> Result<Next<F::Element>, ClientError> {
-        let [evicted, beside] = self.evicted();
+    ) -> Result<EvictionPlan<F::Element>, ClientError> {
+        let [evicted, sibling] = self.eviction_leaves();
         let path = self.occupants(evicted, answers[0])?;
-        let beside = self.occupants(beside, answers[1])?.pop().unwrap_or_default();
-        plan::<F>(self.level.tree, self.client.evictions(), Occupied { path, beside })
+        let sibling = self.occupants(sibling, answers[1])?.pop().unwrap_or_default();
+        plan_eviction::<F>(
+            self.level.tree,
+            self.client.evictions(),
+            EvictionContents { path, sibling },
+        )
     }
 }
 

@@ -7,8 +7,8 @@ use oblivio_core::durable::section::Fields;
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreErrorKind};
 
 use super::{
-    Answer, Dealt, Evict, HostEpoch, Point, Refusal, Request, Select, ServerKey, Setup, Slots,
-    TREES_MAX,
+    Answer, DealtShares, Evict, HostEpoch, Refusal, Request, Select, ServerKey, Setup, Slots,
+    TREES_MAX, TreePoint,
 };
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
@@ -31,12 +31,12 @@ const EPOCH: u8 = 2;
 const SELECT: u8 = 3;
 const WRITE: u8 = 4;
 const EVICT: u8 = 5;
-const GO_BACK: u8 = 6;
+const ROLL_BACK: u8 = 6;
 const FETCH: u8 = 7;
 const PUT: u8 = 8;
-const ADOPT: u8 = 9;
+const SET_POINT: u8 = 9;
 const DEALT: u8 = 10;
-const MEET: u8 = 11;
+const CONNECT: u8 = 11;
 const IN_TREE: u8 = 12;
 const METADATA: u8 = 13;
 
@@ -94,8 +94,8 @@ impl Request {
                 out.push(dealers.iter().fold(0, |mask, number| mask | 1 << (number & 7)));
                 put_shares(&mut out, &evict.matrices);
             }
-            Self::GoBack { evictions } => {
-                out.push(GO_BACK);
+            Self::RollBack { evictions } => {
+                out.push(ROLL_BACK);
                 out.extend(evictions.to_le_bytes());
             }
             Self::Fetch { at, slots } => {
@@ -114,9 +114,9 @@ impl Request {
                 put_point(&mut out, *at);
                 out.extend(leaf.0.to_le_bytes());
             }
-            Self::Meet => out.push(MEET),
-            Self::Adopt { at } => {
-                out.push(ADOPT);
+            Self::Connect => out.push(CONNECT),
+            Self::SetPoint { at } => {
+                out.push(SET_POINT);
                 put_point(&mut out, *at);
             }
         }
@@ -128,11 +128,11 @@ impl Request {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid request.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(message);
+        let mut fields = Fields::new(message);
         let request = match fields.u8()? {
             SETUP => Self::Setup(setup(&mut fields)?),
             EPOCH => Self::Epoch,
-            MEET => Self::Meet,
+            CONNECT => Self::Connect,
             SELECT => Self::Select {
                 at: point(&mut fields)?,
                 select: Select { leaf: Leaf(fields.u64()?), query: share(&mut fields)? },
@@ -142,22 +142,22 @@ impl Request {
                 let (number, attempt) = (fields.count()?, fields.count()?);
                 let mask = fields.u8()?;
                 if mask & 1 == 1 {
-                    return Err(strange());
+                    return Err(invalid_message());
                 }
                 let dealers = (1..8).filter(|number| mask >> number & 1 == 1).collect();
                 let matrices = shares(&mut fields)?;
                 Self::Evict { evict: Evict { number, attempt, matrices }, dealers }
             }
-            GO_BACK => Self::GoBack { evictions: fields.count()? },
+            ROLL_BACK => Self::RollBack { evictions: fields.count()? },
             FETCH => Self::Fetch { at: point(&mut fields)?, slots: slots(&mut fields)? },
             PUT => Self::Put {
                 at: point(&mut fields)?,
                 slots: slots(&mut fields)?,
                 share: share(&mut fields)?,
             },
-            ADOPT => Self::Adopt { at: point(&mut fields)? },
+            SET_POINT => Self::SetPoint { at: point(&mut fields)? },
             METADATA => Self::Metadata { at: point(&mut fields)?, leaf: Leaf(fields.u64()?) },
-            _ => return Err(strange()),
+            _ => return Err(invalid_message()),
         };
         fields.end().map(|()| request)
     }
@@ -206,7 +206,7 @@ impl Answer {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid answer.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(message);
+        let mut fields = Fields::new(message);
         match fields.u8()? {
             DONE => fields.end().map(|()| Self::Done),
             AT => {
@@ -214,23 +214,23 @@ impl Answer {
                 let is_set_up = match fields.u8()? {
                     0 => false,
                     1 => true,
-                    _ => return Err(strange()),
+                    _ => return Err(invalid_message()),
                 };
                 fields.end()?;
                 Ok(Self::Epoch(HostEpoch { at, attempt, is_set_up }))
             }
             SHARE => Ok(Self::Share(fields.rest().to_vec())),
             REFUSED => {
-                let kind = *KINDS.get(usize::from(fields.u8()?)).ok_or_else(strange)?;
-                let why = str::from_utf8(fields.rest()).map_err(|_| strange())?.to_owned();
+                let kind = *KINDS.get(usize::from(fields.u8()?)).ok_or_else(invalid_message)?;
+                let why = str::from_utf8(fields.rest()).map_err(|_| invalid_message())?.to_owned();
                 Ok(Self::Refused(Refusal { kind, why }))
             }
-            _ => Err(strange()),
+            _ => Err(invalid_message()),
         }
     }
 }
 
-impl Dealt<u8> {
+impl DealtShares<u8> {
     /// Encodes the message from server to server.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![DEALT];
@@ -247,9 +247,9 @@ impl Dealt<u8> {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid message.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(message);
+        let mut fields = Fields::new(message);
         if fields.u8()? != DEALT {
-            return Err(strange());
+            return Err(invalid_message());
         }
         let (number, attempt) = (fields.u64()?, fields.u64()?);
         let (tile, level) = (fields.u32()?, fields.u8()?);
@@ -272,7 +272,7 @@ impl Setup {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid setup.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(bytes);
+        let mut fields = Fields::new(bytes);
         let decoded = setup(&mut fields)?;
         fields.end().map(|()| decoded)
     }
@@ -293,14 +293,14 @@ fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
     let preset = Preset { slots: fields.u16()?, accesses: fields.u16()? };
     let block_bytes = fields.number(3)? as usize;
     let metadata_bytes = usize::from(fields.u8()?);
-    let parties = Parties::new(servers, colluding).map_err(|_| strange())?;
-    let tree = Tree::new(height, preset).map_err(|_| strange())?;
-    let is_sound = parties.are_some(&[number])
+    let parties = Parties::new(servers, colluding).map_err(|_| invalid_message())?;
+    let tree = Tree::new(height, preset).map_err(|_| invalid_message())?;
+    let is_sound = parties.are_distinct_servers(&[number])
         && (1..=BLOCK_BYTES_MAX).contains(&block_bytes)
         && metadata_bytes < block_bytes
         && can_be_kept(tree, block_bytes);
     if !is_sound {
-        return Err(strange());
+        return Err(invalid_message());
     }
     let keys: Vec<ServerKey> =
         parties.numbers().map(|_| fields.array()).collect::<Result<_, _>>()?;
@@ -317,13 +317,13 @@ fn can_be_kept(tree: Tree, block_bytes: usize) -> bool {
     kept * block_bytes as u128 <= FILES_BYTES_MAX && matrices <= MATRICES_BYTES_MAX
 }
 
-fn put_point(out: &mut Vec<u8>, Point { evictions, written }: Point) {
+fn put_point(out: &mut Vec<u8>, TreePoint { evictions, written }: TreePoint) {
     out.extend(evictions.to_le_bytes());
     out.extend((written as u16).to_le_bytes());
 }
 
-fn point(fields: &mut Fields<'_>) -> Result<Point, Error> {
-    Ok(Point { evictions: fields.count()?, written: fields.u16()?.into() })
+fn point(fields: &mut Fields<'_>) -> Result<TreePoint, Error> {
+    Ok(TreePoint { evictions: fields.count()?, written: fields.u16()?.into() })
 }
 
 fn put_slots(out: &mut Vec<u8>, Slots { bucket, first, count }: Slots) {
@@ -337,11 +337,11 @@ fn slots(fields: &mut Fields<'_>) -> Result<Slots, Error> {
     let (level, index) = (fields.u8()?, fields.u64()?);
     let is_bucket = level <= crate::tree::HEIGHT_MAX && index < 1 << level;
     if !is_bucket {
-        return Err(strange());
+        return Err(invalid_message());
     }
     let (first, count) = (fields.u16()?.into(), fields.u16()?.into());
     if count == 0 {
-        return Err(strange());
+        return Err(invalid_message());
     }
     Ok(Slots { bucket: BucketId::on_path(Leaf(index), level), first, count })
 }
@@ -367,7 +367,7 @@ fn share(fields: &mut Fields<'_>) -> Result<Share<u8>, Error> {
             let bytes = fields.u32()? as usize;
             fields.bytes(bytes).map(|bytes| Share::Computed(bytes.to_vec()))
         }
-        _ => Err(strange()),
+        _ => Err(invalid_message()),
     }
 }
 
@@ -379,12 +379,12 @@ fn put_shares(out: &mut Vec<u8>, shares: &[Share<u8>]) {
 fn shares(fields: &mut Fields<'_>) -> Result<Vec<Share<u8>>, Error> {
     let count = usize::from(fields.u8()?);
     if count > SHARES_MAX {
-        return Err(strange());
+        return Err(invalid_message());
     }
     (0..count).map(|_| share(fields)).collect()
 }
 
-fn strange() -> Error {
+fn invalid_message() -> Error {
     Error::new(ErrorKind::InvalidRequest, "the message violates the protocol of share servers")
 }
 
@@ -401,8 +401,9 @@ mod tests {
         ]
     }
 
-    fn any_point() -> impl Strategy<Value = Point> {
-        (0..1u64 << 62, 0..4096usize).prop_map(|(evictions, written)| Point { evictions, written })
+    fn any_point() -> impl Strategy<Value = TreePoint> {
+        (0..1u64 << 62, 0..4096usize)
+            .prop_map(|(evictions, written)| TreePoint { evictions, written })
     }
 
     fn any_slots() -> impl Strategy<Value = Slots> {
@@ -456,17 +457,17 @@ mod tests {
                     Request::Evict { evict, dealers: dealers.into_iter().collect() }
                 }
             ),
-            (0..1u64 << 62).prop_map(|evictions| Request::GoBack { evictions }),
+            (0..1u64 << 62).prop_map(|evictions| Request::RollBack { evictions }),
             (any_point(), any_slots()).prop_map(|(at, slots)| Request::Fetch { at, slots }),
             (any_point(), any_slots(), any_share()).prop_map(|(at, slots, share)| Request::Put {
                 at,
                 slots,
                 share
             }),
-            any_point().prop_map(|at| Request::Adopt { at }),
+            any_point().prop_map(|at| Request::SetPoint { at }),
             (any_point(), any::<u64>())
                 .prop_map(|(at, leaf)| Request::Metadata { at, leaf: Leaf(leaf) }),
-            Just(Request::Meet),
+            Just(Request::Connect),
         ]
     }
 
@@ -496,10 +497,10 @@ mod tests {
         assert_eq!(Answer::Refused(fenced).encode(), [REFUSED, 0]);
     }
 
-    fn any_dealt() -> impl Strategy<Value = Dealt<u8>> {
+    fn any_dealt() -> impl Strategy<Value = DealtShares<u8>> {
         let shares = prop::collection::vec(any_share(), 0..3);
         (any::<[u64; 2]>(), any::<u32>(), any::<u8>(), shares).prop_map(
-            |([number, attempt], tile, level, shares)| Dealt {
+            |([number, attempt], tile, level, shares)| DealtShares {
                 number,
                 attempt,
                 tile,
@@ -527,7 +528,7 @@ mod tests {
                 Request::decode_in(&[&[IN_TREE, 1][..], &request.encode_in(1)].concat()).is_err()
             );
             prop_assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
-            prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
+            prop_assert_eq!(DealtShares::decode(&dealt.encode()).unwrap(), dealt);
         }
 
         /// Each message has one encoding, and other bytes are refused.
@@ -553,7 +554,7 @@ mod tests {
                     if let Ok(answer) = Answer::decode(bytes) {
                         prop_assert_eq!(answer.encode(), bytes);
                     }
-                    if let Ok(dealt) = Dealt::decode(bytes) {
+                    if let Ok(dealt) = DealtShares::decode(bytes) {
                         prop_assert_eq!(dealt.encode(), bytes);
                     }
                 }

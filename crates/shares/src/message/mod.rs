@@ -44,7 +44,7 @@ pub struct Evict<E> {
 
 /// The message of a dealer to one server in one round of an eviction (step 3 of Protocol 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dealt<E> {
+pub struct DealtShares<E> {
     /// The number of the eviction.
     pub number: u64,
     /// The number of the attempt.
@@ -59,7 +59,7 @@ pub struct Dealt<E> {
 
 /// The progress of a tree, as the client counts it. A request is meant for one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Point {
+pub struct TreePoint {
     /// Finished evictions.
     pub evictions: u64,
     /// Blocks written to the root since the last eviction.
@@ -134,7 +134,7 @@ pub enum Request {
     /// Requests the share of one slot of a path, without revealing which.
     Select {
         /// The point of the access. Later blocks of the root count as zeros.
-        at: Point,
+        at: TreePoint,
         /// The path and the query.
         select: Select<u8>,
     },
@@ -142,7 +142,7 @@ pub enum Request {
     /// allowed.
     Write {
         /// The point of the access. The slot is the number of blocks in the root.
-        at: Point,
+        at: TreePoint,
         /// The share of the block.
         block: Share<u8>,
     },
@@ -154,7 +154,7 @@ pub enum Request {
         dealers: Vec<u8>,
     },
     /// Rolls back the last eviction if this server finished it and not all servers did.
-    GoBack {
+    RollBack {
         /// The number of evictions before it.
         evictions: u64,
     },
@@ -162,32 +162,32 @@ pub enum Request {
     Metadata {
         /// The point of the access. Later blocks of the root count as zeros, and blocks that were
         /// taken later as still there.
-        at: Point,
+        at: TreePoint,
         /// The leaf of the path. Public once it is sent.
         leaf: Leaf,
     },
     /// Requests the shares of slots, to check them or to rebuild another server's shares.
     Fetch {
         /// The point at which the slots are read. The server must still have it.
-        at: Point,
+        at: TreePoint,
         /// The slots, at most [`Slots::at_once`].
         slots: Slots,
     },
     /// Stores shares in slots of a new tree.
     Put {
         /// The point of the tree once all shares are stored.
-        at: Point,
+        at: TreePoint,
         /// The slots.
         slots: Slots,
         /// Their shares, one after the other.
         share: Share<u8>,
     },
     /// Connects to all other servers, unless links exist.
-    Meet,
+    Connect,
     /// Declares that all shares are stored, and that the server is at this point.
-    Adopt {
+    SetPoint {
         /// The point at which the other servers are.
-        at: Point,
+        at: TreePoint,
     },
 }
 
@@ -230,7 +230,7 @@ impl<S: Into<String>> From<S> for Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostEpoch {
     /// The durable progress.
-    pub at: Point,
+    pub at: TreePoint,
     /// The greatest attempt number that the server has seen.
     pub attempt: u64,
     /// Whether the server is set up.

@@ -25,8 +25,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `opening` | creating and opening a volume on all servers |
-//! | `place` | the location of a volume: `shares://…` |
-//! | `opener` | opens the servers that a `SharesPlace` names |
+//! | `location` | the location of a volume: `shares://…` |
+//! | `opener` | opens the servers that a `SharesLocation` names |
 //! | `retry` | time limits and pauses of retries |
 //! | `repair` | rebuilding one server |
 //! | `server` | one server, present or missing |
@@ -34,9 +34,9 @@
 //! | `votes` | votes on the values of records |
 //! | `written` | past writes, for servers that come back |
 
+mod location;
 mod opener;
 mod opening;
-mod place;
 mod repair;
 mod retry;
 mod server;
@@ -56,10 +56,10 @@ use oblivio_wire::keys::PublicKey;
 
 use crate::message::Request;
 use crate::servers::{Patience, ServerAnswer, ShareServers};
-pub use place::{SharesAddress, SharesPlace};
+pub use location::{SharesAddress, SharesLocation};
 use retry::RetryPolicy;
 use server::Server;
-use threads::{NoAnswer, all_at_once};
+use threads::{ThreadError, all_at_once};
 use votes::Votes;
 use written::Written;
 
@@ -69,7 +69,7 @@ pub const SERVERS_MIN: usize = 3;
 pub const SERVERS_MAX: usize = 7;
 
 /// Creates a dialer for each connection to a server.
-pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
+pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Dial> + Send>;
 
 /// A server, and how to reach it.
 pub struct ShareServer {
@@ -78,7 +78,7 @@ pub struct ShareServer {
     /// Its public key.
     pub key: PublicKey,
     /// Connects to it.
-    pub dialing: Dialing,
+    pub make_connector: ConnectorFactory,
 }
 
 /// A store over share servers. They compute for the scheme, and hold its records.
@@ -146,12 +146,12 @@ impl SharedStore {
                 self.servers[i].receive(&self.written);
             }
             // A repair itself opens the server that it rebuilds.
-            if !self.is_repair && self.servers[i].is_to_be_called() {
+            if !self.is_repair && self.servers[i].should_reconnect() {
                 // Opening it would fence off a client that has opened the volume since then.
                 if !self.servers[i].was_there() {
                     self.check_not_fenced_beside(i)?;
                 }
-                self.servers[i].call_again();
+                self.servers[i].reconnect();
             }
         }
         Ok(())
@@ -161,7 +161,7 @@ impl SharedStore {
     /// is not asked: this client's session there may be new.
     fn check_not_fenced_beside(&mut self, i: usize) -> Result<(), StoreError> {
         let others = self.servers.iter_mut().enumerate().filter(|(other, _)| *other != i);
-        let checks = others.map(|(_, server)| move || server.act(RemoteStore::check_in));
+        let checks = others.map(|(_, server)| move || server.with_store(RemoteStore::check_in));
         let mut checked = all_at_once(checks).into_iter().filter_map(Result::ok).flatten();
         let is_fenced = |error: &StoreError| error.kind() == StoreErrorKind::Fenced;
         match checked.find_map(|checked| checked.err().filter(is_fenced)) {
@@ -198,7 +198,7 @@ impl SharedStore {
             (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
             Ok(said)
         };
-        let answers = at_once(&mut self.servers, |server| server.act_unnamed(read));
+        let answers = at_once(&mut self.servers, |server| server.with_store_unnamed(read));
         for (i, said) in answers.into_iter().enumerate() {
             match said.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Ok(said)) => votes.add(said),
@@ -235,11 +235,11 @@ impl SharedStore {
 
     /// Runs `act` on all present servers at once. It must succeed on all of them; a server that
     /// cannot be reached becomes missing.
-    fn all_do(
+    fn on_all_present(
         &mut self,
         act: impl Fn(&mut RemoteStore) -> Result<(), StoreError> + Sync,
     ) -> Result<(), StoreError> {
-        for done in at_once(&mut self.servers, |server| server.act(&act)) {
+        for done in at_once(&mut self.servers, |server| server.with_store(&act)) {
             match done.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Err(error)) if error.kind() != StoreErrorKind::Unreachable => {
                     return Err(self.failure.record(error));
@@ -338,7 +338,8 @@ impl BucketStore for SharedStore {
         let mut sealed = SealedTrip::default();
         sealed.seal(lengths, fill);
         let all: Vec<_> = (0..pieces.len()).collect();
-        let done = self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
+        let done = self
+            .on_all_present(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
         // Added even if too few servers accepted the write: those that did will hold it.
         self.written.add(pieces, sealed);
         done
@@ -346,9 +347,9 @@ impl BucketStore for SharedStore {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.begin_call()?;
-        self.all_do(RemoteStore::begin_to_flush)?;
+        self.on_all_present(RemoteStore::begin_to_flush)?;
         // Every present server has all writes, and enough servers must be present.
-        self.all_do(RemoteStore::flush)
+        self.on_all_present(RemoteStore::flush)
     }
 }
 
@@ -365,8 +366,8 @@ impl ShareServers for SharedStore {
     ) -> Vec<Option<ServerAnswer>> {
         assert_eq!(requests.len(), self.servers.len(), "one request for each server");
         if let Err(error) = self.begin_call() {
-            let told = || StoreError::new(error.kind(), error.to_string());
-            return requests.into_iter().map(|request| request.map(|_| Err(told()))).collect();
+            let copied = || StoreError::new(error.kind(), error.to_string());
+            return requests.into_iter().map(|request| request.map(|_| Err(copied()))).collect();
         }
         let servers = self.servers.iter_mut().zip(requests);
         let asked: Vec<_> = servers
@@ -389,7 +390,7 @@ impl ShareServers for SharedStore {
 
     fn wait_for_missing(&mut self) {
         while self.begin_call().is_ok() && self.missing() > 0 && !self.retries.is_over() {
-            self.servers.iter_mut().for_each(Server::is_waited_for);
+            self.servers.iter_mut().for_each(Server::call_soon);
             self.retries.pause();
         }
     }
@@ -412,7 +413,7 @@ impl ShareServers for SharedStore {
 fn at_once<T: Send>(
     servers: &mut [Server],
     act: impl Fn(&mut Server) -> T + Sync,
-) -> Vec<Result<T, NoAnswer>> {
+) -> Vec<Result<T, ThreadError>> {
     let act = &act;
     all_at_once(servers.iter_mut().map(|server| move || act(server)))
 }

@@ -1,4 +1,4 @@
-//! Opens the servers that a [`SharesPlace`] names.
+//! Opens the servers that a [`SharesLocation`] names.
 
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::TreeShape;
@@ -9,10 +9,10 @@ use oblivio_store::{
     Dial, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode, StoreOptions,
 };
 
-use super::{ShareServer, SharedStore, SharesAddress, SharesPlace};
+use super::{ShareServer, SharedStore, SharesAddress, SharesLocation};
 use crate::servers::into_store;
 
-impl SharesPlace {
+impl SharesLocation {
     /// Creates a volume with record trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl SharesPlace {
         let servers = self.reached()?;
         let may_be_cut_off = options.may_be_cut_off;
         let options = remote_options(self.name(), options);
-        let open = if may_be_cut_off { SharedStore::open_what_is_left } else { SharedStore::open };
+        let open = if may_be_cut_off { SharedStore::open_damaged } else { SharedStore::open };
         let (store, condition) = open(servers, mode, self.colluding(), options)?;
         Ok(OpenedStore { store: into_store(store), condition })
     }
@@ -105,8 +105,8 @@ impl SharesPlace {
         let key = secret_key(self.key())?;
         let server = |SharesAddress { host, port, server }: &SharesAddress| {
             let dial = TlsDial::new(&key, host, *port, *server)?;
-            let dialing = Box::new(move || Box::new(dial.clone()) as Box<dyn Dial>);
-            Ok(ShareServer { address: shown_address(host, *port), key: *server, dialing })
+            let make_connector = Box::new(move || Box::new(dial.clone()) as Box<dyn Dial>);
+            Ok(ShareServer { address: shown_address(host, *port), key: *server, make_connector })
         };
         self.servers().iter().map(server).collect()
     }

@@ -31,7 +31,7 @@ impl SharedStore {
             return Err(OpenError::new(OpenErrorKind::WrongMembers, "the URL names no servers"));
         };
         let create = |dial| RemoteStore::create(dial, shapes, options.clone());
-        let made_first = create((server.dialing)())
+        let made_first = create((server.make_connector)())
             .map_err(|error| error.of(&name(first + 1, &server.address)))?;
         let others = servers.iter().enumerate().filter(|(at, _)| *at != first);
         let mut made = at_once(others.map(|(_, server)| server), create);
@@ -51,13 +51,20 @@ impl SharedStore {
                 if store.is_some() {
                     drop(store);
                     // If this fails, the next creation will report the remains.
-                    let _ = RemoteStore::remove((server.dialing)(), &options.name);
+                    let _ = RemoteStore::remove((server.make_connector)(), &options.name);
                 }
             }
             return Err(error);
         }
         let opened = stores.into_iter().flatten().map(Ok).collect();
-        Ok(Self::over(servers, opened, shapes.to_vec(), colluding, options, RemoteMode::Write))
+        Ok(Self::from_opened(
+            servers,
+            opened,
+            shapes.to_vec(),
+            colluding,
+            options,
+            RemoteMode::Write,
+        ))
     }
 
     /// Opens a volume. At least 2 * `colluding` + 1 servers must be present.
@@ -78,7 +85,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// The errors of [`Self::open`].
-    pub fn open_what_is_left(
+    pub fn open_damaged(
         servers: Vec<ShareServer>,
         mode: RemoteMode,
         colluding: usize,
@@ -111,11 +118,11 @@ impl SharedStore {
         for ((found, called), number) in found.into_iter().zip(names(&servers)).zip(1..) {
             let found = found.map_err(|error| match error.kind() {
                 OpenErrorKind::Missing if there > 0 => {
-                    let advice = anew_or_wait(number, there, colluding);
-                    lost_by(&options.name, &advice, error)
+                    let advice = rebuild_advice(number, there, colluding);
+                    missing_volume_error(&options.name, &advice, error)
                 }
                 OpenErrorKind::Damaged if there > 0 => {
-                    damaged_at(&anew_or_wait(number, there, colluding), error)
+                    damaged_volume_error(&rebuild_advice(number, there, colluding), error)
                 }
                 _ => error,
             });
@@ -163,7 +170,7 @@ impl SharedStore {
             });
         }
         let shapes = first.map(|(_, shapes)| shapes).unwrap_or_default();
-        let mut store = Self::over(servers, opened, shapes, colluding, options, mode);
+        let mut store = Self::from_opened(servers, opened, shapes, colluding, options, mode);
         store.enough = enough;
         Ok((store, condition))
     }
@@ -216,7 +223,7 @@ impl SharedStore {
             return Err(error);
         }
         let is_nowhere = remnants.absent.len() == servers.len();
-        if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remnants) }
+        if is_nowhere { Err(no_volume_error(&options.name)) } else { Ok(remnants) }
     }
 
     /// Removes a volume from all servers that have it. It must not be open.
@@ -239,11 +246,11 @@ impl SharedStore {
             }
             Some(error) => Err(error),
             None if is_removed => Ok(()),
-            None => Err(nowhere(volume)),
+            None => Err(no_volume_error(volume)),
         }
     }
 
-    pub(super) fn over(
+    pub(super) fn from_opened(
         servers: Vec<ShareServer>,
         opened: Vec<Result<RemoteStore, OpenError>>,
         shapes: Vec<TreeShape>,
@@ -302,7 +309,7 @@ pub(super) fn at_once<'s, T: Send>(
 ) -> Vec<Result<T, OpenError>> {
     let act = &act;
     let acts = servers.into_iter().map(|server| {
-        let dial = (server.dialing)();
+        let dial = (server.make_connector)();
         move || act(dial)
     });
     all_at_once(acts).into_iter().map(|done| done.unwrap_or_else(|why| Err(why.into()))).collect()
@@ -341,7 +348,7 @@ pub(super) fn check_has_volume<'e>(
         return Err(OpenError::new(OpenErrorKind::Damaged, message));
     }
     if absent == servers {
-        return Err(nowhere(volume));
+        return Err(no_volume_error(volume));
     }
     let message = format!(
         "{absent} of {servers} servers have no volume {volume}, and the others do not open it: \
@@ -350,24 +357,24 @@ pub(super) fn check_has_volume<'e>(
     Err(OpenError::new(OpenErrorKind::Missing, message))
 }
 
-fn nowhere(volume: &str) -> OpenError {
+fn no_volume_error(volume: &str) -> OpenError {
     let message = format!("there is no volume {volume} on any of the servers: check the name");
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
 /// The advice for a server whose part of a volume must be rebuilt from the others, of which `there`
 /// can be opened.
-fn anew_or_wait(number: usize, there: usize, colluding: usize) -> String {
-    let anew = format!("rebuild its shares (`oblivio shares repair` of server {number})");
+fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
+    let rebuild = format!("rebuild its shares (`oblivio shares repair` of server {number})");
     let needed = colluding + 1;
     if there >= needed {
-        return anew;
+        return rebuild;
     }
-    format!("first bring back other servers until {needed} have the volume, and then {anew}")
+    format!("first bring back other servers until {needed} have the volume, and then {rebuild}")
 }
 
 /// The error of a server with a damaged volume, with advice, if other servers have the volume.
-fn damaged_at(advice: &str, error: OpenError) -> OpenError {
+fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
         ". Other servers have the volume: {advice}. If the server is reported as up to date, it \
          can be rebuilt anyway"
@@ -375,7 +382,7 @@ fn damaged_at(advice: &str, error: OpenError) -> OpenError {
 }
 
 /// The error of a server without the volume, with advice, if other servers have it.
-fn lost_by(volume: &str, advice: &str, error: OpenError) -> OpenError {
+fn missing_volume_error(volume: &str, advice: &str, error: OpenError) -> OpenError {
     let message =
         format!("it has no volume {volume}, but others do: if it has lost its disk, {advice}");
     OpenError::caused_by(OpenErrorKind::Missing, message, error)

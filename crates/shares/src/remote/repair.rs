@@ -41,7 +41,7 @@ impl SharedStore {
         };
         let mut failures = Failures::default();
         // Other problems of that server are the reason for the repair.
-        if let Err(error) = RemoteStore::open((lost.dialing)(), first, options.clone())
+        if let Err(error) = RemoteStore::open((lost.make_connector)(), first, options.clone())
             && is_in_the_way(&error)
         {
             let error = match error.kind() {
@@ -70,7 +70,7 @@ impl SharedStore {
         let mut opened = Vec::new();
         let mut shapes = None;
         for (i, (server, called)) in servers.iter().zip(&called).enumerate() {
-            let found = RemoteStore::open((server.dialing)(), mode, options.clone());
+            let found = RemoteStore::open((server.make_connector)(), mode, options.clone());
             match found {
                 Ok((store, _)) if i == repaired => opened.push(Ok(store)),
                 Ok((store, _)) => {
@@ -96,7 +96,7 @@ impl SharedStore {
             return Err(too_few(&called, &opened, repaired, colluding + 1));
         }
         let shapes = shapes.unwrap_or_default();
-        let mut store = Self::over(servers, opened, shapes, colluding, options, mode);
+        let mut store = Self::from_opened(servers, opened, shapes, colluding, options, mode);
         (store.enough, store.is_repair) = (colluding + 1, true);
         Ok(store)
     }
@@ -110,22 +110,24 @@ impl SharedStore {
     ///
     /// # Errors
     /// If the server refuses.
-    pub fn make_anew(
+    pub fn recreate_server(
         &mut self,
         server: usize,
         records: &[(RecordPlace, Vec<u8>)],
     ) -> Result<(), OpenError> {
         let shapes = self.shapes.clone();
-        self.servers[server].be_made_anew(&shapes)?;
+        self.servers[server].recreate(&shapes)?;
         let mut write = |(place, bytes): &(RecordPlace, Vec<u8>)| {
-            self.servers[server].answer(|store| store.write_records(&[*place], bytes))
+            self.servers[server].require_store(|store| store.write_records(&[*place], bytes))
         };
         let written = records.iter().try_for_each(&mut write);
-        written.and_then(|()| self.servers[server].answer(|store| store.flush())).map_err(|cause| {
-            let message =
-                format!("cannot copy records to the server ({cause}): start the repair again");
-            OpenError::caused_by(cause.kind().into(), message, cause)
-        })
+        written.and_then(|()| self.servers[server].require_store(|store| store.flush())).map_err(
+            |cause| {
+                let message =
+                    format!("cannot copy records to the server ({cause}): start the repair again");
+                OpenError::caused_by(cause.kind().into(), message, cause)
+            },
+        )
     }
 }
 
@@ -143,10 +145,10 @@ fn too_few(
     let each = join_failures(each);
     // Together with the server to be repaired, they may be enough to repair another one first.
     // Otherwise each repair would demand the other one first.
-    let can_be_made_anew = failed.clone().any(|(_, error)| !is_in_the_way(error));
+    let can_be_recreated = failed.clone().any(|(_, error)| !is_in_the_way(error));
     let kind = failed.map(|(_, error)| error.kind()).next();
     let are_enough_for_another =
-        can_be_made_anew && opened.iter().filter(|it| it.is_ok()).count() >= needed;
+        can_be_recreated && opened.iter().filter(|it| it.is_ok()).count() >= needed;
     let or_another = if are_enough_for_another { ", or repair one of these first" } else { "" };
     let message = format!(
         "{each}. {needed} of the other servers must have the volume: bring back another \

@@ -13,13 +13,13 @@ use oblivio_wire::link::Moment;
 
 use super::retry::{CALLED_EVERY, CALLED_SOON};
 use super::written::Written;
-use super::{Dialing, ShareServer};
+use super::{ConnectorFactory, ShareServer};
 use crate::servers::{Patience, ServerAnswer};
 
 pub(super) struct Server {
     name: String,
     key: PublicKey,
-    dialing: Dialing,
+    make_connector: ConnectorFactory,
     options: RemoteOptions,
     /// The mode for opening it again.
     mode: RemoteMode,
@@ -45,11 +45,11 @@ impl Server {
         mode: RemoteMode,
         opened: Result<RemoteStore, OpenError>,
     ) -> Self {
-        let ShareServer { address, key, dialing } = server;
+        let ShareServer { address, key, make_connector } = server;
         let state = State::Missing { why: String::new(), again_at: Moment::now(), calling: None };
         let name = name(number, &address);
-        let mut new = Self { name, key, dialing, options, mode, state };
-        new.came(opened);
+        let mut new = Self { name, key, make_connector, options, mode, state };
+        new.set_opened(opened);
         new
     }
 
@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// Whether it is missing, and due to be called again.
-    pub(super) fn is_to_be_called(&self) -> bool {
+    pub(super) fn should_reconnect(&self) -> bool {
         match &self.state {
             State::There(_) => false,
             State::Missing { again_at, calling, .. } => {
@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// If it is missing, calls it again soon, because a caller waits for it.
-    pub(super) fn is_waited_for(&mut self) {
+    pub(super) fn call_soon(&mut self) {
         if let State::Missing { again_at, .. } = &mut self.state
             && again_at.left().is_some_and(|left| left > CALLED_SOON)
         {
@@ -102,20 +102,20 @@ impl Server {
     }
 
     /// Starts reconnecting in the background.
-    pub(super) fn call_again(&mut self) {
+    pub(super) fn reconnect(&mut self) {
         let State::Missing { again_at, calling, .. } = &mut self.state else { return };
         *again_at = Moment::now().after(CALLED_EVERY);
-        let (tell, told) = channel();
-        let (dial, options, mode) = ((self.dialing)(), self.options.clone(), self.mode);
+        let (sender, receiver) = channel();
+        let (dial, options, mode) = ((self.make_connector)(), self.options.clone(), self.mode);
         let call = move || {
             let opened =
                 RemoteStore::open(dial, mode, options).map(|(store, Condition { .. })| store);
             // The store may have been dropped meanwhile.
-            let _ = tell.send(opened);
+            let _ = sender.send(opened);
         };
         // Without a thread, it stays missing.
         if thread::Builder::new().name("calls".into()).spawn(call).is_ok() {
-            *calling = Some(told);
+            *calling = Some(receiver);
         }
     }
 
@@ -123,14 +123,14 @@ impl Server {
     /// present.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { calling, .. } = &mut self.state else { return false };
-        let told = calling.as_ref().map(Receiver::try_recv);
-        match told {
+        let opened = calling.as_ref().map(Receiver::try_recv);
+        match opened {
             None | Some(Err(TryRecvError::Empty)) => (),
             Some(Err(TryRecvError::Disconnected)) => *calling = None,
             Some(Ok(Ok(store))) if !is_sound(store.shapes()) => {
-                self.is_lost("it has different trees than before".into());
+                self.set_missing("it has different trees than before".into());
             }
-            Some(Ok(opened)) => self.came(opened),
+            Some(Ok(opened)) => self.set_opened(opened),
         }
         !self.is_missing()
     }
@@ -139,23 +139,23 @@ impl Server {
     /// refuses them becomes missing again.
     pub(super) fn receive(&mut self, missed: &Written) {
         let take = |store: &mut RemoteStore| missed.write_to(store).and_then(|()| store.flush());
-        if let Some(Err(error)) = self.act_unnamed(take) {
-            self.is_lost(format!("it refuses the writes that it missed: {error}"));
+        if let Some(Err(error)) = self.with_store_unnamed(take) {
+            self.set_missing(format!("it refuses the writes that it missed: {error}"));
         }
     }
 
     /// Runs `act` if the server is present. If the connection does not survive an error, the server
     /// becomes missing.
-    pub(super) fn act<T>(
+    pub(super) fn with_store<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
-        let outcome = self.act_unnamed(act)?;
+        let outcome = self.with_store_unnamed(act)?;
         Some(outcome.map_err(|error| self.named(error)))
     }
 
-    /// Like [`Self::act`], with an error that does not name the server.
-    pub(super) fn act_unnamed<T>(
+    /// Like [`Self::with_store`], with an error that does not name the server.
+    pub(super) fn with_store_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
@@ -164,22 +164,22 @@ impl Server {
         let has_failed = store.has_failed();
         Some(outcome.inspect_err(|error| {
             if has_failed {
-                self.is_lost(error.to_string());
+                self.set_missing(error.to_string());
             }
         }))
     }
 
     /// Removes the volume from the server, if it has one, and creates it with trees of these
     /// shapes.
-    pub(super) fn be_made_anew(&mut self, shapes: &[TreeShape]) -> Result<(), OpenError> {
-        self.is_lost("it is being rebuilt".into());
-        match RemoteStore::remove((self.dialing)(), &self.options.name) {
+    pub(super) fn recreate(&mut self, shapes: &[TreeShape]) -> Result<(), OpenError> {
+        self.set_missing("it is being rebuilt".into());
+        match RemoteStore::remove((self.make_connector)(), &self.options.name) {
             Err(error) if error.kind() != OpenErrorKind::Missing => {
                 return Err(error.of(&self.name));
             }
             _ => (),
         }
-        let made = RemoteStore::create((self.dialing)(), shapes, self.options.clone());
+        let made = RemoteStore::create((self.make_connector)(), shapes, self.options.clone());
         let store = made.map_err(|error| error.of(&self.name))?;
         self.mode = RemoteMode::Resume { session: store.session() };
         self.state = State::There(Box::new(store));
@@ -204,12 +204,12 @@ impl Server {
             Patience::Short => self.options.works_within,
             Patience::Long => self.options.works_long_within,
         };
-        self.answer_unnamed(|store| store.begin_to_compute(message, works_within))
+        self.require_store_unnamed(|store| store.begin_to_compute(message, works_within))
     }
 
     /// Waits for the result of [`Self::begin_to_compute`].
     pub(super) fn wait_for_computed(&mut self, asking: Asking) -> ServerAnswer {
-        self.answer_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
+        self.require_store_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 
     /// Like [`RemoteStore::wait_on_link`].
@@ -217,18 +217,18 @@ impl Server {
         &mut self,
         asking: Asking,
     ) -> Result<Result<Vec<u8>, Asking>, StoreError> {
-        self.answer_unnamed(|store| Ok(store.wait_on_link(asking)?.map(Vec::from)))
+        self.require_store_unnamed(|store| Ok(store.wait_on_link(asking)?.map(Vec::from)))
     }
 
-    /// Runs `act`, and fails if the server is missing.
-    pub(super) fn answer<T>(
+    /// Runs `with_store`, and fails if the server is missing.
+    pub(super) fn require_store<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.answer_unnamed(act).map_err(|error| self.named(error))
+        self.require_store_unnamed(act).map_err(|error| self.named(error))
     }
 
-    fn answer_unnamed<T>(
+    fn require_store_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -237,13 +237,13 @@ impl Server {
                 let message = format!("it is missing: {why}");
                 Err(StoreError::new(StoreErrorKind::Unreachable, message))
             }
-            None => self.act_unnamed(act).unwrap_or_else(|| {
+            None => self.with_store_unnamed(act).unwrap_or_else(|| {
                 Err(StoreError::new(StoreErrorKind::Unreachable, "the server is missing"))
             }),
         }
     }
 
-    fn came(&mut self, opened: Result<RemoteStore, OpenError>) {
+    fn set_opened(&mut self, opened: Result<RemoteStore, OpenError>) {
         match opened {
             Ok(store) => {
                 if matches!(self.mode, RemoteMode::Write) {
@@ -251,11 +251,11 @@ impl Server {
                 }
                 self.state = State::There(Box::new(store));
             }
-            Err(error) => self.is_lost(error.to_string()),
+            Err(error) => self.set_missing(error.to_string()),
         }
     }
 
-    fn is_lost(&mut self, why: String) {
+    fn set_missing(&mut self, why: String) {
         let again_at = Moment::now().after(CALLED_EVERY);
         self.state = State::Missing { why, again_at, calling: None };
     }

@@ -8,7 +8,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_store::{OpenError, OpenErrorKind};
 
 /// A thread failed.
-pub(super) enum NoAnswer {
+pub(super) enum ThreadError {
     /// The system could not start it.
     NotStarted(io::Error),
     /// It panicked.
@@ -20,34 +20,34 @@ const ENDED: &str = "the thread for the server has panicked; report this bug";
 /// Runs each closure on its own thread, and waits for all of them.
 pub(super) fn all_at_once<T: Send>(
     acts: impl Iterator<Item = impl FnOnce() -> T + Send>,
-) -> Vec<Result<T, NoAnswer>> {
+) -> Vec<Result<T, ThreadError>> {
     thread::scope(|scope| {
         let begun: Vec<_> =
             acts.map(|act| thread::Builder::new().spawn_scoped(scope, act)).collect();
-        let ended = begun
-            .into_iter()
-            .map(|begun| begun.map_err(NoAnswer::NotStarted)?.join().map_err(|_| NoAnswer::Ended));
+        let ended = begun.into_iter().map(|begun| {
+            begun.map_err(ThreadError::NotStarted)?.join().map_err(|_| ThreadError::Ended)
+        });
         ended.collect()
     })
 }
 
-impl From<NoAnswer> for StoreError {
-    fn from(why: NoAnswer) -> Self {
+impl From<ThreadError> for StoreError {
+    fn from(why: ThreadError) -> Self {
         match why {
-            NoAnswer::NotStarted(cause) => {
+            ThreadError::NotStarted(cause) => {
                 let message = format!("cannot start a thread for each server: {cause}");
                 Self::caused_by(StoreErrorKind::Failed, message, cause)
             }
-            NoAnswer::Ended => Self::new(StoreErrorKind::Failed, ENDED),
+            ThreadError::Ended => Self::new(StoreErrorKind::Failed, ENDED),
         }
     }
 }
 
-impl From<NoAnswer> for OpenError {
-    fn from(why: NoAnswer) -> Self {
+impl From<ThreadError> for OpenError {
+    fn from(why: ThreadError) -> Self {
         match why {
-            NoAnswer::NotStarted(cause) => Self::io("start a thread for each server", cause),
-            NoAnswer::Ended => Self::new(OpenErrorKind::Io, ENDED),
+            ThreadError::NotStarted(cause) => Self::io("start a thread for each server", cause),
+            ThreadError::Ended => Self::new(OpenErrorKind::Io, ENDED),
         }
     }
 }

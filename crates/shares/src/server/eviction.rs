@@ -9,7 +9,7 @@ use rand_core::CryptoRng;
 
 use super::{Bucket, Refused, Server, WRONG_LENGTH};
 use crate::field::Field;
-use crate::message::{Dealt, Evict};
+use crate::message::{DealtShares, Evict};
 use crate::multiplication::{reduce, reshare};
 use crate::tree::Triplet;
 
@@ -26,7 +26,7 @@ pub(super) struct Evicting<E> {
 }
 
 /// The state before the last eviction.
-pub(super) struct Replaced<E> {
+pub(super) struct RollbackState<E> {
     /// The replaced buckets, in the order of their replacement.
     buckets: Vec<(BucketId, Option<Bucket<E>>)>,
     written: usize,
@@ -60,7 +60,7 @@ impl<F: Field> Server<F> {
         }
         let elements = 2 * self.tree.slots() * self.tree.slots();
         // Check all lengths before expanding any seed.
-        if !matrices.iter().all(|share| share.is_of::<F>(elements)) {
+        if !matrices.iter().all(|share| share.has_length::<F>(elements)) {
             return Err(WRONG_LENGTH);
         }
         let matrices = matrices.into_iter().map(|share| share.into_elements::<F>(elements));
@@ -68,7 +68,7 @@ impl<F: Field> Server<F> {
         let triplets = self.tree.triplets(number).collect();
         let source = self.buckets.get(&BucketId::ROOT).cloned();
         self.evicting = Some(Evicting { triplets, matrices, source, made: Vec::new() });
-        (self.attempt, self.asked) = (attempt, None);
+        (self.attempt, self.last_query) = (attempt, None);
         Ok(())
     }
 
@@ -77,14 +77,14 @@ impl<F: Field> Server<F> {
     ///
     /// # Errors
     /// If no eviction is in progress.
-    pub fn deal(&self, coins: &mut dyn CryptoRng) -> Result<Vec<Dealt<F::Element>>, Refused> {
+    pub fn deal(&self, coins: &mut dyn CryptoRng) -> Result<Vec<DealtShares<F::Element>>, Refused> {
         let evicting = self.evicting.as_ref().ok_or(IS_NOT_EVICTING)?;
         let triplet = evicting.triplet()?;
         let (number, attempt) = (self.evictions, self.attempt);
         let level = triplet.destination.level();
-        let nothing = |_| Dealt { number, attempt, tile: 0, level, shares: Vec::new() };
+        let nothing = |_| DealtShares { number, attempt, tile: 0, level, shares: Vec::new() };
         let mut dealt: Vec<_> = self.parties.numbers().map(nothing).collect();
-        for (child, matrix) in triplet.made().zip(&evicting.matrices) {
+        for (child, matrix) in triplet.computed_buckets().zip(&evicting.matrices) {
             let source = self.slots_of(evicting.source.as_ref());
             let slots: Vec<_> = source.chain(self.slots(child)).collect();
             let mut product = vec![F::ZERO; self.bucket_elements()];
@@ -98,7 +98,7 @@ impl<F: Field> Server<F> {
     /// Combines the shares that 2*t* + 1 dealers sent to this server in this round into the new
     /// buckets (Subroutine 3, steps 19 and 24, and step 6 of Protocol 1). All servers must use the
     /// same dealers. Returns whether this server has finished the eviction, which counts once all
-    /// servers [agree](Self::agree).
+    /// servers [commit](Self::commit).
     ///
     /// # Errors
     /// If no eviction is in progress, the dealers are not 2*t* + 1 different servers, or the shares
@@ -106,10 +106,10 @@ impl<F: Field> Server<F> {
     pub fn reduce(
         &mut self,
         dealers: &[u8],
-        dealt: Vec<Dealt<F::Element>>,
+        dealt: Vec<DealtShares<F::Element>>,
     ) -> Result<bool, Refused> {
         let triplet = self.evicting.as_ref().ok_or(IS_NOT_EVICTING)?.triplet()?;
-        let made: Vec<BucketId> = triplet.made().collect();
+        let made: Vec<BucketId> = triplet.computed_buckets().collect();
         let reduced = self.reduced(triplet, made.len(), dealers, dealt)?;
         let Some(evicting) = &mut self.evicting else { return Err(IS_NOT_EVICTING) };
         evicting.triplets.pop_front();
@@ -120,7 +120,7 @@ impl<F: Field> Server<F> {
         if triplet.is_last {
             let reduced = reduced.into_iter().map(Some);
             evicting.made.extend(made.into_iter().zip(reduced));
-            self.put_what_was_made();
+            self.finish_eviction();
         } else {
             evicting.made.push((triplet.sibling, source));
             evicting.source = reduced.into_iter().next();
@@ -134,11 +134,11 @@ impl<F: Field> Server<F> {
         triplet: Triplet,
         buckets: usize,
         dealers: &[u8],
-        dealt: Vec<Dealt<F::Element>>,
+        dealt: Vec<DealtShares<F::Element>>,
     ) -> Result<Vec<Bucket<F::Element>>, Refused> {
         let are_enough =
             dealers.len() == self.parties.for_product() && dealers.len() == dealt.len();
-        if !(are_enough && self.parties.are_some(dealers)) {
+        if !(are_enough && self.parties.are_distinct_servers(dealers)) {
             return Err(Refused("the dealers must be 2t + 1 different servers"));
         }
         let round = (self.evictions, self.attempt, triplet.destination.level());
@@ -163,10 +163,10 @@ impl<F: Field> Server<F> {
 
     /// Finishes the eviction on this server: replaces the buckets, and keeps the old ones for a
     /// rollback.
-    fn put_what_was_made(&mut self) {
+    fn finish_eviction(&mut self) {
         let Some(Evicting { made, .. }) = self.evicting.take() else { return };
         let buckets = made.into_iter().map(|(id, bucket)| (id, self.put(id, bucket))).collect();
-        self.replaced = Some(Replaced { buckets, written: self.written });
+        self.rollback = Some(RollbackState { buckets, written: self.written });
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
@@ -205,7 +205,7 @@ impl<F: Field> Server<F> {
                 is_over = server.reduce(&dealers, to_it)?;
             }
         }
-        servers.iter_mut().try_for_each(|server| server.agree(server.evictions))
+        servers.iter_mut().try_for_each(|server| server.commit(server.evictions))
     }
 
     /// Commits the last of `evictions` evictions: all servers have finished it, so none rolls it
@@ -213,19 +213,19 @@ impl<F: Field> Server<F> {
     ///
     /// # Errors
     /// If this server has not finished exactly that many evictions.
-    pub fn agree(&mut self, evictions: u64) -> Result<(), Refused> {
+    pub fn commit(&mut self, evictions: u64) -> Result<(), Refused> {
         if evictions != self.evictions || self.evicting.is_some() {
             return Err(Refused("this server has not finished exactly this number of evictions"));
         }
-        self.replaced = None;
+        self.rollback = None;
         Ok(())
     }
 
     /// Rolls back the eviction that is in progress, or the last one if this server finished it and
     /// not all servers did. Idempotent: a settled server does not change.
-    pub fn go_back(&mut self) {
+    pub fn roll_back(&mut self) {
         self.evicting = None;
-        if let Some(Replaced { buckets, written }) = self.replaced.take() {
+        if let Some(RollbackState { buckets, written }) = self.rollback.take() {
             for (id, bucket) in buckets.into_iter().rev() {
                 self.put(id, bucket);
             }
@@ -243,7 +243,7 @@ impl<E> Evicting<E> {
 
 impl Triplet {
     /// The buckets that the step computes as a product.
-    pub(crate) fn made(self) -> impl Iterator<Item = BucketId> {
+    pub(crate) fn computed_buckets(self) -> impl Iterator<Item = BucketId> {
         [Some(self.destination), self.is_last.then_some(self.sibling)].into_iter().flatten()
     }
 }

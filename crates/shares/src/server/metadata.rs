@@ -17,7 +17,7 @@ use crate::sharing::Parties;
 use crate::tree::Tree;
 
 /// A query and its path.
-pub(super) struct Asked<E> {
+pub(super) struct PathQuery<E> {
     pub(super) leaf: Leaf,
     /// One element for each slot of the path.
     pub(super) query: Vec<E>,
@@ -57,11 +57,11 @@ impl<F: Field> Server<F> {
 
     /// Marks the selected slot as taken. Empty buckets are left out: none of their slots can be
     /// selected, and which buckets are empty is public.
-    pub(super) fn mark_what_was_taken(&mut self) -> Result<(), Refused> {
+    pub(super) fn mark_taken(&mut self) -> Result<(), Refused> {
         if self.metadata_elements == 0 {
             return Ok(());
         }
-        let Some(Asked { leaf, query }) = self.asked.take() else {
+        let Some(PathQuery { leaf, query }) = self.last_query.take() else {
             return Err(Refused("a block must be selected before one is written"));
         };
         let (slots, slot_elements) = (self.tree.slots(), self.block_elements);

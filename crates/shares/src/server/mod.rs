@@ -19,8 +19,8 @@ use crate::field::Field;
 use crate::message::{RootWrite, Select, Slots};
 use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
-use eviction::{Evicting, Replaced};
-use metadata::Asked;
+use eviction::{Evicting, RollbackState};
+use metadata::PathQuery;
 
 /// Server number *i* of a tree.
 pub struct Server<F: Field> {
@@ -32,7 +32,7 @@ pub struct Server<F: Field> {
     /// blocks are.
     metadata_elements: usize,
     /// The query of a selected block that is not yet written back.
-    asked: Option<Asked<F::Element>>,
+    last_query: Option<PathQuery<F::Element>>,
     /// The buckets that are not all zeros. Which these are follows from the number of evictions,
     /// and is public.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
@@ -44,7 +44,7 @@ pub struct Server<F: Field> {
     evictions: u64,
     evicting: Option<Evicting<F::Element>>,
     /// The state before the last eviction, until all servers agree.
-    replaced: Option<Replaced<F::Element>>,
+    rollback: Option<RollbackState<F::Element>>,
     /// The number of the last attempt to evict. The next attempt must have a greater number.
     attempt: u64,
 }
@@ -71,7 +71,7 @@ pub enum Stage {
     /// An eviction is in progress.
     Evicting,
     /// This server has finished the last eviction. The eviction counts once all servers
-    /// [agree](Server::agree).
+    /// [commit](Server::commit).
     Over,
 }
 
@@ -95,7 +95,7 @@ impl<F: Field> Server<F> {
         tree: Tree,
         block_elements: usize,
     ) -> Result<Self, Refused> {
-        if !parties.are_some(&[number]) {
+        if !parties.are_distinct_servers(&[number]) {
             return Err(Refused("there is no server of this number"));
         }
         Ok(Self {
@@ -104,13 +104,13 @@ impl<F: Field> Server<F> {
             tree,
             block_elements,
             metadata_elements: 0,
-            asked: None,
+            last_query: None,
             buckets: HashMap::new(),
             zeros: vec![F::ZERO; block_elements],
             written: 0,
             evictions: 0,
             evicting: None,
-            replaced: None,
+            rollback: None,
             attempt: 0,
         })
     }
@@ -139,7 +139,7 @@ impl<F: Field> Server<F> {
 
     /// This server's progress.
     pub fn epoch(&self) -> Epoch {
-        let stage = match (&self.evicting, &self.replaced) {
+        let stage = match (&self.evicting, &self.rollback) {
             (Some(_), _) => Stage::Evicting,
             (None, Some(_)) => Stage::Over,
             (None, None) => Stage::Settled,
@@ -165,7 +165,7 @@ impl<F: Field> Server<F> {
         let slots: Vec<_> = self.tree.path(leaf).flat_map(|bucket| self.slots(bucket)).collect();
         let mut answer = vec![F::ZERO; self.block_elements];
         F::combine(&mut answer, &query, 1, &slots);
-        self.asked = (self.metadata_elements > 0).then_some(Asked { leaf, query });
+        self.last_query = (self.metadata_elements > 0).then_some(PathQuery { leaf, query });
         Ok(answer)
     }
 
@@ -183,7 +183,7 @@ impl<F: Field> Server<F> {
             ));
         }
         let block = block.into_elements::<F>(self.block_elements).ok_or(WRONG_LENGTH)?;
-        self.mark_what_was_taken()?;
+        self.mark_taken()?;
         let elements = self.bucket_elements();
         let root = self.buckets.entry(BucketId::ROOT);
         let root = root.or_insert_with(|| Arc::new(vec![F::ZERO; elements]));

@@ -22,9 +22,9 @@ mod touched;
 mod wire;
 
 use oblivio_core::StoreError;
-use oblivio_core::durable::{Fact, FactValue, number_of};
+use oblivio_core::durable::{Fact, FactValue, find_number};
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_core::view::{EventSink, Operation, Recorder, ViewServers, tree_of_party};
+use oblivio_core::view::{EventSink, Operation, Recorder, ViewServers, view_tree};
 
 pub use wire::{WireRecorder, servers_seen_by};
 
@@ -35,7 +35,7 @@ use touched::touched;
 
 /// The tree of a view for the data of server `server`, counted from 0.
 pub fn tree_of_server(server: usize) -> TreeId {
-    tree_of_party(party(server), 0)
+    view_tree(party(server), 0)
 }
 
 /// The number of server `server`, which is counted from 0.
@@ -58,7 +58,7 @@ pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
         Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),
         _ => None,
     });
-    let data = number_of(facts, LEVELS)?;
+    let data = find_number(facts, LEVELS)?;
     let height = |levels: &u64| levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
     Some([data].iter().chain(of_map.unwrap_or_default()).map(height).collect())
 }
@@ -66,7 +66,7 @@ pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
 /// The servers of an array with these facts, as seen by their client: without the messages between
 /// them. `None` if the facts do not contain them.
 pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
-    let number = |name| u8::try_from(number_of(facts, name)?).ok();
+    let number = |name| u8::try_from(find_number(facts, name)?).ok();
     ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
 }
 
@@ -112,7 +112,7 @@ impl<K: EventSink> ShareServers for ShareRecorder<K> {
         }
         for (operation, pieces) in [(Operation::Read, read), (Operation::Write, written)] {
             if !pieces.is_empty() {
-                self.recorder.saw(operation, &pieces);
+                self.recorder.record_external(operation, &pieces);
             }
         }
         answers

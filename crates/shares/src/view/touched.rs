@@ -1,34 +1,34 @@
 //! The accesses of a server for a message of its client, as a view records them.
 
 use oblivio_core::store::{Part, Piece, TreeId};
-use oblivio_core::view::tree_of_party;
+use oblivio_core::view::view_tree;
 use oblivio_core::{BucketId, Leaf};
 
 use crate::message::{Request, Slots};
 
 /// Pieces of one trip, with the bytes that moved for each.
-pub(super) type Seen<'m> = Vec<(Piece, &'m [u8])>;
+pub(super) type PieceContents<'m> = Vec<(Piece, &'m [u8])>;
 
 /// The accesses of a server for one message.
 #[derive(Default)]
 pub(super) struct Touched<'m> {
-    pub(super) read: Seen<'m>,
-    pub(super) written: Seen<'m>,
+    pub(super) read: PieceContents<'m>,
+    pub(super) written: PieceContents<'m>,
 }
 
 impl<'m> Touched<'m> {
-    fn reads(read: Seen<'m>) -> Self {
+    fn reads(read: PieceContents<'m>) -> Self {
         Self { read, written: Vec::new() }
     }
 
-    fn writes(written: Seen<'m>) -> Self {
+    fn writes(written: PieceContents<'m>) -> Self {
         Self { read: Vec::new(), written }
     }
 }
 
 /// A read of the root's header: a message that moves no part of a tree.
 pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_> {
-    let tree = tree_of_party(party, tree);
+    let tree = view_tree(party, tree);
     Touched::reads(vec![(Piece { tree, bucket: BucketId::ROOT, part: Part::Header }, message)])
 }
 
@@ -41,17 +41,17 @@ pub(super) fn touched<'m>(
     message: &'m [u8],
     answer: &'m [u8],
 ) -> Touched<'m> {
-    let id: TreeId = tree_of_party(party, tree);
+    let id: TreeId = view_tree(party, tree);
     let piece = |bucket, part| Piece { tree: id, bucket, part };
     let path = |leaf: Leaf, part| {
         let path = (0..=height).map(move |level| BucketId::on_path(leaf, level));
-        path.map(|bucket| (piece(bucket, part), &[][..])).collect::<Seen<'_>>()
+        path.map(|bucket| (piece(bucket, part), &[][..])).collect::<PieceContents<'_>>()
     };
     let whole_path = |leaf| path(leaf, Part::Whole);
     let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
     // The message or answer for several slots is recorded with the first.
     let several = |Slots { bucket, first, count }: &Slots, said| {
-        let mut slots: Seen<'_> =
+        let mut slots: PieceContents<'_> =
             (*first..first + count).map(|at| (slot(*bucket, at), &[][..])).collect();
         slots.first_mut().into_iter().for_each(|first| first.1 = said);
         slots

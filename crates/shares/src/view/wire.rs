@@ -2,11 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use oblivio_core::view::{Direction, Event, Exchange, ExchangeSink, Operation, ViewServers};
+use oblivio_core::view::{Direction, Event, Operation, PeerMessage, PeerMessageSink, ViewServers};
 
-use super::touched::{Seen, Touched, header_of_root, touched};
+use super::touched::{PieceContents, Touched, header_of_root, touched};
 use crate::host::Watcher;
-use crate::message::{Answer, Dealt, Request, Setup};
+use crate::message::{Answer, DealtShares, Request, Setup};
 use crate::sharing::Share;
 
 /// The servers of a view recorded at one server.
@@ -17,7 +17,7 @@ pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
 }
 
 /// Watches one server and reports its messages to a sink. Requests of the client are recorded as by
-/// [`ShareRecorder`](super::ShareRecorder), and each message between servers as an [`Exchange`].
+/// [`ShareRecorder`](super::ShareRecorder), and each message between servers as an [`PeerMessage`].
 ///
 /// An eviction is recorded when its request arrives, before its messages between servers, and even
 /// if it is refused. Other requests are recorded with their answer: a refused one is a read of the
@@ -36,7 +36,7 @@ struct State<K> {
     begun: Option<(u64, u8)>,
 }
 
-impl<K: ExchangeSink> WireRecorder<K> {
+impl<K: PeerMessageSink> WireRecorder<K> {
     /// Starts recording at the server with these setups, one for each tree.
     pub fn new<'s>(sink: K, trees: impl IntoIterator<Item = &'s Setup>) -> Self {
         let mut party = 1;
@@ -57,15 +57,16 @@ impl<K: ExchangeSink> WireRecorder<K> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn exchanged(&self, direction: Direction, partner: u8, dealt: &[u8]) {
+    fn record_message(&self, direction: Direction, partner: u8, dealt: &[u8]) {
         // An invalid message ends the link and moves no data.
-        let Ok(Dealt { number, attempt, tile, level, shares }) = Dealt::decode(dealt) else {
+        let Ok(DealtShares { number, attempt, tile, level, shares }) = DealtShares::decode(dealt)
+        else {
             return;
         };
         let mut state = self.state();
         let tree = state.begun.filter(|(begun, _)| *begun == attempt).map(|(_, tree)| tree);
         let is_seed = |share: &&Share<u8>| matches!(share, Share::Drawn(_));
-        let exchange = Exchange {
+        let exchange = PeerMessage {
             trip: state.next_trip(),
             party: self.party,
             direction,
@@ -79,11 +80,11 @@ impl<K: ExchangeSink> WireRecorder<K> {
             seeds: shares.iter().filter(is_seed).count() as u8,
             bytes: dealt.len() as u64,
         };
-        state.sink.exchanged(&exchange, dealt);
+        state.sink.record_message(&exchange, dealt);
     }
 }
 
-impl<K: ExchangeSink> State<K> {
+impl<K: PeerMessageSink> State<K> {
     fn next_trip(&mut self) -> u64 {
         self.trips += 1;
         self.trips - 1
@@ -94,7 +95,7 @@ impl<K: ExchangeSink> State<K> {
         self.call(Operation::Write, written);
     }
 
-    fn call(&mut self, operation: Operation, pieces: &Seen<'_>) {
+    fn call(&mut self, operation: Operation, pieces: &PieceContents<'_>) {
         if pieces.is_empty() {
             return;
         }
@@ -110,7 +111,7 @@ impl<K: ExchangeSink> State<K> {
     }
 }
 
-impl<K: ExchangeSink + Send> Watcher for WireRecorder<K> {
+impl<K: PeerMessageSink + Send> Watcher for WireRecorder<K> {
     fn asked(&self, message: &[u8]) {
         let Ok((tree, request @ Request::Evict { .. })) = Request::decode_in(message) else {
             return;
@@ -148,11 +149,11 @@ impl<K: ExchangeSink + Send> Watcher for WireRecorder<K> {
     }
 
     fn sent(&self, to: u8, dealt: &[u8]) {
-        self.exchanged(Direction::Sent, to, dealt);
+        self.record_message(Direction::Sent, to, dealt);
     }
 
     fn received(&self, from: u8, dealt: &[u8]) {
-        self.exchanged(Direction::Received, from, dealt);
+        self.record_message(Direction::Received, from, dealt);
     }
 }
 
@@ -168,19 +169,19 @@ mod tests {
 
     /// The trees of exchanges, and the parts of calls.
     #[derive(Default)]
-    struct Seen {
+    struct FakeSink {
         trees: Vec<Option<u8>>,
         parts: Vec<(Operation, Part)>,
     }
 
-    impl EventSink for Seen {
+    impl EventSink for FakeSink {
         fn record(&mut self, event: &Event, _: &[u8]) {
             self.parts.extend(event.piece.map(|piece| (event.operation, piece.part)));
         }
     }
 
-    impl ExchangeSink for Seen {
-        fn exchanged(&mut self, exchange: &Exchange, _: &[u8]) {
+    impl PeerMessageSink for FakeSink {
+        fn record_message(&mut self, exchange: &PeerMessage, _: &[u8]) {
             self.trees.push(exchange.tree);
         }
     }
@@ -195,13 +196,14 @@ mod tests {
             metadata_bytes: 0,
             keys: vec![[1; 32]; 3],
         };
-        let recorder = WireRecorder::new(Seen::default(), [&setup, &setup]);
+        let recorder = WireRecorder::new(FakeSink::default(), [&setup, &setup]);
         let eviction = |tree, attempt| {
             let evict = Evict { number: 0, attempt, matrices: Vec::new() };
             Request::Evict { evict, dealers: vec![1, 2, 3] }.encode_in(tree)
         };
-        let dealt =
-            |attempt| Dealt { number: 0, attempt, tile: 0, level: 1, shares: Vec::new() }.encode();
+        let dealt = |attempt| {
+            DealtShares { number: 0, attempt, tile: 0, level: 1, shares: Vec::new() }.encode()
+        };
         let refused = Answer::Refused(Refusal::from("another server is missing")).encode();
         recorder.received(2, &dealt(5));
         recorder.asked(&eviction(1, 5));
@@ -213,7 +215,7 @@ mod tests {
         recorder.received(2, &dealt(5));
         recorder.received(2, &dealt(6));
         recorder.answered(&eviction(0, 6), &Answer::Done.encode());
-        let Seen { trees, parts } = recorder.into_sink();
+        let FakeSink { trees, parts } = recorder.into_sink();
         assert_eq!(trees, [None, Some(1), Some(1), None, Some(0)]);
         let path = |operation| [(operation, Part::Whole); 2];
         let of_one = [path(Operation::Read), path(Operation::Write)].concat();

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use oblivio_core::durable::{EraStart, Want};
-use oblivio_shares::message::{Point, Request};
+use oblivio_shares::message::{Request, TreePoint};
 use oblivio_shares::sharing::{Parties, Share};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -17,7 +17,7 @@ use crate::parties;
 
 /// The identity of a sharing, as servers see it: the kind of request, the tree, the point, the
 /// attempt, and the index among the matrices.
-type Name = (&'static str, u8, Point, u64, usize);
+type Name = (&'static str, u8, TreePoint, u64, usize);
 
 /// The shares of one secret, for each server that got one.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ fn parts(request: &Request, tree: u8) -> Vec<(Name, Share<u8>)> {
         }
         Request::Write { at, block } => vec![(("write", tree, *at, 0, 0), block.clone())],
         Request::Evict { evict, .. } => {
-            let at = Point { evictions: evict.number, written: 0 };
+            let at = TreePoint { evictions: evict.number, written: 0 };
             let matrices = evict.matrices.iter().enumerate();
             let part = |(i, share): (usize, &Share<u8>)| {
                 (("matrix", tree, at, evict.attempt, i), share.clone())
@@ -75,7 +75,7 @@ fn shared(owner: &Owner) -> Vec<Shared> {
 }
 
 /// What one copy does next.
-type Way = fn(&mut Owner);
+type CopyAction = fn(&mut Owner);
 
 /// Some accesses that are planned together, with evictions among them.
 fn plan(owner: &mut Owner, first: u64) {
@@ -99,7 +99,7 @@ fn fail(owner: &mut Owner, passing: usize, failing: usize, server: usize) {
 }
 
 /// Behaviour of servers towards one copy only.
-const ANSWERS: &[Way] = &[
+const ANSWERS: &[CopyAction] = &[
     |_| (),
     |owner| fail(owner, 0, 1, 0),
     |owner| fail(owner, 0, 1, 1),
@@ -140,7 +140,7 @@ fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
 }
 
 /// Different requests of a copy.
-const REQUESTS: &[Way] = &[
+const REQUESTS: &[CopyAction] = &[
     |owner| plan(owner, 2),
     |owner| owner.forget(4),
     |owner| {
@@ -153,11 +153,11 @@ const REQUESTS: &[Way] = &[
         owner.checkpoint().unwrap();
     },
     |owner| owner.write(1, 7).unwrap(),
-    |owner| owner.access(&[(Want::Nothing, None)]).unwrap(),
+    |owner| owner.access(&[(Want::Dummy, None)]).unwrap(),
 ];
 
 /// Checks copies of a client that holds six blocks, and reads them.
-fn check(make: impl Fn() -> Owner, ways: &[Way]) {
+fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     let with_blocks = || {
         let mut owner = make();
         (0..6).for_each(|i| owner.write(i, 1).unwrap());
@@ -167,7 +167,7 @@ fn check(make: impl Fn() -> Owner, ways: &[Way]) {
 }
 
 /// Runs copies of one client, each in its own way, and compares all their sharings.
-fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[Way]) {
+fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[CopyAction]) {
     let mut of_seeds: HashMap<[u8; 32], (usize, Shared)> = HashMap::new();
     let (mut again, mut attempts) = (0, Vec::new());
     for way in ways {
@@ -202,7 +202,7 @@ fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[
     assert!(attempts.len() > 2, "{attempts:?}");
 }
 
-fn all_ways(more: &[Way]) -> Vec<Way> {
+fn all_ways(more: &[CopyAction]) -> Vec<CopyAction> {
     [ANSWERS, REQUESTS, more].concat()
 }
 
@@ -217,13 +217,13 @@ fn no_seed_is_used_for_two_secrets_in_copies_of_a_client() {
 #[test]
 fn no_seed_is_used_for_two_secrets_if_nothing_is_moved() {
     for of_kind in KINDS {
-        check_accesses(|| of_kind(parties(3, 1), 7), &|_| Want::Nothing, ANSWERS);
+        check_accesses(|| of_kind(parties(3, 1), 7), &|_| Want::Dummy, ANSWERS);
     }
 }
 
 #[test]
 fn no_seed_is_used_for_two_secrets_if_servers_are_missing_or_lie() {
-    let of_five: &[Way] = &[
+    let of_five: &[CopyAction] = &[
         |owner| missing(owner, 4),
         |owner| missing(owner, 1),
         |owner| {
@@ -246,7 +246,7 @@ fn missing(owner: &mut Owner, server: usize) {
 /// copies.
 #[test]
 fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
-    let of_marks: &[Way] = &[|owner| {
+    let of_marks: &[CopyAction] = &[|owner| {
         let disks = owner.servers.world().disks.clone();
         disks.iter().for_each(|disk| {
             let pages_at = disk.content("root").len() - MARK_PAGES_BYTES;
@@ -257,12 +257,12 @@ fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
 }
 
 /// The seeds of the matrices sent after a client has done something.
-fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: Way) -> HashSet<[u8; 32]> {
+fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: CopyAction) -> HashSet<[u8; 32]> {
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
     way(&mut owner);
     // Only blocks written before are moved.
-    access(&mut owner, &|_| Want::Nothing);
+    access(&mut owner, &|_| Want::Dummy);
     let is_later = |it: &Shared| it.name.0 == "matrix" && it.name.2.evictions > 0;
     let later = shared(&owner).into_iter().filter(is_later);
     let seed = |share| match share {
@@ -281,7 +281,7 @@ fn begin_era(owner: &mut Owner, seed: u64) {
 /// randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
-    let ways: &[Way] = &[
+    let ways: &[CopyAction] = &[
         |_| (),
         |owner| owner.coins = StdRng::seed_from_u64(40),
         // These blocks have no position.

@@ -3,11 +3,11 @@
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::WrongServers;
-use oblivio_shares::message::Point;
+use oblivio_shares::message::TreePoint;
 
 use crate::owner::{Owner, PRESET};
 use crate::parties;
-use crate::repair::made_anew;
+use crate::repair::check_and_repair;
 
 /// Bytes before the first slot in the file of the root.
 const HEAD_BYTES: usize = 8192;
@@ -31,7 +31,7 @@ fn read_until(owner: &mut Owner, written: usize) {
 
 /// Flips a bit of a server's root, at `byte` of `slot`. Negative bytes count from the end of the
 /// slot.
-fn flips_a_bit(owner: &Owner, server: usize, at: Point, (slot, byte): (usize, isize)) {
+fn flips_a_bit(owner: &Owner, server: usize, at: TreePoint, (slot, byte): (usize, isize)) {
     let disk = owner.servers.world().disks[server].clone();
     let accesses = usize::from(PRESET.accesses);
     // Each slot has one checksum, after all slots.
@@ -46,14 +46,14 @@ fn flips_a_bit(owner: &Owner, server: usize, at: Point, (slot, byte): (usize, is
 fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
     (0..WRITTEN).for_each(|i| owner.read(i).unwrap());
     owner.checkpoint().unwrap();
-    made_anew(&owner, damaged).unwrap();
+    check_and_repair(&owner, damaged).unwrap();
     owner.reopen().unwrap();
     owner.read_all();
     owner.array.check(&mut |_| ()).unwrap();
 }
 
 /// Fills the root with an access whose eviction fails on server 2 while the others finish it.
-fn fails_to_evict(owner: &mut Owner) -> Point {
+fn fails_to_evict(owner: &mut Owner) -> TreePoint {
     read_until(owner, 3);
     {
         let mut world = owner.servers.world();
@@ -67,7 +67,7 @@ fn fails_to_evict(owner: &mut Owner) -> Point {
     owner.servers.world().failing_evictions = 0;
     let points = owner.servers.world().points();
     assert_eq!(points[1].written, 4, "{points:?}");
-    assert_eq!(points[0], Point { evictions: points[1].evictions + 1, written: 0 });
+    assert_eq!(points[0], TreePoint { evictions: points[1].evictions + 1, written: 0 });
     points[1]
 }
 
@@ -126,7 +126,7 @@ fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
 fn a_repaired_server_that_cannot_go_back_is_not_listed() {
     let mut owner = owner();
     fails_to_evict(&mut owner);
-    made_anew(&owner, 4).unwrap();
+    check_and_repair(&owner, 4).unwrap();
     assert_eq!(owner.servers.world().points()[4].written, 0);
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged), "{error}");

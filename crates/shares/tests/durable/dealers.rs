@@ -8,7 +8,7 @@ use oblivio_shares::message::Request;
 
 use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 use crate::parties;
-use crate::repair::made_anew;
+use crate::repair::check_and_repair;
 
 /// The dealers of all evictions that began, in order.
 fn dealers(owner: &Owner) -> Vec<Vec<u8>> {
@@ -45,7 +45,7 @@ fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
     owner.reopen().unwrap();
     evict(&mut owner);
     assert_eq!(last_dealers(&owner), [1, 3, 4]);
-    made_anew(&owner, 1).unwrap();
+    check_and_repair(&owner, 1).unwrap();
     owner.reopen().unwrap();
     evict(&mut owner);
     assert_eq!(last_dealers(&owner), [1, 2, 3]);
@@ -87,7 +87,7 @@ fn wrong_shares_of_one_server_of_five_lose_nothing() {
         }
         owner.servers.world().takes_wrong[wrong] = false;
         assert_eq!(owner.wrong.listed(), [wrong]);
-        made_anew(&owner, wrong).unwrap();
+        check_and_repair(&owner, wrong).unwrap();
         owner.reopen().unwrap();
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
@@ -107,13 +107,13 @@ fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
         owner.servers.world().lying[1] = false;
         owner.reopen().unwrap();
         let before = dealers(&owner).len();
-        let wanted = [const { (Want::Nothing, None) }; PRESET.accesses as usize];
+        let wanted = [const { (Want::Dummy, None) }; PRESET.accesses as usize];
         let error = owner.access(&wanted).unwrap_err();
         assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged));
         let said = error.to_string();
         assert!(said.contains("wrong shares were found on server 2"), "{said}");
         assert_eq!(dealers(&owner).len(), before, "nothing was dealt");
-        made_anew(&owner, 1).unwrap();
+        check_and_repair(&owner, 1).unwrap();
         owner.reopen().unwrap();
         owner.write(1, 1).unwrap();
         owner.access(&[(Want::Block(1), Some(vec![2; BLOCK_BYTES]))]).unwrap();

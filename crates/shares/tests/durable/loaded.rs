@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use oblivio_core::Error;
 use oblivio_core::durable::{Contents, Durable, DurableConfig, Want};
 use oblivio_shares::message::Request;
-use oblivio_shares::servers::store_of;
+use oblivio_shares::servers::into_store;
 use oblivio_shares::sharing::Share;
 use oblivio_testkit::ServersWithRecords;
 use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
@@ -64,7 +64,7 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     let (params, servers) = (owner.params.clone(), Servers::new(3));
     let mut coins = StdRng::seed_from_u64(1);
     let mut array = params
-        .create(key(), &[], store_of(ServersWithRecords::without(servers)), &mut coins)
+        .create(key(), &[], into_store(ServersWithRecords::without(servers)), &mut coins)
         .unwrap();
     assert!(array.load(&mut some(), &mut coins).unwrap());
     assert!(expected > 0);
@@ -76,7 +76,7 @@ fn seen(data: Data) -> Vec<Vec<Request>> {
     let owner = Owner::loaded(parties(3, 1), 2, data);
     let world = owner.servers.world();
     let is_part =
-        |request: &&Request| matches!(request, Request::Put { .. } | Request::Adopt { .. });
+        |request: &&Request| matches!(request, Request::Put { .. } | Request::SetPoint { .. });
     world.seen.iter().map(|seen| seen.iter().filter(is_part).cloned().collect()).collect()
 }
 

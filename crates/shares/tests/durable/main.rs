@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Recoverability, Save, Want};
 use oblivio_core::scheme::RollbackProbe;
-use oblivio_shares::message::{Point, Request};
+use oblivio_shares::message::{Request, TreePoint};
 use oblivio_shares::sharing::Parties;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -46,7 +46,7 @@ fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Err
             let wanted: Vec<_> = (0..accesses)
                 .map(|_| {
                     let want = match choices.random_range(0..6) {
-                        0 => Want::Nothing,
+                        0 => Want::Dummy,
                         // Repeat some blocks often.
                         1 => Want::Block(choices.random_range(0..3)),
                         _ => Want::Block(choices.random_range(0..BLOCKS)),
@@ -245,10 +245,11 @@ fn servers_meet_before_the_first_eviction_of_each_opening() {
         let before = owner.servers.world().seen[0].len();
         (0..3 * u64::from(PRESET.accesses)).for_each(|i| owner.write(i, 1).unwrap());
         for seen in owner.servers.world().seen.clone() {
-            let is_eviction = |it: &&Request| matches!(it, Request::Evict { .. } | Request::Meet);
+            let is_eviction =
+                |it: &&Request| matches!(it, Request::Evict { .. } | Request::Connect);
             let of_evictions: Vec<_> = seen[before..].iter().filter(is_eviction).collect();
             assert_eq!(of_evictions.len(), 4);
-            assert_eq!(of_evictions.iter().position(|it| **it == Request::Meet), Some(0));
+            assert_eq!(of_evictions.iter().position(|it| **it == Request::Connect), Some(0));
         }
         owner.reopen().unwrap();
     }
@@ -268,7 +269,7 @@ fn an_old_directory_is_refused() {
     // A client that skips the probe is also refused, and nothing changes.
     let (mut array, _) = owner.restored();
     array.begin_era(oblivio_core::durable::EraStart::Opening, &mut owner.coins);
-    let plan = array.plan(&[Want::Nothing], &[], &mut owner.coins).unwrap();
+    let plan = array.plan(&[Want::Dummy], &[], &mut owner.coins).unwrap();
     let error = array.carry_out(&plan, &mut [oblivio_core::Op::Write(&[])]).unwrap_err();
     assert!(error.to_string().contains("ahead of the client's directory"), "{error}");
     owner.log = new;
@@ -357,7 +358,8 @@ fn a_salvage_works_on_two_servers_one_step_apart() {
             let trees = world.hosts[0].setups().count() as u8;
             let points: Vec<_> = (0..trees).map(|tree| world.points_in(tree)).collect();
             drop(world);
-            let is_apart = |of: fn(Point) -> u64| points.iter().any(|it| of(it[0]) != of(it[1]));
+            let is_apart =
+                |of: fn(TreePoint) -> u64| points.iter().any(|it| of(it[0]) != of(it[1]));
             let is_an_eviction_apart = is_apart(|at| at.evictions);
             an_eviction_apart += u32::from(is_an_eviction_apart);
             a_write_apart += u32::from(!is_an_eviction_apart && is_apart(|at| at.written as u64));
@@ -395,12 +397,12 @@ fn a_salvage_ignores_and_names_a_rolled_back_server() {
     owner.checkpoint().unwrap();
     owner.write(1, 1).unwrap();
     for (claim, expected) in [
-        (Point { evictions: 3, written: 1 }, Some("server 2: it was rolled back")),
-        (Point { evictions: 12, written: 1 }, Some("server 2: it was rolled back")),
-        (Point { evictions: 13, written: 1 }, Some("server 2: it claims to be ahead")),
-        (Point { evictions: 12, written: 77 }, Some("server 2: it claims an impossible point")),
+        (TreePoint { evictions: 3, written: 1 }, Some("server 2: it was rolled back")),
+        (TreePoint { evictions: 12, written: 1 }, Some("server 2: it was rolled back")),
+        (TreePoint { evictions: 13, written: 1 }, Some("server 2: it claims to be ahead")),
+        (TreePoint { evictions: 12, written: 77 }, Some("server 2: it claims an impossible point")),
         // A crash may leave this.
-        (Point { evictions: 12, written: 2 }, None),
+        (TreePoint { evictions: 12, written: 2 }, None),
     ] {
         owner.servers.world().claims[1] = Some(claim);
         let (mut array, _) = owner.restored();

@@ -6,7 +6,7 @@ use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
 use oblivio_shares::map_trees::MapShape;
-use oblivio_shares::message::{Point, Refusal};
+use oblivio_shares::message::{Refusal, TreePoint};
 use oblivio_shares::tree::Preset;
 use oblivio_shares::view::heights;
 use proptest::prelude::*;
@@ -269,7 +269,7 @@ fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
         owner.servers.world().stop = Some((at, vec![false; 3]));
         let _ = owner.write(3, 9);
         owner.servers.connect();
-        let after = Point { written: was_at.written + 1, ..was_at };
+        let after = TreePoint { written: was_at.written + 1, ..was_at };
         if owner.servers.world().points_in(tree as u8)[1] != after {
             continue;
         }
@@ -290,7 +290,7 @@ fn a_liar_is_detected_whatever_the_access_is_for() {
     let liars: [(_, &[usize]); 4] =
         [((3, 1), &[1]), ((5, 2), &[1]), ((5, 2), &[1, 3]), ((5, 2), &[0, 4])];
     for ((servers, colluding), liars) in liars {
-        for wanted in [Want::Nothing, Want::Block(3), Want::Block(50)] {
+        for wanted in [Want::Dummy, Want::Block(3), Want::Block(50)] {
             for of_blocks in [false, true] {
                 let mut owner = Owner::in_trees(parties(servers, colluding), 8);
                 (0..10).for_each(|i| owner.write(i, 1).unwrap());

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use oblivio_core::durable::{EraStart, Want};
 use oblivio_core::scheme::Op;
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Point, Request, Setup};
+use oblivio_shares::message::{Request, Setup, TreePoint};
 use oblivio_shares::sharing::{Parties, Share, recover};
 use oblivio_testkit::statistics::{
     Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
@@ -43,7 +43,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
     for other in [
         seen(&|owner, _| owner.read(3).unwrap()),
         seen(&|owner, i| owner.read(10 + i).unwrap()),
-        seen(&|owner, _| owner.access(&[(Want::Nothing, None)]).unwrap()),
+        seen(&|owner, _| owner.access(&[(Want::Dummy, None)]).unwrap()),
         seen(&|owner, i| {
             owner.forget(i % 9);
             owner.read(i % 9).unwrap();
@@ -76,7 +76,7 @@ type Action = fn(&mut Owner, u64);
 const WORKLOADS: [(&str, Action); 6] = [
     ("one block is read", |owner, _| owner.read(3).unwrap()),
     ("one block is written", |owner, i| owner.write(3, i as u8).unwrap()),
-    ("no block is accessed", |owner, _| owner.access(&[(Want::Nothing, None)]).unwrap()),
+    ("no block is accessed", |owner, _| owner.access(&[(Want::Dummy, None)]).unwrap()),
     ("blocks of one map block are read in turn", |owner, i| owner.read(i % 4).unwrap()),
     // Data has a pattern that shares must not show.
     ("all blocks are written in turn", |owner, i| owner.write(i % BLOCKS, 0x55).unwrap()),
@@ -207,7 +207,7 @@ fn an_access_shows_one_path_of_each_tree() {
                         let tree = shape.unwrap();
                         let evicted = tree.evicted(evictions);
                         let leaves = asked.iter().map(|(_, leaf)| *leaf);
-                        assert!(leaves.eq([evicted, tree.beside(evicted)]), "{name}");
+                        assert!(leaves.eq([evicted, tree.sibling_leaf(evicted)]), "{name}");
                         assert_eq!(evict.number, evictions);
                         asked.clear();
                         evictions += 1;
@@ -389,7 +389,7 @@ fn a_repeated_access_sends_the_same_messages() {
     }
     let world = owner.servers.world();
     for (seen, seen_in) in world.seen.iter().zip(&world.seen_in) {
-        let mut first = HashMap::<(u8, Point, bool), &Request>::new();
+        let mut first = HashMap::<(u8, TreePoint, bool), &Request>::new();
         for (request, tree) in seen.iter().zip(seen_in) {
             let key = match request {
                 Request::Select { at, .. } => (*tree, *at, false),
@@ -466,7 +466,7 @@ fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     (0..2).for_each(|_| owner.write(1, 2).unwrap());
     let before = owner.servers.world().seen[0].len();
     changes(&mut owner);
-    owner.access(&[(Want::Nothing, None)]).unwrap();
+    owner.access(&[(Want::Dummy, None)]).unwrap();
     let world = owner.servers.world();
     let shares = world.seen.iter().map(|seen| {
         let matrices = seen[before..].iter().filter_map(|request| match request {

@@ -3,7 +3,7 @@
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
 use oblivio_core::scheme::RollbackProbe;
-use oblivio_shares::message::{Point, Request};
+use oblivio_shares::message::{Request, TreePoint};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -32,7 +32,7 @@ fn set_missing(owner: &Owner, servers: &[usize], is_missing: bool) {
     }
 }
 
-fn points(owner: &Owner) -> Vec<Point> {
+fn points(owner: &Owner) -> Vec<TreePoint> {
     owner.servers.world().points()
 }
 
@@ -42,7 +42,7 @@ fn servers_that_were_missing_catch_up_with_the_next_access() {
         let mut owner = five(2 * PERIOD, missed);
         set_missing(&owner, &[1, 4], true);
         (0..missed).for_each(|i| owner.write(i, 0x70 + i as u8).unwrap());
-        let at = |written| Point { evictions: 2, written };
+        let at = |written| TreePoint { evictions: 2, written };
         let there = at(missed as usize);
         assert_eq!(points(&owner), [there, at(0), there, there, at(0)]);
         set_missing(&owner, &[1], false);
@@ -215,7 +215,7 @@ fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
 
 #[test]
 fn servers_that_are_not_where_they_have_to_be_are_left_out_and_named() {
-    let point = |evictions, written| Point { evictions, written };
+    let point = |evictions, written| TreePoint { evictions, written };
     for (claim, expected) in [
         (point(0, 3), "server 2: it was rolled back"),
         (point(2, 77), "server 2: it claims an impossible point"),
@@ -265,7 +265,7 @@ fn an_old_directory_is_refused_despite_missing_servers() {
 #[test]
 fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
     let mut owner = five(2 * PERIOD + 1, 2);
-    owner.servers.world().claims[2] = Some(Point { evictions: 2, written: 2 });
+    owner.servers.world().claims[2] = Some(TreePoint { evictions: 2, written: 2 });
     assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::NotYet);
     owner.reopen().unwrap();
     owner.servers.world().claims[2] = None;
@@ -298,7 +298,7 @@ fn what_is_asked_while_servers_are_missing_does_not_depend_on_what_the_owner_doe
         seen.iter().map(|seen| seen.iter().map(shape).collect()).collect::<Vec<Vec<_>>>()
     };
     let (same, all, nothing) =
-        (seen(|_| Want::Block(7)), seen(|i| Want::Block(i % BLOCKS)), seen(|_| Want::Nothing));
+        (seen(|_| Want::Block(7)), seen(|i| Want::Block(i % BLOCKS)), seen(|_| Want::Dummy));
     assert!(same == all && all == nothing);
     assert!(same.iter().flatten().any(|(_, is_fetch)| *is_fetch));
 }

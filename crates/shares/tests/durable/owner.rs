@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use oblivio_core::durable::WrongServers;
 use oblivio_core::durable::{
-    Contents, Durable, DurableConfig, EncodedPlan, EraStart, Save, Want, number_of,
+    Contents, Durable, DurableConfig, EncodedPlan, EraStart, Save, Want, find_number,
 };
 use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::map_trees::MapShape;
-use oblivio_shares::servers::store_of;
+use oblivio_shares::servers::into_store;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 use oblivio_testkit::ServersWithRecords;
@@ -28,13 +28,13 @@ pub(crate) const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
 /// A record in the client's directory.
 #[derive(Clone)]
-pub(crate) enum Record {
+pub(crate) enum LogRecord {
     State(Vec<Vec<u8>>),
     Accesses(EncodedPlan, Vec<Option<Vec<u8>>>),
     Forget(u64),
 }
 
-impl Record {
+impl LogRecord {
     /// Passes the encoded record to `out`.
     pub(crate) fn bytes(&self, out: &mut dyn FnMut(&[u8])) {
         match self {
@@ -47,9 +47,9 @@ impl Record {
 
 /// The list of wrong servers in a client's directory.
 #[derive(Clone, Default)]
-pub(crate) struct WrongList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);
+pub(crate) struct WrongServerList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);
 
-impl WrongServers for WrongList {
+impl WrongServers for WrongServerList {
     fn listed(&self) -> Vec<usize> {
         self.0.lock().unwrap().iter().copied().collect()
     }
@@ -63,8 +63,8 @@ impl WrongServers for WrongList {
 pub(crate) struct Owner {
     pub(crate) params: S3OramParams,
     pub(crate) servers: Servers,
-    pub(crate) log: Vec<Record>,
-    pub(crate) wrong: WrongList,
+    pub(crate) log: Vec<LogRecord>,
+    pub(crate) wrong: WrongServerList,
     pub(crate) array: Box<dyn Durable>,
     pub(crate) expected: HashMap<u64, Vec<u8>>,
     pub(crate) coins: StdRng,
@@ -103,12 +103,17 @@ impl Owner {
     }
 
     pub(crate) fn of(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
-        let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
+        let servers = Servers::new(find_number(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
         let mut array = params
-            .create(key(), &[], store_of(ServersWithRecords::without(servers.clone())), &mut coins)
+            .create(
+                key(),
+                &[],
+                into_store(ServersWithRecords::without(servers.clone())),
+                &mut coins,
+            )
             .unwrap();
-        let wrong = WrongList::default();
+        let wrong = WrongServerList::default();
         array.keep_wrong_servers(Box::new(wrong.clone()));
         if let Some(contents) = contents {
             assert!(array.load(contents, &mut coins).unwrap());
@@ -129,7 +134,7 @@ impl Owner {
     pub(crate) fn save(&mut self, what: Save) {
         let mut sections = Vec::new();
         self.array.save(what, &mut |section| sections.push(section.to_vec()));
-        self.log.push(Record::State(sections));
+        self.log.push(LogRecord::State(sections));
         self.array.mark_durable();
     }
 
@@ -148,7 +153,7 @@ impl Owner {
         let wants: Vec<_> = wanted.iter().map(|(want, _)| *want).collect();
         let plan = self.array.plan(&wants, &[], &mut self.coins)?;
         let writes: Vec<_> = wanted.iter().map(|(_, data)| data.clone()).collect();
-        self.log.push(Record::Accesses(plan.encoded().clone(), writes));
+        self.log.push(LogRecord::Accesses(plan.encoded().clone(), writes));
         let mut found = vec![vec![0xee; BLOCK_BYTES]; wanted.len()];
         let mut expected = Vec::new();
         for (want, data) in wanted {
@@ -179,7 +184,7 @@ impl Owner {
             let wants: Vec<_> = window.iter().copied().map(Want::Block).collect();
             let planned: Vec<_> = plans.iter().collect();
             let plan = self.array.plan(&wants, &planned, &mut self.coins)?;
-            self.log.push(Record::Accesses(plan.encoded().clone(), vec![None; window.len()]));
+            self.log.push(LogRecord::Accesses(plan.encoded().clone(), vec![None; window.len()]));
             plans.push(plan);
         }
         for (window, plan) in windows.iter().zip(&plans) {
@@ -202,7 +207,7 @@ impl Owner {
     }
 
     pub(crate) fn forget(&mut self, address: u64) {
-        self.log.push(Record::Forget(address));
+        self.log.push(LogRecord::Forget(address));
         self.array.forget(address..address + 1).unwrap();
         self.expected.remove(&address);
     }
@@ -218,24 +223,24 @@ impl Owner {
     }
 
     /// Restores the client's last checkpoint, and returns the records since.
-    pub(crate) fn restored(&self) -> (Box<dyn Durable>, Vec<Record>) {
-        let latest = self.log.iter().rposition(|it| matches!(it, Record::State(_))).unwrap();
+    pub(crate) fn restored(&self) -> (Box<dyn Durable>, Vec<LogRecord>) {
+        let latest = self.log.iter().rposition(|it| matches!(it, LogRecord::State(_))).unwrap();
         let mut restore = self.params.restore().unwrap();
         for record in &self.log[..=latest] {
             match record {
-                Record::State(sections) => {
+                LogRecord::State(sections) => {
                     restore.begin_state().unwrap();
                     sections.iter().for_each(|section| restore.section(section).unwrap());
                 }
-                Record::Accesses(plan, writes) => {
+                LogRecord::Accesses(plan, writes) => {
                     let is_written: Vec<_> = writes.iter().map(Option::is_some).collect();
                     restore.replay(plan, &is_written).unwrap();
                 }
-                Record::Forget(address) => restore.replay_forget(*address..address + 1).unwrap(),
+                LogRecord::Forget(address) => restore.replay_forget(*address..address + 1).unwrap(),
             }
         }
         let mut array = restore
-            .finish(key(), &[], store_of(ServersWithRecords::without(self.servers.clone())))
+            .finish(key(), &[], into_store(ServersWithRecords::without(self.servers.clone())))
             .unwrap();
         array.keep_wrong_servers(Box::new(self.wrong.clone()));
         (array, self.log[latest + 1..].to_vec())
@@ -245,7 +250,7 @@ impl Owner {
     pub(crate) fn probe_rollback(&self) -> Result<RollbackProbe, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
-            Record::Accesses(plan, _) => plan.accesses() as u64,
+            LogRecord::Accesses(plan, _) => plan.accesses() as u64,
             _ => 0,
         });
         array.probe_rollback(accesses.sum(), 0)
@@ -255,14 +260,14 @@ impl Owner {
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
-            Record::Accesses(plan, _) => plan.accesses() as u64,
+            LogRecord::Accesses(plan, _) => plan.accesses() as u64,
             _ => 0,
         });
         assert_eq!(array.probe_rollback(accesses.sum(), 0)?, RollbackProbe::NotYet);
         array.begin_era(EraStart::Opening, &mut self.coins);
         for record in pending {
             match record {
-                Record::Accesses(plan, writes) => {
+                LogRecord::Accesses(plan, writes) => {
                     let mut nowhere = vec![vec![0; BLOCK_BYTES]; writes.len()];
                     let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
                         data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
@@ -270,8 +275,8 @@ impl Owner {
                     let plan = array.decode_plan(&plan)?;
                     array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
                 }
-                Record::Forget(address) => array.forget(address..address + 1)?,
-                Record::State(_) => unreachable!(),
+                LogRecord::Forget(address) => array.forget(address..address + 1)?,
+                LogRecord::State(_) => unreachable!(),
             }
         }
         array.flush()?;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use oblivio_core::durable::Want;
 use oblivio_core::store::Capabilities;
 use oblivio_core::view::{
-    Direction, Event, EventSink, Exchange, ExchangeSink, FileSink, Observed, Operation,
-    party_of_tree, read_view,
+    Direction, Event, EventSink, FileSink, Observed, Operation, PeerMessage, PeerMessageSink,
+    read_view, server_of_view_tree,
 };
 use oblivio_core::{BucketId, pieces::Part};
 use oblivio_shares::field::Gf256;
@@ -31,7 +31,7 @@ const WORKLOADS: [Workload; 5] = [
     ("reads of all", |i| (Want::Block(i % BLOCKS), None)),
     ("writes of all", |i| (Want::Block(i % BLOCKS), Some(vec![0; BLOCK_BYTES]))),
     ("dummies, sometimes", |i| {
-        (if i % 3 == 0 { Want::Block(1) } else { Want::Nothing }, Some(vec![3; BLOCK_BYTES]))
+        (if i % 3 == 0 { Want::Block(1) } else { Want::Dummy }, Some(vec![3; BLOCK_BYTES]))
     }),
 ];
 
@@ -43,12 +43,12 @@ enum Map {
 }
 
 /// The messages of each server.
-struct Seen {
+struct RecordedWires {
     parties: Parties,
     wires: Vec<Arc<Mutex<Wire>>>,
 }
 
-impl Seen {
+impl RecordedWires {
     fn of((servers, colluding): (u8, u8), map: Map, workload: Workload, seed: u64) -> Self {
         let parties = parties(servers, colluding);
         let mut owner = match map {
@@ -73,14 +73,14 @@ type Call = (Operation, u16, u8, Part, u64);
 /// Everything that a server sees except random values: the leaves in requests, and the shares
 /// between servers. Messages of other servers arrive in any order, possibly before the server knows
 /// their tree.
-fn shape(wire: &Wire) -> (Vec<Call>, Vec<Exchange>) {
+fn shape(wire: &Wire) -> (Vec<Call>, Vec<PeerMessage>) {
     let call = |event: &Event| {
         let piece = event.piece.unwrap();
         (event.operation, piece.tree.0, piece.bucket.level(), piece.part, event.bytes)
     };
-    let message = |(exchange, _): &(Exchange, _)| match exchange.direction {
-        Direction::Sent => Exchange { trip: 0, ..*exchange },
-        Direction::Received => Exchange { trip: 0, tree: None, ..*exchange },
+    let message = |(exchange, _): &(PeerMessage, _)| match exchange.direction {
+        Direction::Sent => PeerMessage { trip: 0, ..*exchange },
+        Direction::Received => PeerMessage { trip: 0, tree: None, ..*exchange },
     };
     let mut messages: Vec<_> = wire.messages.iter().map(message).collect();
     messages.sort_by_key(|it| (it.attempt, it.direction, it.partner, it.part, it.round));
@@ -94,14 +94,14 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
         [((3, 1), OnTheClient), ((5, 1), OnTheClient), ((5, 2), OnTheClient), ((3, 1), InTrees)]
     {
         let shapes = |workload| {
-            let seen = Seen::of(sizes, map, workload, 1);
+            let seen = RecordedWires::of(sizes, map, workload, 1);
             seen.parties.numbers().map(|number| shape(&seen.wire(number))).collect::<Vec<_>>()
         };
         let first = shapes(WORKLOADS[0]);
         for (number, (calls, messages)) in (1..).zip(&first) {
             assert!(calls.len() as u64 > 2 * ACCESSES && messages.len() > 100);
             // To and from each other server.
-            let of: HashSet<_> = messages.iter().map(Exchange::from_to).collect();
+            let of: HashSet<_> = messages.iter().map(PeerMessage::from_to).collect();
             assert_eq!(of.len(), 2 * (first.len() - 1), "server {number}");
         }
         for workload in &WORKLOADS[1..] {
@@ -115,7 +115,7 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
 #[test]
 fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
     for map in [Map::OnTheClient, Map::InTrees] {
-        let seen = Seen::of((3, 1), map, WORKLOADS[3], 2);
+        let seen = RecordedWires::of((3, 1), map, WORKLOADS[3], 2);
         let ends = |direction| {
             let mut all = Vec::new();
             for number in seen.parties.numbers() {
@@ -145,7 +145,8 @@ fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
             for (tree, setup) in (0..).zip(&wire.trees) {
                 let mut calls = wire.calls.iter().filter_map(|event| {
                     let piece = event.piece?;
-                    (party_of_tree(piece.tree) == Some((number, tree))).then_some((event, piece))
+                    (server_of_view_tree(piece.tree) == Some((number, tree)))
+                        .then_some((event, piece))
                 });
                 let headers = calls.clone().filter(|(_, piece)| {
                     piece.part == Part::Header && piece.bucket != BucketId::ROOT
@@ -165,7 +166,7 @@ fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
 
 #[test]
 fn what_passes_a_server_is_kept_in_a_file() {
-    let seen = Seen::of((5, 2), Map::InTrees, WORKLOADS[1], 3);
+    let seen = RecordedWires::of((5, 2), Map::InTrees, WORKLOADS[1], 3);
     for number in seen.parties.numbers() {
         let wire = seen.wire(number);
         let mut file = FileSink::new(Vec::new(), Capabilities::NONE, Some(wire.servers));
@@ -175,8 +176,8 @@ fn what_passes_a_server_is_kept_in_a_file() {
             expected.push(Observed::Event(*event));
         }
         for (exchange, _) in &wire.messages {
-            file.exchanged(exchange, &[]);
-            expected.push(Observed::Exchange(*exchange));
+            file.record_message(exchange, &[]);
+            expected.push(Observed::PeerMessage(*exchange));
         }
         let file = file.finish().unwrap();
         let reader = read_view(&file[..]).unwrap();
@@ -189,24 +190,24 @@ fn what_passes_a_server_is_kept_in_a_file() {
 }
 
 /// The shares of one dealer for one bucket in one round.
-struct Dealing {
+struct DealtBucket {
     dealer: u8,
     /// The received shares, by server number.
     shares: BTreeMap<u8, Vec<u8>>,
 }
 
 /// The attempt, the part, the round, and the bucket in the round.
-type Place = (u64, u32, u8, usize);
+type BucketRound = (u64, u32, u8, usize);
 
 /// All rounds of all trees.
-fn rounds(seen: &Seen) -> BTreeMap<Place, Vec<Dealing>> {
-    let mut rounds: BTreeMap<Place, Vec<Dealing>> = BTreeMap::new();
+fn rounds(seen: &RecordedWires) -> BTreeMap<BucketRound, Vec<DealtBucket>> {
+    let mut rounds: BTreeMap<BucketRound, Vec<DealtBucket>> = BTreeMap::new();
     for number in seen.parties.numbers() {
         let wire = seen.wire(number);
         let trees = wire.messages.iter().filter_map(|(it, _)| Some((it.attempt, it.tree?)));
         let trees: BTreeMap<_, _> = trees.collect();
         for (exchange, dealt) in &wire.messages {
-            let Exchange { attempt, part, round, partner, .. } = *exchange;
+            let PeerMessage { attempt, part, round, partner, .. } = *exchange;
             if exchange.direction == Direction::Sent {
                 continue;
             }
@@ -219,7 +220,7 @@ fn rounds(seen: &Seen) -> BTreeMap<Place, Vec<Dealing>> {
                     Some(dealing) => drop(dealing.shares.insert(number, share)),
                     None => {
                         let shares = BTreeMap::from([(number, share)]);
-                        of_round.push(Dealing { dealer: partner, shares });
+                        of_round.push(DealtBucket { dealer: partner, shares });
                     }
                 }
             }
@@ -243,7 +244,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 fn what_others_deal_to_a_server_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
     for (map, workload) in [(Map::OnTheClient, 1), (Map::OnTheClient, 4), (Map::InTrees, 3)] {
-        let seen = Seen::of((3, 1), map, WORKLOADS[workload], 4);
+        let seen = RecordedWires::of((3, 1), map, WORKLOADS[workload], 4);
         let rounds = rounds(&seen);
         for (from, to) in seen.parties.numbers().flat_map(|from| (1..=3).map(move |to| (from, to)))
         {
@@ -275,7 +276,7 @@ fn no_seed_is_dealt_twice() {
     ]) {
         // All these servers begin with the same coins.
         let mut seeds = HashSet::new();
-        let seen = Seen::of(sizes, map, WORKLOADS[0], seed);
+        let seen = RecordedWires::of(sizes, map, WORKLOADS[0], seed);
         for number in seen.parties.numbers() {
             let wire = seen.wire(number);
             let received = wire.messages.iter().filter(|it| it.0.direction == Direction::Received);
@@ -302,7 +303,7 @@ fn coalitions(parties: Parties) -> Vec<Vec<u8>> {
 fn what_is_dealt_to_a_coalition_is_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
     for (map, workload) in [(Map::OnTheClient, 1), (Map::InTrees, 4)] {
-        let seen = Seen::of((5, 2), map, WORKLOADS[workload], 6);
+        let seen = RecordedWires::of((5, 2), map, WORKLOADS[workload], 6);
         let rounds = rounds(&seen);
         for coalition in coalitions(seen.parties) {
             let pairs = rounds.values().flatten().filter_map(|dealing| {
@@ -320,7 +321,7 @@ fn what_is_dealt_to_a_coalition_is_uniform_together() {
 /// A coalition's guess of a dealer's product. It knows its own products, and interpolates the
 /// lowest-degree polynomial through its shares of others. If the sharing had that degree, the guess
 /// would be the product.
-fn guessed(parties: Parties, coalition: &[u8], dealing: &Dealing) -> Vec<u8> {
+fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8> {
     let all = || dealing.shares.keys().copied();
     let known: Vec<u8> = if coalition.contains(&dealing.dealer) {
         all().take(parties.colluding() + 1).collect()
@@ -338,7 +339,7 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
     for (sizes, map, workload) in
         [((3, 1), Map::OnTheClient, 4), ((3, 1), Map::InTrees, 4), ((5, 2), Map::OnTheClient, 4)]
     {
-        let seen = Seen::of(sizes, map, WORKLOADS[workload], 7);
+        let seen = RecordedWires::of(sizes, map, WORKLOADS[workload], 7);
         let rounds = rounds(&seen);
         for coalition in coalitions(seen.parties) {
             let guesses = rounds.values().flat_map(|dealings| {
@@ -360,10 +361,10 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
 #[test]
 fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all() {
     let mut verdicts = Verdicts::new(1e-6);
-    let seen = Seen::of((5, 2), Map::OnTheClient, WORKLOADS[3], 8);
+    let seen = RecordedWires::of((5, 2), Map::OnTheClient, WORKLOADS[3], 8);
     let rounds = rounds(&seen);
-    let made = |server: u8, dealings: &[Dealing]| -> Vec<u8> {
-        let own = |dealing: &Dealing| match dealing.shares.get(&server) {
+    let made = |server: u8, dealings: &[DealtBucket]| -> Vec<u8> {
+        let own = |dealing: &DealtBucket| match dealing.shares.get(&server) {
             Some(share) => share.clone(),
             // The dealer keeps a share as well, on the same polynomial.
             None => {

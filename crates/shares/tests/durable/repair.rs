@@ -6,7 +6,7 @@ use oblivio_core::durable::{Contents, Want};
 use oblivio_core::{Error, ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Checked, Need, Repaired, check_others, needs_repair, repair};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer, Point, Refusal, Request};
+use oblivio_shares::message::{Answer, Refusal, Request, TreePoint};
 use oblivio_shares::sharing::recover;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -38,7 +38,7 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
 }
 
 /// Repairs a server, which keeps its shares until the others are checked.
-pub(crate) fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error> {
+pub(crate) fn check_and_repair(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
     let mut servers = owner.servers.clone();
@@ -73,7 +73,7 @@ fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
 fn a_server_ahead_of_the_others_is_no_rollback_while_some_are_silent() {
     let owner = Owner::new(parties(5, 1), 1);
     let needs = || needs_repair(&mut owner.servers.clone(), &owner.params, 2);
-    owner.servers.world().claims[2] = Some(Point { evictions: 40, written: 0 });
+    owner.servers.world().claims[2] = Some(TreePoint { evictions: 40, written: 0 });
     assert_eq!(needs().unwrap_err().kind(), ErrorKind::StoreRolledBack);
     owner.servers.world().missing[0] = true;
     let error = needs().unwrap_err();
@@ -138,14 +138,14 @@ fn a_liar_makes_no_server_roll_back() {
     lose(&owner, 0);
     let before = owner.servers.world().points();
     let at = before[1];
-    let lie = Point { evictions: at.evictions - 1, written: PRESET.accesses.into() };
+    let lie = TreePoint { evictions: at.evictions - 1, written: PRESET.accesses.into() };
     owner.servers.world().claims = vec![None, None, None, None, Some(lie)];
     let expected = Repaired { wrong: Vec::new(), behind: vec![4] };
-    assert_eq!(made_anew(&owner, 0).unwrap(), expected);
+    assert_eq!(check_and_repair(&owner, 0).unwrap(), expected);
     assert_eq!(owner.servers.world().points()[1..4], before[1..4]);
     // It repeats the lie after its repair, and does not prevent the repair of another server.
-    assert_eq!(made_anew(&owner, 4).unwrap(), Repaired::default());
-    assert_eq!(made_anew(&owner, 1).unwrap(), expected);
+    assert_eq!(check_and_repair(&owner, 4).unwrap(), Repaired::default());
+    assert_eq!(check_and_repair(&owner, 1).unwrap(), expected);
     owner.servers.world().claims = vec![None; 5];
     owner.reopen().unwrap();
     owner.read_all();
@@ -169,7 +169,7 @@ fn a_repair_succeeds_after_a_check_wherever_an_access_stops() {
             for server in 0..3 {
                 let copy = opened(&owner, &disks);
                 if checked(&copy, server).is_ok() {
-                    let made = made_anew(&copy, server);
+                    let made = check_and_repair(&copy, server);
                     assert!(made.is_ok(), "{does:?} {trip} {server}: {}", made.unwrap_err());
                     repairs += 1;
                 }
@@ -244,7 +244,7 @@ fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     assert_eq!(kinds, [Some(ErrorKind::Corrupt), None, Some(ErrorKind::Corrupt)]);
     owner.servers.world().lying[1] = false;
     // A server that was rolled back is no source for another.
-    let behind = Point { evictions: 2, written: 1 };
+    let behind = TreePoint { evictions: 2, written: 1 };
     owner.servers.world().claims = vec![None, Some(behind), None];
     checked(&owner, 1).unwrap();
     assert!(checked(&owner, 0).is_err() && checked(&owner, 2).is_err());
@@ -291,8 +291,8 @@ fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
         (0..writes).for_each(|i| owner.write(i, i as u8).unwrap());
         let at = owner.servers.world().points()[0];
         let before = match is_evicted {
-            true => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
-            false => Point { written: at.written - 1, ..at },
+            true => TreePoint { evictions: at.evictions - 1, written: PRESET.accesses.into() },
+            false => TreePoint { written: at.written - 1, ..at },
         };
         assert_eq!((at.written == 0, need(&owner, 0)), (is_evicted, Need::Nothing));
         // Only *t* other servers have the last write.
@@ -331,7 +331,7 @@ fn either_of_two_rolled_back_servers_can_be_repaired_first() {
         for (server, disk) in set_back.into_iter().enumerate() {
             let mut world = owner.servers.world();
             if is_evicted {
-                let back = Request::GoBack { evictions: world.points()[server].evictions - 1 };
+                let back = Request::RollBack { evictions: world.points()[server].evictions - 1 };
                 assert_eq!(world.answer_in(server, 0, &back), Answer::Done);
             } else {
                 world.disks[server] = disk;
@@ -341,13 +341,13 @@ fn either_of_two_rolled_back_servers_can_be_repaired_first() {
         if !is_evicted {
             // A server with the last write and wrong shares is rebuilt from the two others that
             // have the write.
-            assert_eq!(made_anew(&owner, 2).unwrap(), Repaired::default());
+            assert_eq!(check_and_repair(&owner, 2).unwrap(), Repaired::default());
             assert_eq!(need(&owner, 2), Need::Nothing);
         }
         for server in [0, 1] {
             let behind = if is_evicted && server == 0 { vec![1] } else { Vec::new() };
             let expected = Repaired { wrong: Vec::new(), behind };
-            assert_eq!(made_anew(&owner, server).unwrap(), expected);
+            assert_eq!(check_and_repair(&owner, server).unwrap(), expected);
         }
         owner.reopen().unwrap();
         owner.read_all();
@@ -361,7 +361,8 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     let mut owner = Owner::new(parties(3, 1), 1);
     (0..22).for_each(|i| owner.write(i, i as u8).unwrap());
     let at = owner.servers.world().points()[0];
-    let [before, after] = [at.written - 1, at.written + 1].map(|written| Point { written, ..at });
+    let [before, after] =
+        [at.written - 1, at.written + 1].map(|written| TreePoint { written, ..at });
     owner.servers.world().claims[1] = Some(after);
     assert_eq!(need(&owner, 0), Need::Nothing);
     // A silent server may be at the same point.
@@ -378,7 +379,7 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
 fn a_wrong_label_is_not_made_part_of_a_new_server() {
     let mut owner = Owner::in_trees(parties(3, 1), 5);
     for i in 0..BLOCKS {
-        owner.access(&[(Want::Block(i), None), (Want::Nothing, None)]).unwrap();
+        owner.access(&[(Want::Block(i), None), (Want::Dummy, None)]).unwrap();
     }
     owner.checkpoint().unwrap();
     let (mut of_blocks, mut of_dummies) = (0, 0);
@@ -409,7 +410,7 @@ fn a_wrong_label_is_not_made_part_of_a_new_server() {
         }
     }
     assert!(of_blocks > 5 && of_dummies > 0, "{of_blocks} {of_dummies}");
-    assert_eq!(made_anew(&owner, 2).unwrap(), Repaired::default());
+    assert_eq!(check_and_repair(&owner, 2).unwrap(), Repaired::default());
     owner.reopen().unwrap();
     owner.read_all();
 }

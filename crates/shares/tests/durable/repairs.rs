@@ -2,23 +2,23 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use oblivio_shares::message::{Answer, Point, Request};
+use oblivio_shares::message::{Answer, Request, TreePoint};
 
 use crate::owner::{BLOCKS, Owner, PRESET};
 use crate::parties;
-use crate::repair::made_anew;
+use crate::repair::check_and_repair;
 use crate::servers::Servers;
 use oblivio_testkit::ShareDisk;
 
 /// The disks of the servers, and which servers were repaired.
 #[derive(Clone)]
-struct Held {
+struct ServerDisks {
     disks: Vec<ShareDisk>,
-    points: Vec<Option<Point>>,
-    made_anew: Vec<bool>,
+    points: Vec<Option<TreePoint>>,
+    is_rebuilt: Vec<bool>,
 }
 
-impl Held {
+impl ServerDisks {
     fn open(&self, owner: &Owner) -> Owner {
         opened(owner, &self.disks)
     }
@@ -33,16 +33,16 @@ impl Held {
 
     fn repair(&self, owner: &Owner, server: usize) -> Option<Self> {
         let opened = self.open(owner);
-        made_anew(&opened, server).ok()?;
-        let mut made_anew = self.made_anew.clone();
-        made_anew[server] = true;
-        Some(Self { disks: disks_of(&opened), points: points_of(&opened), made_anew })
+        check_and_repair(&opened, server).ok()?;
+        let mut is_rebuilt = self.is_rebuilt.clone();
+        is_rebuilt[server] = true;
+        Some(Self { disks: disks_of(&opened), points: points_of(&opened), is_rebuilt })
     }
 
     /// Identifies states in which repairs behave alike.
     fn key(&self) -> Key {
         let mut key: Vec<_> =
-            self.points.iter().copied().zip(self.made_anew.iter().copied()).collect();
+            self.points.iter().copied().zip(self.is_rebuilt.iter().copied()).collect();
         key.sort_unstable();
         key
     }
@@ -63,13 +63,13 @@ pub(crate) fn opened(owner: &Owner, disks: &[ShareDisk]) -> Owner {
     opened
 }
 
-type Key = Vec<(Option<Point>, bool)>;
+type Key = Vec<(Option<TreePoint>, bool)>;
 
 pub(crate) fn disks_of(owner: &Owner) -> Vec<ShareDisk> {
     owner.servers.world().disks.iter().map(ShareDisk::copy).collect()
 }
 
-fn points_of(owner: &Owner) -> Vec<Option<Point>> {
+fn points_of(owner: &Owner) -> Vec<Option<TreePoint>> {
     let mut world = owner.servers.world();
     let servers = world.hosts.len();
     let point = |server| match world.answer_in(server, 0, &Request::Epoch) {
@@ -80,7 +80,7 @@ fn points_of(owner: &Owner) -> Vec<Option<Point>> {
 }
 
 /// Whether repairing some servers, in some order, leads to a volume that opens.
-fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool {
+fn is_mended(owner: &Owner, held: ServerDisks, opens: &mut HashMap<Key, bool>) -> bool {
     let (mut seen, mut next) = (HashSet::new(), VecDeque::from([(held, 0)]));
     while let Some((held, repairs)) = next.pop_front() {
         let key = held.key();
@@ -99,22 +99,25 @@ fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool 
 }
 
 /// The point one write or one eviction before.
-pub(crate) fn before(at: Point) -> Point {
+pub(crate) fn before(at: TreePoint) -> TreePoint {
     match at.written {
-        0 => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
-        written => Point { written: written - 1, ..at },
+        0 => TreePoint { evictions: at.evictions - 1, written: PRESET.accesses.into() },
+        written => TreePoint { written: written - 1, ..at },
     }
 }
 
 /// The minimum number of faulty servers: those whose point is explained neither by a crash nor by
 /// an absence. `known` is the point that the directory knows to be finished.
-fn faults(points: &[Option<Point>], known: Point, colluding: usize) -> usize {
+fn faults(points: &[Option<TreePoint>], known: TreePoint, colluding: usize) -> usize {
     let Some(furthest) = points.iter().flatten().max().copied() else { return points.len() };
     // Everything before the last step is finished.
     let over = if furthest > known { known.max(before(furthest)) } else { known };
     // Evictions need all servers.
-    let evicted =
-        if furthest.written == 0 && furthest > known { over } else { Point { written: 0, ..over } };
+    let evicted = if furthest.written == 0 && furthest > known {
+        over
+    } else {
+        TreePoint { written: 0, ..over }
+    };
     let not_evicted = points.iter().filter(|at| at.is_none_or(|at| at < evicted)).count();
     let have_it = points.iter().flatten().filter(|at| **at >= over).count();
     not_evicted.max((2 * colluding + 1).saturating_sub(have_it))
@@ -133,9 +136,9 @@ pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
 }
 
 /// The state of the servers after a step: their disks, and their point.
-pub(crate) struct Step {
+pub(crate) struct ServerStates {
     pub(crate) disks: Vec<ShareDisk>,
-    pub(crate) points: Vec<Option<Point>>,
+    pub(crate) points: Vec<Option<TreePoint>>,
 }
 
 /// The states of the servers before each of the last writes and evictions, the current state, and
@@ -144,22 +147,22 @@ pub(crate) fn steps(
     owner: &mut Owner,
     writes: impl IntoIterator<Item = (u64, u8)>,
     passed_over: usize,
-) -> Vec<Step> {
+) -> Vec<ServerStates> {
     let mut steps = Vec::new();
     let mut keep = |owner: &Owner| {
-        let step = Step { disks: disks_of(owner), points: points_of(owner) };
+        let step = ServerStates { disks: disks_of(owner), points: points_of(owner) };
         let at = owner.servers.world().points()[0];
         if at.written == 0 {
             let back = opened(owner, &step.disks);
             let mut world = back.servers.world();
             for server in 0..step.disks.len() {
                 for tree in 0..world.hosts[server].setups().count() as u8 {
-                    let request = Request::GoBack { evictions: at.evictions - 1 };
+                    let request = Request::RollBack { evictions: at.evictions - 1 };
                     assert_eq!(world.answer_in(server, tree, &request), Answer::Done);
                 }
             }
             drop(world);
-            steps.push(Step { disks: disks_of(&back), points: points_of(&back) });
+            steps.push(ServerStates { disks: disks_of(&back), points: points_of(&back) });
         }
         steps.push(step);
     };
@@ -172,7 +175,7 @@ pub(crate) fn steps(
     keep(owner);
     let servers = steps[0].disks.len();
     let disks = (0..servers).map(|_| ShareDisk::default()).collect();
-    steps.push(Step { disks, points: vec![None; servers] });
+    steps.push(ServerStates { disks, points: vec![None; servers] });
     steps
 }
 
@@ -198,8 +201,8 @@ fn repairs_lead_back_to_the_volume() {
                         continue;
                     }
                     let disks = chosen().map(|(server, it)| it.disks[server].copy()).collect();
-                    let made_anew = vec![false; servers.into()];
-                    let held = Held { disks, points: points.clone(), made_anew };
+                    let is_rebuilt = vec![false; servers.into()];
+                    let held = ServerDisks { disks, points: points.clone(), is_rebuilt };
                     let is_mended = is_mended(&owner, held, &mut opens);
                     assert!(is_mended, "{servers} {colluding} {points:?}, {known:?}");
                     mended += 1;

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use oblivio_core::durable::Recoverability;
-use oblivio_shares::message::{Answer, Point, Request};
+use oblivio_shares::message::{Answer, Request, TreePoint};
 
 use crate::owner::{BLOCK_BYTES, KINDS, Owner, PRESET};
-use crate::repairs::{Step, before, choices, opened, steps};
+use crate::repairs::{ServerStates, before, choices, opened, steps};
 use crate::{parties, stopped_in_an_access};
 use oblivio_testkit::ShareDisk;
 
@@ -15,30 +15,30 @@ use oblivio_testkit::ShareDisk;
 const WRITTEN: u64 = 7;
 
 /// The number of writes before a point.
-fn writes_at(at: Point) -> u64 {
+fn writes_at(at: TreePoint) -> u64 {
     at.evictions * u64::from(PRESET.accesses) + at.written as u64
 }
 
 /// The number of writes and evictions before a point.
-fn steps_to(at: Point) -> u64 {
+fn steps_to(at: TreePoint) -> u64 {
     writes_at(at) + at.evictions
 }
 
 /// Whether a server at `there` has the data of point `at`. With marks, only at that point and one
 /// step ahead.
-fn has(at: Point, there: Point, is_marked: bool) -> bool {
+fn has(at: TreePoint, there: TreePoint, is_marked: bool) -> bool {
     if at == there || at == before(there) {
         return true;
     }
-    let in_one = |there: Point| at.evictions == there.evictions && at.written <= there.written;
+    let in_one = |there: TreePoint| at.evictions == there.evictions && at.written <= there.written;
     !is_marked && (in_one(there) || there.written == 0 && in_one(before(there)))
 }
 
 /// The last point that `enough` servers have.
-fn last_of(points: &[Option<Point>], enough: usize, is_marked: bool) -> Option<Point> {
+fn last_of(points: &[Option<TreePoint>], enough: usize, is_marked: bool) -> Option<TreePoint> {
     let there = || points.iter().flatten().copied();
     let is_enough =
-        |at: &Point| there().filter(|there| has(*at, *there, is_marked)).count() >= enough;
+        |at: &TreePoint| there().filter(|there| has(*at, *there, is_marked)).count() >= enough;
     there().flat_map(|there| [there, before(there)]).filter(is_enough).max()
 }
 
@@ -59,14 +59,18 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
 }
 
 /// `known` is the point that the client's directory knows to be finished.
-fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize, Point, bool)) {
+fn check(
+    owner: &Owner,
+    chosen: &[&ServerStates],
+    (colluding, known, is_marked): (usize, TreePoint, bool),
+) {
     let servers = chosen.len();
     let disks: Vec<_> = (0..servers).map(|server| chosen[server].disks[server].copy()).collect();
     let points: Vec<_> = (0..servers).map(|server| chosen[server].points[server]).collect();
     // A server that rolled back an eviction no longer has the marks before its last write. Other
     // servers lack that write only if they were rolled back by a single step.
-    let is_full = |at: Point| at.written == usize::from(PRESET.accesses);
-    let lacks_marks = |at: Point| is_full(at) && points.contains(&Some(before(at)));
+    let is_full = |at: TreePoint| at.written == usize::from(PRESET.accesses);
+    let lacks_marks = |at: TreePoint| is_full(at) && points.contains(&Some(before(at)));
     if is_marked && points.iter().flatten().any(|at| lacks_marks(*at)) {
         return;
     }
@@ -182,7 +186,7 @@ fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
         let before = at(&owner);
         owner.write(7, 0xee).unwrap();
         let after = at(&owner);
-        assert_eq!(after, Point { written: before.written + 1, ..before });
+        assert_eq!(after, TreePoint { written: before.written + 1, ..before });
         owner.servers.world().spoilt = Some((before.written, spoilt));
         if let Some(missing) = missing {
             owner.servers.world().missing[missing] = true;

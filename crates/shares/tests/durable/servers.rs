@@ -6,7 +6,7 @@ use std::{io, mem};
 
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
-use oblivio_shares::message::{Answer, Point, Refusal, Request};
+use oblivio_shares::message::{Answer, Refusal, Request, TreePoint};
 use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Share;
 use oblivio_shares::view::WireRecorder;
@@ -33,7 +33,7 @@ pub(crate) struct World {
     /// Servers that lie about selected blocks only.
     pub(crate) lying_of_blocks: Vec<bool>,
     /// False points that servers claim.
-    pub(crate) claims: Vec<Option<Point>>,
+    pub(crate) claims: Vec<Option<TreePoint>>,
     /// Servers that store a wrong share of a written block.
     pub(crate) takes_wrong: Vec<bool>,
     /// A server that claims the point of another server, without its data: the liar and the other
@@ -98,7 +98,7 @@ impl Peers for Others {
     }
 
     fn give_up(&self) {
-        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+        self.mailboxes.iter().for_each(|mailbox| mailbox.record_lost_link(self.from));
     }
 }
 
@@ -306,7 +306,7 @@ impl World {
                         if answer != Answer::Done {
                             // End its links.
                             let mailboxes = others.mailboxes.iter();
-                            mailboxes.for_each(|mailbox| mailbox.is_lost(others.from));
+                            mailboxes.for_each(|mailbox| mailbox.record_lost_link(others.from));
                         }
                         answer
                     })
@@ -320,7 +320,7 @@ impl World {
         for (i, (answer, request)) in answers.iter_mut().zip(&requests).enumerate() {
             let (tree, Request::Evict { evict, .. }) = request else { continue };
             if !reached[i] || fails && i == self.failing_server {
-                self.answer_in(i, *tree, &Request::GoBack { evictions: evict.number });
+                self.answer_in(i, *tree, &Request::RollBack { evictions: evict.number });
                 let why = "another server has not dealt".into();
                 *answer = Some(Answer::Refused(Refusal { kind: self.failure, why }));
             }
@@ -345,12 +345,12 @@ impl World {
     }
 
     /// The points of all servers, in the data's tree.
-    pub(crate) fn points(&mut self) -> Vec<Point> {
+    pub(crate) fn points(&mut self) -> Vec<TreePoint> {
         self.points_in(0)
     }
 
     /// The points of all servers, in one tree.
-    pub(crate) fn points_in(&mut self, tree: u8) -> Vec<Point> {
+    pub(crate) fn points_in(&mut self, tree: u8) -> Vec<TreePoint> {
         let at = |answer| match answer {
             Answer::Epoch(epoch) => epoch.at,
             other => panic!("{other:?}"),

@@ -3,7 +3,7 @@
 use oblivio_core::durable::Want;
 use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Point, Refusal, Request, Setup};
+use oblivio_shares::message::{Refusal, Request, Setup, TreePoint};
 use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
@@ -41,7 +41,7 @@ fn a_liar_among_three_servers_fails_all_accesses_alike() {
             (Want::Block(40), None),
             (Want::Block(40), data()),
             (Want::Block(3), None),
-            (Want::Nothing, data()),
+            (Want::Dummy, data()),
         ] {
             assert_eq!(access_with_a_liar(want, data, liar), first);
         }
@@ -83,7 +83,7 @@ fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
 
 #[test]
 fn servers_that_are_rolled_back_or_ahead_are_named() {
-    let point = |evictions, written| Point { evictions, written };
+    let point = |evictions, written| TreePoint { evictions, written };
     let claims = [
         (point(0, 3), "server 2: it was rolled back"),
         (point(9, 0), "server 2: it claims to be ahead"),
@@ -111,8 +111,8 @@ fn one_server_that_says_it_is_behind_by_a_step_changes_nothing() {
         owner.write(i, 5).unwrap();
     }
     let points = owner.servers.world().points();
-    assert_eq!(points, [Point { evictions: 2, written: 3 }; 3]);
-    owner.servers.world().claims[1] = Some(Point { evictions: 2, written: 2 });
+    assert_eq!(points, [TreePoint { evictions: 2, written: 3 }; 3]);
+    owner.servers.world().claims[1] = Some(TreePoint { evictions: 2, written: 2 });
     owner.reopen().unwrap();
     owner.servers.world().claims[1] = None;
     owner.read_all();
@@ -126,7 +126,7 @@ fn a_rollback_of_all_servers_is_refused() {
     }
     owner.checkpoint().unwrap();
     owner.write(1, 1).unwrap();
-    owner.servers.world().claims = vec![Some(Point { evictions: 2, written: 2 }); 3];
+    owner.servers.world().claims = vec![Some(TreePoint { evictions: 2, written: 2 }); 3];
     let error = owner.reopen().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
     assert!(error.to_string().contains("Restore the folders of the servers"), "{error}");
@@ -138,7 +138,7 @@ fn a_rollback_of_all_servers_is_refused() {
 /// was accepted.
 #[test]
 fn servers_are_checked_before_the_first_access() {
-    let point = |evictions, written| Point { evictions, written };
+    let point = |evictions, written| TreePoint { evictions, written };
     let claims = [
         (vec![Some(point(0, 1)), None, None], ErrorKind::StoreRolledBack),
         (vec![Some(point(2, 4)); 3], ErrorKind::StateRolledBack),
@@ -207,7 +207,7 @@ fn only_what_may_take_long_is_waited_for_long() {
     // Before each access the client asks whether the server is back.
     assert!(accesses.contains(&(Request::Epoch, Patience::Short)));
     all_are(&accesses, |it| matches!(it, Request::Evict { .. }), Patience::Long);
-    all_are(&accesses, |it| matches!(it, Request::Meet), Patience::Long);
+    all_are(&accesses, |it| matches!(it, Request::Connect), Patience::Long);
     // A server may still be evicting for a lost client.
     all_are(&opening, |it| *it == Request::Epoch, Patience::Long);
     // With map trees, metadata is requested as well.
@@ -360,7 +360,7 @@ fn what_a_server_says_steers_no_terminal() {
 /// Rolled-back servers do not define the point of the others, even if they are the majority.
 #[test]
 fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
-    let before = |evictions, written| Some(Point { evictions, written });
+    let before = |evictions, written| Some(TreePoint { evictions, written });
     for of_kind in KINDS {
         let mut owner = of_kind(parties(3, 1), 6);
         (0..10).for_each(|i| owner.write(i, 1).unwrap());
@@ -368,7 +368,7 @@ fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
         for claims in [[None, before(0, 1), before(1, 2)], [None, before(1, 2), before(1, 2)]] {
             owner.servers.world().claims = claims.to_vec();
             let (mut array, _) = owner.restored();
-            for error in [array.check_not_set_back(), array.check_storage()] {
+            for error in [array.check_not_rolled_back(), array.check_storage()] {
                 let error = error.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
                 let is_named =
@@ -377,10 +377,10 @@ fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
             }
         }
         owner.servers.world().claims = vec![None; 3];
-        owner.restored().0.check_not_set_back().unwrap();
+        owner.restored().0.check_not_rolled_back().unwrap();
         // A server that does not answer may have newer records than the others.
         owner.servers.world().missing[1] = true;
-        let error = owner.restored().0.check_not_set_back().unwrap_err();
+        let error = owner.restored().0.check_not_rolled_back().unwrap_err();
         assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable));
         assert!(error.to_string().contains("server 2 does not answer"), "{error}");
     }

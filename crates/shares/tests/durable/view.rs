@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use oblivio_core::durable::{DurableConfig, Want};
 use oblivio_core::view::Event;
-use oblivio_shares::message::{Point, Request};
+use oblivio_shares::message::{Request, TreePoint};
 use oblivio_shares::servers::ShareServers;
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::view::ShareRecorder;
@@ -29,7 +29,7 @@ const WORKLOADS: [(&str, Workload); 5] = [
     ("writes of one block", |i| (Want::Block(7), Some(vec![i as u8; BLOCK_BYTES]))),
     ("reads of all", |i| (Want::Block(i % BLOCKS), None)),
     ("writes of all", |i| (Want::Block(i % BLOCKS), Some(vec![0; BLOCK_BYTES]))),
-    ("nothing", |_| (Want::Nothing, Some(Vec::new()))),
+    ("nothing", |_| (Want::Dummy, Some(Vec::new()))),
 ];
 
 /// The requests to server 1.
@@ -42,7 +42,7 @@ fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
 }
 
 /// The parts of a request other than leaves and shares.
-fn shape(request: &Request) -> (usize, Option<Point>) {
+fn shape(request: &Request) -> (usize, Option<TreePoint>) {
     let at = match request {
         Request::Select { at, .. } | Request::Write { at, .. } => Some(*at),
         _ => None,
@@ -108,7 +108,7 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
             owner.reopen().unwrap();
         }
         let mut shown = HashMap::new();
-        let mut latest = [Point::default(); 3];
+        let mut latest = [TreePoint::default(); 3];
         let mut again = 0;
         let world = owner.servers.world();
         for (request, tree) in world.seen[0].iter().zip(&world.seen_in[0]) {
@@ -162,7 +162,7 @@ fn no_seed_is_drawn_twice() {
     for (of_kind, seed) in KINDS.into_iter().flat_map(|kind| [(kind, 5), (kind, 6)]) {
         let mut owner = of_kind(parties(3, 1), seed);
         for i in 0..200 {
-            let want = if i % 3 == 0 { Want::Nothing } else { Want::Block(i % BLOCKS) };
+            let want = if i % 3 == 0 { Want::Dummy } else { Want::Block(i % BLOCKS) };
             owner.access(&[(want, None)]).unwrap();
         }
         let of_servers: Vec<_> = owner.servers.world().seen.iter().map(|it| seeds(it)).collect();
@@ -202,7 +202,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
     let ways: [fn(&mut Owner) -> Want; 5] = [
         |_| Want::Block(3),
         |_| Want::Block(4),
-        |_| Want::Nothing,
+        |_| Want::Dummy,
         // These copies differ only in the blocks in the root.
         |owner| {
             owner.forget(4);

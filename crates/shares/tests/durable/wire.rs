@@ -1,8 +1,8 @@
 //! Records the messages of a server.
 
-use oblivio_core::view::{Event, EventSink, Exchange, ExchangeSink, ViewServers};
+use oblivio_core::view::{Event, EventSink, PeerMessage, PeerMessageSink, ViewServers};
 use oblivio_shares::host::Host;
-use oblivio_shares::message::{Dealt, Setup};
+use oblivio_shares::message::{DealtShares, Setup};
 use oblivio_shares::view::servers_seen_by;
 
 /// The recording of one server.
@@ -12,7 +12,7 @@ pub(crate) struct Wire {
     /// The requests of its client.
     pub(crate) calls: Vec<Event>,
     /// Messages between servers.
-    pub(crate) messages: Vec<(Exchange, Dealt<u8>)>,
+    pub(crate) messages: Vec<(PeerMessage, DealtShares<u8>)>,
 }
 
 impl Wire {
@@ -30,9 +30,9 @@ impl EventSink for Wire {
     }
 }
 
-impl ExchangeSink for Wire {
-    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]) {
+impl PeerMessageSink for Wire {
+    fn record_message(&mut self, exchange: &PeerMessage, contents: &[u8]) {
         assert_eq!(exchange.bytes, contents.len() as u64);
-        self.messages.push((*exchange, Dealt::decode(contents).unwrap()));
+        self.messages.push((*exchange, DealtShares::decode(contents).unwrap()));
     }
 }

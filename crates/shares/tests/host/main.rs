@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use oblivio_core::{BucketId, Leaf, StoreErrorKind};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer, Evict, Point, Request, Select, Slots};
+use oblivio_shares::message::{Answer, Evict, Request, Select, Slots, TreePoint};
 use oblivio_shares::sharing::{Parties, Share, share_of_another};
 use oblivio_shares::tree::{Preset, Tree};
 use world::{Tampers, World};
@@ -237,7 +237,7 @@ fn what_is_asked_twice_is_done_once() {
     }
     // Slots after the point count as zeros.
     let slot = Slots { bucket: BucketId::ROOT, first: at.written, count: 1 };
-    let after = Point { written: at.written + 1, ..at };
+    let after = TreePoint { written: at.written + 1, ..at };
     assert_eq!(world.fetch(0, at, slot), vec![0; 700]);
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
@@ -265,8 +265,8 @@ fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
         assert!(all(&mut world) == held);
         let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
         for elsewhere in [
-            Point { written: before.written - 1, ..before },
-            Point { evictions: before.evictions.wrapping_sub(1), ..before },
+            TreePoint { written: before.written - 1, ..before },
+            TreePoint { evictions: before.evictions.wrapping_sub(1), ..before },
         ] {
             let answer = world.ask(0, &Request::Fetch { at: elsewhere, slots });
             assert!(matches!(answer, Answer::Refused(_)), "{elsewhere:?}");
@@ -280,23 +280,23 @@ fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
 #[test]
 fn what_was_put_is_durable_when_it_is_answered() {
     let mut world = world(3, 1, 2);
-    let at = Point { evictions: 4, written: 1 };
+    let at = TreePoint { evictions: 4, written: 1 };
     for (bucket, fill) in [(BucketId::new(2, 1), 7), (BucketId::ROOT, 8)] {
         let slots = Slots { bucket, first: 0, count: 1 };
         let share = Share::Computed(vec![fill; 700]);
         assert_eq!(world.ask(0, &Request::Put { at, slots, share }), Answer::Done);
         world.restart(0);
     }
-    assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);
+    assert_eq!(world.ask(0, &Request::SetPoint { at }), Answer::Done);
     for (bucket, fill) in [(BucketId::new(2, 1), 7), (BucketId::ROOT, 8)] {
         assert_eq!(world.fetch(0, at, Slots { bucket, first: 0, count: 1 }), vec![fill; 700]);
     }
-    let at = Point { evictions: 4, written: 0 };
-    assert_eq!(world.ask(1, &Request::Adopt { at }), Answer::Done);
-    let back = Request::GoBack { evictions: 3 };
+    let at = TreePoint { evictions: 4, written: 0 };
+    assert_eq!(world.ask(1, &Request::SetPoint { at }), Answer::Done);
+    let back = Request::RollBack { evictions: 3 };
     for _ in 0..2 {
         assert!(matches!(world.ask(1, &back), Answer::Refused(_)));
-        let at = Point { evictions: 3, written: 3 };
+        let at = TreePoint { evictions: 3, written: 3 };
         let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
         assert!(matches!(world.ask(1, &Request::Fetch { at, slots }), Answer::Refused(_)));
         world.restart(1);
@@ -316,9 +316,9 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         at,
         select: Select { leaf: Leaf(leaf), query: query(elements) },
     };
-    let behind = Point { evictions: at.evictions - 1, written: 0 };
-    let ahead = Point { evictions: at.evictions, written: at.written + 1 };
-    let two_before = Point { evictions: at.evictions, written: at.written - 2 };
+    let behind = TreePoint { evictions: at.evictions - 1, written: 0 };
+    let ahead = TreePoint { evictions: at.evictions, written: at.written + 1 };
+    let two_before = TreePoint { evictions: at.evictions, written: at.written - 2 };
     let another = world.setup(1);
     let slots = |bucket, first, count| Slots { bucket, first, count };
     let refused = [
@@ -331,10 +331,10 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         Request::Write { at: ahead, block: query(700) },
         Request::Write { at: two_before, block: query(700) },
         Request::Fetch { at: two_before, slots: slots(BucketId::ROOT, 0, 1) },
-        Request::GoBack { evictions: at.evictions - 1 },
-        Request::GoBack { evictions: at.evictions + 1 },
+        Request::RollBack { evictions: at.evictions - 1 },
+        Request::RollBack { evictions: at.evictions + 1 },
         Request::Setup(another),
-        Request::Adopt { at: ahead },
+        Request::SetPoint { at: ahead },
         Request::Put { at, slots: slots(BucketId::ROOT, 0, 1), share: query(700) },
         Request::Fetch { at, slots: slots(BucketId::new(3, 0), 0, 1) },
         Request::Fetch { at, slots: slots(BucketId::ROOT, 12, 1) },
@@ -358,8 +358,8 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
         for _ in 0..31 {
             world.access_any();
         }
-        let at = put_anew(&mut world, colluding);
-        assert_eq!(world.ask(0, &Request::Adopt { at }), Answer::Done);
+        let at = rebuild_first_server(&mut world, colluding);
+        assert_eq!(world.ask(0, &Request::SetPoint { at }), Answer::Done);
         for _ in 0..31 {
             world.access_any();
         }
@@ -367,7 +367,7 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
 }
 
 /// Rebuilds the first server on an empty disk from the shares of others. Returns their point.
-fn put_anew(world: &mut World, colluding: u8) -> Point {
+fn rebuild_first_server(world: &mut World, colluding: u8) -> TreePoint {
     let at = world.epochs()[1].at;
     let first = world.setup(0);
     world.disks[0] = oblivio_testkit::ShareDisk::default();
@@ -407,9 +407,9 @@ fn a_rebuilt_server_is_complete_or_reports_that_it_is_not() {
     }
     let mut is_rebuilt = false;
     for steps in 0.. {
-        let at = put_anew(&mut world, 1);
+        let at = rebuild_first_server(&mut world, 1);
         world.disks[0].dies_after(steps);
-        let has_died = world.ask(0, &Request::Adopt { at }) != Answer::Done;
+        let has_died = world.ask(0, &Request::SetPoint { at }) != Answer::Done;
         world.restart(0);
         is_rebuilt = world.epochs()[0].at == at;
         assert!(is_rebuilt || has_died, "{steps}");

@@ -11,7 +11,7 @@ use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::map_trees::{Level, Levels, MapShape};
-use oblivio_shares::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, Slots};
+use oblivio_shares::message::{Answer, Evict, HostEpoch, Request, Select, Setup, Slots, TreePoint};
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::{Parties, Share, recover};
 use oblivio_shares::tree::Preset;
@@ -33,7 +33,7 @@ impl Peers for Others {
     }
 
     fn give_up(&self) {
-        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+        self.mailboxes.iter().for_each(|mailbox| mailbox.record_lost_link(self.from));
     }
 }
 
@@ -100,7 +100,7 @@ impl Both {
         Answer::decode(&self.hosts[i].answer(&message, &others, &|_| Ok(()))).unwrap()
     }
 
-    fn at(&mut self, tree: usize) -> Point {
+    fn at(&mut self, tree: usize) -> TreePoint {
         match self.ask(0, tree, &Request::Epoch) {
             Answer::Epoch(HostEpoch { at, .. }) => at,
             other => panic!("{other:?}"),
@@ -192,7 +192,7 @@ impl Both {
     fn evict(&mut self, tree: usize) {
         let shape = levels().iter().nth(tree).unwrap().tree;
         let evicted = shape.evicted(self.at(tree).evictions);
-        for leaf in [evicted, shape.beside(evicted)] {
+        for leaf in [evicted, shape.sibling_leaf(evicted)] {
             self.compare_metadata(tree, leaf);
         }
         let InMemory { client, servers } = &mut self.in_memory[tree];
@@ -240,12 +240,12 @@ fn metadata_in_files_agrees_with_metadata_in_memory() {
 }
 
 /// Servers whose leaves are all in use, and their point.
-fn used() -> (Both, Point) {
+fn used() -> (Both, TreePoint) {
     used_until(|at| at.written > 0)
 }
 
 /// Like [`used`], at a point that satisfies `is_it`.
-fn used_until(is_it: fn(Point) -> bool) -> (Both, Point) {
+fn used_until(is_it: fn(TreePoint) -> bool) -> (Both, TreePoint) {
     let mut both = Both::new(Parties::new(3, 1).unwrap());
     for i in 0.. {
         both.access(on_the_way(i % 40), (i < 40).then_some(i as u8 + 1));
@@ -263,14 +263,14 @@ fn data() -> Level {
 
 impl Both {
     /// The metadata of all paths of the data, on the first server.
-    fn said(&mut self, at: Point) -> Vec<Answer> {
+    fn said(&mut self, at: TreePoint) -> Vec<Answer> {
         let leaves = (0..data().tree.leaves()).map(Leaf);
         leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
     }
 
     /// Selects on a path with equal shares, and writes a block of equal shares. Returns whether the
     /// first server has done both.
-    fn writes(&mut self, at: Point, leaf: u64, query: u8) -> bool {
+    fn writes(&mut self, at: TreePoint, leaf: u64, query: u8) -> bool {
         let Level { tree, .. } = data();
         let select =
             Select { leaf: Leaf(leaf), query: Share::Computed(vec![query; tree.path_slots()]) };
@@ -294,7 +294,7 @@ fn a_different_write_at_the_same_point_removes_earlier_marks() {
     let before = both.said(at);
     assert!(both.writes(at, 1, 7));
     assert!(both.writes(at, 1, 7));
-    let after = Point { written: at.written + 1, ..at };
+    let after = TreePoint { written: at.written + 1, ..at };
     let one = both.said(after);
     assert_ne!(one, before);
     // The state before is still available.
@@ -317,7 +317,7 @@ fn a_write_marks_nothing_that_was_selected_at_another_point() {
     let said = both.said(at);
     let query = Share::Computed(vec![7; tree.path_slots()]);
     let select = Select { leaf: Leaf(1), query };
-    let before = Point { written: at.written - 1, ..at };
+    let before = TreePoint { written: at.written - 1, ..at };
     let selected = both.ask(0, 0, &Request::Select { at: before, select });
     assert!(matches!(selected, Answer::Share(_)), "{selected:?}");
     let block = Share::Computed(vec![7; data().slot_elements()]);
@@ -336,10 +336,10 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     let alone = writes.map(|(leaf, query)| {
         let (mut both, at) = used();
         assert!(both.writes(at, leaf, query));
-        both.said(Point { written: at.written + 1, ..at })
+        both.said(TreePoint { written: at.written + 1, ..at })
     });
     let (mut both, at) = used();
-    let (after, before) = (Point { written: at.written + 1, ..at }, both.said(at));
+    let (after, before) = (TreePoint { written: at.written + 1, ..at }, both.said(at));
     let mut choices = StdRng::seed_from_u64(4);
     let (mut died, mut was_there) = (0, 0);
     for _ in 0..2000 {
@@ -376,7 +376,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
     for seed in 0..40 {
         let (mut both, at) = used_until(|at| at.written == 0);
         both.coins = StdRng::seed_from_u64(seed);
-        let before = Point { evictions: at.evictions - 1, written: tree.accesses() };
+        let before = TreePoint { evictions: at.evictions - 1, written: tree.accesses() };
         let all = |both: &mut Both| -> Vec<Answer> {
             let buckets = (0..2 * tree.leaves() - 1).map(BucketId);
             buckets
@@ -393,7 +393,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
             continue;
         }
         let again = all(&mut both);
-        let back = both.ask(0, 0, &Request::GoBack { evictions: before.evictions });
+        let back = both.ask(0, 0, &Request::RollBack { evictions: before.evictions });
         if again == expected {
             told += 1;
             assert_eq!(back, Answer::Done);
@@ -432,7 +432,7 @@ fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
         assert_eq!(both.ask(0, 0, &Request::Put { at, slots, share }), Answer::Done);
         both.loses_power();
     }
-    assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
+    assert_eq!(both.ask(0, 0, &Request::SetPoint { at }), Answer::Done);
     assert!(both.said(at) == expected);
 }
 
@@ -440,7 +440,7 @@ fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
 fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     let parties = Parties::new(3, 1).unwrap();
     let mut both = Both::new(parties);
-    let at = Point::default();
+    let at = TreePoint::default();
     let level = *levels().iter().next().unwrap();
     let block = || Share::Computed(vec![1; level.slot_elements()]);
     let path = |leaf| Request::Metadata { at, leaf: Leaf(leaf) };
@@ -456,10 +456,14 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     for (tree, request, expected) in [
         (0, Request::Write { at, block: block() }, "has no query for this write"),
         (0, path(level.tree.leaves()), "no such path"),
-        (0, Request::Metadata { at: Point { evictions: 1, written: 0 }, leaf: Leaf(0) }, "is at"),
+        (
+            0,
+            Request::Metadata { at: TreePoint { evictions: 1, written: 0 }, leaf: Leaf(0) },
+            "is at",
+        ),
         (3, path(0), "not set up for this tree"),
         (4, Request::Setup(setup), "set up in order"),
-        (0, Request::Put { at: Point { written: 1, ..at }, slots, share: block() }, "length"),
+        (0, Request::Put { at: TreePoint { written: 1, ..at }, slots, share: block() }, "length"),
     ] {
         let before = both.at(0);
         let answer = both.ask(0, tree, &request);
@@ -474,18 +478,18 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
 #[test]
 fn a_server_refuses_old_marks_that_it_does_not_know() {
     let tree = data().tree;
-    let slots = |bucket, at: Point| {
+    let slots = |bucket, at: TreePoint| {
         let count = if bucket == BucketId::ROOT { at.written } else { tree.slots() };
         Slots { bucket, first: 0, count }
     };
-    let all = |both: &mut Both, at: Point| -> Vec<Answer> {
+    let all = |both: &mut Both, at: TreePoint| -> Vec<Answer> {
         let buckets = (0..2 * tree.leaves() - 1).map(BucketId);
         let held = buckets.map(|bucket| slots(bucket, at)).filter(|slots| slots.count > 0);
         held.map(|slots| both.ask(0, 0, &Request::Fetch { at, slots })).collect()
     };
     let is_refused = |answer: &Answer| matches!(answer, Answer::Refused(_));
     let (mut both, at) = used_until(|at| at.written == 3 && at.evictions > 3);
-    let before = Point { written: at.written - 1, ..at };
+    let before = TreePoint { written: at.written - 1, ..at };
     let [then, then_before] = [at, before].map(|at| all(&mut both, at));
     assert!(!then.iter().chain(&then_before).any(is_refused));
     let setup = both.hosts[0].setup().unwrap().clone();
@@ -500,7 +504,7 @@ fn a_server_refuses_old_marks_that_it_does_not_know() {
         // Slots known to be zeros are not put.
         both.ask(0, 0, &Request::Put { at, slots, share });
     }
-    assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
+    assert_eq!(both.ask(0, 0, &Request::SetPoint { at }), Answer::Done);
     assert_eq!(all(&mut both, at), then);
     let now_before = all(&mut both, before);
     let compared = now_before.iter().zip(&then_before);

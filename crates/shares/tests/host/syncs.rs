@@ -3,7 +3,7 @@
 
 use oblivio_core::BucketId;
 use oblivio_shares::host::Host;
-use oblivio_shares::message::{Answer, Point, Request, Slots};
+use oblivio_shares::message::{Answer, Request, Slots, TreePoint};
 use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use crate::world::World;
 use oblivio_testkit::ShareDisk;
 
-const AT: Point = Point { evictions: 0, written: 1 };
+const AT: TreePoint = TreePoint { evictions: 0, written: 1 };
 
 /// Servers, of which the first is new and has a disk that can fail.
 fn world() -> (World, ShareDisk) {
@@ -32,15 +32,15 @@ fn is_refused(answer: &Answer) -> bool {
 fn after_a_sync_that_has_failed_nothing_is_answered() {
     let block = || Share::Computed(vec![7; 700]);
     let put = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
-    let adopt = || Request::Adopt { at: AT };
+    let set_point = || Request::SetPoint { at: AT };
     for (request, fails) in [
-        (adopt(), "root"),
-        (adopt(), "siblings"),
-        (adopt(), "leaves"),
-        (Request::Write { at: Point::default(), block: block() }, "root"),
+        (set_point(), "root"),
+        (set_point(), "siblings"),
+        (set_point(), "leaves"),
+        (Request::Write { at: TreePoint::default(), block: block() }, "root"),
     ] {
         let (mut world, disk) = world();
-        if matches!(request, Request::Adopt { .. }) {
+        if matches!(request, Request::SetPoint { .. }) {
             let put = Request::Put { at: AT, slots: put, share: block() };
             assert_eq!(world.ask(0, &put), Answer::Done);
         }
@@ -63,7 +63,7 @@ fn data_of_a_dead_process_is_durable_before_it_is_reported() {
         world.coins = StdRng::seed_from_u64(chance);
         disk.fail_syncs_of(Some("root"));
         let block = Share::Computed(vec![7; 700]);
-        let write = Request::Write { at: Point::default(), block };
+        let write = Request::Write { at: TreePoint::default(), block };
         assert_ne!(world.ask(0, &write), Answer::Done);
         disk.fail_syncs_of(None);
         // Only the process restarts.

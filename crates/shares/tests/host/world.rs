@@ -11,7 +11,7 @@ use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::{
-    Answer, Dealt, Evict, HostEpoch, Point, Request, RootWrite, Setup, Slots,
+    Answer, DealtShares, Evict, HostEpoch, Request, RootWrite, Setup, Slots, TreePoint,
 };
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::Tree;
@@ -45,7 +45,7 @@ pub(crate) struct World {
 }
 
 /// Changes a message between servers.
-pub(crate) type Tampers = fn(&mut Dealt<u8>);
+pub(crate) type Tampers = fn(&mut DealtShares<u8>);
 
 /// A restart of a server.
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Peers for Others {
         if disk.is_dead() || self.disks[usize::from(self.from) - 1].is_dead() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        let mut dealt = Dealt::decode(dealt).unwrap();
+        let mut dealt = DealtShares::decode(dealt).unwrap();
         for share in &dealt.shares {
             if let Share::Drawn(seed) = share {
                 *self.dealt_seeds.lock().unwrap().entry(*seed).or_default() += 1;
@@ -88,7 +88,7 @@ impl Peers for Others {
     }
 
     fn give_up(&self) {
-        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+        self.mailboxes.iter().for_each(|mailbox| mailbox.record_lost_link(self.from));
     }
 }
 
@@ -183,7 +183,7 @@ impl World {
                             others
                                 .mailboxes
                                 .iter()
-                                .for_each(|mailbox| mailbox.is_lost(others.from));
+                                .for_each(|mailbox| mailbox.record_lost_link(others.from));
                         }
                         answer
                     })
@@ -221,7 +221,7 @@ impl World {
         let new = new.unwrap_or_else(|| block.clone());
         let writes = self.client.write(&selected, &new, &mut self.coins).unwrap();
         let requests = writes.into_iter().map(|RootWrite { slot, block }| Request::Write {
-            at: Point { written: slot, ..before },
+            at: TreePoint { written: slot, ..before },
             block,
         });
         self.until_done(requests.collect());
@@ -286,13 +286,13 @@ impl World {
             self.tampers = None;
             self.failed.extend(answers);
             for i in 0..self.hosts.len() {
-                assert_eq!(self.ask(i, &Request::GoBack { evictions: number }), Answer::Done);
+                assert_eq!(self.ask(i, &Request::RollBack { evictions: number }), Answer::Done);
                 assert_eq!(self.epochs()[i].at.evictions, number);
             }
         }
     }
 
-    pub(crate) fn fetch(&mut self, i: usize, at: Point, slots: Slots) -> Vec<u8> {
+    pub(crate) fn fetch(&mut self, i: usize, at: TreePoint, slots: Slots) -> Vec<u8> {
         match self.ask(i, &Request::Fetch { at, slots }) {
             Answer::Share(share) => share,
             other => panic!("{other:?}"),

@@ -46,7 +46,7 @@ fn reached(servers: &[Server]) -> Vec<ShareServer> {
         ShareServer {
             address: format!("host{number}:1"),
             key: PublicKey::of_bytes([number; 32]),
-            dialing: Box::new(move || server.dial()),
+            make_connector: Box::new(move || server.dial()),
         }
     };
     servers.iter().zip(1..).map(reach).collect()
@@ -245,7 +245,7 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
 
 /// Distinct requests.
 fn request(number: u64) -> ShareRequest {
-    ShareRequest::GoBack { evictions: number }
+    ShareRequest::RollBack { evictions: number }
 }
 
 /// The answer of the test servers to a request.
@@ -491,7 +491,7 @@ fn the_first_refusal_with_a_verifiable_reason_counts() {
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {
-        SharedStore::open_what_is_left(reached(servers), RemoteMode::Write, 1, quick())
+        SharedStore::open_damaged(reached(servers), RemoteMode::Write, 1, quick())
     };
     let servers = servers::<3>();
     write(&mut create(&servers, 1), 1).unwrap();

@@ -1,7 +1,7 @@
 //! Evictions count on all servers or on none, wherever they stop.
 
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Dealt, Evict};
+use oblivio_shares::message::{DealtShares, Evict};
 use oblivio_shares::server::Stage;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
@@ -17,9 +17,9 @@ const BLOCKS: usize = 32;
 fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usize) -> bool {
     let mut left = messages;
     let mut may_go_on = || {
-        let goes_on = left > 0;
+        let continues = left > 0;
         left = left.saturating_sub(1);
-        goes_on
+        continues
     };
     for (server, evict) in world.servers.iter_mut().zip(evictions) {
         if !may_go_on() {
@@ -29,7 +29,7 @@ fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usiz
     }
     let dealing = world.dealing.clone();
     for _ in 0..HEIGHT {
-        let mut dealt: Vec<Vec<Dealt<u8>>> = Vec::new();
+        let mut dealt: Vec<Vec<DealtShares<u8>>> = Vec::new();
         for dealer in &dealing {
             if !may_go_on() {
                 return false;
@@ -60,14 +60,14 @@ fn evict_in_spite_of(world: &mut World<Gf256>, mut stops: Vec<usize>) {
         if epochs.iter().all(|epoch| epoch.evictions == number) {
             // Send it once to some servers, and twice to others.
             for (i, server) in world.servers.iter_mut().enumerate() {
-                (0..1 + i % 2).for_each(|_| server.agree(number).unwrap());
+                (0..1 + i % 2).for_each(|_| server.commit(number).unwrap());
                 assert_eq!(server.epoch().stage, Stage::Settled);
             }
             return;
         }
         for server in &mut world.servers {
-            server.go_back();
-            server.go_back();
+            server.roll_back();
+            server.roll_back();
             assert_eq!(server.epoch(), before);
         }
         let attempt = world.client.next_attempt();
@@ -119,7 +119,7 @@ fn shares_of_an_earlier_attempt_are_refused() {
         (0..3).map(deal).collect::<Vec<_>>()
     };
     let before = begin(&mut world, &evictions);
-    world.servers.iter_mut().for_each(|server| server.go_back());
+    world.servers.iter_mut().for_each(|server| server.roll_back());
     let again = world.servers[0].begin_eviction(evictions[0].clone());
     assert!(again.is_err(), "an attempt cannot be repeated");
     let attempt = world.client.next_attempt();

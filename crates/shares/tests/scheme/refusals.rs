@@ -1,10 +1,10 @@
 //! Requests out of order are refused, and change nothing.
 
 use oblivio_core::{BucketId, Leaf};
-use oblivio_shares::answers::NoBlock;
+use oblivio_shares::answers::DecodeError;
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::{Gf256, Mersenne61};
-use oblivio_shares::message::{Dealt, Evict, RootWrite, Select, Slots};
+use oblivio_shares::message::{DealtShares, Evict, RootWrite, Select, Slots};
 use oblivio_shares::server::{Epoch, Server, Stage};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -45,8 +45,8 @@ fn evict(number: u64, matrices: usize, elements: usize) -> Evict<u8> {
     Evict { number, attempt: 1, matrices: vec![share(elements); matrices] }
 }
 
-fn dealt(level: u8, buckets: usize, elements: usize) -> Dealt<u8> {
-    Dealt { number: 0, attempt: 1, tile: 0, level, shares: vec![share(elements); buckets] }
+fn dealt(level: u8, buckets: usize, elements: usize) -> DealtShares<u8> {
+    DealtShares { number: 0, attempt: 1, tile: 0, level, shares: vec![share(elements); buckets] }
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn servers_refuse_what_is_out_of_order() {
     assert!(server.select(select(0, PATH)).is_err() && server.write(write(0, BLOCK)).is_err());
     assert!(server.begin_eviction(evict(0, 3, MATRIX)).is_err());
     let right = || dealt(1, 1, BUCKET);
-    let of_other_eviction = Dealt { number: 1, ..right() };
-    let of_other_attempt = Dealt { attempt: 2, ..right() };
+    let of_other_eviction = DealtShares { number: 1, ..right() };
+    let of_other_attempt = DealtShares { attempt: 2, ..right() };
     for (dealers, dealt) in [
         (&[1, 2][..], vec![right(); 2]),
         (&[1, 2, 3], vec![right(); 2]),
@@ -97,12 +97,12 @@ fn servers_refuse_what_is_out_of_order() {
     assert_eq!(server.reduce(&[1, 2, 3], vec![right(); 3]), Ok(false));
     // Shares of one round are invalid in the next.
     assert!(server.reduce(&[1, 2, 3], vec![right(); 3]).is_err());
-    assert!(server.agree(1).is_err());
+    assert!(server.commit(1).is_err());
     assert_eq!(server.reduce(&[3, 1, 2], vec![dealt(2, 2, BUCKET); 3]), Ok(true));
     assert_eq!(server.epoch(), Epoch { evictions: 1, written: 0, stage: Stage::Over });
     assert!(server.select(select(0, PATH)).is_err() && server.write(write(0, BLOCK)).is_err());
-    assert!(server.agree(0).is_err() && server.agree(2).is_err());
-    server.agree(1).unwrap();
+    assert!(server.commit(0).is_err() && server.commit(2).is_err());
+    server.commit(1).unwrap();
     server.write(write(0, BLOCK)).unwrap();
 }
 
@@ -152,7 +152,7 @@ fn what_is_no_element_of_the_field_is_refused() {
     assert!(server.write(RootWrite { slot: 0, block: no_element }).is_err());
     let client = Client::<Mersenne61>::new(parties(), tree(), 4, 1).unwrap();
     let answers = [vec![1], vec![(1 << 61) - 1], vec![3]];
-    let refused = ClientError::Answers(NoBlock::NotAnswers);
+    let refused = ClientError::Answers(DecodeError::NotAnswers);
     assert_eq!(client.recover(&[1, 2, 3], &answers), Err(refused));
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use oblivio_core::Leaf;
 use oblivio_shares::client::Client;
 use oblivio_shares::field::{Field, Gf256};
-use oblivio_shares::message::{Dealt, Evict};
+use oblivio_shares::message::{DealtShares, Evict};
 use oblivio_shares::multiplication::reduce;
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
@@ -16,7 +16,7 @@ use oblivio_testkit::statistics::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::world::{Kind, Seen, World};
+use crate::world::{Kind, SentMessage, World};
 
 /// No bucket overflows, whatever is accessed.
 const PRESET: Preset = Preset { slots: 16, accesses: 5 };
@@ -44,7 +44,12 @@ fn parties(servers: u8, colluding: u8) -> Parties {
 }
 
 /// The messages to each server.
-fn seen(parties: Parties, workload: Workload, accesses: usize, seed: u64) -> Vec<Vec<Seen<u8>>> {
+fn seen(
+    parties: Parties,
+    workload: Workload,
+    accesses: usize,
+    seed: u64,
+) -> Vec<Vec<SentMessage<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties, tree, BLOCKS, BLOCK_BYTES, seed).watched();
     for n in 0..accesses {
@@ -55,17 +60,17 @@ fn seen(parties: Parties, workload: Workload, accesses: usize, seed: u64) -> Vec
 }
 
 /// Everything except random values: without the path of an access, and elements.
-fn shape(seen: &Seen<u8>) -> String {
+fn shape(seen: &SentMessage<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
     match seen {
-        Seen::Load(slots, share) => format!("load {slots:?} {share:?}"),
-        Seen::Select(select) => format!("select by {:?}", select.query),
-        Seen::Write(write) => format!("write {} {:?}", write.slot, write.block),
-        Seen::Evict(Evict { number, attempt, matrices }) => {
+        SentMessage::Load(slots, share) => format!("load {slots:?} {share:?}"),
+        SentMessage::Select(select) => format!("select by {:?}", select.query),
+        SentMessage::Write(write) => format!("write {} {:?}", write.slot, write.block),
+        SentMessage::Evict(Evict { number, attempt, matrices }) => {
             format!("evict {number} {attempt} {}", of_all(matrices))
         }
-        Seen::Dealt(dealer, Dealt { number, attempt, level, shares, .. }) => {
+        SentMessage::Dealt(dealer, DealtShares { number, attempt, level, shares, .. }) => {
             format!("from {dealer} {number} {attempt} {level} {}", of_all(shares))
         }
     }
@@ -87,7 +92,7 @@ fn what_servers_get_has_one_shape_whatever_the_owner_does() {
 }
 
 /// The messages when data is loaded, with the same number for each leaf.
-fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<Seen<u8>>> {
+fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<SentMessage<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES, 11).watched();
     world.load(fill);
@@ -129,7 +134,7 @@ fn no_seed_comes_twice() {
 }
 
 /// The elements of all shares of some kind, as a server expands them, for each message separately.
-fn elements(seen: &[Seen<u8>], kind: Kind) -> Vec<Vec<u8>> {
+fn elements(seen: &[SentMessage<u8>], kind: Kind) -> Vec<Vec<u8>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let of_kind = seen.iter().filter(|seen| seen.shares().0 == kind);
     of_kind.flat_map(|seen| seen.expanded::<Gf256>(tree, BLOCK_BYTES)).collect()
@@ -169,7 +174,8 @@ fn what_comes_of_a_round_is_uniform() {
     let parties = parties(3, 1);
     for workload in WORKLOADS {
         for (i, seen) in seen(parties, workload, ACCESSES, 6).iter().enumerate() {
-            let dealt: Vec<_> = seen.iter().filter(|it| matches!(it, Seen::Dealt(..))).collect();
+            let dealt: Vec<_> =
+                seen.iter().filter(|it| matches!(it, SentMessage::Dealt(..))).collect();
             let made = dealt.chunks_exact(3).flat_map(|round| {
                 let of_dealers: Vec<_> =
                     round.iter().map(|seen| elements(&[(*seen).clone()], Kind::Dealt)).collect();
@@ -209,8 +215,8 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
 /// The path of each access, in order.
 fn paths(workload: Workload, accesses: usize, seed: u64) -> Vec<u64> {
     let seen = seen(parties(3, 1), workload, accesses, seed);
-    let leaf = |seen: &Seen<u8>| match seen {
-        Seen::Select(select) => Some(select.leaf.0),
+    let leaf = |seen: &SentMessage<u8>| match seen {
+        SentMessage::Select(select) => Some(select.leaf.0),
         _ => None,
     };
     seen[0].iter().filter_map(leaf).collect()
@@ -266,7 +272,7 @@ fn evictions_are_counted() {
     for workload in WORKLOADS {
         let seen = seen(parties(3, 1), workload, 100, 9);
         let evicted = seen[0].iter().filter_map(|seen| match seen {
-            Seen::Evict(evict) => Some(evict.number),
+            SentMessage::Evict(evict) => Some(evict.number),
             _ => None,
         });
         let evicted: Vec<_> = evicted.collect();

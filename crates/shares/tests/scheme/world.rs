@@ -2,7 +2,7 @@
 
 use oblivio_shares::client::{Client, ClientError};
 use oblivio_shares::field::Field;
-use oblivio_shares::message::{Dealt, Evict, RootWrite, Select, Slots};
+use oblivio_shares::message::{DealtShares, Evict, RootWrite, Select, Slots};
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::Tree;
@@ -20,18 +20,18 @@ pub(crate) struct World<F: Field> {
     pub(crate) answering: Vec<u8>,
     pub(crate) dealing: Vec<u8>,
     /// The messages to each server, if they are recorded.
-    pub(crate) seen: Option<Vec<Vec<Seen<F::Element>>>>,
+    pub(crate) seen: Option<Vec<Vec<SentMessage<F::Element>>>>,
 }
 
 /// A message to a server.
 #[derive(Clone, Debug)]
-pub(crate) enum Seen<E> {
+pub(crate) enum SentMessage<E> {
     Load(Slots, Share<E>),
     Select(Select<E>),
     Write(RootWrite<E>),
     Evict(Evict<E>),
     /// A message from this dealer.
-    Dealt(u8, Dealt<E>),
+    Dealt(u8, DealtShares<E>),
 }
 
 /// What a message shares.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Dealt,
 }
 
-impl<E: Copy> Seen<E> {
+impl<E: Copy> SentMessage<E> {
     pub(crate) fn shares(&self) -> (Kind, Vec<&Share<E>>) {
         match self {
             Self::Load(_, share) => (Kind::Leaves, vec![share]),
@@ -103,7 +103,7 @@ impl<F: Field> World<F> {
         };
         let send = |slots, shares: Vec<Share<F::Element>>| {
             if let Some(seen) = seen {
-                let loads = shares.iter().cloned().map(|share| Seen::Load(slots, share));
+                let loads = shares.iter().cloned().map(|share| SentMessage::Load(slots, share));
                 seen.iter_mut().zip(loads).for_each(|(seen, load)| seen.push(load));
             }
             for (server, share) in servers.iter_mut().zip(shares) {
@@ -127,7 +127,7 @@ impl<F: Field> World<F> {
         data: Option<&[F::Element]>,
     ) -> Vec<F::Element> {
         let (selected, queries) = self.client.select(address, &mut self.coins).unwrap();
-        self.note(queries.iter().cloned().map(Seen::Select));
+        self.note(queries.iter().cloned().map(SentMessage::Select));
         let answers = self
             .servers
             .iter_mut()
@@ -138,7 +138,7 @@ impl<F: Field> World<F> {
             self.answering.iter().map(|number| answers[usize::from(*number) - 1].clone()).collect();
         let block = self.client.recover(&self.answering, &used).unwrap().block;
         let writes = self.client.write(&selected, data.unwrap_or(&block), &mut self.coins).unwrap();
-        self.note(writes.iter().cloned().map(Seen::Write));
+        self.note(writes.iter().cloned().map(SentMessage::Write));
         for (server, write) in self.servers.iter_mut().zip(writes) {
             server.write(write).unwrap();
         }
@@ -150,7 +150,7 @@ impl<F: Field> World<F> {
 
     pub(crate) fn evict(&mut self) {
         let evictions = self.client.evict(&mut self.coins).unwrap();
-        self.note(evictions.iter().cloned().map(Seen::Evict));
+        self.note(evictions.iter().cloned().map(SentMessage::Evict));
         for (server, evict) in self.servers.iter_mut().zip(evictions) {
             server.begin_eviction(evict).unwrap();
         }
@@ -165,16 +165,16 @@ impl<F: Field> World<F> {
                 let got: Vec<_> = dealt.iter().map(|dealt| dealt[i].clone()).collect();
                 if let Some(seen) = &mut self.seen {
                     let from = dealing.iter().copied().zip(got.iter().cloned());
-                    seen[i].extend(from.map(|(dealer, dealt)| Seen::Dealt(dealer, dealt)));
+                    seen[i].extend(from.map(|(dealer, dealt)| SentMessage::Dealt(dealer, dealt)));
                 }
                 is_over = self.servers[i].reduce(&dealing, got).unwrap();
             }
         }
         let evictions = self.client.evictions();
-        self.servers.iter_mut().for_each(|server| server.agree(evictions).unwrap());
+        self.servers.iter_mut().for_each(|server| server.commit(evictions).unwrap());
     }
 
-    fn note(&mut self, sent: impl Iterator<Item = Seen<F::Element>>) {
+    fn note(&mut self, sent: impl Iterator<Item = SentMessage<F::Element>>) {
         if let Some(seen) = &mut self.seen {
             seen.iter_mut().zip(sent).for_each(|(seen, sent)| seen.push(sent));
         }

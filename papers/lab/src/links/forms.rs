@@ -4,7 +4,7 @@ use std::fmt;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{ArrayRequirements, DurableScheme};
-use oblivio_shares::tree::{NoTree, Preset, Tree};
+use oblivio_shares::tree::{InvalidTree, Preset, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -100,7 +100,7 @@ impl Form {
     }
 }
 
-fn no_tree(error: NoTree) -> LabError {
+fn no_tree(error: InvalidTree) -> LabError {
     LabError::Plan(format!("S³ORAM has no tree of this size: {error}"))
 }
 

@@ -9,17 +9,17 @@ use super::product;
 
 /// `out += factor · row`. Both have the same length.
 pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
-    add_products(Way::best(), out, &[factor], 1, &[row]);
+    add_products(InstructionSet::best(), out, &[factor], 1, &[row]);
 }
 
 /// See [`Field::combine`](crate::field::Field::combine).
 pub(super) fn combine(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
-    combine_by(Way::best(), out, matrix, columns, rows);
+    combine_by(InstructionSet::best(), out, matrix, columns, rows);
 }
 
 /// A set of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum InstructionSet {
     /// Any processor.
     Portable,
     /// AVX2: looks up 32 products at once.
@@ -30,7 +30,7 @@ enum Way {
     Gfni512,
 }
 
-impl Way {
+impl InstructionSet {
     fn best() -> Self {
         *Self::all().last().expect("the portable code runs on every processor")
     }
@@ -66,7 +66,13 @@ const COLUMNS: usize = 4;
 /// into the second-level cache.
 const TILE_BYTES: usize = 1024;
 
-fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+fn combine_by(
+    instructions: InstructionSet,
+    out: &mut [u8],
+    matrix: &[u8],
+    columns: usize,
+    rows: &[&[u8]],
+) {
     let length = rows[0].len();
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
     if columns == 1 {
@@ -77,7 +83,7 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
             let Some(rows) = later.next() else { break };
             // Each row begins on another page, and hardware prefetchers do not cross pages.
             later.clone().next().into_iter().flatten().for_each(|row| will_need(row));
-            add_products(way, out, factors, 1, rows);
+            add_products(instructions, out, factors, 1, rows);
         }
         return;
     }
@@ -95,7 +101,7 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
             let factors: Vec<_> = factors.copied().collect();
             let sums = &mut sums[..count * bytes];
             sums.fill(0);
-            add_products(way, sums, &factors, count, &near);
+            add_products(instructions, sums, &factors, count, &near);
             for (sum, column) in sums.chunks_exact(bytes).zip(first..) {
                 out[column * length + start..][..bytes].copy_from_slice(sum);
             }
@@ -122,21 +128,27 @@ fn will_need(row: &[u8]) {
 
 /// Adds the products of `rows` with the matrix to `out`. `out` has `columns` rows, at most
 /// [`COLUMNS`].
-fn add_products(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
+fn add_products(
+    instructions: InstructionSet,
+    out: &mut [u8],
+    matrix: &[u8],
+    columns: usize,
+    rows: &[&[u8]],
+) {
     if out.is_empty() {
         return;
     }
     let length = out.len() / columns;
     assert!((1..=COLUMNS).contains(&columns) && rows.iter().all(|row| row.len() == length));
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
-    let whole = match way {
-        Way::Portable => 0,
-        // SAFETY: `Way::all` offers this variant only if the processor supports its instructions.
+    let whole = match instructions {
+        InstructionSet::Portable => 0,
+        // SAFETY: `InstructionSet::all` has this variant only if the processor supports it.
         #[cfg(target_arch = "x86_64")]
-        Way::Avx2 => unsafe { x86::avx2(out, matrix, columns, rows) },
+        InstructionSet::Avx2 => unsafe { x86::avx2(out, matrix, columns, rows) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Way::Gfni512 => unsafe { x86::gfni512(out, matrix, columns, rows) },
+        InstructionSet::Gfni512 => unsafe { x86::gfni512(out, matrix, columns, rows) },
     };
     for (row, factors) in rows.iter().zip(matrix.chunks_exact(columns)) {
         for (out, factor) in out.chunks_exact_mut(length).zip(factors) {
@@ -338,11 +350,11 @@ mod tests {
             let rows: Vec<_> = elements.chunks_exact(length).collect();
             let matrix = drawn::<Gf256>(2, inputs * columns);
             let mut expected = vec![7; columns * length];
-            combine_by(Way::Portable, &mut expected, &matrix, columns, &rows);
-            for way in Way::all() {
+            combine_by(InstructionSet::Portable, &mut expected, &matrix, columns, &rows);
+            for instructions in InstructionSet::all() {
                 let mut out = vec![9; columns * length];
-                combine_by(*way, &mut out, &matrix, columns, &rows);
-                assert!(out == expected, "{way:?}: {inputs} × {columns} of {length}");
+                combine_by(*instructions, &mut out, &matrix, columns, &rows);
+                assert!(out == expected, "{instructions:?}: {inputs} × {columns} of {length}");
             }
         }
     }
@@ -351,25 +363,29 @@ mod tests {
     #[test]
     fn bytes_after_a_row_are_not_used_or_changed() {
         let (longer, row) = ([9; 400], [5; 400]);
-        for (length, way) in
-            (1..=260).flat_map(|length| Way::all().iter().map(move |way| (length, way)))
-        {
+        for (length, instructions) in (1..=260).flat_map(|length| {
+            InstructionSet::all().iter().map(move |instructions| (length, instructions))
+        }) {
             let mut out = longer;
-            add_products(*way, &mut out[..length], &[3], 1, &[&row[..length]]);
+            add_products(*instructions, &mut out[..length], &[3], 1, &[&row[..length]]);
             let expected = [&vec![9 ^ product(3, 5); length][..], &longer[length..]].concat();
-            assert!(out[..] == expected, "{way:?}: {length}");
+            assert!(out[..] == expected, "{instructions:?}: {length}");
         }
     }
 
     #[test]
     fn every_product_of_two_bytes_is_right() {
         let all: Vec<u8> = (0..=255).collect();
-        for way in Way::all() {
+        for instructions in InstructionSet::all() {
             for factor in 0..=255 {
                 let mut out = [0; 256];
-                add_products(*way, &mut out, &[factor], 1, &[&all]);
+                add_products(*instructions, &mut out, &[factor], 1, &[&all]);
                 for (byte, found) in all.iter().zip(out) {
-                    assert_eq!(found, product(factor, *byte), "{way:?}: {factor} · {byte}");
+                    assert_eq!(
+                        found,
+                        product(factor, *byte),
+                        "{instructions:?}: {factor} · {byte}"
+                    );
                 }
             }
         }

@@ -50,15 +50,15 @@ struct Others {
     mailbox: Arc<Mailbox>,
     /// The seed of their shares.
     fill: u8,
-    sent: Mutex<Vec<(u8, Dealt<u8>)>>,
+    sent: Mutex<Vec<(u8, DealtShares<u8>)>>,
 }
 
 impl Peers for Others {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
-        let dealt = Dealt::decode(dealt).unwrap();
+        let dealt = DealtShares::decode(dealt).unwrap();
         // Equal shares would cancel out.
         let shares = vec![Share::Drawn([self.fill ^ to << 4; 32]); dealt.shares.len()];
-        self.mailbox.take(to, &Dealt { shares, ..dealt.clone() }.encode()).unwrap();
+        self.mailbox.take(to, &DealtShares { shares, ..dealt.clone() }.encode()).unwrap();
         self.sent.lock().unwrap().push((to, dealt));
         Ok(())
     }
@@ -93,14 +93,14 @@ const SMALL: World = World {
 /// The writes that fill the root after `evictions` evictions.
 fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request> {
     (0..4).map(move |written| {
-        let at = Point { evictions, written };
+        let at = TreePoint { evictions, written };
         Request::Write { at, block: block.clone() }
     })
 }
 
 /// The messages of server 1 in an eviction of a tree whose root is full, with their receivers. It
 /// draws the same seed from the system in every world.
-fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
+fn dealt_in(world: World) -> Vec<(u8, DealtShares<u8>)> {
     let World { height, slots, block_bytes, attempt, is_zeros, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
     let parties = Parties::new(3, 1).unwrap();
@@ -132,7 +132,7 @@ fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     let sent = dealt_in(World { height: 1, slots: 128, block_bytes: 5 * 4096 + 1, ..SMALL });
     for other in [2, 3] {
         let sent = || sent.iter().filter(|(to, _)| *to == other).map(|(_, dealt)| dealt);
-        let is_end = |dealt: &&Dealt<u8>| dealt.level == 0 && dealt.shares.is_empty();
+        let is_end = |dealt: &&DealtShares<u8>| dealt.level == 0 && dealt.shares.is_empty();
         let mut ends: Vec<_> = sent().filter(is_end).map(|dealt| dealt.tile).collect();
         ends.sort_unstable();
         assert_eq!(ends, (PARTS..PARTS + 4).collect::<Vec<_>>(), "server {other}");
@@ -141,9 +141,9 @@ fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
 }
 
 /// The seeds that server 2 gets, each with the third server's share of the same product.
-fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
-    let of_third = |dealt: &Dealt<u8>, child: usize| {
-        let same = |(to, it): &&(u8, Dealt<u8>)| {
+fn seeds(sent: &[(u8, DealtShares<u8>)]) -> Vec<(Seed, Share<u8>)> {
+    let of_third = |dealt: &DealtShares<u8>, child: usize| {
+        let same = |(to, it): &&(u8, DealtShares<u8>)| {
             *to == 3 && (it.tile, it.level) == (dealt.tile, dealt.level)
         };
         sent.iter().find(same).unwrap().1.shares[child].clone()

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::field::{Gf256, Mersenne61};
 use crate::map_trees::{Levels, MapShape};
-use crate::message::{Evict, Point, Select};
+use crate::message::{Evict, Select, TreePoint};
 use crate::server::Server;
 use crate::sharing::{Share, recover};
 use crate::tree::Preset;
@@ -97,12 +97,12 @@ impl<F: Field> Both<F> {
         for (server, write) in self.servers.iter_mut().zip(writes) {
             server.write(write).unwrap();
         }
-        self.knows.keep(Some(address), to);
+        self.knows.record_write(Some(address), to);
         self.written += 1;
     }
 
     fn evict(&mut self) {
-        let [path, beside] = self.asks.evicted().map(|leaf| self.metadata(leaf));
+        let [path, beside] = self.asks.eviction_leaves().map(|leaf| self.metadata(leaf));
         let next = self.asks.next_eviction([&path, &beside]).unwrap();
         let attempt = self.knows.next_attempt();
         let evictions = self.asks.client.eviction_shares(&next, attempt, &mut self.coins);
@@ -116,10 +116,10 @@ impl<F: Field> Both<F> {
             let matrix = recover::<F>(&[1, 3], &[&shares[0], &shares[1]]).unwrap();
             assert!(matrix == **expected, "matrix {i} of eviction {}", self.knows.evictions());
         }
-        self.knows.evicted(expected);
+        self.knows.record_eviction(expected);
         Server::evict_all(&mut self.servers, evictions, &mut self.coins).unwrap();
         self.written = 0;
-        self.asks.client.go_to(Point { evictions: self.knows.evictions(), written: 0 });
+        self.asks.client.set_progress(TreePoint { evictions: self.knows.evictions(), written: 0 });
     }
 }
 

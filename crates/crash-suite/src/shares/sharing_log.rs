@@ -10,32 +10,32 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use oblivio_core::Leaf;
-use oblivio_shares::message::{Dealt, Point, Request};
+use oblivio_shares::message::{DealtShares, Request, TreePoint};
 use oblivio_shares::sharing::{Seed, Share};
 
 /// Everything that servers received. Several threads may add to it.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct SharingLog {
     sharings: Vec<Sharing>,
     /// Index into `sharings` of each bucket that a dealer has dealt, since it sends to one server
     /// after the other.
     dealt: HashMap<Deal, usize>,
     /// The queries that servers received, in order, by tree.
-    queries: BTreeMap<u8, Vec<(Point, Leaf)>>,
+    queries: BTreeMap<u8, Vec<(TreePoint, Leaf)>>,
 }
 
 /// The shares of one secret.
 struct Sharing {
-    of: What,
+    of: SharedSecret,
     /// By server number.
-    shares: BTreeMap<u8, Print>,
+    shares: BTreeMap<u8, ShareFingerprint>,
 }
 
 /// The secret that was shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum What {
-    Query { tree: u8, at: Point },
-    Block { tree: u8, at: Point },
+enum SharedSecret {
+    Query { tree: u8, at: TreePoint },
+    Block { tree: u8, at: TreePoint },
     Matrix { tree: u8, eviction: u64, attempt: u64, level: usize },
     Deal(Deal),
 }
@@ -60,13 +60,13 @@ pub(super) struct Dealer {
 
 /// Identifies a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Print {
+enum ShareFingerprint {
     Seed(Seed),
     Hash(u64),
 }
 
-impl Print {
-    fn of(share: &Share<u8>) -> Self {
+impl ShareFingerprint {
+    fn from_share(share: &Share<u8>) -> Self {
         match share {
             Share::Drawn(seed) => Self::Seed(*seed),
             Share::Computed(elements) => {
@@ -78,19 +78,19 @@ impl Print {
     }
 }
 
-/// The error of [`Heard::check`]: randomness was reused, or an access was repeated wrongly.
+/// The error of [`SharingLog::check`]: randomness was reused, or an access was repeated wrongly.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Twice(String);
+pub(super) struct ReusedRandomness(String);
 
-impl fmt::Display for Twice {
+impl fmt::Display for ReusedRandomness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Heard {
+impl SharingLog {
     /// Records a request of the client to each server.
-    pub(super) fn asked(&mut self, requests: &[Option<(u8, Request)>]) {
+    pub(super) fn record_requests(&mut self, requests: &[Option<(u8, Request)>]) {
         let first = requests.iter().flatten().next();
         if let Some((tree, Request::Select { at, select })) = first {
             self.queries.entry(*tree).or_default().push((*at, select.leaf));
@@ -102,33 +102,34 @@ impl Heard {
                 if i == sharings.len() {
                     sharings.push(Sharing { of, shares: BTreeMap::new() });
                 }
-                sharings[i].shares.insert(server, Print::of(share));
+                sharings[i].shares.insert(server, ShareFingerprint::from_share(share));
             }
         }
         self.sharings.append(&mut sharings);
     }
 
     /// Records that a server dealt to another.
-    pub(super) fn dealt(&mut self, dealer: Dealer, to: u8, dealt: &Dealt<u8>) {
-        let Dealt { number: eviction, attempt, tile, level, shares } = dealt;
+    pub(super) fn record_dealt(&mut self, dealer: Dealer, to: u8, dealt: &DealtShares<u8>) {
+        let DealtShares { number: eviction, attempt, tile, level, shares } = dealt;
         let (eviction, attempt, tile, level) = (*eviction, *attempt, *tile, *level);
         for (child, share) in shares.iter().enumerate() {
             let deal = Deal { dealer, eviction, attempt, tile, level, child };
             let at = *self.dealt.entry(deal).or_insert_with(|| {
-                self.sharings.push(Sharing { of: What::Deal(deal), shares: BTreeMap::new() });
+                self.sharings
+                    .push(Sharing { of: SharedSecret::Deal(deal), shares: BTreeMap::new() });
                 self.sharings.len() - 1
             });
-            self.sharings[at].shares.insert(to, Print::of(share));
+            self.sharings[at].shares.insert(to, ShareFingerprint::from_share(share));
         }
     }
 
     /// Checks that no seed was used for two different sharings. Accesses must also come in order,
     /// and only the latest may be repeated, on its path. Returns the number of distinct seeds.
-    pub(super) fn check(&self) -> Result<usize, Twice> {
+    pub(super) fn check(&self) -> Result<usize, ReusedRandomness> {
         let pairs = self.queries.values().flat_map(|queries| queries.windows(2));
         for (before, after) in pairs.map(|pair| (pair[0], pair[1])) {
             if after.0 < before.0 || after.0 == before.0 && after.1 != before.1 {
-                return Err(Twice(format!(
+                return Err(ReusedRandomness(format!(
                     "servers saw access {after:?} after {before:?}: out of order, or repeated \
                      on another path"
                 )));
@@ -136,15 +137,15 @@ impl Heard {
         }
         let mut by_seed: HashMap<Seed, &Sharing> = HashMap::new();
         for sharing in &self.sharings {
-            for print in sharing.shares.values() {
-                let Print::Seed(seed) = print else { continue };
+            for fingerprint in sharing.shares.values() {
+                let ShareFingerprint::Seed(seed) = fingerprint else { continue };
                 let first = *by_seed.entry(*seed).or_insert(sharing);
-                let differ = |(server, print): (&u8, &Print)| {
-                    first.shares.get(server).is_some_and(|other| other != print)
+                let differ = |(server, fingerprint): (&u8, &ShareFingerprint)| {
+                    first.shares.get(server).is_some_and(|other| other != fingerprint)
                 };
                 if sharing.shares.iter().any(differ) {
                     let Sharing { of, .. } = sharing;
-                    return Err(Twice(format!(
+                    return Err(ReusedRandomness(format!(
                         "one seed was used both for {:?} and for a different {of:?}",
                         first.of
                     )));
@@ -156,14 +157,16 @@ impl Heard {
 }
 
 /// The shares in a request.
-fn shares((tree, request): &(u8, Request)) -> Vec<(What, &Share<u8>)> {
+fn shares((tree, request): &(u8, Request)) -> Vec<(SharedSecret, &Share<u8>)> {
     let tree = *tree;
     match request {
-        Request::Select { at, select } => vec![(What::Query { tree, at: *at }, &select.query)],
-        Request::Write { at, block } => vec![(What::Block { tree, at: *at }, block)],
+        Request::Select { at, select } => {
+            vec![(SharedSecret::Query { tree, at: *at }, &select.query)]
+        }
+        Request::Write { at, block } => vec![(SharedSecret::Block { tree, at: *at }, block)],
         Request::Evict { evict, .. } => {
             let (eviction, attempt) = (evict.number, evict.attempt);
-            let of = |level| What::Matrix { tree, eviction, attempt, level };
+            let of = |level| SharedSecret::Matrix { tree, eviction, attempt, level };
             let matrices = evict.matrices.iter().enumerate();
             matrices.map(|(level, share)| (of(level), share)).collect()
         }
@@ -178,7 +181,7 @@ mod tests {
     use super::*;
 
     fn query(evictions: u64, leaf: u64, shares: [Share<u8>; 3]) -> Vec<Option<(u8, Request)>> {
-        let at = Point { evictions, written: 0 };
+        let at = TreePoint { evictions, written: 0 };
         let select = |query| Select { leaf: Leaf(leaf), query };
         shares.map(|query| Some((0, Request::Select { at, select: select(query) }))).into()
     }
@@ -188,10 +191,10 @@ mod tests {
         [Share::Drawn([seed; 32]), computed(fill), computed(fill + 1)]
     }
 
-    fn check(asked: &[Vec<Option<(u8, Request)>>]) -> Result<usize, Twice> {
-        let mut heard = Heard::default();
-        asked.iter().for_each(|requests| heard.asked(requests));
-        heard.check()
+    fn check(asked: &[Vec<Option<(u8, Request)>>]) -> Result<usize, ReusedRandomness> {
+        let mut sharing_log = SharingLog::default();
+        asked.iter().for_each(|requests| sharing_log.record_requests(requests));
+        sharing_log.check()
     }
 
     #[test]
@@ -215,17 +218,18 @@ mod tests {
 
     #[test]
     fn what_is_dealt_to_one_server_after_the_other_is_one_sharing() {
-        let dealt = |share| Dealt { number: 0, attempt: 1, tile: 0, level: 1, shares: vec![share] };
+        let dealt =
+            |share| DealtShares { number: 0, attempt: 1, tile: 0, level: 1, shares: vec![share] };
         let [seed, computed, _] = shared(1, 5);
-        let mut heard = Heard::default();
+        let mut sharing_log = SharingLog::default();
         let dealer = Dealer { server: 1, start: 0 };
-        heard.dealt(dealer, 2, &dealt(seed.clone()));
-        heard.dealt(dealer, 3, &dealt(computed));
-        assert_eq!(heard.check(), Ok(1));
+        sharing_log.record_dealt(dealer, 2, &dealt(seed.clone()));
+        sharing_log.record_dealt(dealer, 3, &dealt(computed));
+        assert_eq!(sharing_log.check(), Ok(1));
         let again = Dealer { server: 1, start: 1 };
-        heard.dealt(again, 2, &dealt(seed));
-        assert_eq!(heard.check(), Ok(1));
-        heard.dealt(again, 3, &dealt(Share::Computed(vec![9; 4])));
-        assert!(heard.check().is_err());
+        sharing_log.record_dealt(again, 2, &dealt(seed));
+        assert_eq!(sharing_log.check(), Ok(1));
+        sharing_log.record_dealt(again, 3, &dealt(Share::Computed(vec![9; 4])));
+        assert!(sharing_log.check().is_err());
     }
 }

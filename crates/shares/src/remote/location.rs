@@ -27,7 +27,7 @@ pub(super) const SCHEME: &str = "shares";
 
 /// A volume on share servers, with the keys of the servers and the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharesPlace {
+pub struct SharesLocation {
     servers: Vec<SharesAddress>,
     name: String,
     key: PathBuf,
@@ -45,7 +45,7 @@ pub struct SharesAddress {
     pub server: PublicKey,
 }
 
-impl SharesPlace {
+impl SharesLocation {
     /// Parses the part of a URL after `://`.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl SharesPlace {
 }
 
 /// The URL, which parses to the same location.
-impl fmt::Display for SharesPlace {
+impl fmt::Display for SharesLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { servers, name, key, colluding } = self;
         let list = |shown: fn(&SharesAddress) -> String| {
@@ -164,10 +164,10 @@ mod tests {
             format!("a,b,c,d,e/disk?server={five}&key=k"),
             format!("a,b,c,d,e/disk?server={five}&key=k&collude=1"),
         ] {
-            let place = SharesPlace::parse(rest.as_bytes()).unwrap();
+            let place = SharesLocation::parse(rest.as_bytes()).unwrap();
             let shown = place.to_string();
             let again = shown.strip_prefix("shares://").unwrap();
-            assert_eq!(SharesPlace::parse(again.as_bytes()), Ok(place), "{shown}");
+            assert_eq!(SharesLocation::parse(again.as_bytes()), Ok(place), "{shown}");
         }
         for (rest, said) in [
             (format!("a,b/x?server={}&key=k", keys(2)), "3 to 7 servers"),
@@ -185,7 +185,7 @@ mod tests {
             (format!("a,b,c/x?server={three}&key=k&server={three}"), "server= is there again"),
             (format!("a,b,c/x?server={three}&key=k&collude=two"), "1 to 1 of 3"),
         ] {
-            let refused = SharesPlace::parse(rest.as_bytes()).unwrap_err();
+            let refused = SharesLocation::parse(rest.as_bytes()).unwrap_err();
             assert!(refused.contains(said), "{rest}: {refused}");
         }
     }
