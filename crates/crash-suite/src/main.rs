@@ -20,7 +20,7 @@ use std::{fs, panic, thread};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS};
-use plan::{Kind, RECOVERY_OPERATIONS_MAX};
+use plan::{PointKind, RECOVERY_OPERATIONS_MAX};
 use point::Point;
 use serde_json::{Value, json};
 use setups::setups;
@@ -107,11 +107,11 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
 }
 
 /// The points to test, and the parameters that the results file records.
-fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> {
+fn choose(arguments: &Arguments) -> Result<(Vec<(PointKind, Point)>, Value), String> {
     if !arguments.replay.is_empty() {
         let named = |name: &String| {
             let point = Point::parse(name)?;
-            Ok((Kind::of(&point.lives), point))
+            Ok((PointKind::from_lives(&point.lives), point))
         };
         let points: Result<_, String> = arguments.replay.iter().map(named).collect();
         return Ok((points?, json!({ "replay": arguments.replay })));
@@ -154,7 +154,7 @@ fn describe_setup(setup: &setups::Setup) -> Value {
 }
 
 /// Tests all points on all cores. Each point gets its own simulated world.
-fn run(points: &[(Kind, Point)], bar: &ProgressBar) -> Tally {
+fn run(points: &[(PointKind, Point)], bar: &ProgressBar) -> Tally {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
     let tally = Mutex::new(Tally::default());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use oblivio_testkit::crash::{CLIENT, Fault, Life, Mishap, Station, Survival};
+use oblivio_testkit::crash::{CLIENT, InjectedFault, Life, Station, StationFailure, Survival};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -20,11 +20,11 @@ const RECOVERY_STEPS_MAX: u64 = 40;
 
 /// The kind of fault at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum PointKind {
     /// A crash in which client and store keep the same share of unsynced writes.
     Crash,
     /// A crash in which client and store keep different shares of unsynced writes.
-    CrashApart,
+    CrashSplit,
     /// A crash, a second one soon after reopening, and sometimes a third.
     CrashInRecovery,
     /// One operation fails.
@@ -46,11 +46,11 @@ pub(crate) enum Kind {
     ServersInRecovery,
 }
 
-impl Kind {
+impl PointKind {
     /// Percentage of points per kind, for a local volume.
     const SHARES: [(Self, u64); 7] = [
         (Self::Crash, 25),
-        (Self::CrashApart, 20),
+        (Self::CrashSplit, 20),
         (Self::CrashInRecovery, 30),
         (Self::Fail, 10),
         (Self::FailEvery, 5),
@@ -61,7 +61,7 @@ impl Kind {
     /// Percentage of points per kind, for a store on another machine.
     const REMOTE_SHARES: [(Self, u64); 8] = [
         (Self::Crash, 15),
-        (Self::CrashApart, 15),
+        (Self::CrashSplit, 15),
         (Self::CrashInRecovery, 20),
         (Self::Fail, 5),
         (Self::FailEvery, 3),
@@ -73,7 +73,7 @@ impl Kind {
     /// Percentage of points per kind, for share servers.
     const SHARED_SHARES: [(Self, u64); 8] = [
         (Self::Crash, 12),
-        (Self::CrashApart, 12),
+        (Self::CrashSplit, 12),
         (Self::CrashInRecovery, 10),
         (Self::Fail, 3),
         (Self::DiskFullFrom, 3),
@@ -83,15 +83,15 @@ impl Kind {
     ];
 
     /// The kind of a point that was parsed from its name. It does not distinguish all kinds.
-    pub(crate) fn of(lives: &[Life]) -> Self {
-        let store_dies = |life: &Life| matches!(life.faults[..], [Fault::StoreDiesAt(..)]);
+    pub(crate) fn from_lives(lives: &[Life]) -> Self {
+        let store_dies = |life: &Life| matches!(life.faults[..], [InjectedFault::StoreDiesAt(..)]);
         let of_station = |life: &Life| match life.faults[..] {
-            [Fault::StationAt(.., mishap)] => Some(mishap),
+            [InjectedFault::StationAt(.., failure)] => Some(failure),
             _ => None,
         };
         match lives {
             [life, ..] if store_dies(life) => Self::StoreDies,
-            [life] if matches!(of_station(life), Some(Mishap::Dies(_))) => Self::ServerDies,
+            [life] if matches!(of_station(life), Some(StationFailure::Dies(_))) => Self::ServerDies,
             [life] if of_station(life).is_some() => Self::LinkEnds,
             [_, ..] if lives.iter().any(|life| of_station(life).is_some()) => {
                 Self::ServersInRecovery
@@ -112,7 +112,7 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Crash => "crash",
-            Self::CrashApart => "crash_client_and_store_fare_differently",
+            Self::CrashSplit => "crash_client_and_store_fare_differently",
             Self::CrashInRecovery => "crash_in_recovery",
             Self::Fail => "fail_at",
             Self::FailEvery => "fail_every",
@@ -131,13 +131,13 @@ pub(crate) fn points(
     setups: &[Setup],
     seeds: u64,
     count: u64,
-) -> Result<Vec<(Kind, Point)>, String> {
+) -> Result<Vec<(PointKind, Point)>, String> {
     let of_group = count / (setups.len() as u64 * seeds).max(1);
     let mut points = Vec::new();
     for setup in setups {
         for seed in 1..=seeds {
             let group = Group::new(*setup, seed)?;
-            for &(kind, share) in Kind::shares(setup) {
+            for &(kind, share) in PointKind::shares(setup) {
                 let wanted = (of_group * share).div_ceil(100) as usize;
                 let point = |lives| (kind, Point { setup: *setup, seed, lives });
                 points.extend(group.draw(kind, wanted).into_iter().map(point));
@@ -170,19 +170,19 @@ impl Group {
         Ok(Self { operations, steps, seed })
     }
 
-    fn draw(&self, kind: Kind, wanted: usize) -> Vec<Vec<Life>> {
+    fn draw(&self, kind: PointKind, wanted: usize) -> Vec<Vec<Life>> {
         let mut coins = StdRng::seed_from_u64(self.seed << 8 | kind as u64);
         let drawn: fn(&Self, &mut StdRng) -> Vec<Life> = match kind {
-            Kind::CrashInRecovery => Self::in_recovery,
-            Kind::ServerDies => |group, coins| vec![group.at_disk_or_link(0, true, coins)],
-            Kind::LinkEnds => |group, coins| vec![group.at_disk_or_link(0, false, coins)],
-            Kind::ServersInRecovery => Self::servers_in_recovery,
-            _ => return self.some_of_all(kind, wanted, &mut coins),
+            PointKind::CrashInRecovery => Self::draw_recovery,
+            PointKind::ServerDies => |group, coins| vec![group.draw_station_fault(0, true, coins)],
+            PointKind::LinkEnds => |group, coins| vec![group.draw_station_fault(0, false, coins)],
+            PointKind::ServersInRecovery => Self::draw_servers_recovery,
+            _ => return self.sample(kind, wanted, &mut coins),
         };
         (0..wanted).map(|_| drawn(self, &mut coins)).collect()
     }
 
-    fn some_of_all(&self, kind: Kind, wanted: usize, coins: &mut StdRng) -> Vec<Vec<Life>> {
+    fn sample(&self, kind: PointKind, wanted: usize, coins: &mut StdRng) -> Vec<Vec<Life>> {
         let mut all = self.all(kind);
         all.shuffle(coins);
         all.truncate(wanted);
@@ -190,19 +190,22 @@ impl Group {
     }
 
     /// All points of a kind that injects the same fault in each of its lives.
-    fn all(&self, kind: Kind) -> Vec<Vec<Life>> {
+    fn all(&self, kind: PointKind) -> Vec<Vec<Life>> {
         let modes = Survival::MODES.into_iter();
         let pairs = modes.flat_map(|store| Survival::MODES.map(|dir| (store, dir)));
-        let pairs = pairs.filter(|(store, dir)| (store == dir) != (kind == Kind::CrashApart));
-        let (fault, lives): (fn(u64) -> Fault, _) = match kind {
-            Kind::Crash | Kind::CrashApart => (Fault::CrashAt, 1),
-            Kind::Fail => (Fault::FailAt, 1),
-            Kind::FailEvery => (|n| Fault::FailEvery(n + 1), 3),
-            Kind::DiskFullAt => (Fault::DiskFullAt, 1),
-            Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
-            Kind::StoreDies => return self.store_dies(),
+        let pairs = pairs.filter(|(store, dir)| (store == dir) != (kind == PointKind::CrashSplit));
+        let (fault, lives): (fn(u64) -> InjectedFault, _) = match kind {
+            PointKind::Crash | PointKind::CrashSplit => (InjectedFault::CrashAt, 1),
+            PointKind::Fail => (InjectedFault::FailAt, 1),
+            PointKind::FailEvery => (|n| InjectedFault::FailEvery(n + 1), 3),
+            PointKind::DiskFullAt => (InjectedFault::DiskFullAt, 1),
+            PointKind::DiskFullFrom => (InjectedFault::DiskFullFrom, 1),
+            PointKind::StoreDies => return self.store_dies(),
             // These kinds are drawn instead of enumerated.
-            Kind::CrashInRecovery | Kind::ServerDies | Kind::LinkEnds | Kind::ServersInRecovery => {
+            PointKind::CrashInRecovery
+            | PointKind::ServerDies
+            | PointKind::LinkEnds
+            | PointKind::ServersInRecovery => {
                 return Vec::new();
             }
         };
@@ -217,14 +220,14 @@ impl Group {
     fn store_dies(&self) -> Vec<Vec<Life>> {
         let at = |n| {
             Survival::MODES.map(|survival| {
-                let faults = vec![Fault::StoreDiesAt(n, survival)];
+                let faults = vec![InjectedFault::StoreDiesAt(n, survival)];
                 vec![Life { faults, store: survival, dir: Survival::None }; 2]
             })
         };
         (0..self.operations[1]).flat_map(at).collect()
     }
 
-    fn in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
+    fn draw_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
         let lives = coins.random_range(2..=3);
         let first = crash(self.operations[lives - 1], coins);
         let later = (1..lives).map(|_| crash(RECOVERY_OPERATIONS_MAX, coins));
@@ -232,17 +235,17 @@ impl Group {
     }
 
     /// A fault at a disk or a link in a life with `later` lives after it.
-    fn at_disk_or_link(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
-        at_station(&self.steps[later], u64::MAX, dies, coins)
+    fn draw_station_fault(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
+        fault_at_station(&self.steps[later], u64::MAX, dies, coins)
     }
 
-    fn servers_in_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
+    fn draw_servers_recovery(&self, coins: &mut StdRng) -> Vec<Life> {
         let first = match coins.random_range(0..3) {
             0 => crash(self.operations[1], coins),
-            kind => self.at_disk_or_link(1, kind == 1, coins),
+            kind => self.draw_station_fault(1, kind == 1, coins),
         };
         let dies = coins.random_bool(0.7);
-        vec![first, at_station(&self.steps[1], RECOVERY_STEPS_MAX, dies, coins)]
+        vec![first, fault_at_station(&self.steps[1], RECOVERY_STEPS_MAX, dies, coins)]
     }
 }
 
@@ -254,12 +257,12 @@ fn crash(operations: u64, coins: &mut StdRng) -> Life {
     let (store, other) = (mode(coins), mode(coins));
     let dir = if coins.random() { store } else { other };
     let n = coins.random_range(0..operations);
-    Life { faults: vec![Fault::CrashAt(n)], store, dir }
+    Life { faults: vec![InjectedFault::CrashAt(n)], store, dir }
 }
 
 /// A server dies, or a link ends, within the first `steps_max` steps of a random station. The
 /// client crashes at the end of the life.
-fn at_station(
+fn fault_at_station(
     steps: &BTreeMap<Station, u64>,
     steps_max: u64,
     dies: bool,
@@ -269,16 +272,18 @@ fn at_station(
     let stations: Vec<_> = steps.iter().filter(|(station, _)| dies || is_link(station)).collect();
     let (&station, &steps) = *stations.choose(coins).expect("share servers have disks and links");
     let n = coins.random_range(0..steps.min(steps_max));
-    let mishap = match station {
-        _ if dies => Mishap::Dies(mode(coins)),
+    let failure = match station {
+        _ if dies => StationFailure::Dies(mode(coins)),
         // On a link of the client a cut message counts as lost: either the request or its answer is
         // missing.
-        Station::Link { from: CLIENT, .. } | Station::Link { to: CLIENT, .. } => Mishap::Lost,
-        _ if coins.random() => Mishap::Lost,
-        _ => Mishap::Cut,
+        Station::Link { from: CLIENT, .. } | Station::Link { to: CLIENT, .. } => {
+            StationFailure::Lost
+        }
+        _ if coins.random() => StationFailure::Lost,
+        _ => StationFailure::Cut,
     };
     let (store, dir) = (mode(coins), mode(coins));
-    Life { faults: vec![Fault::StationAt(station, n, mishap)], store, dir }
+    Life { faults: vec![InjectedFault::StationAt(station, n, failure)], store, dir }
 }
 
 #[cfg(test)]
@@ -310,7 +315,7 @@ mod tests {
         let mut deaths = 0;
         for (kind, point) in points {
             let ran = point.run().unwrap_or_else(|loss| panic!("{point}: {loss}"));
-            deaths += usize::from(kind == Kind::StoreDies && ran.struck() > 0);
+            deaths += usize::from(kind == PointKind::StoreDies && ran.struck() > 0);
         }
         assert!(deaths > 20, "{deaths}");
     }

@@ -11,7 +11,9 @@
 
 use std::fmt;
 
-use oblivio_testkit::crash::{Fault, Life, Loss, Mishap, Ran, Station, Survival};
+use oblivio_testkit::crash::{
+    InjectedFault, Life, Loss, Station, StationFailure, Survival, TrialOutcome,
+};
 
 use crate::setups::{Setup, setups};
 
@@ -24,7 +26,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    pub(crate) fn run(&self) -> Result<Ran, Loss> {
+    pub(crate) fn run(&self) -> Result<TrialOutcome, Loss> {
         self.setup.run(self.seed, &self.lives)
     }
 
@@ -57,32 +59,32 @@ impl fmt::Display for Point {
     }
 }
 
-pub(crate) fn fault_name(fault: &Fault) -> (String, u64) {
+pub(crate) fn fault_name(fault: &InjectedFault) -> (String, u64) {
     let (name, n) = match *fault {
-        Fault::CrashAt(n) => ("crash", n),
-        Fault::FailAt(n) => ("fail", n),
-        Fault::FailEvery(n) => ("fail-every", n),
-        Fault::DiskFullAt(n) => ("full", n),
-        Fault::DiskFullFrom(n) => ("full-from", n),
-        Fault::StoreDiesAt(n, survival) => {
+        InjectedFault::CrashAt(n) => ("crash", n),
+        InjectedFault::FailAt(n) => ("fail", n),
+        InjectedFault::FailEvery(n) => ("fail-every", n),
+        InjectedFault::DiskFullAt(n) => ("full", n),
+        InjectedFault::DiskFullFrom(n) => ("full-from", n),
+        InjectedFault::StoreDiesAt(n, survival) => {
             return (format!("store-dies-{}", survival_name(survival)), n);
         }
-        Fault::StationAt(station, n, mishap) => {
+        InjectedFault::StationAt(station, n, failure) => {
             let station = match station {
                 Station::Disk { server } => format!("server-{server}"),
                 Station::Link { from, to } => format!("link-{from}-{to}"),
             };
-            return (format!("{station}-{}", mishap_name(mishap)), n);
+            return (format!("{station}-{}", failure_name(failure)), n);
         }
     };
     (name.into(), n)
 }
 
-fn mishap_name(mishap: Mishap) -> String {
-    match mishap {
-        Mishap::Lost => "lost".into(),
-        Mishap::Cut => "cut".into(),
-        Mishap::Dies(survival) => format!("dies-{}", survival_name(survival)),
+fn failure_name(failure: StationFailure) -> String {
+    match failure {
+        StationFailure::Lost => "lost".into(),
+        StationFailure::Cut => "cut".into(),
+        StationFailure::Dies(survival) => format!("dies-{}", survival_name(survival)),
     }
 }
 
@@ -104,13 +106,13 @@ fn parse_life(life: &str) -> Option<Life> {
     let (fault, n) = parts.next()?.split_once('@')?;
     let n = n.parse().ok()?;
     let fault = match fault {
-        "crash" => Fault::CrashAt(n),
-        "fail" => Fault::FailAt(n),
-        "fail-every" if n > 0 => Fault::FailEvery(n),
-        "full" => Fault::DiskFullAt(n),
-        "full-from" => Fault::DiskFullFrom(n),
+        "crash" => InjectedFault::CrashAt(n),
+        "fail" => InjectedFault::FailAt(n),
+        "fail-every" if n > 0 => InjectedFault::FailEvery(n),
+        "full" => InjectedFault::DiskFullAt(n),
+        "full-from" => InjectedFault::DiskFullFrom(n),
         _ => match fault.strip_prefix("store-dies-") {
-            Some(kept) => Fault::StoreDiesAt(n, survival(kept)?),
+            Some(kept) => InjectedFault::StoreDiesAt(n, survival(kept)?),
             None => parse_at_station(fault, n)?,
         },
     };
@@ -119,28 +121,28 @@ fn parse_life(life: &str) -> Option<Life> {
     parts.next().is_none().then_some(Life { faults: vec![fault], store, dir })
 }
 
-fn parse_at_station(fault: &str, n: u64) -> Option<Fault> {
+fn parse_at_station(fault: &str, n: u64) -> Option<InjectedFault> {
     let mut parts = fault.splitn(3, '-');
     let mut next = || parts.next();
-    let (station, mishap) = match next()? {
+    let (station, failure) = match next()? {
         "server" => (Station::Disk { server: next()?.parse().ok()? }, next()?),
         "link" => {
             let from = next()?.parse().ok()?;
-            let (to, mishap) = next()?.split_once('-')?;
-            (Station::Link { from, to: to.parse().ok()? }, mishap)
+            let (to, failure) = next()?.split_once('-')?;
+            (Station::Link { from, to: to.parse().ok()? }, failure)
         }
         _ => return None,
     };
-    let mishap = match (mishap, station) {
-        ("lost", Station::Link { .. }) => Mishap::Lost,
-        ("cut", Station::Link { .. }) => Mishap::Cut,
-        _ => Mishap::Dies(survival(mishap.strip_prefix("dies-")?)?),
+    let failure = match (failure, station) {
+        ("lost", Station::Link { .. }) => StationFailure::Lost,
+        ("cut", Station::Link { .. }) => StationFailure::Cut,
+        _ => StationFailure::Dies(survival(failure.strip_prefix("dies-")?)?),
     };
     let is_sound = match station {
         Station::Disk { server } => server > 0,
         Station::Link { from, to } => from != to,
     };
-    is_sound.then_some(Fault::StationAt(station, n, mishap))
+    is_sound.then_some(InjectedFault::StationAt(station, n, failure))
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ mod s3oram;
 mod scan;
 
 use oblivio_testkit::crash::small_volume::{Device, SmallVolume};
-use oblivio_testkit::crash::{Life, Loss, Ran};
+use oblivio_testkit::crash::{Life, Loss, TrialOutcome};
 
 use crate::remote::Remote;
-use crate::shares::{OnSilence, Servers};
+use crate::shares::{MissingAnswerPolicy, Servers};
 
 /// A named volume.
 #[derive(Clone, Copy, Debug)]
@@ -27,22 +27,22 @@ pub(crate) enum Storage {
     /// On a bucket server.
     Remote,
     /// On `servers` share servers.
-    Shared { servers: u8, on_silence: OnSilence },
+    Shared { servers: u8, missing_answer_policy: MissingAnswerPolicy },
 }
 
 impl Setup {
     /// Runs the volume through `lives`, with `seed` for all randomness.
-    pub(crate) fn run(&self, seed: u64, lives: &[Life]) -> Result<Ran, Loss> {
+    pub(crate) fn run(&self, seed: u64, lives: &[Life]) -> Result<TrialOutcome, Loss> {
         let volume = SmallVolume { seed, ..self.volume };
         match self.storage {
             Storage::Local => volume.run(lives),
             Storage::Remote => {
                 let server = Remote::new(seed);
-                volume.run_over(lives, |store| server.reach(&store, &volume.shapes()))
+                volume.run_over(lives, |store| server.connect(&store, &volume.shapes()))
             }
-            Storage::Shared { servers, on_silence } => {
-                let servers = Servers::new(seed, servers, on_silence);
-                let ran = volume.run_over(lives, |store| Ok(servers.reach(store)))?;
+            Storage::Shared { servers, missing_answer_policy } => {
+                let servers = Servers::new(seed, servers, missing_answer_policy);
+                let ran = volume.run_over(lives, |store| Ok(servers.connect(store)))?;
                 servers.check()?;
                 Ok(ran)
             }
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn every_scheme_is_tried() {
         for scheme in VolumeScheme::ALL {
-            let scheme = mem::discriminant(&SmallScheme::of(*scheme));
+            let scheme = mem::discriminant(&SmallScheme::from_scheme(*scheme));
             let mut tried = setups().into_iter().map(|setup| setup.volume.scheme);
             assert!(tried.any(|it| mem::discriminant(&it) == scheme));
         }

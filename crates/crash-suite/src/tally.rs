@@ -2,27 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use oblivio_testkit::crash::{Loss, Ran, Strike, Survival};
+use oblivio_testkit::crash::{FailedOperation, Loss, Survival, TrialOutcome};
 use serde_json::{Value, json};
 
-use crate::plan::Kind;
+use crate::plan::PointKind;
 use crate::point::{Point, fault_name, survival_name};
 
 /// The definition of distinct points, as the results file states it.
 pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, in the \
      seed of the workload, in the number of lives, or in any life: in the kind of fault (with the \
-     machine or link that it strikes), in the number or kind of the first operation that it \
+     machine or link that it failures), in the number or kind of the first operation that it \
      struck, or in what survives on either side; a point counts only if a fault struck in each of \
      its lives";
 
 #[derive(Default)]
 pub(crate) struct Tally {
-    kinds: BTreeMap<Kind, OfKind>,
+    kinds: BTreeMap<PointKind, KindCounts>,
     /// Distinct points by the operation that the first fault struck.
     operations: BTreeMap<String, u64>,
     /// Distinct points by what survived of store and directory after the first life.
     survivals: BTreeMap<String, u64>,
-    seen: HashSet<Struck>,
+    seen: HashSet<DistinctPoint>,
     lives: u64,
     operations_run: u64,
     /// By the index of the point.
@@ -30,7 +30,7 @@ pub(crate) struct Tally {
 }
 
 #[derive(Clone, Copy, Default)]
-struct OfKind {
+struct KindCounts {
     tried: u64,
     struck: u64,
     distinct: u64,
@@ -39,16 +39,16 @@ struct OfKind {
 
 /// Identifies a distinct point.
 #[derive(PartialEq, Eq, Hash)]
-struct Struck {
+struct DistinctPoint {
     setup: &'static str,
     seed: u64,
-    lives: Vec<(String, Strike, Survival, Survival)>,
+    lives: Vec<(String, FailedOperation, Survival, Survival)>,
 }
 
-impl Struck {
+impl DistinctPoint {
     /// `None` unless a fault struck in each life.
-    fn new(point: &Point, ran: &Ran) -> Option<Self> {
-        let lives = point.lives.iter().zip(&ran.strikes).map(|(life, strike)| {
+    fn new(point: &Point, ran: &TrialOutcome) -> Option<Self> {
+        let lives = point.lives.iter().zip(&ran.failures).map(|(life, strike)| {
             let (fault, _) = life.faults.first().map(fault_name)?;
             Some((fault, (*strike)?, life.store, life.dir))
         });
@@ -61,27 +61,27 @@ impl Tally {
     pub(crate) fn add(
         &mut self,
         number: usize,
-        kind: Kind,
+        kind: PointKind,
         point: &Point,
-        outcome: Result<Ran, Loss>,
+        outcome: Result<TrialOutcome, Loss>,
     ) {
-        let of_kind = self.kinds.entry(kind).or_default();
-        of_kind.tried += 1;
+        let counts = self.kinds.entry(kind).or_default();
+        counts.tried += 1;
         let ran = match outcome {
             Ok(ran) => ran,
             Err(loss) => {
-                of_kind.lost += 1;
+                counts.lost += 1;
                 self.losses.insert(number, (point.to_string(), loss));
                 return;
             }
         };
         self.lives += ran.operations.len() as u64;
         self.operations_run += ran.operations.iter().map(|counts| counts.total()).sum::<u64>();
-        let Some(struck) = Struck::new(point, &ran) else { return };
-        of_kind.struck += 1;
-        let (_, Strike { kind, .. }, store, dir) = struck.lives[0];
+        let Some(struck) = DistinctPoint::new(point, &ran) else { return };
+        counts.struck += 1;
+        let (_, FailedOperation { kind, .. }, store, dir) = struck.lives[0];
         if self.seen.insert(struck) {
-            of_kind.distinct += 1;
+            counts.distinct += 1;
             *self.operations.entry(format!("{kind:?}")).or_default() += 1;
             let survival = format!("store {}, client {}", survival_name(store), survival_name(dir));
             *self.survivals.entry(survival).or_default() += 1;
@@ -105,7 +105,7 @@ impl Tally {
         let by_kind: BTreeMap<_, _> = self
             .kinds
             .iter()
-            .map(|(kind, OfKind { tried, struck, distinct, lost })| {
+            .map(|(kind, KindCounts { tried, struck, distinct, lost })| {
                 let counts = json!({
                     "tried": tried, "struck": struck, "distinct": distinct, "lost": lost,
                 });
@@ -120,8 +120,8 @@ impl Tally {
             "bytes_lost": self.bytes_lost(),
             "losses": losses.collect::<Vec<_>>(),
             "points": {
-                "tried": self.kinds.values().map(|of_kind| of_kind.tried).sum::<u64>(),
-                "struck": self.kinds.values().map(|of_kind| of_kind.struck).sum::<u64>(),
+                "tried": self.kinds.values().map(|counts| counts.tried).sum::<u64>(),
+                "struck": self.kinds.values().map(|counts| counts.struck).sum::<u64>(),
                 "distinct": self.distinct(),
                 "what_is_distinct": DISTINCT,
                 "by_kind": by_kind,

@@ -1,15 +1,15 @@
-//! Superblocks need parameters, whatever is tried with them.
+//! Parameters for superblocks in tests.
 
 use oblivio_core::durable::Slots;
 use oblivio_core::durable::rotating::RawParams;
 use oblivio_volume::superblock::VolumeParams;
 
-/// The parameters of a small volume. They are possible, and golden superblocks hold them.
+/// Valid parameters of a small volume. The golden superblocks contain them.
 pub fn example_params() -> VolumeParams {
     VolumeParams::of(&example_raw_params())
 }
 
-/// The same, as the scheme has them.
+/// The same parameters, as RAW ORAM takes them.
 pub fn example_raw_params() -> RawParams {
     RawParams {
         blocks: 1000,

@@ -8,13 +8,13 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 /// What happens to the calls of a [`Faulty`] store of type `S`. A closure is a rule.
 pub trait Rule<S> {
-    /// Handles `call`: [passes it on](Call::forward), changes it or its answer, or fails.
+    /// Handles `call`: [forwards it](Call::forward), changes it or its answer, or fails.
     ///
     /// # Errors
-    /// The error that the caller gets. The caller of a prefetch gets none.
+    /// The error for the caller. A prefetch ignores it.
     fn handle(&mut self, store: &mut S, call: &mut Call<'_>) -> Result<(), StoreError>;
 
-    /// What the store claims to be capable of.
+    /// The capabilities that the store reports.
     fn capabilities(&self, store: &S) -> Capabilities
     where
         S: BucketStore,
@@ -60,18 +60,18 @@ impl Answer {
 
 /// A call of a store.
 pub struct Call<'c> {
-    /// What is called.
+    /// The operation.
     pub operation: Operation,
-    /// What the store below is asked for.
+    /// The pieces that `forward` requests.
     pub pieces: Vec<Piece>,
-    /// The frames of the answer. Before `forward`, still those of the previous read.
+    /// The frames of the answer. Before `forward`, the frames of the previous read.
     pub answer: &'c mut Answer,
     fill: Option<&'c mut Fill<'c>>,
     has_candidates: bool,
 }
 
 impl Call<'_> {
-    /// Whether the caller takes several values for a piece.
+    /// Whether the caller accepts several values for a piece.
     pub fn has_candidates(&self) -> bool {
         self.has_candidates
     }
@@ -79,7 +79,7 @@ impl Call<'_> {
     /// Calls `store`.
     ///
     /// # Errors
-    /// Those of `store`.
+    /// The errors of `store`.
     pub fn forward(&mut self, store: &mut impl BucketStore) -> Result<(), StoreError> {
         let Self { operation, pieces, answer, fill, has_candidates } = self;
         match (operation, fill) {
@@ -160,10 +160,10 @@ impl<S: BucketStore, R: Rule<S>> BucketStore for Faulty<S, R> {
     }
 }
 
-/// A store that can move whole buckets and nothing else: the least that a store must do.
+/// A store that can move only whole buckets: the minimum that a store must support.
 pub type WholeBuckets<S> = Faulty<S, OnlyWhole>;
 
-/// `store` without all that it can do besides reading and writing whole buckets.
+/// Limits `store` to reading and writing whole buckets.
 pub fn whole_buckets<S: BucketStore>(store: S) -> WholeBuckets<S> {
     Faulty::new(store, OnlyWhole)
 }

@@ -1,16 +1,17 @@
-//! What the tests of Oblivio share. Only ever a dev-dependency.
+//! Helpers that the tests of Oblivio share. Used only as a dev-dependency.
 //!
-//! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
-//! - [`crash`]: a world in which machines die, to try durable volumes in.
-//! - [`machine`]: what tests need of the machine.
-//! - [`memory_disk`]: a disk in memory, for tests of what serves disks.
+//! - [`statistics`]: statistical tests of the leaves in a view, with a stated rate of false alarms.
+//! - [`crash`]: a simulation of machines that crash, to test durable volumes.
+//! - [`machine`]: checks for what the tests need on the machine.
+//! - [`memory_disk`]: a disk in memory, for tests of programs that serve disks.
 //! - [`example_params`]: parameters of a volume, for superblocks.
-//! - [`Faulty`]: a store that fails, lies, waits or counts as a test says.
+//! - [`Faulty`]: a store that fails, lies, waits or counts under the control of a test.
 //! - [`ShareDisk`]: the files of a share server.
 //! - [`ServersWithRecords`]: share servers as a store.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
-//! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
+//! The tool `crash-suite`, in its own crate, crashes volumes in that simulation at thousands of
+//! points.
 
 pub mod crash;
 mod example_params;

@@ -1,15 +1,15 @@
-//! What the tests that mount need of the machine.
+//! Checks for what the tests of mounting need on the machine.
 
 use std::env;
 use std::path::Path;
 
-/// Whether the tests that mount can run.
+/// Whether to run the tests of mounting. False if `OBLIVIO_WITHOUT_FUSE` is set.
 ///
 /// # Panics
-/// When they cannot, and `OBLIVIO_WITHOUT_FUSE` does not leave them out.
+/// If the machine lacks something that the tests need.
 pub fn can_mount() -> bool {
     if env::var_os("OBLIVIO_WITHOUT_FUSE").is_some() {
-        eprintln!("LEFT OUT: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");
+        eprintln!("SKIPPED: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");
         return false;
     }
     let missing: Vec<_> = [
@@ -24,7 +24,7 @@ pub fn can_mount() -> bool {
     .collect();
     assert!(
         missing.is_empty(),
-        "needs root and /dev/fuse: missing {}. Set OBLIVIO_WITHOUT_FUSE=1 to leave it out",
+        "this test needs root and /dev/fuse: missing {}. Set OBLIVIO_WITHOUT_FUSE=1 to skip it",
         missing.join(", ")
     );
     true

@@ -1,4 +1,4 @@
-//! A disk in memory, for tests of what serves disks.
+//! A disk in memory, for tests of programs that serve disks.
 
 #![allow(clippy::unwrap_used, reason = "only tests use it")]
 
@@ -32,14 +32,14 @@ pub fn wait_until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A disk in memory that answers from a thread of its own and counts requests.
+/// A disk in memory that answers from its own thread and counts requests.
 pub struct MemoryDisk {
     bytes: u64,
     requests: Mutex<Sender<Request>>,
     shared: &'static Shared,
 }
 
-/// The state that the test and the disk share. It is leaked: tests are short.
+/// The state that the test and the disk share. It is never freed, because tests are short.
 #[derive(Default)]
 pub struct Shared {
     /// The contents of the disk.
@@ -77,7 +77,7 @@ impl MemoryDisk {
         let bytes = data.len() as u64;
         let shared: &'static Shared =
             Box::leak(Box::new(Shared { data: Mutex::new(data), ..Shared::default() }));
-        #[expect(clippy::disallowed_methods, reason = "a device answers from a thread of its own")]
+        #[expect(clippy::disallowed_methods, reason = "a device answers from its own thread")]
         thread::spawn(move || {
             for request in requests {
                 shared.gather();
@@ -106,7 +106,7 @@ impl Shared {
         let guard = self.gathering.lock().unwrap();
         let enough = |_: &mut ()| self.in_flight.load(Ordering::SeqCst) < wanted;
         drop(self.gathered.wait_timeout_while(guard, PATIENCE, enough).unwrap());
-        // Those that are in flight may be answered one after the other.
+        // Gather once: the requests in flight are then answered one by one.
         self.gather.store(0, Ordering::SeqCst);
     }
 
@@ -123,7 +123,7 @@ impl Shared {
                 DiskOp::Read { .. } => DiskErrorKind::Failed,
                 _ => DiskErrorKind::NoSpace,
             };
-            return Err(DiskError::new(kind, "the test wants it so"));
+            return Err(DiskError::new(kind, "a fault set by the test"));
         }
         match op {
             DiskOp::Read { offset, bytes } => {

@@ -1,4 +1,4 @@
-//! The files of a share server whose machine can lose its power.
+//! The files of a share server, with power losses.
 
 #![allow(clippy::unwrap_used, reason = "only tests use it")]
 
@@ -10,7 +10,7 @@ use oblivio_shares::host::{Folder, ShareFile};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-/// Sectors are written whole or not at all.
+/// Bytes of a sector, which is written atomically.
 const SECTOR: usize = 512;
 
 /// A folder in memory. Clones are the same folder.
@@ -31,7 +31,7 @@ struct State {
 struct Content {
     now: Vec<u8>,
     durable: Vec<u8>,
-    /// Since the last sync.
+    /// Byte ranges written since the last sync.
     written: Vec<(usize, usize)>,
 }
 
@@ -46,12 +46,12 @@ impl ShareDisk {
         self.0.lock().unwrap().power_losses
     }
 
-    /// Whether it has come to the end of [`dies_after`](Self::dies_after).
+    /// Whether the steps of [`dies_after`](Self::dies_after) are used up.
     pub fn is_dead(&self) -> bool {
         self.0.lock().unwrap().left == Some(0)
     }
 
-    /// Loses its power and comes back. Any sectors that were written since the last sync are there.
+    /// Simulates a power loss and a restart. A random subset of the unsynced sectors survives.
     pub fn loses_power(&self, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();
         state.left = None;
@@ -76,7 +76,7 @@ impl ShareDisk {
         self.0.lock().unwrap().failing = name;
     }
 
-    /// Another disk that holds the same.
+    /// A new disk with the same contents.
     pub fn copy(&self) -> Self {
         let state = self.0.lock().unwrap();
         let copy = |(name, Content { now, .. }): (&String, &Content)| {
@@ -92,7 +92,7 @@ impl ShareDisk {
         self.0.lock().unwrap().files[name].now.clone()
     }
 
-    /// Puts other bytes into a file, durably.
+    /// Overwrites bytes of a file, durably.
     pub fn overwrite(&self, name: &str, from: usize, bytes: &[u8]) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();
@@ -100,7 +100,7 @@ impl ShareDisk {
         content.durable[from..from + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Flips a bit of this byte of a file.
+    /// Flips a bit of byte `at` of a file.
     pub fn flips_a_bit_at(&self, name: &str, at: usize) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();
@@ -108,7 +108,7 @@ impl ShareDisk {
         content.durable[at] ^= 4;
     }
 
-    /// Flips a bit of a file.
+    /// Flips a bit of a random byte of a file.
     pub fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();

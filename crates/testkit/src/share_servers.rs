@@ -7,7 +7,7 @@ use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 
 /// Share servers `T`, with records on a store `R`.
 pub struct ServersWithRecords<R, T> {
-    /// Where the records are.
+    /// The store of the records.
     pub records: R,
     /// The share servers.
     pub servers: T,
@@ -17,7 +17,7 @@ impl<T> ServersWithRecords<MemoryStore, T> {
     /// The store of a scheme without records.
     pub fn without(servers: T) -> Self {
         let records = MemoryStore::new(&[], MemoryStore::default_layout());
-        Self { records: records.expect("no trees take no room"), servers }
+        Self { records: records.expect("a store without trees is valid"), servers }
     }
 }
 

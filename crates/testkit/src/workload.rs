@@ -5,34 +5,34 @@ use std::fmt;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// One request. Secret, in a system that had secrets.
+/// One request. Secret in a real system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which block.
+    /// The block.
     pub address: u64,
-    /// Whether to write it; otherwise to read it.
+    /// Whether to write the block instead of reading it.
     pub is_write: bool,
 }
 
 /// A kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
-    /// Reads block 0 again and again. It is never written, so it is nowhere in the tree.
+    /// Reads block 0 repeatedly. It is never written, so it is nowhere in the tree.
     NeverWritten,
-    /// Writes block 0, and then reads it again and again.
+    /// Writes block 0 once, and then reads it repeatedly.
     SameAddress,
     /// Writes all blocks in order, then reads all in order, and so on.
     Scan,
     /// Any block, read or written with equal chance.
     Uniform,
-    /// Block `x` about as often as `1/(x+1)` says, one in four a write.
+    /// Block `x` with a frequency of about `1/(x+1)`. One in four requests is a write.
     Zipf,
     /// Blocks 0 and 1 in turn; every third request is a write.
     TwoAlternating,
 }
 
 impl Workload {
-    /// All of them.
+    /// All workloads.
     pub const ALL: [Self; 6] = [
         Self::NeverWritten,
         Self::SameAddress,
@@ -42,7 +42,8 @@ impl Workload {
         Self::TwoAlternating,
     ];
 
-    /// Its requests, without end, to blocks below `capacity`. The same seed gives the same ones.
+    /// An endless sequence of requests to blocks below `capacity`. The same seed gives the same
+    /// requests.
     pub fn requests(self, capacity: u64, seed: u64) -> impl Iterator<Item = Request> {
         let mut coins = StdRng::seed_from_u64(seed);
         (0u64..).map(move |i| {

@@ -52,7 +52,7 @@ impl Write for Writer {
 
     fn flush(&mut self) -> io::Result<()> {
         if self.role == Role::Calls {
-            self.end.settle();
+            self.end.wait_until_idle();
         }
         Ok(())
     }

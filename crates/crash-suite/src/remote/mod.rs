@@ -25,7 +25,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::link::{Role, link};
-use self::place::{Lines, OnDisk, OnePlace, lock};
+use self::place::{LineEnds, OnDisk, SingleVolumeStorage, lock};
 
 const NAME: &str = "volume";
 
@@ -62,7 +62,7 @@ struct Machine {
 struct Running {
     server: Arc<LinkServer>,
     store_run: u64,
-    lines: Arc<Lines>,
+    lines: Arc<LineEnds>,
 }
 
 impl Remote {
@@ -77,13 +77,13 @@ impl Remote {
     }
 
     /// Connects to the store of the world through the server.
-    pub(crate) fn reach(
+    pub(crate) fn connect(
         &self,
         store: &CrashStore,
         shapes: &[TreeShape],
     ) -> Result<RemoteStore, DiskError> {
         let (world, run) = (store.world(), store.world().run());
-        let dial = || Box::new(Dialling { remote: self.clone(), world: world.clone(), run });
+        let dial = || Box::new(WorldConnector { remote: self.clone(), world: world.clone(), run });
         let mut options = RemoteOptions::new(NAME)
             .with_retry_for(RETRY_FOR)
             .with_unflushed_bytes_max(UNFLUSHED_BYTES_MAX);
@@ -111,20 +111,20 @@ impl Remote {
 
 /// The connector of one client. It works for one run of the world; after that run the client counts
 /// as dead.
-struct Dialling {
+struct WorldConnector {
     remote: Remote,
     world: World,
     run: u64,
 }
 
-impl Dial for Dialling {
+impl Dial for WorldConnector {
     fn dial(&mut self, _: Duration) -> io::Result<Link> {
         let mut machine = self.remote.machine();
         let cut = machine.draw_cut();
         let (near, far) = line(cut);
         if self.world.is_off() || self.world.run() != self.run {
             // The world is off or the client is dead: refuse at once.
-            serve_nobody(far)?;
+            refuse_request(far)?;
         } else {
             machine.serve(&self.world, far)?;
         }
@@ -163,9 +163,12 @@ impl Machine {
     }
 
     fn start(&self, world: &World, store_run: u64) -> io::Result<Running> {
-        let lines = Arc::<Lines>::default();
-        let places =
-            OnePlace { world: world.clone(), disk: self.disk.clone(), lines: lines.clone() };
+        let lines = Arc::<LineEnds>::default();
+        let places = SingleVolumeStorage {
+            world: world.clone(),
+            disk: self.disk.clone(),
+            lines: lines.clone(),
+        };
         let server = LinkServer::new(Box::new(places), BucketLimits::default());
         let server = Arc::new(server.map_err(io::Error::other)?);
         Ok(Running { server, store_run, lines })
@@ -173,7 +176,7 @@ impl Machine {
 }
 
 /// Answers the first request with a failure, and closes the line.
-fn serve_nobody(end: LineEnd) -> io::Result<()> {
+fn refuse_request(end: LineEnd) -> io::Result<()> {
     let refuse = move || {
         let mut link = link(end.clone(), Role::IsCalled);
         // Errors do not matter here, since the client is dead as well.

@@ -18,9 +18,9 @@ pub(super) struct OnDisk {
 
 /// The program's ends of its lines to clients.
 #[derive(Default)]
-pub(super) struct Lines(Mutex<Vec<LineEnd>>);
+pub(super) struct LineEnds(Mutex<Vec<LineEnd>>);
 
-impl Lines {
+impl LineEnds {
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<LineEnd>> {
         lock(&self.0)
     }
@@ -36,13 +36,13 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The storage of the server's only volume.
 #[derive(Clone)]
-pub(super) struct OnePlace {
+pub(super) struct SingleVolumeStorage {
     pub(super) world: World,
     pub(super) disk: Arc<Mutex<OnDisk>>,
-    pub(super) lines: Arc<Lines>,
+    pub(super) lines: Arc<LineEnds>,
 }
 
-impl Shelving for OnePlace {
+impl Shelving for SingleVolumeStorage {
     fn place(&self, _: &str) -> Box<dyn Place> {
         Box::new(self.clone())
     }
@@ -52,7 +52,7 @@ impl Shelving for OnePlace {
     }
 }
 
-impl Place for OnePlace {
+impl Place for SingleVolumeStorage {
     fn is_there(&self) -> io::Result<bool> {
         Ok(lock(&self.disk).shapes.is_some())
     }
@@ -68,7 +68,7 @@ impl Place for OnePlace {
     }
 
     fn open(&self, _: &StoreOptions) -> Result<OpenedStore, OpenError> {
-        let store = mortal(self.world.store(), self.lines.clone());
+        let store = with_death_of_machine(self.world.store(), self.lines.clone());
         Ok(OpenedStore { store: Box::new(store), condition: Condition::default() })
     }
 
@@ -89,7 +89,7 @@ impl Place for OnePlace {
 }
 
 /// The store of a server. After the machine has died, the next error also cuts all of its lines.
-fn mortal(store: CrashStore, lines: Arc<Lines>) -> impl BucketStore + Send {
+fn with_death_of_machine(store: CrashStore, lines: Arc<LineEnds>) -> impl BucketStore + Send {
     Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
         call.forward(store).inspect_err(|_| {
             if store.world().is_off() || store.world().store_run() != store.run() {

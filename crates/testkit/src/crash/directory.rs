@@ -1,8 +1,8 @@
-//! The client's directory: files, and apart from them their names.
+//! The client's directory: files, and separately their names.
 //!
-//! A crash keeps or drops each change of names for itself. A change whose file is not there under
-//! its name, because the change that put it there was dropped, is dropped too. So each name has one
-//! file and each file one name, and a rename shows under either name and never under both.
+//! A crash keeps or drops each change of a name independently. A change is also dropped if the
+//! change that it depends on was dropped. So each name has one file and each file one name, and a
+//! renamed file appears under either name, never under both.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Cursor};
@@ -15,10 +15,10 @@ use super::fault::{FailedSync, OpKind, Survival, Verdict};
 use super::medium::Medium;
 use super::world::World;
 
-/// Contents of removed files that may lie beneath the holes of later ones.
+/// Removed files whose contents may show through holes of later files.
 const FREED_FILES_MAX: usize = 4;
 
-/// Of each removed file, so much is kept.
+/// Bytes kept of each removed file.
 const FREED_FILE_BYTES_MAX: usize = 256 << 10;
 
 const NAME_BYTES_MAX: usize = 255;
@@ -33,7 +33,7 @@ pub(super) struct Directory {
     cached: Names,
     /// Changes of names since the last sync, oldest first.
     pending: Vec<Change>,
-    /// Never used again, so that a handle cannot take a new file for its own.
+    /// The next file's number. Numbers are never reused, so an old handle cannot reach a new file.
     next: FileId,
     freed: VecDeque<Vec<u8>>,
 }
@@ -71,7 +71,7 @@ impl Change {
 }
 
 impl Directory {
-    /// These files, durably, and none that was there before.
+    /// Replaces all files by `files`, durably.
     pub(super) fn replace(&mut self, files: &BTreeMap<String, Vec<u8>>) {
         self.files.clear();
         self.pending.clear();
@@ -105,7 +105,7 @@ impl Directory {
             let beneath = self.freed.get(old).map(Vec::as_slice);
             file.crash(survival, kept_share, beneath, coins);
         }
-        // No handle outlives a crash, and with it no file that can have no name any more.
+        // Handles end with a crash, so a file that can no longer get a name is freed.
         let pending = self.pending.iter().map(Change::file);
         let named: BTreeSet<_> = self.durable.values().copied().chain(pending).collect();
         let nameless = self.files.extract_if(.., |file, _| !named.contains(file));
@@ -156,7 +156,7 @@ impl Directory {
     }
 }
 
-/// Keeps what a removed file held, for the holes of later ones.
+/// Keeps the contents of a removed file, to show through holes of later files.
 fn free(freed: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
     freed.push_back(bytes[..bytes.len().min(FREED_FILE_BYTES_MAX)].to_vec());
     if freed.len() > FREED_FILES_MAX {
@@ -164,7 +164,7 @@ fn free(freed: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
     }
 }
 
-/// Whether a call that did not go well was carried out all the same.
+/// Whether a call takes effect. A failed one may.
 fn happens(verdict: Verdict, coins: &mut StdRng) -> bool {
     match verdict {
         Verdict::Go => true,
@@ -259,19 +259,19 @@ impl StateDir for CrashDir {
     }
 }
 
-/// Names are short and plain: a world that takes others hides what a real directory refuses.
+/// Accepts only short, plain names, so that tests find names that a real directory would refuse.
 fn check_name(name: &str) -> io::Result<()> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
     let is_sound = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
     if is_sound && name != "." && name != ".." {
         return Ok(());
     }
-    let message = format!("{name:?} is no name: use letters, digits, - and .");
+    let message = format!("{name:?} is no valid file name: use letters, digits, - and .");
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// As much filler at least is written behind what is appended, where more is expected: a sector and some, so that both
-/// are torn.
+/// Filler written behind an append if more appends are expected. It is longer than a sector, so
+/// that filler and data both get torn.
 const FILLER_BYTES: usize = 700;
 
 /// A file of a [`CrashDir`], open to append.
@@ -279,9 +279,9 @@ pub struct CrashFile {
     world: World,
     run: u64,
     file: FileId,
-    /// What is appended comes here.
+    /// Where the next append goes.
     end: usize,
-    /// Filler is written behind the end.
+    /// Whether to write filler behind the end.
     has_filler: bool,
 }
 
@@ -290,7 +290,7 @@ impl CrashFile {
         Self { world, run, file, end: 0, has_filler: false }
     }
 
-    /// Writes what the file holds over itself.
+    /// Rewrites the contents of the file in place.
     fn write_again(&mut self) -> io::Result<()> {
         let mut state = self.world.state();
         let verdict = state.begin(self.run, OpKind::FileAppend)?;

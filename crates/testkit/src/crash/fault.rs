@@ -1,4 +1,4 @@
-//! What can be planned to go wrong, and when.
+//! Faults that a test can plan, and when they occur.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,87 +8,89 @@ use rand::rngs::StdRng;
 
 use super::servers::is_sound;
 
-/// A fault, planned before a run. Operations are numbered from 0 in each run, over both sides.
+/// A fault planned before a run. Each run numbers its operations from 0, over store and directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// The machine dies in this operation. A write may have begun, a sync may have worked, and
-    /// everything from then on fails.
+pub enum InjectedFault {
+    /// The machine crashes during this operation. A write may be partly done, a sync may have
+    /// worked, and all later operations fail.
     CrashAt(u64),
-    /// This operation fails, and later ones work. What it did is unknown.
+    /// This operation fails with an unknown effect. Later operations work.
     FailAt(u64),
-    /// Of so many operations, the last fails, again and again. Never zero.
+    /// Every `n`-th operation fails. Never zero.
     FailEvery(u64),
-    /// The first operation from this one on that needs room finds none. Later ones do.
+    /// The first operation from this one on that needs space fails. Later ones work.
     DiskFullAt(u64),
-    /// No operation from this one on finds room.
+    /// All operations from this one on that need space fail.
     DiskFullFrom(u64),
-    /// The machine of the store dies in the first operation of the store from this one on, and so much of it survives; then it is
-    /// started again. The client lives on.
+    /// The machine of the store crashes during the first store operation from this one on, and
+    /// restarts. The client keeps running.
     StoreDiesAt(u64, Survival),
-    /// This step of a station goes wrong. The client lives on.
-    StationAt(Station, u64, Mishap),
+    /// This step of a station goes wrong. The client keeps running.
+    StationAt(Station, u64, StationFailure),
 }
 
-/// Where steps are counted by themselves, from 0 in each run of the client. Servers are numbered from 1, and the client is 0.
+/// A place with its own count of steps, from 0 in each run of the client. Servers are numbered from
+/// 1; the client is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Station {
-    /// The disk of a server: its steps are writes and syncs.
+    /// The disk of a server. Its steps are writes and syncs.
     Disk {
-        /// Whose.
+        /// The server.
         server: u8,
     },
-    /// One way of the link between two machines: its steps are messages.
+    /// One direction of the link between two machines. Its steps are messages.
     Link {
-        /// Who sends.
+        /// The sender.
         from: u8,
-        /// To whom.
+        /// The receiver.
         to: u8,
     },
 }
 
-/// What goes wrong in a step of a station.
+/// The failure of a step at a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mishap {
-    /// The message does not arrive, and the link ends.
+pub enum StationFailure {
+    /// The message is lost, and the link ends.
     Lost,
     /// The message arrives, and then the link ends.
     Cut,
-    /// The server dies in it, and so much of its disk survives. A message is not taken any more; one for the client was not sent.
+    /// The server crashes. A message to it is not received; a message from it to the client was not
+    /// sent.
     Dies(Survival),
 }
 
-/// What survives a crash, of what was not synced.
+/// Which unsynced changes survive a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Survival {
-    /// Everything, and it is still not durable: the process was killed, the page cache lives.
+    /// All of them, still not durable: the process was killed, but the page cache survived.
     All,
-    /// Nothing.
+    /// No change.
     None,
-    /// Of each operation a coin decides; how many fall on one side, another coin.
+    /// A random choice for each operation, with a random bias.
     Random {
-        /// Whether single sectors of a write survive without the others.
+        /// Whether a write may survive in some of its sectors only.
         torn: bool,
     },
 }
 
 impl Survival {
-    /// One of each.
+    /// All modes.
     pub const MODES: [Self; 4] =
         [Self::All, Self::None, Self::Random { torn: false }, Self::Random { torn: true }];
 }
 
-/// What a failed sync does to what was not durable before it.
+/// The effect of a failed sync on changes that were not durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FailedSync {
-    /// Some of it is lost for ever, though it can be read until the next crash, and a later sync
-    /// succeeds. The rest is durable. So it is on Linux.
+    /// Some are lost, although reads show them until the next crash and a later sync succeeds. The
+    /// rest become durable. Linux behaves this way.
     #[default]
     Drops,
-    /// A later sync makes it durable.
+    /// A later sync makes them durable.
     Retains,
 }
 
-/// The kinds of operation that are counted.
+/// The kinds of operations that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is the method of that name")]
 pub enum OpKind {
@@ -121,50 +123,50 @@ impl OpKind {
     }
 }
 
-/// How many operations of each kind there were in a run.
+/// The number of operations of each kind in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts([u64; OpKind::COUNT]);
 
 impl Counts {
-    /// Those of one kind.
-    pub fn of(&self, kind: OpKind) -> u64 {
+    /// Operations of one kind.
+    pub fn count(&self, kind: OpKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// All of them: the number of the next operation.
+    /// All operations. Also the number of the next one.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// Where a fault struck first in a run.
+/// The first operation of a run that met a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Strike {
+pub struct FailedOperation {
     /// The number of the operation.
     pub operation: u64,
     /// Its kind.
     pub kind: OpKind,
 }
 
-/// What becomes of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It works.
+    /// It succeeds.
     Go,
     /// It fails, and may have been done in part.
     Fail(io::ErrorKind),
-    /// It is the last.
+    /// The machine crashes during it.
     Crash,
 }
 
 impl Verdict {
-    /// The answer to the operation.
+    /// The result that the caller gets.
     pub(super) fn answer(self) -> io::Result<()> {
         match self {
             Self::Go => Ok(()),
             Self::Fail(io::ErrorKind::StorageFull) => Err(io::Error::new(
                 io::ErrorKind::StorageFull,
-                "no space is left (a planned fault): make room and open again",
+                "no space left (a planned fault): free some space and open again",
             )),
             Self::Fail(kind) => Err(io::Error::new(kind, "the medium failed (a planned fault)")),
             Self::Crash => Err(machine_is_off()),
@@ -179,27 +181,27 @@ pub(super) fn machine_is_off() -> io::Error {
     )
 }
 
-/// The faults of one run, and how far it has got.
-pub(super) struct Plan {
-    faults: Vec<Fault>,
+/// The faults of one run, and its progress.
+pub(super) struct FaultPlan {
+    faults: Vec<InjectedFault>,
     pub(super) coins: StdRng,
     pub(super) counts: Counts,
     pub(super) steps: BTreeMap<Station, u64>,
-    /// Of those that whoever uses the world may notice.
+    /// Faults so far that a client may notice.
     pub(super) fired: u64,
-    pub(super) first_strike: Option<Strike>,
-    /// The machine of the store dies in the operation under way, and so much survives.
+    pub(super) first_failure: Option<FailedOperation>,
+    /// Set while the machine of the store crashes in the current operation.
     pub(super) store_dies: Option<Survival>,
 }
 
-impl Plan {
+impl FaultPlan {
     /// # Panics
-    /// When a fault makes no sense.
-    pub(super) fn new(faults: &[Fault], seed: u64) -> Self {
-        assert!(!faults.contains(&Fault::FailEvery(0)), "of zero operations, none is the last");
+    /// If a fault is impossible.
+    pub(super) fn new(faults: &[InjectedFault], seed: u64) -> Self {
+        assert!(!faults.contains(&InjectedFault::FailEvery(0)), "FailEvery needs at least 1");
         assert!(
             faults.iter().all(is_sound),
-            "a disk sends nothing, and nobody has a link to himself"
+            "a disk can only crash, and a link needs two machines"
         );
         Self {
             faults: faults.to_vec(),
@@ -207,38 +209,41 @@ impl Plan {
             counts: Counts::default(),
             steps: BTreeMap::new(),
             fired: 0,
-            first_strike: None,
+            first_failure: None,
             store_dies: None,
         }
     }
 
-    /// Counts the next operation, and says what becomes of it.
+    /// Counts the next operation and returns its outcome.
     pub(super) fn next(&mut self, kind: OpKind) -> Verdict {
         let number = self.counts.total();
         self.counts.0[kind as usize] += 1;
-        let hit = |fault: &Fault| match *fault {
-            Fault::CrashAt(n) => (number == n).then_some(Verdict::Crash),
-            Fault::FailAt(n) => (number == n).then_some(Verdict::Fail(io::ErrorKind::Other)),
-            Fault::FailEvery(n) => {
+        let hit = |fault: &InjectedFault| match *fault {
+            InjectedFault::CrashAt(n) => (number == n).then_some(Verdict::Crash),
+            InjectedFault::FailAt(n) => {
+                (number == n).then_some(Verdict::Fail(io::ErrorKind::Other))
+            }
+            InjectedFault::FailEvery(n) => {
                 (number + 1).is_multiple_of(n).then_some(Verdict::Fail(io::ErrorKind::Other))
             }
-            Fault::DiskFullAt(n) | Fault::DiskFullFrom(n) => (number >= n && kind.needs_room())
-                .then_some(Verdict::Fail(io::ErrorKind::StorageFull)),
-            Fault::StoreDiesAt(n, _) => {
+            InjectedFault::DiskFullAt(n) | InjectedFault::DiskFullFrom(n) => (number >= n
+                && kind.needs_room())
+            .then_some(Verdict::Fail(io::ErrorKind::StorageFull)),
+            InjectedFault::StoreDiesAt(n, _) => {
                 (number >= n && kind.is_of_store()).then_some(Verdict::Crash)
             }
-            Fault::StationAt(..) => None,
+            InjectedFault::StationAt(..) => None,
         };
         let found = self.faults.iter().enumerate().find_map(|(i, fault)| Some((i, hit(fault)?)));
         let Some((i, verdict)) = found else { return Verdict::Go };
-        self.first_strike.get_or_insert(Strike { operation: number, kind });
+        self.first_failure.get_or_insert(FailedOperation { operation: number, kind });
         match self.faults[i] {
-            // Whoever uses the store must not notice.
-            Fault::StoreDiesAt(_, survival) => {
+            // Does not count as fired: clients must not notice it.
+            InjectedFault::StoreDiesAt(_, survival) => {
                 self.store_dies = Some(survival);
                 self.faults.remove(i);
             }
-            Fault::DiskFullAt(_) => {
+            InjectedFault::DiskFullAt(_) => {
                 self.fired += 1;
                 self.faults.remove(i);
             }
@@ -247,17 +252,19 @@ impl Plan {
         verdict
     }
 
-    /// Counts the next step of a station, and says what goes wrong in it.
-    pub(super) fn next_at(&mut self, station: Station, kind: OpKind) -> Option<Mishap> {
+    /// Counts the next step of a station and returns its failure, if one is planned.
+    pub(super) fn next_at(&mut self, station: Station, kind: OpKind) -> Option<StationFailure> {
         let steps = self.steps.entry(station).or_default();
         let number = *steps;
         *steps += 1;
-        let mishap = self.faults.iter().find_map(|fault| match *fault {
-            Fault::StationAt(at, n, mishap) if at == station && n == number => Some(mishap),
+        let failure = self.faults.iter().find_map(|fault| match *fault {
+            InjectedFault::StationAt(at, n, failure) if at == station && n == number => {
+                Some(failure)
+            }
             _ => None,
         })?;
-        self.first_strike.get_or_insert(Strike { operation: number, kind });
-        Some(mishap)
+        self.first_failure.get_or_insert(FailedOperation { operation: number, kind });
+        Some(failure)
     }
 }
 
@@ -265,9 +272,9 @@ impl Plan {
 mod tests {
     use super::*;
 
-    /// What becomes of the first operations of a run, in letters.
-    fn fates(faults: &[Fault], kinds: &[OpKind]) -> String {
-        let mut plan = Plan::new(faults, 0);
+    /// The outcomes of the first operations of a run, one letter each.
+    fn fates(faults: &[InjectedFault], kinds: &[OpKind]) -> String {
+        let mut plan = FaultPlan::new(faults, 0);
         let fates = kinds.iter().map(|kind| match plan.next(*kind) {
             Verdict::Go => '.',
             Verdict::Fail(io::ErrorKind::StorageFull) => 'F',
@@ -282,23 +289,26 @@ mod tests {
         use OpKind::{FileAppend, StoreRead};
         let reads = [StoreRead; 8];
         assert_eq!(fates(&[], &reads), "........");
-        assert_eq!(fates(&[Fault::CrashAt(0)], &reads), "C.......");
-        assert_eq!(fates(&[Fault::FailAt(2), Fault::CrashAt(5)], &reads), "..e..C..");
-        assert_eq!(fates(&[Fault::FailEvery(3)], &reads), "..e..e..");
+        assert_eq!(fates(&[InjectedFault::CrashAt(0)], &reads), "C.......");
+        assert_eq!(
+            fates(&[InjectedFault::FailAt(2), InjectedFault::CrashAt(5)], &reads),
+            "..e..C.."
+        );
+        assert_eq!(fates(&[InjectedFault::FailEvery(3)], &reads), "..e..e..");
         let mixed = [FileAppend, StoreRead, StoreRead, FileAppend, StoreRead, FileAppend];
-        assert_eq!(fates(&[Fault::DiskFullAt(1)], &mixed), "...F..");
-        assert_eq!(fates(&[Fault::DiskFullFrom(1)], &mixed), "...F.F");
-        assert_eq!(fates(&[Fault::StoreDiesAt(3, Survival::None)], &mixed), "....C.");
+        assert_eq!(fates(&[InjectedFault::DiskFullAt(1)], &mixed), "...F..");
+        assert_eq!(fates(&[InjectedFault::DiskFullFrom(1)], &mixed), "...F.F");
+        assert_eq!(fates(&[InjectedFault::StoreDiesAt(3, Survival::None)], &mixed), "....C.");
     }
 
     #[test]
     fn operations_are_counted_by_kind() {
-        let mut plan = Plan::new(&[], 0);
+        let mut plan = FaultPlan::new(&[], 0);
         for kind in [OpKind::StoreRead, OpKind::DirSyncNames, OpKind::StoreRead] {
             plan.next(kind);
         }
         let counts = plan.counts;
-        assert_eq!((counts.of(OpKind::StoreRead), counts.of(OpKind::DirSyncNames)), (2, 1));
-        assert_eq!((counts.of(OpKind::StoreWrite), counts.total()), (0, 3));
+        assert_eq!((counts.count(OpKind::StoreRead), counts.count(OpKind::DirSyncNames)), (2, 1));
+        assert_eq!((counts.count(OpKind::StoreWrite), counts.total()), (0, 3));
     }
 }

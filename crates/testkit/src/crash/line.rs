@@ -1,7 +1,8 @@
-//! A line between two machines, which is cut at any byte.
+//! A connection between two machines that can be cut at any byte.
 //!
-//! Whoever calls goes in step with whoever was called: [`LineEnd::settle`] returns when the other machine has done all that it was
-//! asked, and its answers have been taken, or the line is cut. So two machines act in one order, and a seed says which.
+//! The calling machine runs in step with the called one: [`LineEnd::wait_until_idle`] returns after
+//! the other machine has handled all requests and its answers were read, or the line is cut. So the
+//! order of events on both machines depends only on the seed.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -9,57 +10,57 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// After how many bytes each way the line is cut. The rest of what was sent that way never comes.
+/// Bytes in each direction after which the line is cut. Later bytes never arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutAfter {
-    /// From the one who calls.
+    /// From the calling machine.
     pub there: usize,
-    /// To the one who calls.
+    /// To the calling machine.
     pub back: usize,
 }
 
 impl CutAfter {
-    /// It holds.
+    /// The line is never cut.
     pub const NEVER: Self = Self { there: usize::MAX, back: usize::MAX };
 }
 
-/// One end, to read and to write. Clones are the same end.
+/// One end of the line, for reading and writing. Clones are the same end.
 #[derive(Clone)]
 pub struct LineEnd {
-    line: Arc<Line>,
-    /// Which of the ways comes here.
+    line: Arc<SharedLine>,
+    /// Index of the incoming direction.
     comes: usize,
 }
 
-struct Line {
+struct SharedLine {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 struct State {
-    /// There, and back.
-    ways: [Way; 2],
+    /// Indexed by [`THERE`] and [`BACK`].
+    ways: [LineDirection; 2],
     is_cut: bool,
 }
 
-struct Way {
+struct LineDirection {
     bytes: VecDeque<u8>,
-    /// So many more come.
+    /// Bytes until the cut.
     left: usize,
-    /// Somebody waits for bytes, and there are none.
+    /// A reader waits, and there are no bytes.
     is_awaited: bool,
-    /// Who has read last.
+    /// The thread of the latest read.
     read_by: Option<ThreadId>,
-    /// Nobody reads any more.
+    /// Reading has ended.
     is_over: bool,
 }
 
 const THERE: usize = 0;
 const BACK: usize = 1;
 
-/// Both ends: of the one who calls, and of the one who is called.
+/// Both ends: of the calling machine, and of the called one.
 pub fn line(cut: CutAfter) -> (LineEnd, LineEnd) {
-    let way = |left| Way {
+    let way = |left| LineDirection {
         bytes: VecDeque::new(),
         left,
         is_awaited: false,
@@ -67,7 +68,7 @@ pub fn line(cut: CutAfter) -> (LineEnd, LineEnd) {
         is_over: false,
     };
     let state = State { ways: [way(cut.there), way(cut.back)], is_cut: false };
-    let line = Arc::new(Line { state: Mutex::new(state), changed: Condvar::new() });
+    let line = Arc::new(SharedLine { state: Mutex::new(state), changed: Condvar::new() });
     (LineEnd { line: line.clone(), comes: BACK }, LineEnd { line, comes: THERE })
 }
 
@@ -76,10 +77,11 @@ impl LineEnd {
         self.line.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has come, as far as it has room; nothing at the end of the line. What came before the line was cut is read.
+    /// Reads available bytes into `buffer`. Returns 0 at the end of the line. Bytes that arrived
+    /// before the cut can still be read.
     ///
     /// # Errors
-    /// [`ErrorKind::TimedOut`] if nothing comes within so long.
+    /// [`ErrorKind::TimedOut`] if no byte arrives within `within`.
     pub fn read(&self, buffer: &mut [u8], within: Option<Duration>) -> io::Result<usize> {
         let mut state = self.state();
         state.ways[self.comes].read_by = Some(thread::current().id());
@@ -101,7 +103,7 @@ impl LineEnd {
         Ok(count)
     }
 
-    /// Sends. As on a network, nobody is told that nothing arrives any more.
+    /// Sends `bytes`. As on a network, the sender does not learn of a cut.
     pub fn write(&self, bytes: &[u8]) {
         let mut state = self.state();
         if state.is_cut {
@@ -116,12 +118,12 @@ impl LineEnd {
         self.line.changed.notify_all();
     }
 
-    /// Waits until the other side has done all that it was asked and waits for more. If another thread reads here, it has taken
-    /// what was answered by then; or, where the line is cut, it knows so.
+    /// Waits until the other side has handled all requests and waits for more. If another thread
+    /// reads at this end, also waits until it has read all answers, or has noticed the cut.
     ///
     /// # Panics
-    /// When that takes a minute: the order of what happens would not follow from the seed any more.
-    pub fn settle(&self) {
+    /// After a minute, because the order of events would no longer depend only on the seed.
+    pub fn wait_until_idle(&self) {
         const LONG: Duration = Duration::from_secs(60);
         let me = thread::current().id();
         let is_under_way = |state: &mut State| {
@@ -135,16 +137,16 @@ impl LineEnd {
         let settled = self.line.changed.wait_timeout_while(self.state(), LONG, is_under_way);
         let (state, waited) = settled.unwrap_or_else(PoisonError::into_inner);
         drop(state);
-        assert!(!waited.timed_out(), "the machine that was called does nothing: the order is lost");
+        assert!(!waited.timed_out(), "the called machine did not answer within a minute");
     }
 
-    /// Ends the line. What is on its way still comes.
+    /// Cuts the line. Bytes already sent still arrive.
     pub fn cut(&self) {
         self.state().is_cut = true;
         self.line.changed.notify_all();
     }
 
-    /// The same, and whoever reads at this end has read the last.
+    /// Cuts the line, and declares that the reader at this end has finished.
     pub fn stop_reading(&self) {
         let mut state = self.state();
         state.is_cut = true;
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_cut_comes_and_nothing_else() {
+    fn only_bytes_sent_before_the_cut_arrive() {
         for there in 1..8 {
             let (near, far) = line(CutAfter { there, back: usize::MAX });
             near.write(b"abc");
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_calls_goes_in_step_with_whoever_is_called() {
+    fn the_calling_machine_runs_in_step_with_the_called_one() {
         let (near, far) = line(CutAfter::NEVER);
         let done = Mutex::new(Vec::new());
         thread::scope(|scope| {
@@ -200,7 +202,7 @@ mod tests {
             let answers = scope.spawn(|| read_all(&near));
             for n in 0..20 {
                 near.write(&[n]);
-                near.settle();
+                near.wait_until_idle();
                 assert_eq!(*done.lock().unwrap(), (0..=n).collect::<Vec<_>>());
             }
             near.cut();

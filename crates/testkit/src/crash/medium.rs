@@ -1,9 +1,9 @@
-//! Bytes of which the latest are not durable yet: a file, or a disk.
+//! A file or a disk, whose latest writes are not durable yet.
 //!
-//! Each write is split at the sectors of the medium. A crash keeps or drops it, and of a torn one
-//! each sector. That covers every order in which a cache may write back: of two writes to one
-//! sector, the later without the earlier is both in order, the earlier without the later is the
-//! later overtaken.
+//! A crash keeps or drops each write. A torn write is kept or dropped sector by sector. That covers
+//! every order in which a cache may write back. Take two writes to one sector: if only the later
+//! one is kept, the result is the same as both in order. If only the earlier one is kept, it is the
+//! same as both in reverse order.
 
 use std::io;
 use std::ops::Range;
@@ -13,22 +13,22 @@ use rand::rngs::StdRng;
 
 use super::fault::{FailedSync, Survival, Verdict};
 
-/// What a disk writes as a whole.
+/// Bytes that a disk writes atomically.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// Beyond this, the oldest writes are made durable unasked, as a kernel does when memory is short.
+/// Above this, the oldest writes become durable without a sync, as in a kernel short of memory.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Clone, Default)]
 pub(super) struct Medium {
-    /// What is left when the power fails now, and no coin is kind.
+    /// The contents after a power failure that keeps no unsynced write.
     durable: Vec<u8>,
-    /// What a read returns.
+    /// The contents that reads return.
     cached: Vec<u8>,
-    /// What happened since the last sync, oldest first.
+    /// Writes since the last sync, oldest first.
     pending: Vec<Write>,
     pending_bytes: usize,
-    /// So many of these will be durable with the sync that is under way.
+    /// Pending writes that the current sync makes durable.
     being_synced: Option<usize>,
 }
 
@@ -39,12 +39,12 @@ struct Write {
 }
 
 impl Medium {
-    /// Holds `bytes`, durably.
+    /// A medium that holds `bytes` durably.
     pub(super) fn holding(bytes: Vec<u8>) -> Self {
         Self { cached: bytes.clone(), durable: bytes, ..Self::default() }
     }
 
-    /// Holds `bytes` instead, durably and in the memory that it has.
+    /// Replaces the contents by `bytes`, durably. Reuses the memory.
     pub(super) fn hold(&mut self, bytes: &[u8]) {
         for held in [&mut self.cached, &mut self.durable] {
             held.clear();
@@ -55,7 +55,7 @@ impl Medium {
         self.being_synced = None;
     }
 
-    /// What a read returns.
+    /// The contents that reads return.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.cached
     }
@@ -70,7 +70,7 @@ impl Medium {
         }
     }
 
-    /// A write that failed: any of its sectors may have been written.
+    /// A failed write: writes a random subset of its sectors.
     pub(super) fn write_sectors(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
         for range in sectors(offset, bytes.len()) {
             if coins.random() {
@@ -79,7 +79,7 @@ impl Medium {
         }
     }
 
-    /// An append that failed: it may have got anywhere.
+    /// A failed append: writes a random prefix.
     pub(super) fn write_prefix(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
         let most = match coins.random_range(0..4) {
             0 => 0,
@@ -91,7 +91,7 @@ impl Medium {
         }
     }
 
-    /// A sync with this outcome: one that the machine died in may have worked.
+    /// A sync with the outcome `verdict`. A sync during a crash may have worked.
     pub(super) fn answer_sync(
         &mut self,
         verdict: Verdict,
@@ -102,12 +102,12 @@ impl Medium {
         self.answer_sync_of(self.pending.len(), verdict, mode, coins)
     }
 
-    /// Begins a sync, of what was written until now. What comes of it shows when it is finished, or in a crash.
+    /// Begins a sync of the writes so far. It takes effect when it is finished, or in a crash.
     pub(super) fn begin_sync(&mut self) {
         self.being_synced = Some(self.pending.len());
     }
 
-    /// The outcome of the sync that was begun, if one was; else of one.
+    /// Finishes the sync that was begun with the outcome `verdict`. Without one, syncs all writes.
     pub(super) fn answer_begun_sync(
         &mut self,
         verdict: Verdict,
@@ -150,7 +150,7 @@ impl Medium {
         }
     }
 
-    /// A crash. Holes in what is longer than before show `beneath`, then zeros.
+    /// A crash. Holes in the grown part show `beneath`, then zeros.
     pub(super) fn crash(
         &mut self,
         survival: Survival,
@@ -170,7 +170,7 @@ impl Medium {
         }
     }
 
-    /// Replaces bytes behind the back of whoever wrote them: in every cache, and for good.
+    /// Replaces bytes without a write: in the cache, in pending writes and durably.
     pub(super) fn tamper(&mut self, offset: usize, bytes: &[u8]) {
         for write in &mut self.pending {
             let both = overlap(offset..offset + bytes.len(), write.offset, write.bytes.len());
@@ -185,7 +185,7 @@ impl Medium {
         }
     }
 
-    /// Makes some of what is pending durable, and forgets the rest.
+    /// Makes some pending writes durable and forgets the rest.
     fn keep_some(
         &mut self,
         kept_share: f64,
@@ -202,7 +202,8 @@ impl Medium {
             let kept: Vec<_> = sectors(write.offset, write.bytes.len())
                 .filter(|_| !torn || coins.random_bool(kept_share))
                 .collect();
-            // The length may survive without the last bytes, or stop where the bytes stop.
+            // The file may reach its full length without its last bytes, or end at the last kept
+            // ones.
             let reaches = match kept.last() {
                 Some(last) if coins.random() => write.offset + last.end,
                 _ => write.offset + write.bytes.len(),
@@ -239,7 +240,7 @@ impl Medium {
     }
 }
 
-/// Writes `bytes`, with zeros up to them if need be.
+/// Writes `bytes` at `offset`, padding with zeros if the medium is shorter.
 fn put(medium: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     let end = offset + bytes.len();
     if medium.len() < end {
@@ -248,8 +249,8 @@ fn put(medium: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     medium[offset..end].copy_from_slice(bytes);
 }
 
-/// The parts of a write of `length` bytes at `offset` that lie in different sectors of the medium,
-/// counted from the start of the write.
+/// Splits a write of `length` bytes at `offset` at sector boundaries. Ranges are relative to the
+/// start of the write.
 fn sectors(offset: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
     let first = offset / SECTOR_BYTES;
     let last = (offset + length).div_ceil(SECTOR_BYTES);
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_process_leaves_what_is_not_durable_to_the_next_power_cut() {
+    fn unsynced_writes_survive_a_kill_but_not_the_next_power_cut() {
         let mut medium = Medium::holding(b"old".to_vec());
         medium.write(0, b"new");
         let killed = crashed(&medium, Survival::All, 0);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_was_begun_covers_what_was_written_before_it() {
+    fn a_begun_sync_covers_only_earlier_writes() {
         let mut medium = Medium::default();
         let mut coins = coins(1);
         let mut finish = |medium: &mut Medium| {
@@ -326,12 +327,12 @@ mod tests {
         medium.write(6, b" meanwhile");
         assert_eq!(crashed(&medium, Survival::None, 0).bytes(), b"");
         assert_eq!(finish(&mut medium), b"before");
-        // None was begun: this is one of its own.
+        // No sync was begun, so this is a whole one.
         assert_eq!(finish(&mut medium), b"before meanwhile");
     }
 
     #[test]
-    fn what_a_failed_sync_drops_no_later_sync_brings_back() {
+    fn no_later_sync_recovers_the_writes_that_a_failed_sync_dropped() {
         let mut medium = Medium::holding(vec![0; 64 * SECTOR_BYTES]);
         medium.write(0, &[1; 64 * SECTOR_BYTES]);
         let mut retained = medium.clone();
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_show_zeros_or_what_lay_beneath() {
+    fn holes_show_zeros_or_old_contents() {
         let mut medium = Medium::holding(b"kept".to_vec());
         medium.write(4, b"AAAA");
         medium.write(8, b"BBBB");
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_that_is_pending_is_written_back_oldest_first() {
+    fn excess_pending_writes_are_written_back_oldest_first() {
         let mut medium = Medium::holding(vec![0; 8 << 20]);
         for round in 1..=9 {
             medium.write(0, &vec![round; 8 << 20]);

@@ -1,4 +1,4 @@
-//! A volume as a disk without a cache: every request is accesses, here and now.
+//! A volume as a disk without a cache: each request makes its accesses at once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,16 +6,16 @@ use oblivio_core::{Access, Op};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
-/// What a [`Disk`](oblivio_volume::Disk) is without its cache and its thread.
+/// A [`Disk`](oblivio_volume::Disk) without cache and thread.
 pub struct RawDisk {
-    /// There until it is closed.
+    /// `None` after closing.
     volume: Mutex<Option<Volume>>,
     bytes: u64,
     block_bytes: u32,
 }
 
 impl RawDisk {
-    /// A disk on `volume`, which is closed when the disk is dropped.
+    /// A disk on `volume`. Dropping the disk closes the volume.
     pub fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
@@ -27,7 +27,7 @@ impl RawDisk {
             DiskOp::Read { offset, bytes } => {
                 let blocks = Blocks::around(offset, u64::from(bytes), self.block_bytes);
                 let held = blocks.read(volume)?;
-                return Ok(held[blocks.within(offset)..][..bytes as usize].to_vec());
+                return Ok(held[blocks.offset_in_blocks(offset)..][..bytes as usize].to_vec());
             }
             DiskOp::Write { offset, data, durable } => {
                 self.write(volume, offset, &data)?;
@@ -62,11 +62,11 @@ impl RawDisk {
             true => vec![0; data.len()],
             false => blocks.read(volume)?,
         };
-        held[blocks.within(offset)..][..data.len()].copy_from_slice(data);
+        held[blocks.offset_in_blocks(offset)..][..data.len()].copy_from_slice(data);
         blocks.write(volume, &held)
     }
 
-    /// Forgets the blocks that lie wholly in a range of bytes, and says where they start and end.
+    /// Forgets the blocks inside a range of bytes. Returns the start and end of these blocks.
     fn forget(
         &self,
         volume: &mut Volume,
@@ -101,8 +101,8 @@ impl Blocks {
         self.count * self.block_bytes
     }
 
-    /// Where the byte `offset` of the disk is in these blocks.
-    fn within(&self, offset: u64) -> usize {
+    /// Position of byte `offset` of the disk within these blocks.
+    fn offset_in_blocks(&self, offset: u64) -> usize {
         (offset - self.first * self.block_bytes as u64) as usize
     }
 
@@ -125,7 +125,7 @@ impl Blocks {
 impl Drop for RawDisk {
     fn drop(&mut self) {
         let volume = self.volume.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // Whoever drops a disk does not ask how its closing went.
+        // A drop cannot report an error.
         let _ = volume.map(Volume::close);
     }
 }
@@ -153,7 +153,7 @@ impl BlockDevice for RawDisk {
     }
 }
 
-/// An error of a volume, as servers see it.
+/// An error of a volume as a disk error.
 pub(super) fn disk_error(error: &VolumeError) -> DiskError {
     let kind = match error.kind() {
         VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,

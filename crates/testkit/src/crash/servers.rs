@@ -1,7 +1,8 @@
-//! Machines beside that of the client, each with a disk of its own, and the links between any two.
+//! Server machines, each with its own disk, and the links between any two machines.
 //!
-//! Steps are counted at each [`Station`] by itself, because machines work at the same time: what a station does follows from what it is asked,
-//! and not from who of several was faster. A machine that has died is started again at once, with what is left on its disk.
+//! Each [`Station`] counts its own steps, because machines run concurrently: the steps of a station
+//! depend on its requests, not on which machine was faster. A crashed machine restarts at once,
+//! with what survived on its disk.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,14 +10,14 @@ use std::io;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::fault::{Fault, Mishap, OpKind, Station, Verdict};
+use super::fault::{InjectedFault, OpKind, Station, StationFailure, Verdict};
 use super::medium::Medium;
 use super::world::{State, World, crash_disks};
 
-/// The number of the client, where links are named.
+/// The number of the client in the names of links.
 pub const CLIENT: u8 = 0;
 
-/// Of one server.
+/// The machine of one server.
 #[derive(Default)]
 pub(super) struct Machine {
     files: BTreeMap<String, Medium>,
@@ -24,77 +25,82 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// It loses its power, and whoever used its files is dead.
+    /// Crashes the machine. Handles to its files become invalid.
     pub(super) fn dies(&mut self, kept: super::Survival, coins: &mut StdRng) {
         crash_disks(self.files.values_mut(), kept, coins);
         self.run += 1;
     }
 }
 
-/// What becomes of a message.
+/// The outcome of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Delivery {
     /// It arrives.
     Arrives,
-    /// It does not, and its link ends.
+    /// It is lost, and its link ends.
     Lost,
     /// It arrives, and then its link ends.
     ArrivesLast,
-    /// It does not, and the server that it was for has died; or the one that it was from, if it was for the client.
+    /// It is lost because the receiving server crashed; for a message to the client, the sending
+    /// one.
     Kills,
 }
 
 impl World {
-    /// Which run of its machine a server is in: from one death to the next. Servers are numbered from 1.
+    /// The current run of a server's machine: from one crash to the next. Servers are numbered from
+    /// 1.
     pub fn server_run(&self, server: u8) -> u64 {
         self.state().servers.entry(server).or_default().run
     }
 
-    /// The disk of a server, for this run of its machine.
+    /// The disk of a server, valid for this run of its machine.
     pub fn server_disk(&self, server: u8) -> ServerDisk {
         ServerDisk { world: self.clone(), server, run: self.server_run(server) }
     }
 
-    /// One server has sent a message to another: says what becomes of it.
-    pub fn message(&self, from: u8, to: u8) -> Fate {
+    /// Sends a message from one server to another and returns the outcome.
+    pub fn message(&self, from: u8, to: u8) -> Delivery {
         self.state().message(from, to)
     }
 
-    /// The client of this run sends a message to a server or takes one from it, which is an operation of its own: says what becomes of it.
-    pub fn message_of_client(&self, run: u64, from: u8, to: u8) -> Fate {
+    /// Sends a message between the client of this run and a server, and returns the outcome. It
+    /// counts as an operation of the client.
+    pub fn message_of_client(&self, run: u64, from: u8, to: u8) -> Delivery {
         let mut state = self.state();
         let fate = match state.begin(run, OpKind::Message) {
             Ok(Verdict::Go) => return state.message(from, to),
-            Ok(Verdict::Fail(_) | Verdict::Crash) if state.plan.coins.random() => Fate::ArrivesLast,
-            Ok(_) | Err(_) => Fate::Lost,
+            Ok(Verdict::Fail(_) | Verdict::Crash) if state.plan.coins.random() => {
+                Delivery::ArrivesLast
+            }
+            Ok(_) | Err(_) => Delivery::Lost,
         };
-        // Whoever is off takes nothing.
-        if to == CLIENT { Fate::Lost } else { fate }
+        // A client that has crashed receives nothing.
+        if to == CLIENT { Delivery::Lost } else { fate }
     }
 
-    /// Whoever uses the world has noticed what befell servers and links.
+    /// Records that the client noticed a fault of a server or link.
     pub fn notice(&self) {
         self.state().plan.fired += 1;
     }
 }
 
 impl State {
-    fn message(&mut self, from: u8, to: u8) -> Fate {
+    fn message(&mut self, from: u8, to: u8) -> Delivery {
         match self.plan.next_at(Station::Link { from, to }, OpKind::Message) {
-            None => Fate::Arrives,
-            Some(Mishap::Lost) => Fate::Lost,
-            Some(Mishap::Cut) => Fate::ArrivesLast,
-            Some(Mishap::Dies(kept)) => {
+            None => Delivery::Arrives,
+            Some(StationFailure::Lost) => Delivery::Lost,
+            Some(StationFailure::Cut) => Delivery::ArrivesLast,
+            Some(StationFailure::Dies(kept)) => {
                 let mut coins = StdRng::seed_from_u64(self.plan.coins.random());
                 let server = if to == CLIENT { from } else { to };
                 self.servers.entry(server).or_default().dies(kept, &mut coins);
-                Fate::Kills
+                Delivery::Kills
             }
         }
     }
 }
 
-/// The disk of a server, for one run of its machine.
+/// The disk of a server, valid for one run of its machine.
 #[derive(Clone)]
 pub struct ServerDisk {
     world: World,
@@ -103,25 +109,25 @@ pub struct ServerDisk {
 }
 
 impl ServerDisk {
-    /// Which run of the machine it is of.
+    /// The run of the machine.
     pub fn run(&self) -> u64 {
         self.run
     }
 
-    /// All that a small file holds.
+    /// Reads a small file. `None` if it does not exist.
     ///
     /// # Errors
-    /// When the machine has died.
+    /// If the machine has crashed.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let mut state = self.world.state();
         let machine = self.machine(&mut state)?;
         Ok(machine.files.get(name).map(|file| file.bytes().to_vec()))
     }
 
-    /// Makes or replaces a small file: it is durable, and whole.
+    /// Creates or replaces a small file, atomically and durably.
     ///
     /// # Errors
-    /// When the machine has died, or dies: then the file is there or it is not.
+    /// If the machine has crashed, or crashes now: then the change may or may not have happened.
     pub fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.step(OpKind::ServerSync, |machine, verdict, coins| {
             if verdict == Verdict::Go || coins.random() {
@@ -131,10 +137,10 @@ impl ServerDisk {
         })
     }
 
-    /// Makes a file of so many zeros, if there is none: it is there durably.
+    /// Creates a file of `bytes` zeros, durably, unless it exists.
     ///
     /// # Errors
-    /// When the machine has died, or dies.
+    /// If the machine has crashed, or crashes now.
     pub fn make(&self, name: &str, bytes: usize) -> io::Result<()> {
         self.step(OpKind::ServerSync, |machine, verdict, coins| {
             if verdict == Verdict::Go || coins.random() {
@@ -145,10 +151,10 @@ impl ServerDisk {
         })
     }
 
-    /// Reads from there on.
+    /// Fills `out` from `offset` on.
     ///
     /// # Errors
-    /// When the machine has died, or the file is shorter.
+    /// If the machine has crashed, or the file is too short.
     pub fn read_at(&self, name: &str, offset: usize, out: &mut [u8]) -> io::Result<()> {
         let mut state = self.world.state();
         let file = file(self.machine(&mut state)?, name)?;
@@ -157,10 +163,10 @@ impl ServerDisk {
         Ok(())
     }
 
-    /// Writes from there on.
+    /// Writes `bytes` at `offset`.
     ///
     /// # Errors
-    /// When the machine has died, or dies: then any sectors are written.
+    /// If the machine has crashed, or crashes now: then any subset of the sectors is written.
     pub fn write_at(&self, name: &str, offset: usize, bytes: &[u8]) -> io::Result<()> {
         self.step(OpKind::ServerWrite, |machine, verdict, coins| {
             let file = file(machine, name)?;
@@ -172,10 +178,10 @@ impl ServerDisk {
         })
     }
 
-    /// Makes durable what was written to a file.
+    /// Makes all writes to a file durable.
     ///
     /// # Errors
-    /// When the machine has died, or dies: then it may be durable.
+    /// If the machine has crashed, or crashes now: then the writes may be durable.
     pub fn sync(&self, name: &str) -> io::Result<()> {
         self.step(OpKind::ServerSync, |machine, verdict, coins| {
             file(machine, name)?.answer_sync(verdict, super::FailedSync::Drops, coins)
@@ -187,7 +193,7 @@ impl ServerDisk {
         if machine.run == self.run { Ok(machine) } else { Err(super::fault::machine_is_off()) }
     }
 
-    /// Counts what a machine does, and lets it die in it if that is planned.
+    /// Counts a step of the machine, and crashes the machine during it if that is planned.
     fn step(
         &self,
         kind: OpKind,
@@ -195,14 +201,14 @@ impl ServerDisk {
     ) -> io::Result<()> {
         let mut state = self.world.state();
         self.machine(&mut state)?;
-        let mishap = state.plan.next_at(Station::Disk { server: self.server }, kind);
-        // Only where something goes wrong is anything drawn.
-        let seed = mishap.map_or(0, |_| state.plan.coins.random());
+        let failure = state.plan.next_at(Station::Disk { server: self.server }, kind);
+        // Draw only if something goes wrong, so that steps without faults use no randomness.
+        let seed = failure.map_or(0, |_| state.plan.coins.random());
         let mut coins = StdRng::seed_from_u64(seed);
         let machine = self.machine(&mut state)?;
-        let verdict = if mishap.is_some() { Verdict::Crash } else { Verdict::Go };
+        let verdict = if failure.is_some() { Verdict::Crash } else { Verdict::Go };
         let outcome = act(machine, verdict, &mut coins);
-        if let Some(Mishap::Dies(kept)) = mishap {
+        if let Some(StationFailure::Dies(kept)) = failure {
             machine.dies(kept, &mut coins);
         }
         outcome
@@ -213,13 +219,13 @@ fn file<'m>(machine: &'m mut Machine, name: &str) -> io::Result<&'m mut Medium> 
     machine.files.get_mut(name).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Whether what is planned for a station can happen there.
-pub(super) fn is_sound(fault: &Fault) -> bool {
+/// Whether a fault can occur at its station.
+pub(super) fn is_sound(fault: &InjectedFault) -> bool {
     match *fault {
-        Fault::StationAt(Station::Disk { server }, _, mishap) => {
-            server != CLIENT && matches!(mishap, Mishap::Dies(_))
+        InjectedFault::StationAt(Station::Disk { server }, _, failure) => {
+            server != CLIENT && matches!(failure, StationFailure::Dies(_))
         }
-        Fault::StationAt(Station::Link { from, to }, ..) => from != to,
+        InjectedFault::StationAt(Station::Link { from, to }, ..) => from != to,
         _ => true,
     }
 }
@@ -229,16 +235,16 @@ mod tests {
     use super::*;
     use crate::crash::Survival;
 
-    fn planned(fault: Fault) -> World {
+    fn planned(fault: InjectedFault) -> World {
         let world = World::new(&[]);
         world.plan(&[fault], &mut StdRng::seed_from_u64(1));
         world
     }
 
     #[test]
-    fn a_server_dies_in_its_own_step_and_loses_what_was_not_synced() {
-        let dies = Mishap::Dies(Survival::None);
-        let world = planned(Fault::StationAt(Station::Disk { server: 2 }, 4, dies));
+    fn a_server_crashes_in_its_own_step_and_loses_unsynced_writes() {
+        let dies = StationFailure::Dies(Survival::None);
+        let world = planned(InjectedFault::StationAt(Station::Disk { server: 2 }, 4, dies));
         let disks = [1, 2].map(|server| world.server_disk(server));
         for disk in &disks {
             disk.make("file", 4).unwrap();
@@ -250,36 +256,41 @@ mod tests {
         assert_eq!(synced, [true, false]);
         assert!(disks[1].read("file").is_err());
         assert_eq!([1, 2].map(|server| world.server_run(server)), [0, 1]);
-        let strike = world.first_strike().unwrap();
+        let strike = world.first_failure().unwrap();
         assert_eq!((strike.operation, strike.kind), (4, OpKind::ServerSync));
-        // Nobody has told the client.
+        // The client has not noticed.
         assert_eq!(world.faults_fired(), 0);
         let held = world.server_disk(2).read("file").unwrap().unwrap();
         assert!(held == b"old!" || held == b"new!");
     }
 
     #[test]
-    fn messages_are_counted_on_each_link_and_way() {
-        let world = planned(Fault::StationAt(Station::Link { from: 1, to: 2 }, 1, Mishap::Lost));
-        assert_eq!(world.message(1, 2), Fate::Arrives);
-        assert_eq!(world.message(2, 1), Fate::Arrives);
-        assert_eq!(world.message(2, 1), Fate::Arrives);
-        assert_eq!(world.message(1, 3), Fate::Arrives);
-        assert_eq!(world.message(1, 2), Fate::Lost);
-        assert_eq!(world.message(1, 2), Fate::Arrives);
-        let dies = Mishap::Dies(Survival::All);
-        let world = planned(Fault::StationAt(Station::Link { from: 3, to: CLIENT }, 0, dies));
-        assert_eq!(world.message_of_client(world.run(), 3, CLIENT), Fate::Kills);
+    fn messages_are_counted_on_each_link_and_direction() {
+        let world = planned(InjectedFault::StationAt(
+            Station::Link { from: 1, to: 2 },
+            1,
+            StationFailure::Lost,
+        ));
+        assert_eq!(world.message(1, 2), Delivery::Arrives);
+        assert_eq!(world.message(2, 1), Delivery::Arrives);
+        assert_eq!(world.message(2, 1), Delivery::Arrives);
+        assert_eq!(world.message(1, 3), Delivery::Arrives);
+        assert_eq!(world.message(1, 2), Delivery::Lost);
+        assert_eq!(world.message(1, 2), Delivery::Arrives);
+        let dies = StationFailure::Dies(Survival::All);
+        let world =
+            planned(InjectedFault::StationAt(Station::Link { from: 3, to: CLIENT }, 0, dies));
+        assert_eq!(world.message_of_client(world.run(), 3, CLIENT), Delivery::Kills);
         assert_eq!(world.server_run(3), 1);
     }
 
     #[test]
-    fn a_client_that_is_off_sends_nothing() {
-        let world = planned(Fault::CrashAt(1));
+    fn a_crashed_client_sends_nothing() {
+        let world = planned(InjectedFault::CrashAt(1));
         let run = world.run();
-        assert_eq!(world.message_of_client(run, CLIENT, 1), Fate::Arrives);
-        assert_ne!(world.message_of_client(run, CLIENT, 1), Fate::Arrives);
-        assert_eq!(world.message_of_client(run, CLIENT, 1), Fate::Lost);
+        assert_eq!(world.message_of_client(run, CLIENT, 1), Delivery::Arrives);
+        assert_ne!(world.message_of_client(run, CLIENT, 1), Delivery::Arrives);
+        assert_eq!(world.message_of_client(run, CLIENT, 1), Delivery::Lost);
         assert!(world.is_off());
     }
 }

@@ -1,4 +1,4 @@
-//! A volume so small that a run has a few hundred operations: each can be tried as the last.
+//! A volume so small that a run has a few hundred operations, so that tests can crash at each.
 
 use oblivio_core::durable::ArrayRequirements;
 use oblivio_core::durable::Contents;
@@ -25,64 +25,67 @@ use rand::rngs::StdRng;
 use zeroize::Zeroizing;
 
 use super::raw_disk::{RawDisk, disk_error};
-use super::{CrashDir, CrashStore, FailedSync, Life, Loss, Ran, TickingDisk, Trial, World};
+use super::{
+    CrashDir, CrashStore, FailedSync, Life, Loss, TickingDisk, Trial, TrialOutcome, World,
+};
 
-/// Bytes of a block: a sector, as in the worst case for tearing.
+/// Bytes of a block: one sector, the worst case for torn writes.
 pub const BLOCK_BYTES: u32 = 512;
 
-/// Blocks of the disk, unless a volume says otherwise.
+/// Default number of blocks of the disk.
 pub const BLOCKS: u64 = 64;
 
 /// Accesses between evictions.
 pub const EVICT_PERIOD: u32 = 3;
 
-/// Slots of a bucket of shares: about the fewest that evictions do not overflow.
+/// Slots of a bucket of shares: about the minimum that evictions do not overflow.
 const SHARE_SLOTS: u16 = 24;
 
-/// Every volume here opens with this key file.
+/// The key file of all small volumes.
 const KEY_FILE: [u8; 32] = [5; 32];
 
-/// How the volume is made and used. The same volume with the same lives is the same run.
+/// Parameters of a volume and of its use. The same volume with the same lives gives the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallVolume {
     /// Steps of the workload, over all lives.
     pub steps: usize,
-    /// Where all coins come from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// When moves become durable.
     pub sync_moves: SyncMoves,
-    /// What failed syncs do.
+    /// The effect of failed syncs.
     pub failed_sync: FailedSync,
-    /// Over so many disks its store is striped.
+    /// Number of disks that its store is striped over.
     pub disks: usize,
-    /// What it stands on. What follows says how it is with a tree.
+    /// The scheme. The fields below are for schemes with trees.
     pub scheme: SmallScheme,
-    /// The tree has `2^leaf_level` leaves: with many, two accesses seldom show the same one by chance.
+    /// The tree has `2^leaf_level` leaves. With many, two accesses rarely show the same leaf by
+    /// chance.
     pub leaf_level: u8,
     /// Blocks of the disk.
     pub blocks: u64,
     /// Slots of a bucket.
     pub slots: u16,
-    /// Slots of a bucket of the leaves, if they are others.
+    /// Slots of a bucket at the leaves, if different.
     pub leaf_slots: Option<u16>,
-    /// Ways of the sets of the tree top, if it is in sets. Then the volume serves what is on the client
-    /// without an access.
+    /// Associativity of the tree top if it is in sets, else 0. With sets, the volume serves blocks
+    /// on the client without an access.
     pub tree_top_ways: u16,
-    /// What part of the position map lies in the tree.
+    /// The recursion of the position map, if part of it is in the tree.
     pub recursion: Option<MapRecursion>,
-    /// `2^tree_top_levels` evictions lie between two checkpoints at most.
+    /// Levels on the client. At most `2^tree_top_levels` evictions lie between two checkpoints.
     pub tree_top_levels: u8,
-    /// Blocks that may be left in the stash.
+    /// Bound on the blocks in the stash.
     pub stash_blocks_max: u32,
-    /// With few bytes, snapshots follow each other soon.
+    /// Bound on the state file in bytes. A small bound makes snapshots frequent.
     pub state_file_bytes_max: u64,
-    /// What requests go through.
+    /// The disk between requests and the volume.
     pub device: Device,
-    /// The owner says that storage holds again what it held, whatever was found before.
+    /// Opens the volume although tampering was found before: the owner has restored storage.
     pub after_tampering: bool,
 }
 
-/// What a small volume stands on.
+/// The scheme of a small volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmallScheme {
     /// RAW ORAM.
@@ -92,35 +95,35 @@ pub enum SmallScheme {
         /// The class.
         class: u8,
     },
-    /// The same, and all accesses of a disk are to ranges of that class.
+    /// rORAM with the policy [`RangePolicy::Fixed`]: the disk accesses only ranges of one class.
     FixedRange {
         /// The class.
         class: u8,
     },
-    /// rORAM with another class between, and requests of a disk take ranges that are as long.
+    /// rORAM with two classes of ranges and the policy [`RangePolicy::Exact`].
     ExactRange {
-        /// That of ranges between blocks and the longest.
+        /// The class of the shorter ranges.
         between: u8,
-        /// That of the longest ranges.
+        /// The class of the longer ranges.
         class: u8,
     },
     /// The trivial ORAM.
     Scan {
-        /// As many accesses lie between two checkpoints at most.
+        /// Bound on the accesses between two checkpoints.
         spare: u64,
     },
-    /// S³ORAM, whose store has servers beside it. None of them learns anything alone.
+    /// S³ORAM, with share servers beside the store. One server alone learns nothing.
     Shares {
-        /// How many.
+        /// Number of servers.
         servers: u8,
-        /// Whether its position map is in a tree of its own, because it does not fit on the client.
+        /// Whether the position map is in its own tree, because it does not fit on the client.
         has_map_in_trees: bool,
     },
 }
 
 impl SmallScheme {
     /// The usual small parameters of a scheme.
-    pub fn of(scheme: VolumeScheme) -> Self {
+    pub fn from_scheme(scheme: VolumeScheme) -> Self {
         match scheme {
             VolumeScheme::Raw => Self::Raw,
             VolumeScheme::Range => Self::Range { class: 3 },
@@ -129,29 +132,28 @@ impl SmallScheme {
         }
     }
 
-    /// Whether it stands on servers, and not on a store alone.
+    /// Whether it needs servers beside the store.
     pub fn needs_servers(self) -> bool {
         matches!(self, Self::Shares { .. })
     }
 
-    /// One of each scheme that stands on a store alone. What holds for all schemes is tested over
-    /// these.
+    /// One of each scheme that needs only a store. Tests of all schemes use these.
     pub fn each() -> impl Iterator<Item = Self> {
         VolumeScheme::ALL.iter().copied().map(Self::of).filter(|scheme| !scheme.needs_servers())
     }
 }
 
-/// What stands between requests and the volume.
+/// The disk between requests and the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// Nothing: see [`RawDisk`].
+    /// No cache: see [`RawDisk`].
     Raw,
     /// A [`Disk`].
     Disk {
         /// Blocks in its cache.
         cache_blocks_max: u64,
     },
-    /// A [`Disk`] that makes accesses at ticks alone.
+    /// A [`Disk`] that makes accesses only at ticks.
     Scheduled {
         /// Blocks in its cache.
         cache_blocks_max: u64,
@@ -160,17 +162,17 @@ pub enum Device {
     },
 }
 
-/// What an owner does to the key slots.
+/// A change to the key slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotChange {
-    /// Adds one that a file full of this byte opens.
+    /// Adds a slot for a key file that repeats one byte.
     Add {
-        /// The byte.
+        /// The byte of the key file.
         key_file: u8,
     },
-    /// Empties one.
+    /// Removes a slot.
     Remove {
-        /// Which.
+        /// The number of the slot.
         slot: u8,
     },
 }
@@ -200,15 +202,15 @@ impl Default for SmallVolume {
 }
 
 impl SmallVolume {
-    /// The same volume with a position map in the tree, of more blocks than the client keeps. It is
-    /// larger, because a position-map block is for a hundred others.
+    /// The same volume with a recursive position map. It has more blocks, because one position-map
+    /// block covers about a hundred blocks.
     pub fn with_map_in_tree(self) -> Self {
         let recursion = Some(MapRecursion { client_entries_max: 8, plb_blocks: 4 });
         Self { blocks: 700, leaf_level: 8, recursion, ..self }
     }
 
-    /// The same volume on each scheme of [`SmallScheme::each`]. It has few blocks where each access
-    /// reads all of them.
+    /// The same volume with each scheme of [`SmallScheme::each`]. With the trivial ORAM, whose
+    /// accesses read all blocks, it has fewer blocks.
     pub fn on_each_scheme(self) -> impl Iterator<Item = Self> {
         SmallScheme::each().map(move |scheme| match scheme {
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
@@ -243,14 +245,14 @@ impl SmallVolume {
                     ..ArrayRequirements::new(self.blocks * u64::from(BLOCK_BYTES), "s3oram")
                 };
                 let plan = |requirements: &ArrayRequirements| {
-                    VolumeParams::plan(requirements).expect("a tree whose buckets do not overflow")
+                    VolumeParams::plan(requirements).expect("the parameters avoid overflow")
                 };
                 let params = plan(&requirements);
                 if !has_map_in_trees {
                     return params;
                 }
-                let config = params.config().expect("a scheme of volumes");
-                let on_client = config.cost().expect("a tree that there is").client_bytes();
+                let config = params.config().expect("the scheme is known");
+                let on_client = config.cost().expect("the trees have a cost").client_bytes();
                 plan(&ArrayRequirements { client_bytes_max: on_client - 1, ..requirements })
             }
         }
@@ -290,30 +292,30 @@ impl SmallVolume {
         }
     }
 
-    /// A world with room for it.
+    /// A world with storage for the volume.
     pub fn world(&self) -> World {
         let world = World::striped(&self.trial().shapes, self.disks);
         world.set_failed_sync(self.failed_sync);
         world
     }
 
-    /// Lives through `lives`: see [`Trial::run`].
+    /// Runs `lives`: see [`Trial::run`].
     ///
     /// # Errors
-    /// With what the volume did wrong.
-    pub fn run(&self, lives: &[Life]) -> Result<Ran, Loss> {
+    /// If the volume violates the contract of a disk.
+    pub fn run(&self, lives: &[Life]) -> Result<TrialOutcome, Loss> {
         self.run_over(lives, Ok)
     }
 
-    /// The same, with the store of the world reached in some way.
+    /// The same. `reach` wraps the store of the world, or connects to it.
     ///
     /// # Errors
-    /// With what the volume did wrong.
+    /// If the volume violates the contract of a disk.
     pub fn run_over<S: BucketStore + Send + 'static>(
         &self,
         lives: &[Life],
         reach: impl FnMut(CrashStore) -> Result<S, DiskError>,
-    ) -> Result<Ran, Loss> {
+    ) -> Result<TrialOutcome, Loss> {
         match self.device {
             Device::Raw => self.run_on(lives, reach, |volume| Ok(RawDisk::new(volume))),
             Device::Scheduled { cache_blocks_max, accesses } => {
@@ -339,7 +341,7 @@ impl SmallVolume {
         lives: &[Life],
         mut reach: impl FnMut(CrashStore) -> Result<S, DiskError>,
         start: impl Fn(Volume) -> Result<D, VolumeError>,
-    ) -> Result<Ran, Loss> {
+    ) -> Result<TrialOutcome, Loss> {
         let mut openings = self.seed << 32;
         let mut exists = false;
         self.trial().run(lives, |store, dir| {
@@ -352,7 +354,7 @@ impl SmallVolume {
         })
     }
 
-    /// Makes the volume.
+    /// Creates the volume.
     ///
     /// # Errors
     /// See [`Volume::create`].
@@ -365,7 +367,7 @@ impl SmallVolume {
         self.create_with(store, dir, coins, None)
     }
 
-    /// Makes the volume with something in it.
+    /// Creates the volume with contents.
     ///
     /// # Errors
     /// See [`Volume::create_with`].
@@ -376,7 +378,7 @@ impl SmallVolume {
         mut coins: StdRng,
         contents: Option<&mut dyn Contents>,
     ) -> Result<Volume, VolumeError> {
-        // What is there is left of an attempt that failed.
+        // Remove the files of an attempt that failed.
         for name in dir.names()? {
             dir.remove(&name)?;
         }
@@ -388,7 +390,7 @@ impl SmallVolume {
         Volume::create_with(store, Box::new(dir), &owner, self.options(), coins, contents)
     }
 
-    /// Opens it, whatever its store is wrapped in.
+    /// Opens the volume.
     ///
     /// # Errors
     /// See [`Volume::open`].
@@ -427,7 +429,7 @@ impl SmallVolume {
         })
     }
 
-    /// A volume that does not exist yet may have been left half made.
+    /// Opens the volume if it exists. An earlier life may have left it incomplete: then creates it.
     fn open_or_create(
         &self,
         mut store: impl BucketStore + Send + 'static,
@@ -443,7 +445,7 @@ impl SmallVolume {
 
     /// The trees of its store.
     pub fn shapes(&self) -> Vec<TreeShape> {
-        shapes(&self.params()).expect("sound parameters")
+        shapes(&self.params()).expect("the parameters are valid")
     }
 
     fn trial(&self) -> Trial {
@@ -461,7 +463,7 @@ impl SmallVolume {
     fn options(&self) -> VolumeOptions {
         let Self { sync_moves, state_file_bytes_max, after_tampering, .. } = *self;
         let hits = if self.tree_top_ways > 0 { HitPolicy::Serve } else { HitPolicy::Access };
-        // At a fixed rate, the opening before it as well: see `Lengths::Constant`.
+        // A fixed rate covers the opening, too: see `Lengths::Constant`.
         let lengths = match self.device {
             Device::Scheduled { .. } => Lengths::Constant,
             Device::Raw | Device::Disk { .. } => Lengths::Needed,
@@ -475,10 +477,10 @@ impl SmallVolume {
     }
 }
 
-/// What the key file of every volume here unlocks.
+/// Unlocks the superblock with the key file of small volumes.
 ///
 /// # Errors
-/// When the superblock does not open.
+/// If the superblock does not open.
 pub fn owner_of(store: &mut impl BucketStore) -> Result<Unlocked, VolumeError> {
     Ok(read_copies(store).unlock(&secret(), Attempt::default())?)
 }
@@ -495,7 +497,7 @@ mod tests {
     #[test]
     fn every_scheme_of_volumes_has_a_small_volume() {
         for (scheme, description) in VolumeScheme::ALL.iter().zip(SCHEMES) {
-            let scheme = SmallScheme::of(*scheme);
+            let scheme = SmallScheme::from_scheme(*scheme);
             assert_eq!(scheme.needs_servers(), description.needs_servers());
             let params = SmallVolume { scheme, ..SmallVolume::default() }.params();
             assert_eq!(params.scheme.as_str(), description.name());

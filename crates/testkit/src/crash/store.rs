@@ -1,4 +1,4 @@
-//! The store side: buckets packed into disks, and the handle to them.
+//! The store: buckets on disks, and the handle to them.
 
 use std::io;
 
@@ -14,37 +14,37 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use super::fault::{OpKind, Verdict};
 use super::world::{State, World};
 
-/// Buckets start anywhere but at odd bytes, so that most lie across the borders of sectors.
+/// Alignment of buckets. It is small, so that most buckets cross sector boundaries.
 const BUCKET_ALIGN_BYTES: u64 = 8;
 
-/// The worlds of tests are small.
+/// Bound on the bytes of a store: tests are small.
 const STORE_BYTES_MAX: u64 = 1 << 30;
 
-/// Where each piece lies on the disks.
+/// The location of each piece on the disks.
 pub(super) struct Places {
     trees: Vec<(TreeShape, Layout, u64)>,
-    /// Of each disk. It has room for all levels, and those of other disks are never written.
+    /// Size of each disk. It has space for all levels; those on other disks stay unwritten.
     pub(super) bytes: u64,
     disks: usize,
 }
 
-/// Where a piece lies.
+/// The location of a piece.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PieceLocation {
     pub(super) disk: usize,
     pub(super) span: Span,
 }
 
 impl Places {
-    /// Whole levels are dealt to the disks in turn, as the levels of a striped store are to its members.
+    /// Distributes whole levels over the disks in turn, as a striped store does over its members.
     ///
     /// # Panics
-    /// When the trees cannot be laid out, or are too large for a test.
+    /// If the trees cannot be laid out, or are too large for a test.
     pub(super) fn new(shapes: &[TreeShape], disks: usize) -> Self {
         let mut bytes = 0;
         let mut place = |shape: &TreeShape| {
             let layout = Layout::new(shape, LayoutKind::Heap, BUCKET_ALIGN_BYTES)
-                .expect("trees of a shape that can be laid out");
+                .expect("the shapes can be laid out");
             let base = bytes;
             bytes += layout.bytes();
             assert!(bytes <= STORE_BYTES_MAX, "a world has at most {STORE_BYTES_MAX} bytes");
@@ -54,34 +54,34 @@ impl Places {
         Self { trees, bytes, disks }
     }
 
-    pub(super) fn find(&self, piece: &Piece) -> Option<Place> {
+    pub(super) fn find(&self, piece: &Piece) -> Option<PieceLocation> {
         let tree = usize::from(piece.tree.0);
         let (shape, layout, base) = self.trees.get(tree)?;
         let (offset, bytes) = shape.level_of(piece.bucket)?.part(piece.part)?;
         let start = base + layout.offset(piece.bucket) + offset;
         let span = Span { start: start as usize, bytes: bytes as usize };
-        Some(Place { disk: (tree + usize::from(piece.bucket.level())) % self.disks, span })
+        Some(PieceLocation { disk: (tree + usize::from(piece.bucket.level())) % self.disks, span })
     }
 
     /// # Panics
-    /// When there is no such bucket.
-    pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> Place {
+    /// If the bucket does not exist.
+    pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> PieceLocation {
         let piece = Piece { tree, bucket, part: Part::Whole };
-        self.find(&piece).unwrap_or_else(|| panic!("there is no {piece:?} in this world"))
+        self.find(&piece).unwrap_or_else(|| panic!("{piece:?} does not exist in this world"))
     }
 }
 
-/// The store of a [`World`], for one run.
+/// The store of a [`World`], valid for one run.
 ///
-/// Calls for pieces that do not exist are refused before they become operations.
+/// Calls for pieces that do not exist are refused, and do not count as operations.
 pub struct CrashStore {
     pub(super) world: World,
     pub(super) run: u64,
     buffer: Vec<u8>,
-    /// Where the pieces of the latest call lie in the buffer.
+    /// The location of each piece of the latest call in the buffer.
     spans: Vec<Span>,
-    /// Where they lie on the disks.
-    places: Vec<Place>,
+    /// The location of each piece of the latest call on the disks.
+    places: Vec<PieceLocation>,
 }
 
 impl CrashStore {
@@ -89,7 +89,7 @@ impl CrashStore {
         Self { world, run, buffer: Vec::new(), spans: Vec::new(), places: Vec::new() }
     }
 
-    /// Finds the pieces, and makes room for them in the buffer.
+    /// Locates the pieces, and resizes the buffer for them.
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.spans.clear();
         self.places.clear();
@@ -106,12 +106,12 @@ impl CrashStore {
 }
 
 impl CrashStore {
-    /// The world that it is in.
+    /// The world of this store.
     pub fn world(&self) -> &World {
         &self.world
     }
 
-    /// Which run of its machine it is of.
+    /// The run of its machine.
     pub fn run(&self) -> u64 {
         self.run
     }
@@ -126,7 +126,7 @@ impl BucketStore for CrashStore {
         Capabilities::PARTS
     }
 
-    /// No operation: it does nothing that could fail. It is seen.
+    /// Does not count as an operation, because it cannot fail. The view records it.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut state = self.world.state();
         if state.is_store_running(self.run) {
@@ -158,7 +158,7 @@ impl BucketStore for CrashStore {
         let seen = pieces.iter().copied().zip(self.spans.iter().map(|span| span.bytes));
         state.view.call(Operation::Write, seen);
         let has_a_piece = |disk: &usize| self.places.iter().any(|place| place.disk == *disk);
-        // A trip without pieces is a trip.
+        // A trip without pieces also counts, as a trip to the first disk.
         let of_nothing = self.places.is_empty().then_some(0);
         let disks: Vec<_> = (0..state.disks.len()).filter(has_a_piece).chain(of_nothing).collect();
         state.on_each_disk(self.run, OpKind::StoreWrite, disks, |state, disk, verdict| {
@@ -190,8 +190,8 @@ impl BucketStore for CrashStore {
 }
 
 impl State {
-    /// Does the same on several disks at once: whatever becomes of it on one, the others go on with it. What a crash on
-    /// one leaves of it on those after it is up to chance. Tells the first error.
+    /// Does the same on several disks at once. A failure on one disk does not stop the others.
+    /// After a crash on one disk, the effect on later disks is random. Returns the first error.
     fn on_each_disk(
         &mut self,
         run: u64,
@@ -222,5 +222,5 @@ fn failed(cause: io::Error) -> StoreError {
 }
 
 fn absent(piece: &Piece) -> StoreError {
-    StoreError::new(StoreErrorKind::Refused, format!("there is no {piece:?} in this store"))
+    StoreError::new(StoreErrorKind::Refused, format!("{piece:?} does not exist in this store"))
 }

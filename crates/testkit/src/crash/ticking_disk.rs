@@ -1,5 +1,5 @@
-//! A disk with a fixed rate whose ticks come when somebody waits: without a clock, the same requests
-//! are the same run.
+//! A fixed-rate disk that ticks only while a request waits. Without a clock, the same requests give
+//! the same run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use oblivio_volume::device::{BlockDevice, Request};
 use oblivio_volume::disk::Ticks;
 use oblivio_volume::{Disk, Volume, VolumeError};
 
-/// Nobody waits for so many ticks.
+/// Give up after this many ticks.
 const TICKS_MAX: usize = 100_000;
 
-/// A [`Disk`] that makes ticks, at least one, until a request is answered.
+/// A [`Disk`] that ticks, at least once, until a request is answered.
 pub struct TickingDisk {
     disk: Disk,
     ticks: Ticks,
@@ -46,7 +46,7 @@ impl BlockDevice for TickingDisk {
     }
 
     /// # Panics
-    /// When the disk lets a request starve.
+    /// If the disk does not answer within 100,000 ticks.
     fn submit(&self, Request { op, done }: Request) {
         let is_answered = Arc::new(AtomicBool::new(false));
         let answered = is_answered.clone();

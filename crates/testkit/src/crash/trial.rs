@@ -1,4 +1,4 @@
-//! Drives a disk through runs that end in crashes, and holds it to its contract.
+//! Drives a disk through runs that end in crashes, and checks its contract.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,18 +9,18 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::directory::CrashDir;
-use super::fault::{Counts, FailedSync, Fault, Station, Strike, Survival};
+use super::fault::{Counts, FailedOperation, FailedSync, InjectedFault, Station, Survival};
 use super::shadow::{Report, ShadowDisk};
 use super::store::CrashStore;
-use super::workload::{Step, ops};
+use super::workload::{WorkloadStep, ops};
 use super::world::World;
 
-/// A disk, and what is done to it. The same trial with the same lives is the same run.
+/// A disk and its workload. The same trial with the same lives gives the same run.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The trees of the store.
     pub shapes: Vec<TreeShape>,
-    /// Over so many disks the store is striped.
+    /// Number of disks that the store is striped over.
     pub disks: usize,
     /// Bytes of the disk.
     pub bytes: u64,
@@ -28,17 +28,17 @@ pub struct Trial {
     pub block_bytes: u32,
     /// Steps of the workload, over all lives.
     pub steps: usize,
-    /// Where all coins come from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// What failed syncs do.
+    /// The effect of failed syncs.
     pub failed_sync: FailedSync,
 }
 
 /// One run of the machine, from opening the disk to a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// What is planned to go wrong. Operations count from the opening of the disk.
-    pub faults: Vec<Fault>,
+    /// Planned faults. Operations count from the opening of the disk.
+    pub faults: Vec<InjectedFault>,
     /// What survives of the store.
     pub store: Survival,
     /// What survives of the directory.
@@ -46,36 +46,36 @@ pub struct Life {
 }
 
 impl Life {
-    /// A life in which both sides fare alike.
-    pub fn new(faults: &[Fault], survival: Survival) -> Self {
+    /// A life after which store and directory survive to the same degree.
+    pub fn new(faults: &[InjectedFault], survival: Survival) -> Self {
         Self { faults: faults.to_vec(), store: survival, dir: survival }
     }
 }
 
-/// What happened in a trial that the disk passed.
+/// Statistics of a trial that the disk passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct TrialOutcome {
     /// The operations of each life, by kind.
     pub operations: Vec<Counts>,
-    /// The steps of each life at stations beside.
+    /// The steps of each life at each station.
     pub steps: Vec<BTreeMap<Station, u64>>,
-    /// Where in each life a planned fault struck first.
-    pub strikes: Vec<Option<Strike>>,
+    /// The first operation of each life that met a planned fault.
+    pub failures: Vec<Option<FailedOperation>>,
 }
 
-impl Ran {
-    /// How many lives met a fault that was planned.
+impl TrialOutcome {
+    /// The number of lives that met a planned fault.
     pub fn struck(&self) -> usize {
-        self.strikes.iter().flatten().count()
+        self.failures.iter().flatten().count()
     }
 }
 
-/// What a disk did wrong.
+/// A violation of the contract by the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Bytes that are not what they must be: all of them, when the disk does not answer.
+    /// Wrong bytes; all bytes of the disk if it does not answer.
     pub bytes: u64,
-    /// What happened, and when.
+    /// Description, with the life and the step.
     pub message: String,
 }
 
@@ -96,19 +96,19 @@ impl Loss {
 }
 
 impl Trial {
-    /// Lives through `lives`, and then through one without faults that ends in a power cut which
-    /// nothing unsynced survives. `open` opens the disk, and makes it when there is none yet.
+    /// Runs `lives`, and then a life without faults that ends in a power cut, after which no
+    /// unsynced change survives. `open` opens the disk, and creates it if it does not exist.
     ///
-    /// A life ends at the first error, or when its share of the workload is done. After each crash
-    /// the disk has to open, unless a fault prevents that, and to hold what its contract says.
+    /// A life ends at the first error, or when its share of the workload is done. After each crash,
+    /// the disk must open, unless a fault prevents that, and must hold what its contract demands.
     ///
     /// # Errors
-    /// With what the disk did wrong.
+    /// If the disk violates its contract.
     pub fn run<D: BlockDevice>(
         &self,
         lives: &[Life],
         mut open: impl FnMut(CrashStore, CrashDir) -> Result<D, DiskError>,
-    ) -> Result<Ran, Loss> {
+    ) -> Result<TrialOutcome, Loss> {
         let world = World::striped(&self.shapes, self.disks);
         world.set_failed_sync(self.failed_sync);
         let mut coins = StdRng::seed_from_u64(self.seed);
@@ -120,7 +120,8 @@ impl Trial {
             steps: ops(self.seed, self.bytes, self.steps),
             after: None,
         };
-        let mut ran = Ran { operations: Vec::new(), steps: Vec::new(), strikes: Vec::new() };
+        let mut ran =
+            TrialOutcome { operations: Vec::new(), steps: Vec::new(), failures: Vec::new() };
         let last = Life::new(&[], Survival::None);
         let share = self.steps / (lives.len() + 1);
         for (i, life) in lives.iter().chain([&last]).enumerate() {
@@ -130,28 +131,28 @@ impl Trial {
             let device = bench.live(steps).map_err(in_life)?;
             ran.operations.push(world.counts());
             ran.steps.push(world.steps());
-            ran.strikes.push(world.first_strike());
+            ran.failures.push(world.first_failure());
             world.crash_apart(&mut coins, life.store, life.dir);
-            // Not before: what closes in good order has not crashed.
+            // Drop it only after the crash: an orderly close would not be a crash.
             drop(device);
-            bench.after = Some(After::of(life));
+            bench.after = Some(After::from_life(life));
         }
         bench.live(0).map_err(|loss| loss.during("after all lives"))?;
         Ok(ran)
     }
 }
 
-/// What the crash before this run has made of what the disk shows.
+/// The kind of crash before this run, which decides how durable the contents are.
 #[derive(Clone, Copy)]
 enum After {
-    /// All of it is durable.
+    /// All contents are durable.
     PowerCut,
-    /// Some may still be in a cache alone.
+    /// Some contents may exist only in a cache.
     Kill,
 }
 
 impl After {
-    fn of(life: &Life) -> Self {
+    fn from_life(life: &Life) -> Self {
         let is_kill = life.store == Survival::All || life.dir == Survival::All;
         if is_kill { Self::Kill } else { Self::PowerCut }
     }
@@ -159,12 +160,12 @@ impl After {
 
 struct Bench<'w, O, S> {
     world: &'w World,
-    /// Of the disk.
+    /// Size of the disk.
     bytes: u64,
     open: O,
     shadow: ShadowDisk,
     steps: S,
-    /// The crash that the disk has not been checked after.
+    /// The last crash, until the disk has been checked after it.
     after: Option<After>,
 }
 
@@ -172,9 +173,9 @@ impl<D, O, S> Bench<'_, O, S>
 where
     D: BlockDevice,
     O: FnMut() -> Result<D, DiskError>,
-    S: Iterator<Item = Step>,
+    S: Iterator<Item = WorkloadStep>,
 {
-    /// Opens, checks, and works until something fails.
+    /// Opens and checks the disk, and runs steps until one fails.
     fn live(&mut self, steps: usize) -> Result<Option<D>, Loss> {
         let mut device = match (self.open)() {
             Ok(device) => device,
@@ -196,7 +197,7 @@ where
             if !report.is_clean() {
                 return Err(Loss::reported("a read", &report));
             }
-            if step == Step::Reopen {
+            if step == WorkloadStep::Reopen {
                 drop(device);
                 device = match (self.open)() {
                     Ok(device) => device,
@@ -207,12 +208,12 @@ where
         Ok(Some(device))
     }
 
-    /// Without a fault, nothing may fail.
+    /// Accepts an error of the disk only if a fault has occurred.
     fn excuse(&self, what: &str, error: &DiskError) -> Result<(), Loss> {
         match self.world.faults_fired() {
             0 => Err(Loss {
                 bytes: self.bytes,
-                message: format!("{what} failed though nothing went wrong: {error}"),
+                message: format!("{what} failed without a fault: {error}"),
             }),
             _ => Ok(()),
         }
@@ -229,7 +230,7 @@ where
         };
         let report = self.shadow.check(read);
         if !report.is_clean() {
-            return Err(Loss::reported("after the crash before", &report));
+            return Err(Loss::reported("after the previous crash", &report));
         }
         match after {
             After::PowerCut => self.shadow.adopt(read),
@@ -240,10 +241,10 @@ where
     }
 }
 
-/// Lets a disk do one thing, and its shadow too. The report says what a read got wrong.
+/// Sends a request to a disk and to its model. Returns the errors of a read.
 ///
 /// # Errors
-/// What the disk answers.
+/// The error of the disk.
 pub fn apply(
     device: &dyn BlockDevice,
     op: DiskOp,
@@ -268,7 +269,7 @@ pub fn apply(
     }
 }
 
-/// Everything on a disk.
+/// Reads the whole disk.
 fn read_all(device: &dyn BlockDevice) -> Result<Vec<u8>, DiskError> {
     let mut held = Vec::with_capacity(device.bytes() as usize);
     while (held.len() as u64) < device.bytes() {

@@ -1,26 +1,26 @@
-//! What the store saw over several runs.
+//! The view of the store over several runs.
 
 use oblivio_core::store::Piece;
 use oblivio_core::view::{Event, Operation};
 
-/// One thing that the store saw.
+/// One event in the view of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Seen {
+pub enum StoreEvent {
     /// One piece of one call, or a flush. Trips are numbered over all runs.
     Event(Event),
-    /// A crash: handles of the run before are dead.
+    /// A crash, which invalidates the handles of the run.
     Crash,
 }
 
-/// Collects what the store sees.
+/// Collects the view of the store.
 #[derive(Default)]
 pub(super) struct View {
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<StoreEvent>,
     trips: u64,
 }
 
 impl View {
-    /// A call for pieces, each with as many bytes as moved.
+    /// Records a call, with the bytes moved for each piece.
     pub(super) fn call(
         &mut self,
         operation: Operation,
@@ -29,17 +29,17 @@ impl View {
         let trip = self.trips;
         self.trips += 1;
         self.seen.extend(pieces.map(|(piece, bytes)| {
-            Seen::Event(Event { trip, operation, piece: Some(piece), bytes: bytes as u64 })
+            StoreEvent::Event(Event { trip, operation, piece: Some(piece), bytes: bytes as u64 })
         }));
     }
 
     pub(super) fn flush(&mut self) {
         let event = Event { trip: self.trips, operation: Operation::Flush, piece: None, bytes: 0 };
         self.trips += 1;
-        self.seen.push(Seen::Event(event));
+        self.seen.push(StoreEvent::Event(event));
     }
 
     pub(super) fn crash(&mut self) {
-        self.seen.push(Seen::Crash);
+        self.seen.push(StoreEvent::Crash);
     }
 }

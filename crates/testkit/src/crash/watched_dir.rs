@@ -1,4 +1,4 @@
-//! A directory of which each step is told.
+//! A directory that reports each of its steps.
 
 use std::io;
 use std::sync::Arc;
@@ -7,40 +7,40 @@ use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use super::CrashDir;
 
-/// What is about to be done in a directory.
+/// A step that a directory is about to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirStep {
-    /// A file is made.
+    /// A file is created.
     Create,
-    /// Something is appended to one.
+    /// Bytes are appended to a file.
     Append {
-        /// So many calls. It tells one.
+        /// Number of calls. [`WatchedDir`] reports each call, so it is 1.
         records: usize,
-        /// So many bytes.
+        /// Number of bytes.
         bytes: usize,
     },
     /// A file is made durable.
     Sync,
-    /// One gets another name.
+    /// A file is renamed.
     Rename,
-    /// One is removed.
+    /// A file is removed.
     Remove,
     /// Names are made durable.
     SyncNames,
 }
 
-type Told = dyn Fn(DirStep) + Send + Sync;
+type StepObserver = dyn Fn(DirStep) + Send + Sync;
 
-/// Tells of each step before it is done.
+/// A directory that calls a function before each step.
 pub struct WatchedDir {
     dir: CrashDir,
-    told: Arc<Told>,
+    observer: Arc<StepObserver>,
 }
 
 impl WatchedDir {
-    /// Watches `dir`.
-    pub fn new(dir: CrashDir, told: impl Fn(DirStep) + Send + Sync + 'static) -> Self {
-        Self { dir, told: Arc::new(told) }
+    /// Calls `observer` before each step of `dir`.
+    pub fn new(dir: CrashDir, observer: impl Fn(DirStep) + Send + Sync + 'static) -> Self {
+        Self { dir, observer: Arc::new(observer) }
     }
 }
 
@@ -54,45 +54,45 @@ impl StateDir for WatchedDir {
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        (self.told)(DirStep::Sync);
+        (self.observer)(DirStep::Sync);
         self.dir.sync(name)
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        (self.told)(DirStep::Create);
-        let (file, told) = (self.dir.create(name)?, self.told.clone());
-        Ok(Box::new(WatchedFile { file, told }))
+        (self.observer)(DirStep::Create);
+        let (file, observer) = (self.dir.create(name)?, self.observer.clone());
+        Ok(Box::new(WatchedFile { file, observer }))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        (self.told)(DirStep::Rename);
+        (self.observer)(DirStep::Rename);
         self.dir.rename(from, to)
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        (self.told)(DirStep::Remove);
+        (self.observer)(DirStep::Remove);
         self.dir.remove(name)
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        (self.told)(DirStep::SyncNames);
+        (self.observer)(DirStep::SyncNames);
         self.dir.sync_names()
     }
 }
 
 struct WatchedFile {
     file: Box<dyn StateFile>,
-    told: Arc<Told>,
+    observer: Arc<StepObserver>,
 }
 
 impl StateFile for WatchedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (self.told)(DirStep::Append { records: 1, bytes: bytes.len() });
+        (self.observer)(DirStep::Append { records: 1, bytes: bytes.len() });
         self.file.append(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        (self.told)(DirStep::Sync);
+        (self.observer)(DirStep::Sync);
         self.file.sync()
     }
 }

@@ -1,4 +1,4 @@
-//! What programs ask of a disk, from a seed.
+//! Requests of programs to a disk, generated from a seed.
 
 use oblivio_volume::device::DiskOp;
 use rand::rngs::StdRng;
@@ -9,8 +9,8 @@ pub const REQUEST_BYTES_MAX: u32 = 64 << 10;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in `DiskOp`")]
-pub enum Step {
+#[expect(missing_docs, reason = "the variants are those in `DiskOp`")]
+pub enum WorkloadStep {
     Read {
         offset: u64,
         bytes: u32,
@@ -35,8 +35,8 @@ pub enum Step {
     Reopen,
 }
 
-impl Step {
-    /// As a request. To reopen is none.
+impl WorkloadStep {
+    /// The request, or `None` for `Reopen`.
     pub fn op(&self) -> Option<DiskOp> {
         Some(match self.clone() {
             Self::Read { offset, bytes } => DiskOp::Read { offset, bytes },
@@ -51,13 +51,13 @@ impl Step {
     }
 }
 
-/// `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot spots. Lengths
-/// from a byte to [`REQUEST_BYTES_MAX`], about as many long as short ones; half of the requests lie
-/// on multiples of 512 bytes. All data is random, so that any two versions differ.
+/// `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot spots.
+/// Lengths are log-uniform from one byte to [`REQUEST_BYTES_MAX`]. Half of the requests are aligned
+/// to 512 bytes. All data is random, so that any two versions differ.
 ///
 /// # Panics
-/// When the disk has less than a sector.
-pub fn ops(seed: u64, bytes: u64, steps: usize) -> impl Iterator<Item = Step> {
+/// If the disk is smaller than a sector.
+pub fn ops(seed: u64, bytes: u64, steps: usize) -> impl Iterator<Item = WorkloadStep> {
     assert!(bytes >= SECTOR_BYTES, "a disk has at least {SECTOR_BYTES} bytes");
     let mut coins = StdRng::seed_from_u64(seed);
     let hot: [u64; 4] = std::array::from_fn(|_| coins.random_range(0..bytes));
@@ -66,29 +66,29 @@ pub fn ops(seed: u64, bytes: u64, steps: usize) -> impl Iterator<Item = Step> {
 
 const SECTOR_BYTES: u64 = 512;
 
-fn step(coins: &mut StdRng, disk_bytes: u64, hot: &[u64]) -> Step {
+fn step(coins: &mut StdRng, disk_bytes: u64, hot: &[u64]) -> WorkloadStep {
     let (offset, bytes) = extent(coins, disk_bytes, hot, u64::from(REQUEST_BYTES_MAX));
     let durable = coins.random_range(0..8) == 0;
     match coins.random_range(0..100) {
         0..50 => {
             let data = (0..bytes).map(|_| coins.random()).collect();
-            Step::Write { offset, data, durable }
+            WorkloadStep::Write { offset, data, durable }
         }
-        50..75 => Step::Read { offset, bytes: bytes as u32 },
+        50..75 => WorkloadStep::Read { offset, bytes: bytes as u32 },
         75..80 => {
             let (offset, bytes) = extent(coins, disk_bytes, hot, disk_bytes);
-            Step::Zero { offset, bytes, durable }
+            WorkloadStep::Zero { offset, bytes, durable }
         }
         80..85 => {
             let (offset, bytes) = extent(coins, disk_bytes, hot, disk_bytes);
-            Step::Trim { offset, bytes, durable }
+            WorkloadStep::Trim { offset, bytes, durable }
         }
-        85..98 => Step::Flush,
-        _ => Step::Reopen,
+        85..98 => WorkloadStep::Flush,
+        _ => WorkloadStep::Reopen,
     }
 }
 
-/// Where a request lies, and how long it is.
+/// Draws offset and length of a request.
 fn extent(coins: &mut StdRng, disk_bytes: u64, hot: &[u64], bytes_max: u64) -> (u64, u64) {
     let magnitude = coins.random_range(0..=bytes_max.ilog2());
     let mut bytes = coins.random_range(1..=1u64 << magnitude).min(disk_bytes);
@@ -114,12 +114,11 @@ mod tests {
             assert_eq!(steps, ops(3, disk_bytes, 2000).collect::<Vec<_>>());
             for step in &steps {
                 let (offset, bytes) = match step {
-                    Step::Read { offset, bytes } => (*offset, u64::from(*bytes)),
-                    Step::Write { offset, data, .. } => (*offset, data.len() as u64),
-                    Step::Zero { offset, bytes, .. } | Step::Trim { offset, bytes, .. } => {
-                        (*offset, *bytes)
-                    }
-                    Step::Flush | Step::Reopen => continue,
+                    WorkloadStep::Read { offset, bytes } => (*offset, u64::from(*bytes)),
+                    WorkloadStep::Write { offset, data, .. } => (*offset, data.len() as u64),
+                    WorkloadStep::Zero { offset, bytes, .. }
+                    | WorkloadStep::Trim { offset, bytes, .. } => (*offset, *bytes),
+                    WorkloadStep::Flush | WorkloadStep::Reopen => continue,
                 };
                 assert!(bytes > 0 && offset + bytes <= disk_bytes, "{offset} + {bytes}");
             }
@@ -129,16 +128,16 @@ mod tests {
     #[test]
     fn steps_of_every_kind_and_size_occur() {
         let steps: Vec<_> = ops(1, 1 << 20, 4000).collect();
-        let some = |is: &dyn Fn(&Step) -> bool| assert!(steps.iter().any(is));
-        some(&|step| matches!(step, Step::Write { data, .. } if data.len() == 1));
-        some(&|step| matches!(step, Step::Write { data, .. } if data.len() > 60_000));
-        some(&|step| matches!(step, Step::Write { offset, .. } if offset % 4096 == 0));
-        some(&|step| matches!(step, Step::Write { offset, .. } if offset % 512 != 0));
-        some(&|step| matches!(step, Step::Write { durable: true, .. }));
-        some(&|step| matches!(step, Step::Zero { bytes, .. } if *bytes > 100_000));
-        some(&|step| matches!(step, Step::Trim { bytes, .. } if *bytes > 100_000));
-        some(&|step| matches!(step, Step::Read { .. }));
-        some(&|step| matches!(step, Step::Flush));
-        some(&|step| matches!(step, Step::Reopen));
+        let some = |is: &dyn Fn(&WorkloadStep) -> bool| assert!(steps.iter().any(is));
+        some(&|step| matches!(step, WorkloadStep::Write { data, .. } if data.len() == 1));
+        some(&|step| matches!(step, WorkloadStep::Write { data, .. } if data.len() > 60_000));
+        some(&|step| matches!(step, WorkloadStep::Write { offset, .. } if offset % 4096 == 0));
+        some(&|step| matches!(step, WorkloadStep::Write { offset, .. } if offset % 512 != 0));
+        some(&|step| matches!(step, WorkloadStep::Write { durable: true, .. }));
+        some(&|step| matches!(step, WorkloadStep::Zero { bytes, .. } if *bytes > 100_000));
+        some(&|step| matches!(step, WorkloadStep::Trim { bytes, .. } if *bytes > 100_000));
+        some(&|step| matches!(step, WorkloadStep::Read { .. }));
+        some(&|step| matches!(step, WorkloadStep::Flush));
+        some(&|step| matches!(step, WorkloadStep::Reopen));
     }
 }

@@ -1,4 +1,4 @@
-//! What outlives a process.
+//! The state that outlives a process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,17 +11,18 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use super::directory::{CrashDir, Directory};
 use super::fault::{
-    Counts, FailedSync, Fault, OpKind, Plan, Station, Strike, Survival, Verdict, machine_is_off,
+    Counts, FailedOperation, FailedSync, FaultPlan, InjectedFault, OpKind, Station, Survival,
+    Verdict, machine_is_off,
 };
 use super::medium::Medium;
 use super::servers::Machine;
 use super::store::{CrashStore, Place, Places, range};
-use super::view::{Seen, View};
+use super::view::{StoreEvent, View};
 
-/// One store, on one disk or on several, and one directory, and what befalls them. Clones are the same world.
+/// One store on one or more disks, one directory, and their faults. Clones are the same world.
 ///
-/// It lives from [`Self::crash`] to crash: a *run*. Handles belong to the run they were made in and
-/// are dead after it. Operations are counted anew in each run.
+/// The time from one [`Self::crash`] to the next is a *run*. Handles belong to the run in which
+/// they were created, and fail after it. Each run counts its operations from 0.
 #[derive(Clone)]
 pub struct World {
     pub(super) places: Arc<Places>,
@@ -29,22 +30,22 @@ pub struct World {
 }
 
 pub(super) struct State {
-    /// Of the store.
+    /// Disks of the store.
     pub(super) disks: Vec<Medium>,
     pub(super) directory: Directory,
-    /// Beside the store, by their numbers.
+    /// Servers beside the store, by number.
     pub(super) servers: BTreeMap<u8, Machine>,
-    pub(super) plan: Plan,
+    pub(super) plan: FaultPlan,
     pub(super) failed_sync: FailedSync,
     pub(super) view: View,
     run: u64,
-    /// Of the machine of the store, which may die alone.
+    /// Run of the store's machine, which may crash alone.
     store_run: u64,
     is_off: bool,
 }
 
 impl State {
-    /// Counts an operation of a handle of `run`, and says what becomes of it.
+    /// Counts an operation by a handle of `run` and returns its outcome.
     pub(super) fn begin(&mut self, run: u64, kind: OpKind) -> io::Result<Verdict> {
         let current = if kind.is_of_store() { self.store_run } else { self.run };
         if run != current || self.is_off {
@@ -63,7 +64,7 @@ impl State {
         run == self.store_run && !self.is_off
     }
 
-    /// An operation of the store has ended: if its machine died in it, it is started again.
+    /// Ends an operation of the store. If its machine crashed during it, restarts the machine.
     pub(super) fn end_store_operation(&mut self) {
         if let Some(survival) = self.plan.store_dies.take() {
             let mut coins = StdRng::seed_from_u64(self.plan.coins.random());
@@ -73,7 +74,7 @@ impl State {
     }
 }
 
-/// What a world held at one moment: a backup, or what an adversary kept.
+/// The contents of a world at one time: a backup, or a copy of the adversary.
 #[derive(Clone)]
 pub struct Snapshot {
     store: Vec<u8>,
@@ -86,19 +87,19 @@ impl Snapshot {
         &self.files
     }
 
-    /// Everything that the store held, in an order of the world's own.
+    /// All bytes of the store, in an internal order.
     pub fn store(&self) -> &[u8] {
         &self.store
     }
 }
 
-/// Each disk fares by itself. Answers the share that the first has kept.
+/// Crashes each disk independently. Returns the share of writes that the first disk kept.
 pub(super) fn crash_disks<'d>(
     disks: impl IntoIterator<Item = &'d mut Medium>,
     survival: Survival,
     coins: &mut StdRng,
 ) -> f64 {
-    // Fair coins alone would almost never lose just one write of many, or keep just one.
+    // Fair coins would almost never lose exactly one of many writes, or keep exactly one.
     let kept_share = |coins: &mut StdRng| {
         *[0.05, 0.5, 0.5, 0.95].get(coins.random_range(0..4)).expect("there are four of them")
     };
@@ -111,27 +112,27 @@ pub(super) fn crash_disks<'d>(
 }
 
 impl World {
-    /// An empty directory, and a store with trees of these shapes, `TreeId(0)` first. Nothing is
-    /// planned to go wrong.
+    /// An empty directory, and a store with trees of these shapes, `TreeId(0)` first. No faults are
+    /// planned.
     ///
     /// # Panics
-    /// When the trees exceed 1 GiB, or cannot be laid out.
+    /// If the trees exceed 1 GiB, or cannot be laid out.
     pub fn new(shapes: &[TreeShape]) -> Self {
         Self::striped(shapes, 1)
     }
 
-    /// The same, and the store is striped over so many disks. They do each write and each flush at once, and each fails
-    /// and forgets by itself.
+    /// The same, with the store striped over `disks` disks. They do each write and flush at once,
+    /// and each fails and loses writes independently.
     ///
     /// # Panics
-    /// When the trees exceed 1 GiB, or cannot be laid out.
+    /// If the trees exceed 1 GiB, or cannot be laid out.
     pub fn striped(shapes: &[TreeShape], disks: usize) -> Self {
         let places = Places::new(shapes, disks);
         let state = State {
             disks: vec![Medium::holding(vec![0; places.bytes as usize]); disks],
             directory: Directory::default(),
             servers: BTreeMap::new(),
-            plan: Plan::new(&[], 0),
+            plan: FaultPlan::new(&[], 0),
             failed_sync: FailedSync::default(),
             view: View::default(),
             run: 0,
@@ -141,60 +142,60 @@ impl World {
         Self { places: places.into(), state: Mutex::new(state).into() }
     }
 
-    /// The store, for this run.
+    /// A handle to the store, valid for this run.
     pub fn store(&self) -> CrashStore {
         let run = self.state().store_run;
         CrashStore::new(self.clone(), run)
     }
 
-    /// The directory, for this run.
+    /// A handle to the directory, valid for this run.
     pub fn dir(&self) -> CrashDir {
         let run = self.state().run;
         CrashDir { world: self.clone(), run }
     }
 
-    /// Plans the faults of this run instead of those planned before, and starts to count from 0.
-    /// The coins decide what a failed operation did.
+    /// Replaces the planned faults of this run, and restarts counting from 0. `coins` decide the
+    /// effect of failed operations.
     ///
     /// # Panics
-    /// On a fault that makes no sense.
-    pub fn plan(&self, faults: &[Fault], coins: &mut impl Rng) {
-        self.state().plan = Plan::new(faults, coins.random());
+    /// If a fault is impossible.
+    pub fn plan(&self, faults: &[InjectedFault], coins: &mut impl Rng) {
+        self.state().plan = FaultPlan::new(faults, coins.random());
     }
 
-    /// What failed syncs do from now on.
+    /// Sets the effect of failed syncs.
     pub fn set_failed_sync(&self, mode: FailedSync) {
         self.state().failed_sync = mode;
     }
 
-    /// Operations of this run so far: the number of the next one.
+    /// Operations of this run so far. Also the number of the next one.
     pub fn operations(&self) -> u64 {
         self.counts().total()
     }
 
-    /// The same, by kind.
+    /// Operations of this run so far, by kind.
     pub fn counts(&self) -> Counts {
         self.state().plan.counts
     }
 
-    /// Which run this is: from crash to crash.
+    /// The number of this run.
     pub fn run(&self) -> u64 {
         self.state().run
     }
 
-    /// Which run of the machine of the store this is: it may die alone.
+    /// The number of this run of the store's machine, which may crash alone.
     pub fn store_run(&self) -> u64 {
         self.state().store_run
     }
 
-    /// How many operations of this run met a fault that whoever uses the world may notice.
+    /// Operations of this run that met a fault that a client may notice.
     pub fn faults_fired(&self) -> u64 {
         self.state().plan.fired
     }
 
-    /// Where the first of them was.
-    pub fn first_strike(&self) -> Option<Strike> {
-        self.state().plan.first_strike
+    /// The first operation of this run that met a fault.
+    pub fn first_failure(&self) -> Option<FailedOperation> {
+        self.state().plan.first_failure
     }
 
     /// Whether a planned crash has happened.
@@ -202,18 +203,18 @@ impl World {
         self.state().is_off
     }
 
-    /// The same at each station that there is beside.
+    /// Steps of this run so far at each station.
     pub fn steps(&self) -> BTreeMap<Station, u64> {
         self.state().plan.steps.clone()
     }
 
-    /// Ends the run, if a fault has not, decides what survives on both sides, and begins the next
-    /// one, with no faults planned. Servers fare as the store does; if all survives there, they run on.
+    /// Ends the run, applies `survival` to store and directory, and begins a run without faults.
+    /// Servers crash as the store does; with [`Survival::All`], they keep running.
     pub fn crash(&self, coins: &mut impl Rng, survival: Survival) {
         self.crash_apart(coins, survival, survival);
     }
 
-    /// The same for two machines, of which each fares in its own way.
+    /// The same, with different survival of store and directory.
     pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
         let mut coins = StdRng::seed_from_u64(coins.random());
         let mut state = self.state();
@@ -222,39 +223,39 @@ impl World {
         if store != Survival::All {
             state.servers.values_mut().for_each(|server| server.dies(store, &mut coins));
         }
-        state.plan = Plan::new(&[], 0);
+        state.plan = FaultPlan::new(&[], 0);
         state.view.crash();
         state.run += 1;
         state.store_run += 1;
         state.is_off = false;
     }
 
-    /// What both sides hold, as a read sees it.
+    /// The contents of store and directory, as reads see them.
     pub fn snapshot(&self) -> Snapshot {
         let state = self.state();
         let store = state.disks.iter().flat_map(|disk| disk.bytes()).copied().collect();
         Snapshot { store, files: state.directory.contents() }
     }
 
-    /// Rolls the store back, durably and at once, behind the back of open handles.
+    /// Rolls the store back, durably and at once. Open handles stay valid.
     ///
     /// # Panics
-    /// When the snapshot is of another world with other trees.
+    /// If the snapshot is of a world with other trees.
     pub fn restore_store(&self, snapshot: &Snapshot) {
         let mut state = self.state();
         let bytes = self.places.bytes as usize;
-        assert_eq!(snapshot.store.len(), bytes * state.disks.len(), "a snapshot of these trees");
+        assert_eq!(snapshot.store.len(), bytes * state.disks.len(), "the snapshot has other trees");
         for (i, disk) in state.disks.iter_mut().enumerate() {
             disk.hold(&snapshot.store[i * bytes..][..bytes]);
         }
     }
 
-    /// Rolls the directory back, durably and at once. Open files are dead afterwards.
+    /// Rolls the directory back, durably and at once. Open files become invalid.
     pub fn restore_dir(&self, snapshot: &Snapshot) {
         self.state().directory.replace(&snapshot.files);
     }
 
-    /// Gives the directory this file, durably and at once. Open files are dead afterwards.
+    /// Adds or replaces a file, durably and at once. Open files become invalid.
     pub fn replace_file(&self, name: &str, bytes: &[u8]) {
         let mut state = self.state();
         let mut files = state.directory.contents();
@@ -262,7 +263,7 @@ impl World {
         state.directory.replace(&files);
     }
 
-    /// Takes this file from the directory, durably and at once. Open files are dead afterwards.
+    /// Removes a file, durably and at once. Open files become invalid.
     pub fn remove_file(&self, name: &str) {
         let mut state = self.state();
         let mut files = state.directory.contents();
@@ -273,20 +274,20 @@ impl World {
     /// Flips bit `bit` of byte `byte` of a bucket.
     ///
     /// # Panics
-    /// When there is no such bit.
+    /// If the bit does not exist.
     pub fn flip_bit(&self, tree: TreeId, bucket: BucketId, byte: usize, bit: u8) {
         let Place { disk, span } = self.places.bucket(tree, bucket);
-        assert!(byte < span.bytes && bit < 8, "there is no bit {bit} in byte {byte} of {bucket}");
+        assert!(byte < span.bytes && bit < 8, "{bucket} has no bit {bit} of byte {byte}");
         let disk = &mut self.state().disks[disk];
         let at = span.start + byte;
         let flipped = disk.bytes()[at] ^ 1 << bit;
         disk.tamper(at, &[flipped]);
     }
 
-    /// Puts each of two buckets in the place of the other.
+    /// Swaps two buckets.
     ///
     /// # Panics
-    /// When one does not exist, or they differ in size.
+    /// If one does not exist, or they differ in size.
     pub fn swap_buckets(&self, one: (TreeId, BucketId), other: (TreeId, BucketId)) {
         let places = [one, other].map(|(tree, bucket)| self.places.bucket(tree, bucket));
         let [one, other] = places.map(|place| place.span.bytes);
@@ -299,27 +300,27 @@ impl World {
         }
     }
 
-    /// Puts an older version of a bucket in its place.
+    /// Replaces a bucket by its version in the snapshot.
     ///
     /// # Panics
-    /// When there is no such bucket, or the snapshot is of another world with other trees.
+    /// If the bucket does not exist, or the snapshot is of a world with other trees.
     pub fn replace_bucket(&self, snapshot: &Snapshot, tree: TreeId, bucket: BucketId) {
         let Place { disk, span } = self.places.bucket(tree, bucket);
         let on_its_disk = &snapshot.store[disk * self.places.bytes as usize..];
         self.state().disks[disk].tamper(span.start, &on_its_disk[range(&span)]);
     }
 
-    /// What the store has seen since the world began.
-    pub fn view(&self) -> Vec<Seen> {
+    /// The view of the store, over all runs.
+    pub fn view(&self) -> Vec<StoreEvent> {
         self.state().view.seen.clone()
     }
 
-    /// The same, forgotten by the world.
-    pub fn take_view(&self) -> Vec<Seen> {
+    /// The same, and clears it.
+    pub fn take_view(&self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.state().view.seen)
     }
 
-    /// A test that panicked elsewhere leaves the world as it is, and it is still of use.
+    /// Ignores poisoning: after a panic of another thread, the world is still usable.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

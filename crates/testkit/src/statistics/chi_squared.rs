@@ -6,11 +6,11 @@ use super::{EXPECTED_MIN, histogram};
 
 /// Whether all cells are equally likely: goodness of fit.
 ///
-/// Two-sided: counts that are *too* even, as when leaves are dealt instead of drawn, are as
-/// suspicious as uneven ones.
+/// Two-sided: counts that are *too* even, as from leaves taken in rotation, are as suspicious as
+/// uneven ones.
 ///
-/// Assumes independent samples: check [`super::serial_correlation`] and [`uniformity_of_pairs`]
-/// beside it.
+/// Assumes independent samples: also check [`super::serial_correlation`] and
+/// [`uniformity_of_pairs`].
 ///
 /// # Panics
 /// With fewer than two cells, or too few samples (see [`EXPECTED_MIN`]).
@@ -21,13 +21,14 @@ pub fn uniformity(counts: &[u64]) -> f64 {
     two_sided(statistic, counts.len() - 1)
 }
 
-/// Whether consecutive values are uniform *and* independent: the serial test (Knuth, TAOCP 3.3.2 B).
+/// Whether consecutive values are uniform *and* independent: the serial test (Knuth, TAOCP 3.3.2
+/// B).
 ///
-/// Takes non-overlapping pairs, so that they are independent, sorts each value into one of `bins`
-/// bins, and tests the `bins²` cells for uniformity. Two-sided.
+/// Sorts each value of a pair into one of `bins` bins, and tests the `bins²` cells for uniformity.
+/// The pairs must not overlap, so that they are independent. Two-sided.
 ///
 /// # Panics
-/// As [`uniformity`] and [`histogram`] do.
+/// In the cases of [`uniformity`] and [`histogram`].
 pub fn uniformity_of_pairs(
     pairs: impl IntoIterator<Item = (u64, u64)>,
     range: u64,
@@ -38,21 +39,21 @@ pub fn uniformity_of_pairs(
     uniformity(&histogram(cells, bins * bins, bins * bins))
 }
 
-/// Whether two samples come from one distribution, whatever it is: the two-sample test.
+/// Whether two samples come from one (unknown) distribution: the two-sample test.
 ///
-/// One-sided: two independent samples that agree well are no evidence of anything.
+/// One-sided: good agreement of two independent samples is not suspicious.
 ///
 /// # Panics
-/// As [`contingency`] does.
+/// In the cases of [`contingency`].
 pub fn homogeneity(a: &[u64], b: &[u64]) -> f64 {
     contingency(&[a, b])
 }
 
 /// Whether the column of a sample is independent of its row, given a table of counts. One-sided.
-/// Columns that nothing fell into are left out.
+/// Empty columns are ignored.
 ///
 /// # Panics
-/// When rows differ in length, fewer than two rows or columns have samples, or samples are too few
+/// If rows differ in length, fewer than two rows or columns have samples, or samples are too few
 /// (see [`EXPECTED_MIN`]).
 pub fn contingency(rows: &[impl AsRef<[u64]>]) -> f64 {
     let columns = rows[0].as_ref().len();
@@ -61,7 +62,7 @@ pub fn contingency(rows: &[impl AsRef<[u64]>]) -> f64 {
     let total: u64 = column_sums.iter().sum();
     let mut statistic = 0.0;
     for row in rows.iter().map(AsRef::as_ref) {
-        assert_eq!(row.len(), columns, "rows of one length");
+        assert_eq!(row.len(), columns, "rows must have the same length");
         let row_sum: u64 = row.iter().sum();
         for (count, column_sum) in row.iter().zip(&column_sums).filter(|(_, sum)| **sum > 0) {
             let expected = row_sum as f64 * *column_sum as f64 / total as f64;
@@ -90,8 +91,8 @@ fn chi_squared(degrees_of_freedom: usize) -> ChiSquared {
 fn check_expected(expected: f64) {
     assert!(
         expected >= EXPECTED_MIN,
-        "{expected:.1} samples are expected in a cell, and {EXPECTED_MIN} are needed: take more \
-         samples or fewer bins"
+        "a cell expects {expected:.1} samples, but {EXPECTED_MIN} are needed: take more samples or \
+         fewer bins"
     );
 }
 
@@ -105,12 +106,12 @@ mod tests {
         // Statistic 4 · 5² / 25 = 4 with 1 degree of freedom.
         let p = contingency(&[[30, 20], [20, 30]]);
         assert!((p - 0.045_500).abs() < 1e-5, "{p}");
-        // Statistic 2 · 10² / 50 = 4 with 1 degree of freedom; the nearer tail twice.
+        // Statistic 2 · 10² / 50 = 4 with 1 degree of freedom, two-sided.
         let p = uniformity(&[60, 40]);
         assert!((p - 2.0 * 0.045_500).abs() < 1e-5, "{p}");
-        // Statistic 0 of 3 degrees of freedom: nothing is more even.
+        // Statistic 0 with 3 degrees of freedom: perfectly even.
         assert!(uniformity(&[100, 100, 100, 100]) < 1e-9);
-        // Columns without samples say nothing.
+        // Empty columns are ignored.
         assert_eq!(contingency(&[[30, 0, 20], [20, 0, 30]]), contingency(&[[30, 20], [20, 30]]));
     }
 
@@ -132,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn leaves_that_are_dealt_instead_of_drawn_are_noticed() {
+    fn leaves_taken_in_rotation_are_noticed() {
         let dealt = (0..SAMPLES as u64).map(|i| i * 37 % 64);
         assert!(uniformity(&histogram(dealt, 64, 64)) < 1e-9);
     }
 
     #[test]
-    fn a_value_that_leans_on_the_one_before_is_noticed() {
+    fn a_value_that_depends_on_the_previous_one_is_noticed() {
         let coins = draws(5, 64);
         // One in eight values repeats the one before.
         let leaning = coins.windows(3).map(|draws| match draws[0] % 8 {

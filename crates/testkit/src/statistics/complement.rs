@@ -1,9 +1,9 @@
-//! What two ciphertexts under one key stream give away.
+//! Detects two ciphertexts under one key stream.
 
-/// In how many bytes in a row one is the other with every bit turned.
+/// The longest run of bytes in which `one` is the bitwise complement of `other`.
 ///
-/// Zeros and ones that are sealed under one key stream differ in just that. With streams of their own, eight in
-/// a row come by chance once in 2^64 places.
+/// Zero bytes and 0xFF bytes sealed under one key stream are complements. Under independent
+/// streams, a run of eight bytes occurs at a given position with probability 2^-64.
 pub fn longest_complement(one: &[u8], other: &[u8]) -> usize {
     let pairs: Vec<_> = one.iter().zip(other).collect();
     let runs = pairs.split(|(a, b)| *a ^ *b != 0xFF);

@@ -2,12 +2,11 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Whether values and their successors are uncorrelated (Knuth, TAOCP 3.3.2 K): catches a drift, or
-/// an order, that spreads too thinly over the cells of a chi-squared test.
+/// Whether values and their successors are uncorrelated (Knuth, TAOCP 3.3.2 K). Finds a drift or an
+/// order that is too weak in each cell of a chi-squared test.
 ///
 /// Under independence, and for 1000 values or more, the lag-1 correlation is close to normal with
-/// variance `1/n`. Two-sided. Values that are all equal, which have no correlation, are as
-/// suspicious as can be.
+/// variance `1/n`. Two-sided. The result for equal values is 0, although they have no correlation.
 ///
 /// # Panics
 /// With fewer than 1000 values.
@@ -32,7 +31,7 @@ mod tests {
 
     #[test]
     fn known_value() {
-        // 0, 1, 0, 1, …: the correlation is -1 but for the ends, so z is about -√1000.
+        // 0, 1, 0, 1, …: the correlation is -1 except at the ends, so z is about -√1000.
         let alternating: Vec<u64> = (0..1000).map(|i| i % 2).collect();
         assert!(serial_correlation(&alternating) < 1e-200);
         assert_eq!(serial_correlation(&[7; 1000]), 0.0);

@@ -1,10 +1,10 @@
-//! Tests of randomness for views. Each answers with a *p-value*: how often a view that hides
-//! everything would look at least as suspicious. [`Verdicts`] turns p-values into a verdict with a
+//! Tests of randomness for views. Each returns a *p-value*: the probability that a view that hides
+//! everything looks at least as suspicious. [`Verdicts`] turns p-values into a verdict with a
 //! stated rate of false alarms.
 //!
 //! All tests here are asymptotic. They assume enough samples for the expected number in each cell
-//! to be [`EXPECTED_MIN`] or more, and panic when there are fewer: with a p-value that small numbers
-//! made up, a test proves nothing.
+//! to be [`EXPECTED_MIN`] or more, and panic if there are fewer, because the p-value would be
+//! wrong.
 
 mod chi_squared;
 mod complement;
@@ -20,13 +20,13 @@ pub use verdicts::Verdicts;
 
 /// The smallest expected count of a cell for which the chi-squared approximation is trusted.
 ///
-/// The textbook's 5 is for p-values around 0.01. Verdicts here ask for far smaller ones.
+/// The textbook value of 5 is for p-values around 0.01. Verdicts here use far smaller p-values.
 pub const EXPECTED_MIN: f64 = 20.0;
 
-/// How many of `values`, which are less than `range`, fall into each of `bins` equal bins.
+/// Counts `values`, which must be below `range`, in `bins` equal bins.
 ///
 /// # Panics
-/// When `bins` does not divide `range`, or a value is out of range.
+/// If `bins` does not divide `range`, or a value is out of range.
 pub fn histogram(values: impl IntoIterator<Item = u64>, range: u64, bins: u64) -> Vec<u64> {
     assert!(bins > 0 && range.is_multiple_of(bins), "{bins} bins do not divide a range of {range}");
     let mut counts = vec![0; bins as usize];

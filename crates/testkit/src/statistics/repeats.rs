@@ -1,10 +1,10 @@
-//! Whether what storage saw of a block the last time says anything about the next time.
+//! Tests whether one access to a block predicts the leaf of the next access to it.
 
 use std::collections::HashMap;
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// Two accesses to one block, with none to it in between.
+/// Two successive accesses to one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return {
     /// The leaf of the earlier access.
@@ -13,9 +13,9 @@ pub struct Return {
     pub later: u64,
 }
 
-/// The returns in a sequence of accesses, each an address with the leaf that storage saw.
+/// The returns in a sequence of accesses. Each access is an address and the leaf that storage saw.
 ///
-/// Each access belongs to one return at most, so that returns are independent.
+/// Each access belongs to at most one return, so that returns are independent.
 pub fn returns(accesses: impl IntoIterator<Item = (u64, u64)>) -> Vec<Return> {
     let mut unpaired = HashMap::new();
     let mut returns = Vec::new();
@@ -30,17 +30,17 @@ pub fn returns(accesses: impl IntoIterator<Item = (u64, u64)>) -> Vec<Return> {
     returns
 }
 
-/// Whether a block comes back on its old leaf as often as chance has it, once in `leaves`.
+/// Whether blocks repeat their leaf with the probability of chance, `1 / leaves`.
 ///
 /// Exact: under independence the number of repeats is binomial. Two-sided.
 ///
 /// # Panics
-/// When there are no leaves.
+/// If `leaves` is 0.
 pub fn repeats(returns: &[Return], leaves: u64) -> f64 {
     assert!(leaves > 0, "a tree has at least one leaf");
     let repeated = returns.iter().filter(|pair| pair.earlier == pair.later).count() as u64;
     let chance = Binomial::new(1.0 / leaves as f64, returns.len() as u64)
-        .expect("one in so many is a probability");
+        .expect("1 / leaves is a probability");
     let at_least = if repeated == 0 { 1.0 } else { chance.sf(repeated - 1) };
     (2.0 * chance.cdf(repeated).min(at_least)).min(1.0)
 }

@@ -1,11 +1,11 @@
-//! From p-values to a verdict.
+//! Turns p-values into a verdict.
 
 /// Collects the p-values of a family of tests and judges them together.
 ///
-/// Bonferroni: with `n` tests, one alarms when its p-value is below `false_alarms / n`. So whatever
-/// the tests have to do with each other, a family on which nothing is wrong alarms at most once in
-/// `1 / false_alarms` runs over fresh coins.
-#[must_use = "nothing is judged before `conclude`"]
+/// Bonferroni: with `n` tests, a test alarms if its p-value is below `false_alarms / n`. So even if
+/// the tests depend on each other, the probability of a false alarm is at most `false_alarms` for
+/// the whole family.
+#[must_use = "call `conclude` to judge the tests"]
 #[derive(Debug)]
 pub struct Verdicts {
     false_alarms: f64,
@@ -29,7 +29,7 @@ impl Verdicts {
         let mut alarms: Vec<_> = self
             .tests
             .iter()
-            // A p-value that is no number comes from no data: that is an alarm too.
+            // NaN means that there was no data, which is also an alarm.
             .filter(|(_, p_value)| p_value.is_nan() || *p_value < threshold)
             .map(|(name, p_value)| (name.as_str(), *p_value))
             .collect();
@@ -37,10 +37,10 @@ impl Verdicts {
         alarms
     }
 
-    /// Judges.
+    /// Judges the tests.
     ///
     /// # Panics
-    /// When a test alarms, or there was none.
+    /// If a test alarms, or none was added.
     pub fn conclude(self) {
         assert!(!self.tests.is_empty(), "no test was added");
         let alarms: Vec<_> = self.alarms();
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     #[should_panic = "1 of 2 tests alarm"]
-    fn no_number_is_an_alarm() {
+    fn nan_is_an_alarm() {
         let mut verdicts = Verdicts::new(1e-2);
         verdicts.add("fine", 0.5);
         verdicts.add("no data", f64::NAN);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     #[should_panic = "no test was added"]
-    fn silence_is_no_acquittal() {
+    fn a_family_without_tests_fails() {
         Verdicts::new(1e-6).conclude();
     }
 }

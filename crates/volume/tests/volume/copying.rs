@@ -6,7 +6,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::SmallVolume;
-use oblivio_testkit::crash::{Fault, Seen, Survival, World};
+use oblivio_testkit::crash::{InjectedFault, StoreEvent, Survival, World};
 use oblivio_volume::copying::{
     Copied, CopyError, CopyOptions, CopyStep, CopyWatch, Progress, VolumeFingerprint, copy,
     read_superblock,
@@ -105,8 +105,8 @@ impl Move {
 fn seen(world: &World, from: usize) -> Vec<(Operation, Option<Piece>)> {
     let seen = world.view().split_off(from);
     let event = |seen| match seen {
-        Seen::Event(event) => Some((event.operation, event.piece)),
-        Seen::Crash => None,
+        StoreEvent::Event(event) => Some((event.operation, event.piece)),
+        StoreEvent::Crash => None,
     };
     seen.into_iter().filter_map(event).collect()
 }
@@ -162,14 +162,15 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_can_be_resumed() {
     assert!(operations > 40, "{operations}");
     let mut coins = StdRng::seed_from_u64(3);
     for n in 0..operations {
-        let faults = [Fault::CrashAt(n), Fault::FailAt(n), Fault::DiskFullAt(n)];
+        let faults =
+            [InjectedFault::CrashAt(n), InjectedFault::FailAt(n), InjectedFault::DiskFullAt(n)];
         for (fault, survival) in
             faults.into_iter().zip(Survival::MODES.into_iter().cycle().skip(n as usize))
         {
             let mut it = Move::new(2);
             let mut has_closed = false;
             // Half of the runs end a second time, a little later.
-            for fault in [Some(fault), (n % 2 == 0).then_some(Fault::CrashAt(n / 3))] {
+            for fault in [Some(fault), (n % 2 == 0).then_some(InjectedFault::CrashAt(n / 3))] {
                 it.to.plan(fault.as_slice(), &mut coins);
                 let ended = it.go();
                 assert!(ended.is_ok() || it.to.faults_fired() > 0, "{fault:?}: {ended:?}");
@@ -263,7 +264,7 @@ fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
         it.go_for(4);
         let before = it.bench.world.snapshot();
         it.bench.world.crash(&mut StdRng::seed_from_u64(n), Survival::All);
-        it.bench.world.plan(&[Fault::CrashAt(n)], &mut StdRng::seed_from_u64(n));
+        it.bench.world.plan(&[InjectedFault::CrashAt(n)], &mut StdRng::seed_from_u64(n));
         let _ = it.bench.open();
         it.bench.world.crash(&mut StdRng::seed_from_u64(n), Survival::All);
         let is_same = it.bench.world.snapshot().store() == before.store();

@@ -3,7 +3,7 @@
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Fault, Life, OpKind, Seen, Survival};
+use oblivio_testkit::crash::{InjectedFault, Life, OpKind, StoreEvent, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -16,7 +16,7 @@ fn fault_each_nth_operation(
     volume: &SmallVolume,
     survival: Survival,
     nth: usize,
-    faults: &[fn(u64) -> Fault],
+    faults: &[fn(u64) -> InjectedFault],
 ) {
     let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
     assert!(operations > 150, "{operations}");
@@ -58,7 +58,7 @@ fn with_a_schedule_every_operation_may_be_the_last() {
     ] {
         let device = Device::Scheduled { cache_blocks_max: 4, accesses: 2 };
         let volume = SmallVolume { steps: 40, sync_moves, device, ..SmallVolume::default() };
-        fault_each_nth_operation(&volume, survival, 11, &[Fault::CrashAt]);
+        fault_each_nth_operation(&volume, survival, 11, &[InjectedFault::CrashAt]);
     }
 }
 
@@ -71,7 +71,7 @@ fn every_tenth_operation_may_be_the_last() {
         (SyncMoves::AtFlush, Survival::All),
     ] {
         let volume = SmallVolume { steps: 60, sync_moves, ..SmallVolume::default() };
-        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt]);
+        fault_each_nth_operation(&volume, survival, 10, &[InjectedFault::CrashAt]);
     }
 }
 
@@ -83,7 +83,12 @@ fn without_a_cache_every_tenth_operation_may_be_the_last_or_fail() {
     ] {
         let device = Device::Disk { cache_blocks_max: 0 };
         let volume = SmallVolume { steps: 60, device, sync_moves, ..SmallVolume::default() };
-        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt, Fault::FailAt]);
+        fault_each_nth_operation(
+            &volume,
+            survival,
+            10,
+            &[InjectedFault::CrashAt, InjectedFault::FailAt],
+        );
     }
 }
 
@@ -95,7 +100,12 @@ fn on_several_disks_every_tenth_operation_may_be_the_last_or_fail() {
         (SmallScheme::Raw, Survival::None),
     ] {
         let volume = SmallVolume { steps: 60, scheme, disks: 3, ..SmallVolume::default() };
-        fault_each_nth_operation(&volume, survival, 10, &[Fault::CrashAt, Fault::FailAt]);
+        fault_each_nth_operation(
+            &volume,
+            survival,
+            10,
+            &[InjectedFault::CrashAt, InjectedFault::FailAt],
+        );
     }
 }
 
@@ -106,7 +116,7 @@ fn an_opening_after_a_crash_may_end_in_a_crash() {
     let operations =
         volume.run(&[Life::new(&[], torn), Life::new(&[], torn)]).unwrap().operations[0].total();
     for n in (0..operations).step_by(7) {
-        let lives = [n, n % 61].map(|n| Life::new(&[Fault::CrashAt(n)], torn));
+        let lives = [n, n % 61].map(|n| Life::new(&[InjectedFault::CrashAt(n)], torn));
         volume.run(&lives).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
     }
 }
@@ -119,7 +129,7 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
         let world = setup.world();
         let mut coins = StdRng::seed_from_u64(seed);
         let volume = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(seed)).unwrap();
-        world.plan(&[Fault::FailAt(seed % 20)], &mut coins);
+        world.plan(&[InjectedFault::FailAt(seed % 20)], &mut coins);
         let _ = volume.close();
         world.plan(&[], &mut coins);
         let open = |n| setup.open(world.store(), world.dir(), StdRng::seed_from_u64(n));
@@ -148,14 +158,14 @@ fn a_failed_operation_and_a_power_loss_in_the_next_opening_do_not_lock_the_owner
             world.restore_store(&closed);
             world.restore_dir(&closed);
             let mut coins = StdRng::seed_from_u64(fail_at << 32 | crash_at);
-            world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            world.plan(&[InjectedFault::FailAt(fail_at)], &mut coins);
             let mut flushed = 0;
             let _ = open(2).and_then(|(volume, _)| overwrite(volume, &mut flushed));
-            let Some(failed) = world.first_strike() else {
+            let Some(failed) = world.first_failure() else {
                 assert!(failed_syncs > 4, "{failed_syncs} syncs of names failed");
                 return;
             };
-            world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+            world.plan(&[InjectedFault::CrashAt(crash_at)], &mut coins);
             let has_died = open(3).is_err();
             world.crash(&mut coins, Survival::None);
             let history = format!("{failed:?}, and {crash_at} died");
@@ -188,7 +198,7 @@ fn overwrite(mut volume: Volume, flushed: &mut u8) -> Result<(), VolumeError> {
 #[test]
 fn two_openings_in_a_row_may_end_at_any_operation() {
     let setup = SmallVolume { steps: 20, ..SmallVolume::default() };
-    let crash_at = |n| Life::new(&[Fault::CrashAt(n)], Survival::None);
+    let crash_at = |n| Life::new(&[InjectedFault::CrashAt(n)], Survival::None);
     for first in 0..60_u64 {
         for second in first.saturating_sub(3)..=first + 3 {
             let lives =
@@ -248,7 +258,7 @@ fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
     let mut written_again = 0;
     for crash_at in (20..200).step_by(6) {
         let mut bench = Bench::new(setup, crash_at);
-        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+        bench.access_one_block_until_the_crash(InjectedFault::CrashAt(crash_at));
         bench.world.crash(&mut bench.coins, Survival::All);
         let old: Vec<_> = places(&bench.setup).map(|piece| get(&bench.world, piece)).collect();
         let seen = bench.world.view().len();
@@ -257,7 +267,7 @@ fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
         let written: Vec<_> = bench.world.view()[seen..]
             .iter()
             .filter_map(|seen| match seen {
-                Seen::Event(Event { operation: Operation::Write, piece, .. }) => *piece,
+                StoreEvent::Event(Event { operation: Operation::Write, piece, .. }) => *piece,
                 _ => None,
             })
             .collect();

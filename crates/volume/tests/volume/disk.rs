@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, Seen, ShadowDisk, World};
+use oblivio_testkit::crash::{CrashStore, InjectedFault, ShadowDisk, StoreEvent, World};
 use oblivio_testkit::{Call, Faulty};
 use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, WipedBytes, call};
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
@@ -231,7 +231,7 @@ fn a_request_that_could_not_be_made_durable_fails() {
         loop {
             let (world, disk) = disk(cache_blocks_max);
             call(&disk, zero(false)).unwrap();
-            world.plan(&[Fault::FailAt(failures)], &mut StdRng::seed_from_u64(1));
+            world.plan(&[InjectedFault::FailAt(failures)], &mut StdRng::seed_from_u64(1));
             let answers = together(&disk, ops());
             if world.faults_fired() == 0 {
                 break;
@@ -363,8 +363,8 @@ fn accesses(world: &World, work: impl FnOnce()) -> u64 {
             .view()
             .iter()
             .filter_map(|seen| match seen {
-                Seen::Event(event) => Some(*event),
-                Seen::Crash => None,
+                StoreEvent::Event(event) => Some(*event),
+                StoreEvent::Crash => None,
             })
             .filter(|event| event.operation == operation)
             .filter(|event| event.piece.is_some_and(|piece| piece.tree.0 == 2))

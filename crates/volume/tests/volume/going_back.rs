@@ -10,7 +10,7 @@ use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{
     BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SlotChange, SmallVolume,
 };
-use oblivio_testkit::crash::{Fault, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{InjectedFault, Snapshot, StoreEvent, Survival, World};
 use oblivio_testkit::statistics::longest_complement;
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeErrorKind};
@@ -179,7 +179,7 @@ fn interruptions(
         let mut coins = StdRng::seed_from_u64(seed << 32 | point);
         // Faults are counted from this opening on.
         world.crash(&mut coins, Survival::All);
-        world.plan(&[Fault::CrashAt(point)], &mut coins);
+        world.plan(&[InjectedFault::CrashAt(point)], &mut coins);
         let is_through = open(setup, world, 7).is_ok();
         world.crash(&mut coins, survival);
         (!is_through).then_some((point, survival))
@@ -213,12 +213,12 @@ fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
 
 /// The number of evictions: buckets of leaves that were written.
 fn evictions(world: &World) -> u64 {
-    let is_of_a_leaf = |seen: &&Seen| match seen {
-        Seen::Event(event) => {
+    let is_of_a_leaf = |seen: &&StoreEvent| match seen {
+        StoreEvent::Event(event) => {
             let level = event.piece.filter(|piece| piece.tree == HEADS).map(|it| it.bucket.level());
             event.operation == Operation::Write && level == Some(5)
         }
-        Seen::Crash => false,
+        StoreEvent::Crash => false,
     };
     world.take_view().iter().filter(is_of_a_leaf).count() as u64
 }
@@ -244,8 +244,12 @@ fn keys_are_not_changed_with_a_directory_that_storage_is_ahead_of() {
 
 /// The number of pieces that were written.
 fn writes(world: &World) -> usize {
-    let is_write =
-        |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
+    let is_write = |seen: &StoreEvent| {
+        matches!(
+            seen,
+            StoreEvent::Event(event) if event.operation == Operation::Write
+        )
+    };
     world.view().iter().filter(|seen| is_write(seen)).count()
 }
 

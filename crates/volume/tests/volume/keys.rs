@@ -5,7 +5,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, Part, Piece, Span, TreeId};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SlotChange, SmallVolume};
-use oblivio_testkit::crash::{Fault, OpKind, Snapshot, Survival, World};
+use oblivio_testkit::crash::{InjectedFault, OpKind, Snapshot, Survival, World};
 use oblivio_volume::keys::Secret;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
@@ -150,7 +150,7 @@ fn a_crash_in_a_key_change_does_not_lock_the_owner_out_and_undoes_nothing() {
         for operation in 0.. {
             bench.restore(&good);
             let mut coins = StdRng::seed_from_u64(operation);
-            bench.world.plan(&[Fault::CrashAt(operation)], &mut coins);
+            bench.world.plan(&[InjectedFault::CrashAt(operation)], &mut coins);
             let outcome = bench.change(REMOVE);
             bench.world.crash_apart(&mut coins, store, dir);
             bench.open().unwrap().close().unwrap();
@@ -187,9 +187,9 @@ fn a_superblock_that_a_failed_sync_left_in_a_cache_does_not_lock_the_owner_out()
         for survival in survivals {
             bench.restore(&good);
             let mut coins = StdRng::seed_from_u64(fail_at * 100 + crash_at);
-            bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            bench.world.plan(&[InjectedFault::FailAt(fail_at)], &mut coins);
             let _ = bench.change(REMOVE);
-            bench.world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+            bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut coins);
             let again = bench.change(SlotChange::Add { key_file: 8 });
             bench.world.crash(&mut coins, survival);
             bench.open().unwrap().close().unwrap();
@@ -209,10 +209,10 @@ fn a_crash_in_a_key_change_on_a_superblock_in_a_cache_does_not_lock_the_owner_ou
     let first = |kind: OpKind, change: SlotChange| {
         let is_first = |number: &u64| {
             let before = bench.world.snapshot();
-            bench.world.plan(&[Fault::FailAt(*number)], &mut StdRng::seed_from_u64(0));
+            bench.world.plan(&[InjectedFault::FailAt(*number)], &mut StdRng::seed_from_u64(0));
             let _ = bench.change(change);
             bench.restore(&before);
-            bench.world.first_strike().unwrap().kind == kind
+            bench.world.first_failure().unwrap().kind == kind
         };
         (0..).find(is_first).unwrap()
     };
@@ -221,9 +221,9 @@ fn a_crash_in_a_key_change_on_a_superblock_in_a_cache_does_not_lock_the_owner_ou
     for (seed, crash_at) in (0..250).flat_map(|seed| (0..8).map(move |n| (seed, first_write + n))) {
         bench.restore(&good);
         let mut coins = StdRng::seed_from_u64(seed << 32 | crash_at);
-        bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+        bench.world.plan(&[InjectedFault::FailAt(fail_at)], &mut coins);
         bench.change(REMOVE).unwrap_err();
-        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut coins);
+        bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut coins);
         bench.change(ADD_ANOTHER).unwrap_err();
         bench.world.crash(&mut coins, Survival::Random { torn: true });
         let opened = bench.open().map(drop);
@@ -242,9 +242,9 @@ fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() 
         for fail_at in 0..operations {
             bench.restore(&good);
             let mut coins = StdRng::seed_from_u64(seed << 32 | fail_at);
-            bench.world.plan(&[Fault::FailAt(fail_at)], &mut coins);
+            bench.world.plan(&[InjectedFault::FailAt(fail_at)], &mut coins);
             let _ = bench.change(REMOVE);
-            let strike = bench.world.first_strike().unwrap();
+            let strike = bench.world.first_failure().unwrap();
             bench.open().unwrap().close().unwrap();
             let has_seen_it = !bench.opens(6);
             bench.world.crash(&mut coins, Survival::None);
@@ -271,7 +271,7 @@ fn a_crash_in_the_opening_after_a_key_change_does_not_lock_the_owner_out() {
             bench.world.restore_store(&changed);
             bench.world.restore_dir(&before);
             let mut coins = StdRng::seed_from_u64(operation);
-            bench.world.plan(&[Fault::CrashAt(operation)], &mut coins);
+            bench.world.plan(&[InjectedFault::CrashAt(operation)], &mut coins);
             let _ = bench.open().map(drop);
             bench.world.crash(&mut coins, survival);
             bench.open().unwrap().close().unwrap();

@@ -8,7 +8,7 @@ use oblivio_core::store::TreeId;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, HitPolicy, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume, owner_of};
-use oblivio_testkit::crash::{Fault, OpKind, Seen, Snapshot, Survival, World};
+use oblivio_testkit::crash::{InjectedFault, OpKind, Snapshot, StoreEvent, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, homogeneity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::volume::shapes;
@@ -74,11 +74,11 @@ impl Bench {
     /// Whether storage has seen a path since the view was taken.
     fn has_shown_a_path(&self) -> bool {
         let first_level = self.setup.tree_top_levels + 1;
-        let is_of_a_path = |seen: &Seen| match seen {
-            Seen::Event(event) => event
+        let is_of_a_path = |seen: &StoreEvent| match seen {
+            StoreEvent::Event(event) => event
                 .piece
                 .is_some_and(|piece| piece.tree == SLOTS && piece.bucket.level() == first_level),
-            Seen::Crash => false,
+            StoreEvent::Crash => false,
         };
         self.world.take_view().iter().any(is_of_a_path)
     }
@@ -285,7 +285,7 @@ fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
         bench.world.restore_dir(&found);
         let mut coins = StdRng::seed_from_u64(seed);
         bench.world.crash(&mut coins, Survival::All);
-        bench.world.plan(&[Fault::CrashAt(point)], &mut coins);
+        bench.world.plan(&[InjectedFault::CrashAt(point)], &mut coins);
         let coins_of_client = StdRng::seed_from_u64(2);
         let opened = insisting.open(bench.world.store(), bench.world.dir(), coins_of_client);
         assert!(opened.is_err(), "storage is as it was");
@@ -327,10 +327,10 @@ fn what_could_not_be_read_is_read_again_by_the_next_opening() {
     let bench = Bench::new();
     let mut volume = bench.open(2).unwrap();
     let mut coins = StdRng::seed_from_u64(1);
-    bench.world.plan(&[Fault::FailAt(3)], &mut coins);
+    bench.world.plan(&[InjectedFault::FailAt(3)], &mut coins);
     let failed = read(&mut volume, 7);
     assert_eq!(kind(&failed), VolumeErrorKind::Io);
-    let strike = bench.world.first_strike().unwrap();
+    let strike = bench.world.first_failure().unwrap();
     assert_eq!(strike.kind, OpKind::StoreRead, "{strike:?}");
     drop(volume);
     bench.world.crash(&mut coins, Survival::All);
@@ -362,8 +362,12 @@ fn what_failed_in_a_recovery_is_not_repeated_either() {
     bench.world.take_view();
     let error = bench.open(3).map(drop).unwrap_err();
     assert!(error.to_string().contains("after_tampering"), "{error}");
-    let has_written =
-        |seen: &Seen| matches!(seen, Seen::Event(event) if event.operation == Operation::Write);
+    let has_written = |seen: &StoreEvent| {
+        matches!(
+            seen,
+            StoreEvent::Event(event) if event.operation == Operation::Write
+        )
+    };
     assert!(!bench.world.take_view().iter().any(has_written));
     bench.change(seed);
     let setup = SmallVolume { after_tampering: true, ..bench.setup };

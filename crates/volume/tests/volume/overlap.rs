@@ -11,7 +11,7 @@ use oblivio_core::store::Piece;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival, World};
+use oblivio_testkit::crash::{CrashStore, InjectedFault, OpKind, StoreEvent, Survival, World};
 use oblivio_testkit::{Call, Faulty};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Disk, DiskOptions};
@@ -204,7 +204,7 @@ fn a_disk_that_fails_while_it_is_closed_is_closed() {
             let close = move || closed.send(closing.close().is_ok()).unwrap();
             thread::Builder::new().spawn(close).unwrap();
             thread::sleep(Duration::from_millis(20));
-            world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
+            world.plan(&[InjectedFault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
             gate.0.open();
             for answer in answers {
                 answer.recv_timeout(PATIENCE).expect("every request is answered");
@@ -323,13 +323,13 @@ fn steps(
             answer.unwrap();
         }
         gated.world.take_view();
-        gated.world.plan(&[Fault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
+        gated.world.plan(&[InjectedFault::FailAt(fails_at)], &mut StdRng::seed_from_u64(fails_at));
         let answers = gated.serve(first(), vec![read(3), read(4)]);
         for answer in answers {
             // An answer or an error, but it must arrive.
             let _ = answer.recv_timeout(PATIENCE).expect("every request is answered");
         }
-        let Some(strike) = gated.world.first_strike() else { break };
+        let Some(strike) = gated.world.first_failure() else { break };
         if !matches!(strike.kind, OpKind::StoreRead | OpKind::StoreWrite) {
             let before = kinds.iter().filter(|kind| **kind == OpKind::StoreRead).count();
             assert_eq!(reads(&gated.world), before, "paths of moves that are not durable");
@@ -343,8 +343,8 @@ fn steps(
 fn reads(world: &World) -> usize {
     let view = world.take_view();
     let trips = view.iter().filter_map(|seen| match seen {
-        Seen::Event(event) => (event.operation == Operation::Read).then_some(event.trip),
-        Seen::Crash => None,
+        StoreEvent::Event(event) => (event.operation == Operation::Read).then_some(event.trip),
+        StoreEvent::Crash => None,
     });
     trips.collect::<HashSet<_>>().len()
 }
@@ -411,10 +411,10 @@ fn paths_announced(world: &World) -> usize {
     let leaf_level = setup.leaf_level + 1;
     let is_of_leaf = |piece: &Piece| piece.tree == DATA_TREE && piece.bucket.level() == leaf_level;
     let announced = world.take_view().into_iter().filter(|seen| match seen {
-        Seen::Event(event) => {
+        StoreEvent::Event(event) => {
             event.operation == Operation::Prefetch && event.piece.as_ref().is_some_and(is_of_leaf)
         }
-        Seen::Crash => false,
+        StoreEvent::Crash => false,
     });
     announced.count()
 }

@@ -8,7 +8,7 @@ use oblivio_core::geometry::BucketId;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::{Event, Operation};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Seen, Survival, World};
+use oblivio_testkit::crash::{StoreEvent, Survival, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 use oblivio_volume::{Disk, DiskOptions, Extent, Volume, VolumeError, VolumeErrorKind};
@@ -127,7 +127,9 @@ fn calls(world: &World) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
 fn calls_of(world: &World, trees: &[TreeId]) -> Vec<(Operation, TreeId, u8, Vec<u64>)> {
     let mut calls: BTreeMap<(u64, TreeId, u8), (Operation, Vec<u64>)> = BTreeMap::new();
     for seen in world.take_view() {
-        let Seen::Event(Event { trip, operation, piece: Some(piece), .. }) = seen else { continue };
+        let StoreEvent::Event(Event { trip, operation, piece: Some(piece), .. }) = seen else {
+            continue;
+        };
         if operation != Operation::Prefetch && trees.contains(&piece.tree) {
             let call = calls.entry((trip, piece.tree, piece.bucket.level()));
             call.or_insert((operation, Vec::new())).1.push(piece.bucket.index());
@@ -226,7 +228,7 @@ fn what_is_announced_is_what_is_read() {
         volume.finish_reads(&mut (0..RANGE).map(|_| block()).collect::<Vec<_>>()).unwrap();
         let of = |operation| {
             let events = world.view().into_iter().filter_map(|seen| match seen {
-                Seen::Event(event) if event.operation == operation => event.piece,
+                StoreEvent::Event(event) if event.operation == operation => event.piece,
                 _ => None,
             });
             events.filter(|piece| piece.tree == TREES[1]).collect::<Vec<_>>()

@@ -10,7 +10,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
-use oblivio_testkit::crash::{Fault, OpKind, Seen, Survival};
+use oblivio_testkit::crash::{InjectedFault, OpKind, StoreEvent, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
 
@@ -48,7 +48,7 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated() {
             let mut equal = 0;
             for crash_at in (0..240).step_by(4) {
                 let mut bench = Bench::new(volume, crash_at);
-                bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+                bench.access_one_block_until_the_crash(InjectedFault::CrashAt(crash_at));
                 bench.world.crash(&mut bench.coins, survival);
                 let shown = bench.leaves();
                 equal += usize::from(bench.recovers_and_shows_the_last_leaf_again(&shown));
@@ -73,7 +73,7 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap() {
         let mut equal = 0;
         for crash_at in 0..240 {
             let mut bench = Bench::new(setup, crash_at);
-            bench.begin_reads_of_one_block_until_the_crash(Fault::CrashAt(crash_at));
+            bench.begin_reads_of_one_block_until_the_crash(InjectedFault::CrashAt(crash_at));
             bench.world.crash(&mut bench.coins, survival);
             let shown = bench.leaves();
             equal += usize::from(bench.recovers_and_shows_the_last_leaf_again(&shown));
@@ -91,7 +91,7 @@ fn no_leaf_that_was_announced_is_forgotten() {
     for crash_at in 0..240 {
         let mut bench = Bench::new(setup, crash_at);
         bench.world.take_view();
-        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+        bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut bench.coins);
         if let Ok((mut volume, _)) = bench.open() {
             let windows: [&[u64]; 2] = [&[1, 2, 3, 4], &[5, 6, 7]];
             let _ = match crash_at % 2 {
@@ -105,7 +105,7 @@ fn no_leaf_that_was_announced_is_forgotten() {
         let view = bench.world.take_view();
         let places = |operation| {
             let events = view.iter().filter_map(move |seen| match seen {
-                Seen::Event(event) if event.operation == operation => event.piece,
+                StoreEvent::Event(event) if event.operation == operation => event.piece,
                 _ => None,
             });
             let of_leaves =
@@ -132,12 +132,12 @@ fn no_leaf_that_recovery_has_shown_is_forgotten() {
     let mut equal = 0;
     for crash_at in 0..240 {
         let mut bench = Bench::new(volume(SyncMoves::BeforeReads), crash_at);
-        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+        bench.access_one_block_until_the_crash(InjectedFault::CrashAt(crash_at));
         bench.world.crash(&mut bench.coins, Survival::All);
         let shown = bench.leaves();
         // Superblocks, the state and the anchor come first, then repeated accesses.
         let in_recovery = bench.coins.random_range(12..30);
-        bench.world.plan(&[Fault::CrashAt(in_recovery)], &mut bench.coins);
+        bench.world.plan(&[InjectedFault::CrashAt(in_recovery)], &mut bench.coins);
         let _ = bench.open();
         bench.world.crash(&mut bench.coins, Survival::None);
         // A leaf that the first recovery has shown, and no access before it.
@@ -156,7 +156,7 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
     let mut equal = 0;
     for crash_at in (100..240).step_by(4) {
         let mut bench = Bench::new(volume(SyncMoves::AtFlush), crash_at);
-        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+        bench.access_one_block_until_the_crash(InjectedFault::CrashAt(crash_at));
         bench.world.crash(&mut bench.coins, Survival::None);
         let shown = bench.leaves();
         let (mut volume, recovery) = bench.open().unwrap();
@@ -257,17 +257,17 @@ fn no_leaf_that_recovery_has_shown_is_forgotten_after_a_failed_sync() {
         let mut bench = Bench::new(setup, seed);
         // Leaves that are shown again detect a client that forgets what it has shown.
         bench.evictions_forgotten_max = 1 << setup.tree_top_levels;
-        bench.world.plan(&[Fault::FailAt(seed % 250)], &mut bench.coins);
+        bench.world.plan(&[InjectedFault::FailAt(seed % 250)], &mut bench.coins);
         let Ok((mut volume, _)) = bench.open() else { continue };
         let has_failed = (0..150).any(|_| read(&mut volume, 0).is_err());
         drop(volume);
-        let strike = bench.world.first_strike().map(|strike| strike.kind);
+        let strike = bench.world.first_failure().map(|strike| strike.kind);
         if !has_failed || strike != Some(OpKind::FileSync) {
             continue;
         }
         let shown = bench.leaves().len();
         let crash_at = bench.coins.random_range(12..40);
-        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+        bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut bench.coins);
         let _ = bench.open();
         bench.world.crash(&mut bench.coins, Survival::None);
         let leaves = bench.leaves();
@@ -332,7 +332,7 @@ fn together(volume: &mut Volume, window: &[u64]) -> Result<(), VolumeError> {
 
 impl Bench {
     /// Each access shows the leaf that the previous one has drawn.
-    pub(crate) fn access_one_block_until_the_crash(&mut self, crash: Fault) {
+    pub(crate) fn access_one_block_until_the_crash(&mut self, crash: InjectedFault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };
         while read(&mut volume, 0).is_ok() {}
@@ -340,7 +340,7 @@ impl Bench {
     }
 
     /// The same, with each access begun before the previous one is made.
-    fn begin_reads_of_one_block_until_the_crash(&mut self, crash: Fault) {
+    fn begin_reads_of_one_block_until_the_crash(&mut self, crash: InjectedFault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };
         assert!(overlapping(&mut volume, &[&[0], &[0]]).is_err());

@@ -6,7 +6,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Seen, Survival};
+use oblivio_testkit::crash::{StoreEvent, Survival};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
 use crate::support::bench::{Bench, write};
@@ -173,7 +173,7 @@ fn begins_with_an_eviction(bench: &Bench) -> bool {
     let view = bench.world.take_view();
     let mut trips = BTreeMap::new();
     for seen in view {
-        if let Seen::Event(event) = seen
+        if let StoreEvent::Event(event) = seen
             && event.operation != Operation::Prefetch
             && event.piece.is_some_and(|piece| piece.tree == DATA_TREE)
         {

@@ -10,7 +10,7 @@ use oblivio_core::store::TreeId;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::owner_of;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SlotChange, SmallVolume};
-use oblivio_testkit::crash::{Seen, World};
+use oblivio_testkit::crash::{StoreEvent, World};
 use oblivio_volume::device::{DiskErrorKind, DiskOp, call};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, RescuedDisk, Scratch, rescue};
 use oblivio_volume::superblock::copies::{BACK, FRONT};
@@ -166,9 +166,9 @@ fn count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-fn changes(seen: &Seen) -> bool {
+fn changes(seen: &StoreEvent) -> bool {
     use oblivio_core::view::Operation::{Flush, Write};
-    matches!(seen, Seen::Event(event) if [Flush, Write].contains(&event.operation))
+    matches!(seen, StoreEvent::Event(event) if [Flush, Write].contains(&event.operation))
 }
 
 fn step(

@@ -8,7 +8,7 @@ use oblivio_core::store::Piece;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Fault, Life, Seen, Survival, World};
+use oblivio_testkit::crash::{InjectedFault, Life, StoreEvent, Survival, World};
 use oblivio_volume::volume::{FIRST_TREE, shapes};
 use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
 use rand::rngs::StdRng;
@@ -118,8 +118,8 @@ fn answer_to_a_change(bench: &Bench, bucket: BucketId, ask: Workload) -> (bool, 
     }
     let seen = bench.world.take_view();
     let events = seen.iter().filter_map(|seen| match seen {
-        Seen::Event(event) => Some(event),
-        Seen::Crash => None,
+        StoreEvent::Event(event) => Some(event),
+        StoreEvent::Crash => None,
     });
     // Trips are counted across openings.
     let first = events.clone().next().map_or(0, |event| event.trip);
@@ -221,7 +221,7 @@ fn every_operation_may_be_the_last_or_fail() {
         let operations = volume.run(&[Life::new(&[], survival)]).unwrap().operations[0].total();
         assert!(operations > 150, "{operations}");
         for n in (0..operations).step_by(13) {
-            for fault in [Fault::CrashAt(n), Fault::FailAt(n)] {
+            for fault in [InjectedFault::CrashAt(n), InjectedFault::FailAt(n)] {
                 let lives = [Life::new(&[fault], survival), Life::new(&[], survival)];
                 volume.run(&lives).unwrap_or_else(|loss| panic!("{volume:?}: {loss}"));
             }
@@ -274,7 +274,7 @@ fn a_directory_that_lost_its_last_access_is_refused() {
     let old = bench.world.snapshot();
     read(&mut volume, 0).unwrap();
     let telling = bench.world.view().iter().rev().find_map(|seen| match seen {
-        Seen::Event(event) if event.operation == Operation::Write => event.piece,
+        StoreEvent::Event(event) if event.operation == Operation::Write => event.piece,
         _ => None,
     });
     bench.world.restore_dir(&old);

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use crate::support::seen::{assert_alike, leaves, looks};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Seen, World};
+use oblivio_testkit::crash::{StoreEvent, World};
 use oblivio_testkit::statistics::{Verdicts, histogram, serial_correlation, uniformity};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 use oblivio_volume::disk::Ticks;
@@ -109,7 +109,7 @@ impl Bench {
     }
 
     /// Closes the disk. Returns what storage saw from start to end.
-    pub(crate) fn close(self) -> (SmallVolume, Vec<Seen>) {
+    pub(crate) fn close(self) -> (SmallVolume, Vec<StoreEvent>) {
         self.disk.close().unwrap();
         (self.setup, self.world.view())
     }

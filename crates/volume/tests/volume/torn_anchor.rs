@@ -5,7 +5,7 @@ use oblivio_core::store::{BucketStore, Frames, Span, TreeId};
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op, StoreError, StoreErrorKind};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
+use oblivio_testkit::crash::{CrashStore, InjectedFault, OpKind, Snapshot, Survival, World};
 use oblivio_testkit::{Call, Faulty, Rule};
 use oblivio_volume::{Volume, VolumeError};
 use rand::SeedableRng;
@@ -89,10 +89,10 @@ impl Bench {
     /// operation, if it exists.
     fn fails(&self, operation: u64, coins: u64) -> Option<OpKind> {
         let mut coins = StdRng::seed_from_u64(coins);
-        self.world.plan(&[Fault::FailAt(operation)], &mut coins);
+        self.world.plan(&[InjectedFault::FailAt(operation)], &mut coins);
         let opened = self.setup.open(self.world.store(), self.world.dir(), coins);
         let _ = opened.and_then(|(volume, _)| use_it(volume));
-        self.world.first_strike().map(|strike| strike.kind)
+        self.world.first_failure().map(|strike| strike.kind)
     }
 
     fn open(&self) -> Result<(), VolumeError> {

@@ -1,14 +1,14 @@
-//! What the kernel hands to a disk, out of its own trace.
+//! The requests that the kernel sends to a disk, read from the kernel's block trace.
 
 use std::fmt;
 use std::fs;
 use std::io;
 
-/// Where Linux has its traces.
+/// The mount point of tracefs.
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "events/block/block_rq_issue";
 
-/// Of each processor.
+/// Trace buffer of each processor, in KiB.
 const BUFFER_KIB: u32 = 32 << 10;
 
 /// Sectors of a block of 4 KiB.
@@ -29,7 +29,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// A trace of one disk under way.
+/// A running trace of one disk. Dropping it restores the settings of tracefs.
 pub(super) struct BlockTrace;
 
 impl BlockTrace {
@@ -37,19 +37,19 @@ impl BlockTrace {
         set("tracing_on", "0")?;
         set("trace", "")?;
         set("buffer_size_kb", &BUFFER_KIB.to_string())?;
-        // As the kernel itself numbers devices.
+        // The kernel's internal device number has 20 bits for the minor number.
         set(&format!("{EVENT}/filter"), &format!("dev == {}", major << 20 | minor))?;
         set(&format!("{EVENT}/enable"), "1")?;
         set("tracing_on", "1")?;
         Ok(Self)
     }
 
-    /// The requests, in the order in which the disk was given them.
+    /// Stops the trace. Returns the requests in the order of their issue.
     pub(super) fn end(self) -> io::Result<Vec<Request>> {
         set("tracing_on", "0")?;
         let text = fs::read_to_string(format!("{TRACING}/trace"))?;
         if text.lines().any(|line| line.contains("LOST")) {
-            return Err(io::Error::other("the kernel has lost a part of its trace"));
+            return Err(io::Error::other("the kernel lost part of the trace; raise BUFFER_KIB"));
         }
         Ok(text.lines().filter_map(request).collect())
     }
@@ -74,7 +74,8 @@ fn set(name: &str, value: &str) -> io::Result<()> {
         .map_err(|cause| io::Error::new(cause.kind(), format!("cannot write to {path}: {cause}")))
 }
 
-/// That of a line, if it moves data: `… block_rq_issue: 7,0 WS 131072 () 2048 + 256 none,0,0 [kworker]`.
+/// Parses a trace line such as `… block_rq_issue: 7,0 WS 131072 () 2048 + 256 none,0,0 [kworker]`.
+/// `None` if the request moves no data.
 fn request(line: &str) -> Option<Request> {
     let (_, event) = line.split_once("block_rq_issue: ")?;
     let mut words = event.split_whitespace();

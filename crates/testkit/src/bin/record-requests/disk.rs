@@ -1,4 +1,4 @@
-//! A disk with an ext4 on it, gone when it is dropped.
+//! A loop device with an ext4 file system, removed on drop.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,18 +7,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// That of the paper: 2^22 blocks of 4 KiB.
+/// The size in the paper: 2^22 blocks of 4 KiB.
 const BYTES: u64 = 16 << 30;
 
 pub(super) struct LoopDisk {
     base: PathBuf,
-    /// Where its files are.
+    /// The mount point.
     folder: PathBuf,
     device: String,
 }
 
 impl LoopDisk {
-    /// One on which the kernel reads so much ahead of a program.
+    /// Creates and mounts a disk on which the kernel reads `read_ahead_kib` KiB ahead.
     pub(super) fn new(read_ahead_kib: usize) -> io::Result<Self> {
         let base = std::env::temp_dir().join(format!("record-requests-{}", std::process::id()));
         let folder = base.join("files");
@@ -27,7 +27,7 @@ impl LoopDisk {
         fs::File::create(&image)?.set_len(BYTES)?;
         let device = run("losetup", &["--find".as_ref(), "--show".as_ref(), image.as_os_str()])?;
         let disk = Self { base, folder, device: device.trim().to_owned() };
-        // All of the file system is made at once, so that nothing of that is recorded later.
+        // Initialise the whole file system now, so that the trace does not record it later.
         let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
         let [quiet, extended] = ["-q", "-E"].map(OsStr::new);
         run("mkfs.ext4", &[quiet, extended, options.as_ref(), disk.device.as_ref()])?;
@@ -42,18 +42,18 @@ impl LoopDisk {
         &self.folder
     }
 
-    /// How the kernel calls it: major and minor number.
+    /// Major and minor number of the device.
     pub(super) fn number(&self) -> io::Result<(u64, u64)> {
         let number = fs::metadata(&self.device)?.rdev();
         Ok((number >> 8, number & 0xff))
     }
 
-    /// All that was written is on the disk.
+    /// Writes all dirty pages of the file system to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         run("sync", &["--file-system".as_ref(), self.folder.as_os_str()]).map(drop)
     }
 
-    /// Programs that read find nothing in the page cache.
+    /// Syncs, and empties the page cache.
     pub(super) fn forget_what_is_cached(&self) -> io::Result<()> {
         self.sync()?;
         fs::write("/proc/sys/vm/drop_caches", "3")
@@ -61,7 +61,7 @@ impl LoopDisk {
 }
 
 impl Drop for LoopDisk {
-    /// What cannot be undone is told, and the rest is undone.
+    /// Undoes all steps of `new`. Prints a warning for each step that fails.
     fn drop(&mut self) {
         let undone = [
             run("umount", &[self.folder.as_os_str()]).map(drop),
@@ -72,7 +72,7 @@ impl Drop for LoopDisk {
     }
 }
 
-/// What a program prints, if it succeeds.
+/// Runs a program and returns its standard output.
 fn run(program: &str, arguments: &[&OsStr]) -> io::Result<String> {
     let done = Command::new(program).args(arguments).output()?;
     if !done.status.success() {

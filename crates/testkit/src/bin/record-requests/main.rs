@@ -1,8 +1,10 @@
-//! Records what ext4 asks of a disk while programs read and write files: the mixes of rORAM's Fig. 7.
+//! Records the disk requests of ext4 while programs read and write files: the mixes of rORAM,
+//! Fig. 7.
 //!
-//! It makes a sparse disk of 16 GiB behind a loop device, puts an ext4 on it, and runs each mix on files there. What the kernel hands to
-//! the disk comes from its own trace of block requests. `oblivio-lab run roram` replays the recordings on models of media.
-//! It needs root, a kernel with loop devices, ext4 and tracefs, and some gigabytes in the temporary directory.
+//! The tool creates a sparse disk of 16 GiB behind a loop device, formats it with ext4, and runs
+//! each mix on it. The requests come from the kernel's block trace. `oblivio-lab run roram` replays
+//! the recordings on models of storage media. The tool needs root, a kernel with loop devices, ext4
+//! and tracefs, and some gigabytes in the temporary directory.
 
 mod block_trace;
 mod disk;
@@ -18,17 +20,17 @@ use block_trace::BlockTrace;
 use disk::LoopDisk;
 use mixes::Mix;
 
-/// As many of the first requests are kept.
+/// Requests kept of each recording, from its start.
 const REQUESTS_MAX: usize = 4000;
 
-/// Records what ext4 asks of a disk, to one file for each mix of programs
+/// Records the disk requests of ext4, one file for each mix of programs
 #[derive(Parser)]
 #[command(name = "record-requests")]
 struct Args {
-    /// Where the recordings go; those of an earlier run are replaced
+    /// Directory for the recordings; existing recordings are replaced
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Where all coins come from
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -55,7 +57,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Tells of what could not be undone.
+/// Prints an error of the cleanup.
 fn warn(error: io::Error) {
     drop(writeln!(io::stderr(), "record-requests: {error}"));
 }

@@ -1,4 +1,4 @@
-//! What programs do with files, as the profiles of `FileBench` of these names have it.
+//! File accesses of programs, after the `FileBench` profiles of the same names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,15 +15,16 @@ const MIB: usize = 1 << 20;
 /// A mix of programs.
 #[derive(Clone, Copy)]
 pub(super) enum Mix {
-    /// One reads a file of 1 GiB from its beginning on, 1 MiB at a time.
+    /// One program reads a file of 1 GiB sequentially, in reads of 1 MiB.
     SeqRead,
-    /// 50 create a file of 128 KiB, append 16 KiB to another, read a third whole in reads of 1 MiB, delete one, and look at one.
+    /// 50 programs repeat: create a file of 128 KiB, append 16 KiB to a second, read a third in
+    /// reads of 1 MiB, delete a fourth, and stat a fifth.
     FileServer,
-    /// 48 read videos, 256 KiB at a time, while one writes a video anew, 1 MiB at a time.
+    /// 48 programs read videos in reads of 256 KiB while one replaces videos in writes of 1 MiB.
     VideoServer,
 }
 
-/// Of the file server.
+/// Files of the file server.
 const FILES: usize = 5000;
 const FILES_PER_FOLDER: usize = 20;
 const FILE_BYTES: usize = 128 * KIB;
@@ -31,14 +32,13 @@ const APPEND_BYTES: usize = 16 * KIB;
 const CLIENTS: u64 = 50;
 const ROUNDS: usize = 20;
 
-/// Of the video server. Half of the videos are shown.
+/// Videos of the video server. Readers read the first half; the writer replaces the second half.
 const VIDEOS: usize = 32;
 const VIDEO_BYTES: usize = 64 * MIB;
 const READERS: u64 = 48;
 const READ_BYTES: usize = 256 * KIB;
 const READS: usize = 64;
-/// The reader that has read so many times has the writer write a piece: in the time in which 48 readers read 12 GiB, a video is
-/// replaced.
+/// Reads, over all readers, for each piece that the writer writes.
 const READS_PER_PIECE: usize = 64;
 
 impl Mix {
@@ -52,7 +52,7 @@ impl Mix {
         }
     }
 
-    /// What the kernel reads ahead: as much as a program reads at a time.
+    /// Read-ahead of the kernel: the size of one read.
     pub(super) fn read_ahead_kib(self) -> usize {
         match self {
             Self::SeqRead | Self::FileServer => MIB / KIB,
@@ -60,7 +60,7 @@ impl Mix {
         }
     }
 
-    /// Makes the files that there are before.
+    /// Creates the files that exist before the run.
     pub(super) fn prepare(self, folder: &Path, seed: u64) -> io::Result<()> {
         let mut coins = StdRng::seed_from_u64(seed);
         match self {
@@ -75,7 +75,7 @@ impl Mix {
         }
     }
 
-    /// Runs all programs, each on a thread.
+    /// Runs each program of the mix on its own thread.
     pub(super) fn run(self, folder: &Path, seed: u64) -> io::Result<()> {
         match self {
             Self::SeqRead => read(&folder.join("file"), MIB),
@@ -93,7 +93,7 @@ impl Mix {
     }
 }
 
-/// Runs `program` on so many threads.
+/// Runs `program` on `threads` threads.
 fn on_threads(
     threads: u64,
     seed: u64,
@@ -106,15 +106,15 @@ fn on_threads(
                 scope.spawn(move || program(&mut StdRng::seed_from_u64(seed << 16 | thread)))
             })
             .collect();
-        let crashed = |_| Err(io::Error::other("a program of the mix has crashed"));
+        let crashed = |_| Err(io::Error::other("a program of the mix panicked"));
         programs.into_iter().try_for_each(|program| program.join().unwrap_or_else(crashed))
     })
 }
 
-/// A round of a client of the file server. `next` is the number of the next new file.
+/// One round of a client of the file server. `next` is the number of the next new file.
 fn serve_files(folder: &Path, next: &Mutex<usize>, coins: &mut StdRng) -> io::Result<()> {
     let number = {
-        let mut next = next.lock().map_err(|_| io::Error::other("a client has crashed"))?;
+        let mut next = next.lock().map_err(|_| io::Error::other("a client panicked"))?;
         *next += 1;
         *next - 1
     };
@@ -123,7 +123,7 @@ fn serve_files(folder: &Path, next: &Mutex<usize>, coins: &mut StdRng) -> io::Re
     let new = file(folder, number);
     fs::create_dir_all(new.parent().unwrap_or(folder))?;
     write(&new, FILE_BYTES, MIB, coins)?;
-    // Another client may have deleted a file: then there is nothing to do with it.
+    // Another client may have deleted a file. Skip it then.
     if let Ok(mut file) = OpenOptions::new().append(true).open(appended) {
         file.write_all(&data(APPEND_BYTES, coins))?;
     }
@@ -132,13 +132,13 @@ fn serve_files(folder: &Path, next: &Mutex<usize>, coins: &mut StdRng) -> io::Re
     unless_gone(fs::metadata(looked_at).map(drop))
 }
 
-/// Which piece of which video is written next.
+/// Reads and written pieces so far. They determine the next piece to write.
 struct Writer {
     reads: usize,
     pieces: usize,
 }
 
-/// A reader begins somewhere in a video that is shown.
+/// Runs one reader, which starts at a random place in a random video.
 fn show_video(folder: &Path, writer: &Mutex<Writer>, coins: &mut StdRng) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
     let shown = File::open(video(folder, coins.random_range(0..VIDEOS / 2)))?;
@@ -147,7 +147,7 @@ fn show_video(folder: &Path, writer: &Mutex<Writer>, coins: &mut StdRng) -> io::
     let mut buffer = vec![0; READ_BYTES];
     for read in first..first + READS {
         shown.read_exact_at(&mut buffer, (read % reads_in_video * READ_BYTES) as u64)?;
-        let mut writer = writer.lock().map_err(|_| io::Error::other("a reader has crashed"))?;
+        let mut writer = writer.lock().map_err(|_| io::Error::other("a reader panicked"))?;
         writer.reads += 1;
         if writer.reads.is_multiple_of(READS_PER_PIECE) {
             let pieces_in_video = VIDEO_BYTES / MIB;
@@ -176,14 +176,14 @@ fn data(bytes: usize, coins: &mut StdRng) -> Vec<u8> {
     data
 }
 
-/// Writes a new file, so much at a time.
+/// Writes a new file of `bytes` bytes, `at_once` bytes per write.
 fn write(path: &Path, bytes: usize, at_once: usize, coins: &mut StdRng) -> io::Result<()> {
     let mut file = File::create(path)?;
     let data = data(at_once.min(bytes), coins);
     (0..bytes / data.len()).try_for_each(|_| file.write_all(&data))
 }
 
-/// Reads a file whole, so much at a time.
+/// Reads a whole file, `at_once` bytes per read.
 fn read(path: &Path, at_once: usize) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; at_once];

@@ -1,28 +1,28 @@
-//! One block: what it held when that was last made durable, and every request since.
+//! One block: its last durable contents, and every request since.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
-/// Requests to one block that are in flight together, or overlap in a chain, at most.
+/// Maximum of requests to one block that are in flight together, or overlap in a chain.
 const TOGETHER_MAX: usize = 64;
 
-/// What one block may hold, at most so many different contents.
+/// Maximum of different contents that one block may have.
 const CONTENTS_MAX: usize = 1 << 14;
 
-/// When a request is answered that was not yet.
+/// Time of the answer of a request without one.
 const UNANSWERED: u64 = u64::MAX;
 
 pub(super) struct Block {
-    /// What it may hold with all that is durable and nothing else.
+    /// Contents possible with the durable requests only.
     base: BTreeSet<Vec<u8>>,
-    /// Requests since, as submitted.
+    /// Requests since then, in the order of submission.
     requests: Vec<BlockRequest>,
-    /// Hashes of what it held in the past, to name what went wrong.
+    /// Hashes of past contents, to recognise stale data.
     past: HashSet<u64>,
 }
 
-/// What one request does to one block.
+/// The effect of one request on one block.
 pub(super) struct BlockRequest {
     start: usize,
     patch: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct BlockRequest {
 }
 
 impl BlockRequest {
-    /// A request under way, which changes the bytes from `start` on to `patch`.
+    /// A request in flight that writes `patch` at `start`.
     pub(super) fn new(start: usize, patch: Vec<u8>, submitted: u64) -> Self {
         Self { start, patch, submitted, answered: UNANSWERED, failed: false, durable: false }
     }
@@ -44,7 +44,7 @@ impl Block {
         Self { base: [vec![0; bytes]].into(), requests: Vec::new(), past: HashSet::new() }
     }
 
-    /// Whether it holds this and nothing else, whatever crash comes.
+    /// Whether `content` is the only possible contents, after any crash.
     pub(super) fn is_durably(&self, content: &[u8]) -> bool {
         self.requests.is_empty() && self.base.len() == 1 && self.base.contains(content)
     }
@@ -53,27 +53,27 @@ impl Block {
         self.requests.push(request);
     }
 
-    /// The request that was submitted then has been answered.
-    pub(super) fn settle(&mut self, submitted: u64, answered: u64, failed: bool) {
+    /// Records the answer of the request submitted at `submitted`.
+    pub(super) fn complete(&mut self, submitted: u64, answered: u64, failed: bool) {
         let request = |request: &&mut BlockRequest| request.submitted == submitted;
         if let Some(request) = self.requests.iter_mut().rev().find(request) {
             (request.answered, request.failed) = (answered, failed);
         }
     }
 
-    /// It holds this from now on, durably.
+    /// Sets the contents, durably.
     pub(super) fn keep(&mut self, content: Vec<u8>) {
         self.base = [content].into();
         self.requests.clear();
     }
 
-    /// It holds this now, as if it had just been written: another crash may bring back what is durable.
+    /// Sets the contents as if just written: another crash may bring back the durable contents.
     pub(super) fn show(&mut self, content: Vec<u8>, submitted: u64, answered: u64) {
         self.base = self.contents(|request| request.durable);
         self.requests = vec![BlockRequest { answered, ..BlockRequest::new(0, content, submitted) }];
     }
 
-    /// Marks requests as durable, and forgets those that nothing can come before any more.
+    /// Marks requests as durable, and folds leading groups of durable requests into the base.
     pub(super) fn pin(&mut self, is_pinned: impl Fn(&BlockRequest) -> bool) {
         for request in &mut self.requests {
             request.durable |= is_pinned(request);
@@ -95,8 +95,8 @@ impl Block {
         }
     }
 
-    /// All that it may hold when the requests that `must` names have been served, but for those that
-    /// failed.
+    /// All possible contents after the requests that `must` selects were served. Failed requests
+    /// may be missing.
     pub(super) fn contents(&self, must: impl Fn(&BlockRequest) -> bool) -> BTreeSet<Vec<u8>> {
         let mut before = self.base.clone();
         let mut found = self.base.clone();
@@ -113,7 +113,7 @@ impl Block {
         found
     }
 
-    /// Whatever it may hold now is something that it held in the past.
+    /// Adds all possible contents to the past ones.
     pub(super) fn remember_all(&mut self) {
         let contents = self.contents(|_| false);
         self.past.extend(contents.iter().map(|content| hash(content)));
@@ -126,7 +126,7 @@ impl Block {
     }
 }
 
-/// Cuts the requests where all earlier ones were answered before all later ones were submitted.
+/// Splits the requests into groups: each is fully answered before the next is submitted.
 fn groups(requests: &[BlockRequest]) -> impl Iterator<Item = &[BlockRequest]> {
     let mut rest = requests;
     std::iter::from_fn(move || {
@@ -142,10 +142,10 @@ fn groups(requests: &[BlockRequest]) -> impl Iterator<Item = &[BlockRequest]> {
     })
 }
 
-/// Which requests of a group have been served (a bit each), and what the block then holds.
+/// Sets of served requests of a group (a bit each), with the resulting contents.
 type Served = BTreeSet<(u64, Vec<u8>)>;
 
-/// Everything that can come of serving some of a group, in any order that the times allow.
+/// All outcomes of serving a subset of a group in any order that the times allow.
 fn served(together: &[BlockRequest], before: &BTreeSet<Vec<u8>>) -> Served {
     assert!(together.len() <= TOGETHER_MAX, "too many requests to one block at once for the model");
     let mut seen: Served = before.iter().map(|content| (0, content.clone())).collect();
@@ -171,7 +171,7 @@ fn served(together: &[BlockRequest], before: &BTreeSet<Vec<u8>>) -> Served {
     seen
 }
 
-/// The contents when everything has been served that did not fail.
+/// The contents after all requests that did not fail were served.
 fn complete(together: &[BlockRequest], served: Served) -> BTreeSet<Vec<u8>> {
     let all = mask(together, |request| !request.failed);
     let whole = served.into_iter().filter(|(done, _)| done & all == all);

@@ -1,9 +1,9 @@
-//! The contract of a disk as a model: what may be read, at any time and after a crash.
+//! A model of the contract of a disk: what reads may return, at any time and after a crash.
 //!
-//! Each block remembers what it held when that was last made durable, and every request since. A
-//! block is written as a whole: of the requests to it, a crash keeps the first so many, in an order
-//! in which they may have been served. Requests in flight together may have been served in any
-//! order, or, at a crash, not at all; a failed one may have been served or not.
+//! Each block remembers its last durable contents and every request since. Blocks are written
+//! atomically: a crash keeps a prefix of the requests to a block, in an order in which they may
+//! have been served. Requests in flight together may have been served in any order or, at a crash,
+//! not at all. A failed request may have been served or not.
 
 mod block;
 mod report;
@@ -18,32 +18,32 @@ use oblivio_volume::device::DiskOp;
 use block::{Block, BlockRequest};
 pub use report::{Report, Wrong, WrongBlock};
 
-/// What a disk may answer, and what it may hold after a crash. It starts with zeros, durably.
+/// The answers and the contents that the contract allows. The disk starts with durable zeros.
 pub struct ShadowDisk {
     bytes: u64,
     block_bytes: usize,
-    /// Those that ever had a request; the others hold zeros.
+    /// Blocks that had a request. All others hold zeros.
     blocks: BTreeMap<u64, Block>,
-    /// Runs with each submission and each answer.
+    /// Logical time: advances with each submission and each answer.
     now: u64,
 }
 
-/// A request under way. Never answered, it may have been served or not.
+/// A request in flight. If it is never answered, it may have been served or not.
 #[derive(Debug)]
-#[must_use = "tell the shadow when the request is answered"]
+#[must_use = "report the answer to the shadow"]
 pub struct Ticket {
     submitted: u64,
     blocks: Range<u64>,
     pins: Pins,
 }
 
-/// What an answer makes durable.
+/// The requests that an answer makes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pins {
     Nothing,
-    /// What was answered before the request was submitted.
+    /// Requests answered before this one was submitted.
     Earlier,
-    /// The same, and the request itself.
+    /// The same requests, and this one.
     Itself,
 }
 
@@ -51,16 +51,16 @@ impl ShadowDisk {
     /// A disk of zeros.
     ///
     /// # Panics
-    /// When it does not consist of whole blocks.
+    /// If the disk does not consist of whole blocks.
     pub fn new(bytes: u64, block_bytes: u32) -> Self {
         assert!(block_bytes > 0 && bytes.is_multiple_of(u64::from(block_bytes)), "whole blocks");
         Self { bytes, block_bytes: block_bytes as usize, blocks: BTreeMap::new(), now: 0 }
     }
 
-    /// A request is about to be submitted.
+    /// Records that a request is about to be submitted.
     ///
     /// # Panics
-    /// When it goes past the end of the disk.
+    /// If it reaches past the end of the disk.
     pub fn submit(&mut self, op: &DiskOp) -> Ticket {
         let pins = |durable| if durable { Pins::Itself } else { Pins::Nothing };
         match op {
@@ -83,9 +83,9 @@ impl ShadowDisk {
         }
     }
 
-    /// The request was answered, and well.
+    /// Records that the request succeeded.
     pub fn answered(&mut self, ticket: Ticket) {
-        self.settle(&ticket, false);
+        self.complete(&ticket, false);
         if ticket.pins == Pins::Nothing {
             return;
         }
@@ -97,37 +97,37 @@ impl ShadowDisk {
         }
     }
 
-    /// The request was answered with an error: it may have been done, and will not be done later.
+    /// Records that the request failed. It may have been served, but will not be served later.
     pub fn failed(&mut self, ticket: Ticket) {
-        self.settle(&ticket, true);
+        self.complete(&ticket, true);
     }
 
-    /// A write, submitted and answered at once.
+    /// Records a write that is submitted and answered at once.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         self.at_once(&DiskOp::Write { offset, data: data.to_vec().into(), durable: false });
     }
 
-    /// The same for zeros.
+    /// Records a request for zeros that is submitted and answered at once.
     pub fn zero(&mut self, offset: u64, bytes: u64) {
         self.at_once(&DiskOp::Zero { offset, bytes, durable: false });
     }
 
-    /// The same for a trim: whole blocks become zeros.
+    /// Records a trim that is submitted and answered at once. Whole blocks become zeros.
     pub fn trim(&mut self, offset: u64, bytes: u64) {
         self.at_once(&DiskOp::Trim { offset, bytes, durable: false });
     }
 
-    /// A flush is about to be submitted.
+    /// Records that a flush is about to be submitted.
     pub fn flush_begun(&mut self) -> Ticket {
         self.submit(&DiskOp::Flush)
     }
 
-    /// It was answered: everything answered before it was submitted is durable.
+    /// Records the answer of a flush: requests answered before its submission are durable.
     pub fn flush_done(&mut self, ticket: Ticket) {
         self.answered(ticket);
     }
 
-    /// Checks what a read brought, whose ticket is `ticket`, now that it is answered.
+    /// Checks the data that the read of `ticket` returned.
     pub fn check_read(&self, ticket: &Ticket, offset: u64, data: &[u8]) -> Report {
         let mut report = Report::default();
         for (block, range) in self.split(offset, data.len() as u64) {
@@ -139,7 +139,7 @@ impl ShadowDisk {
         report
     }
 
-    /// Checks what the disk holds after a crash, read from its start to its end.
+    /// Checks the whole disk after a crash.
     pub fn check(&self, mut read: impl FnMut(u64, &mut [u8])) -> Report {
         let mut report = Report::default();
         self.each_block(&mut read, |block, found| {
@@ -148,16 +148,16 @@ impl ShadowDisk {
         report
     }
 
-    /// After a crash, what the disk holds is what it is to hold from now on, durably: a disk that has
-    /// shown something after a crash keeps to it.
+    /// Adopts the contents of the disk after a crash as durable: later crashes must not change
+    /// them.
     pub fn adopt(&mut self, mut read: impl FnMut(u64, &mut [u8])) {
         self.adopt_as(&mut read, |shadow, block, found| {
             shadow.block_mut(block).keep(found);
         });
     }
 
-    /// The same where nothing made it durable: another crash may bring back what this one might have
-    /// left. The contract of a disk demands no more.
+    /// Adopts the contents of the disk after a crash without making them durable: another crash may
+    /// still bring back any contents that this one could have left.
     pub fn adopt_unflushed(&mut self, mut read: impl FnMut(u64, &mut [u8])) {
         self.adopt_as(&mut read, |shadow, block, found| {
             let (submitted, answered) = (shadow.tick(), shadow.tick());
@@ -179,7 +179,7 @@ impl ShadowDisk {
         Ticket { submitted: self.tick(), blocks, pins }
     }
 
-    /// Notes a request that changes bytes to what `data` gives for a part of it.
+    /// Records a request that writes `data(part)` to each part of its range.
     fn patch(
         &mut self,
         offset: u64,
@@ -187,7 +187,7 @@ impl ShadowDisk {
         pins: Pins,
         data: impl Fn(Range<u64>) -> Vec<u8>,
     ) -> Ticket {
-        assert!(offset + bytes <= self.bytes, "a request on the disk");
+        assert!(offset + bytes <= self.bytes, "the request reaches past the end of the disk");
         let parts = self.split(offset, bytes);
         let blocks = match (parts.first(), parts.last()) {
             (Some((first, _)), Some((last, _))) => *first..last + 1,
@@ -202,14 +202,14 @@ impl ShadowDisk {
         ticket
     }
 
-    fn settle(&mut self, ticket: &Ticket, failed: bool) {
+    fn complete(&mut self, ticket: &Ticket, failed: bool) {
         let answered = self.tick();
         for (_, block) in self.blocks.range_mut(ticket.blocks.clone()) {
-            block.settle(ticket.submitted, answered, failed);
+            block.complete(ticket.submitted, answered, failed);
         }
     }
 
-    /// The parts of a request that lie in different blocks, counted from its start.
+    /// Splits a request at block boundaries. Ranges are relative to its start.
     fn split(&self, offset: u64, bytes: u64) -> Vec<(u64, Range<u64>)> {
         let block_bytes = self.block_bytes as u64;
         let end = offset + bytes;
@@ -255,8 +255,8 @@ impl ShadowDisk {
         }
     }
 
-    /// Compares a part of a block with all that it may hold when the requests that `must` names have
-    /// been served.
+    /// Compares part of a block with all possible contents after the requests that `must` selects
+    /// were served.
     fn compare(
         &self,
         block: u64,

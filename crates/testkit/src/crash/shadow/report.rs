@@ -1,14 +1,14 @@
-//! What was found wrong with a disk.
+//! The differences between a disk and its model.
 
 use std::fmt;
 
-/// Wrong blocks that a report describes one by one.
+/// Wrong blocks that a report describes individually.
 const DESCRIBED_MAX: usize = 8;
 
-/// What was found wrong.
+/// Bytes and blocks that violate the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes that differ from the nearest content allowed.
+    /// Bytes that differ from the nearest allowed contents.
     pub bytes_wrong: u64,
     /// Blocks with such bytes.
     pub blocks_wrong: u64,
@@ -16,30 +16,30 @@ pub struct Report {
     pub first: Vec<WrongBlock>,
 }
 
-/// A block that holds what it must not.
+/// A block with contents that the contract forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongBlock {
     /// Its number.
     pub block: u64,
-    /// Bytes that differ from the nearest content allowed.
+    /// Bytes that differ from the nearest allowed contents.
     pub bytes_wrong: u64,
-    /// In which way.
+    /// The kind of error.
     pub wrong: Wrong,
 }
 
-/// In which way a block is wrong.
+/// The kind of error in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
-    /// It holds what it held once: newer data, which was to stay, was lost.
+    /// It holds past contents: newer durable data was lost.
     Stale,
-    /// Each byte is allowed, but not all together.
+    /// Each byte is allowed, but the combination is not.
     Torn,
-    /// It holds what was never written there.
+    /// It holds bytes that were never written there.
     Foreign,
 }
 
 impl Report {
-    /// Notes a block, and in which way it is wrong if that is still described.
+    /// Adds a block, with its kind of error if it is among the first.
     pub(super) fn note(&mut self, block: u64, bytes_wrong: u64, wrong: impl FnOnce() -> Wrong) {
         self.bytes_wrong += bytes_wrong;
         self.blocks_wrong += 1;
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing was wrong.
+    /// Whether there is no wrong block.
     pub fn is_clean(&self) -> bool {
         self.blocks_wrong == 0
     }

@@ -6,7 +6,7 @@ fn write(offset: u64, data: &[u8]) -> DiskOp {
     DiskOp::Write { offset, data: data.to_vec().into(), durable: false }
 }
 
-/// What is wrong with a disk that holds `held` after a crash.
+/// The errors of a disk that holds `held` after a crash.
 fn wrong(shadow: &ShadowDisk, held: &[u8]) -> Vec<(u64, Wrong)> {
     let report = shadow.check(reader(held));
     assert_eq!(report.bytes_wrong > 0, !report.is_clean());
@@ -24,7 +24,7 @@ fn is_allowed(shadow: &ShadowDisk, held: &[u8]) -> bool {
 }
 
 #[test]
-fn blocks_are_old_or_new_each_for_itself() {
+fn each_block_is_old_or_new_independently() {
     let mut shadow = ShadowDisk::new(8, BLOCK);
     shadow.write(2, b"abcd");
     for held in [b"\0\0\0\0\0\0\0\0", b"\0\0ab\0\0\0\0", b"\0\0\0\0cd\0\0", b"\0\0abcd\0\0"] {
@@ -35,7 +35,7 @@ fn blocks_are_old_or_new_each_for_itself() {
 }
 
 #[test]
-fn what_was_flushed_stays() {
+fn flushed_data_stays() {
     let mut shadow = ShadowDisk::new(8, BLOCK);
     shadow.write(0, b"aaaa");
     let flush = shadow.flush_begun();
@@ -57,7 +57,7 @@ fn a_flush_without_an_answer_promises_nothing() {
 }
 
 #[test]
-fn a_durable_request_makes_itself_and_what_came_before_durable() {
+fn a_durable_request_makes_itself_and_earlier_requests_durable() {
     let mut shadow = ShadowDisk::new(12, BLOCK);
     shadow.write(0, b"aaaa");
     let durable =
@@ -90,7 +90,7 @@ fn requests_in_flight_together_are_served_in_any_order_or_not() {
 }
 
 #[test]
-fn a_flush_does_not_pin_what_it_was_in_flight_with() {
+fn a_flush_does_not_pin_requests_in_flight_with_it() {
     let mut shadow = ShadowDisk::new(4, BLOCK);
     let slow = shadow.submit(&write(0, b"s"));
     shadow.write(1, b"q");
@@ -102,7 +102,7 @@ fn a_flush_does_not_pin_what_it_was_in_flight_with() {
 }
 
 #[test]
-fn a_failed_request_may_be_done_but_not_later() {
+fn a_failed_request_may_be_served_but_not_later() {
     let mut shadow = ShadowDisk::new(4, BLOCK);
     let failed = shadow.submit(&write(0, b"ff"));
     shadow.failed(failed);
@@ -135,7 +135,7 @@ fn a_trim_clears_whole_blocks_only() {
 }
 
 #[test]
-fn reads_are_held_to_what_was_answered_before_them() {
+fn reads_must_show_requests_answered_before_them() {
     let mut shadow = ShadowDisk::new(8, BLOCK);
     shadow.write(2, b"abcd");
     let slow = shadow.submit(&write(6, b"z"));
@@ -151,7 +151,7 @@ fn reads_are_held_to_what_was_answered_before_them() {
 }
 
 #[test]
-fn what_is_adopted_stays_unless_nothing_made_it_durable() {
+fn adopted_contents_stay_unless_they_are_not_durable() {
     let mut shadow = ShadowDisk::new(8, BLOCK);
     shadow.write(0, b"aaaabbbb");
     let held = b"aaaa\0\0\0\0";
@@ -171,7 +171,7 @@ fn what_is_adopted_stays_unless_nothing_made_it_durable() {
 }
 
 #[test]
-fn hundreds_of_versions_between_flushes_are_no_trouble() {
+fn hundreds_of_versions_between_flushes_are_handled() {
     let mut shadow = ShadowDisk::new(4, BLOCK);
     for version in 0..500u32 {
         shadow.write(0, &version.to_be_bytes());

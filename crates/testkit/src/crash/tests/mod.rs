@@ -1,4 +1,4 @@
-//! The world is tried as well: it has to leave sound protocols alone, and to find out the others.
+//! Tests of the simulation: correct protocols must pass, and flawed ones must fail.
 
 mod protocols;
 mod rules;

@@ -1,5 +1,5 @@
-//! What the world promises: that it conforms while it runs, that what was synced stays, that nothing
-//! appears which was never written, and that the dead stay dead.
+//! Properties of the simulation: it conforms while it runs, synced data stays, no unwritten data
+//! appears, and handles of an earlier run fail.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::toys::{BLOCK, shapes};
-use crate::crash::{CrashStore, FailedSync, Fault, OpKind, Seen, Survival, World};
+use crate::crash::{CrashStore, FailedSync, InjectedFault, OpKind, StoreEvent, Survival, World};
 use oblivio_conformance::{check_durable_store, check_store};
 
 fn coins(seed: u64) -> StdRng {
@@ -80,13 +80,13 @@ fn handles_die_with_their_run() {
     let world = World::new(&shapes());
     let (mut store, mut dir) = (world.store(), world.dir());
     let mut file = dir.create("a").unwrap();
-    world.plan(&[Fault::CrashAt(1)], &mut coins(1));
+    world.plan(&[InjectedFault::CrashAt(1)], &mut coins(1));
     file.append(b"1").unwrap();
     assert!(!world.is_off());
     assert!(file.append(b"2").is_err() && world.is_off());
     for _ in 0..2 {
         assert!(store.read(&[piece(0)]).is_err());
-        assert!(store.write(&[piece(0)], &mut |_| unreachable!("it is off")).is_err());
+        assert!(store.write(&[piece(0)], &mut |_| unreachable!("the machine is off")).is_err());
         assert!(store.flush().is_err());
         assert!(file.append(b"3").is_err() && file.sync().is_err());
         assert!(dir.names().is_err() && dir.read("a").is_err() && dir.create("b").is_err());
@@ -95,21 +95,21 @@ fn handles_die_with_their_run() {
         world.crash(&mut coins(2), Survival::All);
         assert!(!world.is_off());
     }
-    assert_eq!(world.operations(), 0, "the dead do nothing");
+    assert_eq!(world.operations(), 0, "old handles do nothing");
     assert!(world.dir().read("a").unwrap().starts_with(b"1"));
 }
 
 #[test]
-fn planned_failures_strike_once_and_say_what_they_are() {
+fn planned_failures_occur_once_with_their_error_kind() {
     let world = World::new(&shapes());
     let (mut store, mut dir) = (world.store(), world.dir());
-    world.plan(&[Fault::FailAt(0), Fault::DiskFullAt(1)], &mut coins(1));
+    world.plan(&[InjectedFault::FailAt(0), InjectedFault::DiskFullAt(1)], &mut coins(1));
     assert_eq!(error_kind(&store.flush().unwrap_err()), io::ErrorKind::Other);
-    assert!(store.read(&[piece(0)]).is_ok(), "a read needs no room");
+    assert!(store.read(&[piece(0)]).is_ok(), "a read needs no space");
     let full = write(&mut store, 0, &[1; BLOCK]).unwrap_err();
     assert_eq!(error_kind(&full), io::ErrorKind::StorageFull);
     write(&mut store, 0, &[2; BLOCK]).unwrap();
-    world.plan(&[Fault::DiskFullFrom(1)], &mut coins(1));
+    world.plan(&[InjectedFault::DiskFullFrom(1)], &mut coins(1));
     let mut file = dir.create("a").unwrap();
     for _ in 0..2 {
         assert_eq!(file.append(&[1; 100]).unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -117,15 +117,15 @@ fn planned_failures_strike_once_and_say_what_they_are() {
     }
     dir.remove("a").unwrap();
     assert_eq!(world.faults_fired(), 4);
-    assert_eq!(world.counts().of(OpKind::FileAppend), 2);
+    assert_eq!(world.counts().count(OpKind::FileAppend), 2);
 }
 
 #[test]
-fn a_failed_write_is_there_in_part() {
+fn a_failed_write_is_partly_done() {
     let outcomes: BTreeSet<_> = (0..40)
         .map(|seed| {
             let world = World::new(&shapes());
-            world.plan(&[Fault::FailAt(0), Fault::FailAt(2)], &mut coins(seed));
+            world.plan(&[InjectedFault::FailAt(0), InjectedFault::FailAt(2)], &mut coins(seed));
             let mut store = world.store();
             assert!(write(&mut store, 1, &[1; BLOCK]).is_err());
             let written = read(&mut store, 1).iter().filter(|byte| **byte == 1).count();
@@ -137,7 +137,7 @@ fn a_failed_write_is_there_in_part() {
         .map(|seed| {
             let world = World::new(&shapes());
             let mut file = world.dir().create("a").unwrap();
-            world.plan(&[Fault::FailAt(0)], &mut coins(seed));
+            world.plan(&[InjectedFault::FailAt(0)], &mut coins(seed));
             assert!(file.append(&[1; 3]).is_err());
             world.dir().read("a").unwrap().len()
         })
@@ -146,7 +146,7 @@ fn a_failed_write_is_there_in_part() {
 }
 
 #[test]
-fn names_are_plain_and_files_are_not_replaced_unasked() {
+fn names_are_plain_and_create_replaces_no_file() {
     let world = World::new(&[]);
     let mut dir = world.dir();
     for name in ["", ".", "..", "a/b", "a b", "ä"] {
@@ -186,7 +186,7 @@ fn a_rename_shows_under_one_name() {
 }
 
 #[test]
-fn a_file_removed_in_this_run_may_lie_beneath_a_hole() {
+fn a_hole_may_show_a_file_removed_in_the_same_run() {
     let is_beneath = (0..60).any(|seed| {
         let world = World::new(&[]);
         let mut dir = world.dir();
@@ -204,7 +204,7 @@ fn a_file_removed_in_this_run_may_lie_beneath_a_hole() {
 }
 
 #[test]
-fn two_machines_crash_apart() {
+fn two_machines_crash_independently() {
     let world = World::new(&shapes());
     write(&mut world.store(), 0, &[1; BLOCK]).unwrap();
     let mut dir = world.dir();
@@ -235,22 +235,22 @@ fn the_adversary_rolls_back_and_tampers() {
     assert_eq!((read(&mut store, 3)[5], read(&mut store, 4)[5]), (1, 3));
     world.restore_store(&old);
     assert_eq!(read(&mut store, 4), [0; BLOCK]);
-    assert_eq!(dir.read("a").unwrap(), b"oldnew", "the directory is the client's");
+    assert_eq!(dir.read("a").unwrap(), b"oldnew", "the directory is on the client");
     world.restore_dir(&old);
     assert_eq!(dir.read("a").unwrap(), b"old");
-    assert!(file.append(b"x").is_err(), "its file is gone");
+    assert!(file.append(b"x").is_err(), "its file was replaced");
     world.crash(&mut coins(1), Survival::None);
     assert_eq!(read(&mut world.store(), 3), [1; BLOCK], "a rollback is durable");
     assert_eq!(world.dir().read("a").unwrap(), b"old");
 }
 
 #[test]
-fn the_view_goes_on_across_crashes() {
+fn the_view_continues_across_crashes() {
     let world = World::new(&shapes());
     let mut store = world.store();
     store.prefetch(&[piece(1)]);
     write(&mut store, 1, &[1; BLOCK]).unwrap();
-    world.plan(&[Fault::FailAt(0), Fault::CrashAt(1)], &mut coins(1));
+    world.plan(&[InjectedFault::FailAt(0), InjectedFault::CrashAt(1)], &mut coins(1));
     assert!(store.read(&[piece(2)]).is_err());
     assert!(store.flush().is_err());
     store.prefetch(&[piece(1)]);
@@ -258,24 +258,24 @@ fn the_view_goes_on_across_crashes() {
     world.crash(&mut coins(1), Survival::All);
     read(&mut world.store(), 1);
     let seen = |trip, operation, bucket: Option<u64>, bytes: usize| {
-        Seen::Event(Event { trip, operation, piece: bucket.map(piece), bytes: bytes as u64 })
+        StoreEvent::Event(Event { trip, operation, piece: bucket.map(piece), bytes: bytes as u64 })
     };
     let expected = [
         seen(0, Operation::Prefetch, Some(1), 0),
         seen(1, Operation::Write, Some(1), BLOCK),
         seen(2, Operation::Read, Some(2), 0),
         seen(3, Operation::Flush, None, 0),
-        Seen::Crash,
+        StoreEvent::Crash,
         seen(4, Operation::Read, Some(1), BLOCK),
     ];
     assert_eq!(world.take_view(), expected);
     assert!(world.view().is_empty());
 }
 
-/// What the directory was asked, as its contract sees it.
+/// A model of the directory, after the calls so far.
 #[derive(Default)]
-struct Asked {
-    /// For each file ever made, how many of its bytes are synced.
+struct ExpectedDirectory {
+    /// Synced bytes of each file ever created.
     synced: BTreeMap<u8, usize>,
     /// The names as of the last sync of names.
     durable: BTreeMap<String, u8>,
@@ -283,16 +283,16 @@ struct Asked {
     is_changed: bool,
 }
 
-/// The bytes of file `id`: no two files have the same byte at any place, and none has a zero.
+/// The bytes of file `id`. No two files share a byte at any position, and no byte is zero.
 fn content(id: u8, range: std::ops::Range<usize>) -> Vec<u8> {
     range.map(|at| (id.wrapping_mul(31).wrapping_add(at as u8) % 255) + 1).collect()
 }
 
-/// Does something to the directory that no fault disturbs.
+/// Makes one random call to the directory, without faults.
 fn step(
     dir: &mut impl StateDir,
     files: &mut BTreeMap<u8, (Box<dyn StateFile>, usize)>,
-    asked: &mut Asked,
+    asked: &mut ExpectedDirectory,
     coins: &mut StdRng,
 ) {
     let name = ["a", "b", "c"][coins.random_range(0..3)];
@@ -350,7 +350,7 @@ proptest! {
         let world = World::new(&[]);
         let mut dir = world.dir();
         let mut files = BTreeMap::new();
-        let mut asked = Asked::default();
+        let mut asked = ExpectedDirectory::default();
         for _ in 0..steps {
             step(&mut dir, &mut files, &mut asked, &mut coins);
         }
@@ -368,7 +368,7 @@ proptest! {
         }
         for name in names {
             let held = dir.read(&name).unwrap();
-            // Holes show zeros, or what lay at the same place of a removed file.
+            // Holes show zeros, or bytes at the same position of a removed file.
             let is_of = |id: &u8| {
                 let length = files[id].1;
                 let synced = asked.synced[id];
@@ -385,7 +385,7 @@ proptest! {
                 Some(expected) => vec![expected[&name]],
                 None => files.keys().copied().filter(is_of).collect(),
             };
-            prop_assert!(candidates.iter().any(is_of), "{} holds what was never written", name);
+            prop_assert!(candidates.iter().any(is_of), "{} holds unwritten bytes", name);
             for id in candidates {
                 let (length, synced) = (files[&id].1, asked.synced[&id]);
                 match survival {
@@ -409,10 +409,10 @@ proptest! {
         let world = World::new(&shapes());
         world.set_failed_sync(if coins.random() { FailedSync::Drops } else { FailedSync::Retains });
         if failing {
-            world.plan(&[Fault::FailAt(steps as u64 / 2)], &mut coins);
+            world.plan(&[InjectedFault::FailAt(steps as u64 / 2)], &mut coins);
         }
         let mut store = world.store();
-        // For each bucket, the versions it may show: the flushed one first.
+        // The versions that each bucket may show, the flushed one first.
         let mut versions = vec![vec![0u8]; 7];
         let mut is_sound = true;
         for version in 1..=steps as u8 {

@@ -1,4 +1,5 @@
-//! Tiny disks: two that are sound, and what can be left out of them.
+//! Tiny disks: two correct protocols with optional flaws, and a disk that overwrites blocks in
+//! place.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,33 +18,33 @@ pub(super) const BLOCK: usize = 1024;
 const BUCKETS: usize = 7;
 pub(super) const DISK: usize = BUCKETS * BLOCK;
 
-/// What a careless protocol leaves out.
+/// A flaw that can be put into a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
     None,
     /// A flush is answered without a sync.
     FlushDoesNotSync,
-    /// A sync that failed is tried again, and then believed.
+    /// A failed sync is retried, and the second answer is trusted.
     SyncIsRetried,
-    /// Work goes on after an append that failed.
+    /// An error of an append is ignored.
     FailedAppendIsIgnored,
     /// Records have no checksum.
     NoChecksum,
-    /// Records do not say which log they are of.
+    /// Records do not name their log.
     NoGeneration,
     /// The new log takes the name of the old one before it is synced.
     RenameBeforeSync,
     /// The new name is not synced.
     NamesAreNotSynced,
-    /// What was read from a log is taken to be durable.
+    /// Records read from a log are assumed to be durable.
     OldLogIsTrusted,
     /// Blocks go to the store before their log records are durable.
     StoreBeforeLog,
-    /// The log is thrown away before the store is flushed.
+    /// The log is discarded before the store is flushed.
     StoreIsNotFlushed,
 }
 
-/// One tree of seven buckets, a block each.
+/// One tree of seven buckets, with one block each.
 pub(super) fn shapes() -> Vec<TreeShape> {
     let level = |level: u32| LevelShape {
         buckets: 1 << level,
@@ -56,14 +57,14 @@ pub(super) fn shapes() -> Vec<TreeShape> {
     vec![TreeShape::new((0..3).map(level).collect())]
 }
 
-/// A protocol: bytes, and when they are durable.
+/// A protocol that makes bytes durable.
 pub(super) trait Protocol: Send + 'static {
     fn bytes(&self) -> &[u8];
     fn write(&mut self, offset: usize, data: &[u8]) -> io::Result<()>;
     fn flush(&mut self) -> io::Result<()>;
 }
 
-/// A protocol as a disk. It fails for good with the first error.
+/// A protocol as a disk. After the first error, all requests fail.
 pub(super) struct Toy<P>(Mutex<(P, bool)>);
 
 impl<P: Protocol> Toy<P> {
@@ -125,8 +126,8 @@ fn serve(protocol: &mut impl Protocol, op: DiskOp) -> io::Result<Vec<u8>> {
     Ok(Vec::new())
 }
 
-/// A log of writes: append and sync before the answer, replay when it is opened. Each opening writes
-/// a new log that starts with the whole disk, so that nothing rests on what may be in a cache alone.
+/// A log of writes, which is replayed on opening. Each opening writes a new log that starts with
+/// the whole disk, so that no data depends on records that may exist only in a cache.
 pub(super) struct LogDisk {
     disk: Vec<u8>,
     log: Log,
@@ -160,12 +161,12 @@ impl Protocol for LogDisk {
     }
 }
 
-/// Blocks in the buckets of a store, and whole blocks in a log before they are overwritten there.
+/// Blocks in the buckets of a store. A log gets each block before the store overwrites it.
 pub(super) struct JournalDisk {
     disk: Vec<u8>,
     log: Log,
     store: CrashStore,
-    /// Blocks of which the store has an older version.
+    /// Blocks that are newer than in the store.
     dirty: BTreeSet<usize>,
 }
 
@@ -175,7 +176,7 @@ impl JournalDisk {
         let frames = store.read(&pieces).map_err(io::Error::other)?;
         let mut disk: Vec<u8> = (0..BUCKETS).flat_map(|i| frames.get(i).to_vec()).collect();
         let generation = replay(&dir, flaw, &mut disk)?;
-        // What was replayed may have been in a cache alone: blocks follow a log that is durable.
+        // Replayed records may exist only in a cache: make a durable log before writing the blocks.
         Log::replace(&mut dir, generation + 1, &disk, flaw)?;
         write_blocks(&mut store, &disk, 0..BUCKETS)?;
         if flaw != Flaw::StoreIsNotFlushed {
@@ -215,7 +216,7 @@ impl Protocol for JournalDisk {
     }
 }
 
-/// Blocks in the buckets of a store, and nothing else: overwritten where they are.
+/// Blocks in the buckets of a store without a log, overwritten in place.
 pub(super) struct InPlaceDisk {
     disk: Vec<u8>,
     store: CrashStore,
@@ -223,7 +224,7 @@ pub(super) struct InPlaceDisk {
 
 impl InPlaceDisk {
     pub(super) fn open(mut store: CrashStore) -> io::Result<Self> {
-        // What a killed process left in the cache is shown from now on.
+        // Reads show what a killed process left in the cache, so make it durable.
         store.flush().map_err(io::Error::other)?;
         let pieces: Vec<_> = (0..BUCKETS).map(piece).collect();
         let frames = store.read(&pieces).map_err(io::Error::other)?;
@@ -267,7 +268,7 @@ struct Log {
 }
 
 impl Log {
-    /// A log that takes the place of the one before, and starts with a write of `first` at 0.
+    /// Replaces the log by a new log that starts with a write of `first` at 0.
     fn replace(dir: &mut CrashDir, generation: u64, first: &[u8], flaw: Flaw) -> io::Result<Self> {
         if dir.names()?.iter().any(|name| name == "new") {
             dir.remove("new")?;
@@ -284,7 +285,7 @@ impl Log {
         Ok(log)
     }
 
-    /// A log besides those before it.
+    /// Adds a log to the earlier ones.
     fn follow(dir: &mut CrashDir, generation: u64, flaw: Flaw) -> io::Result<Self> {
         let name = format!("log-{generation:08}");
         if dir.names()?.contains(&name) {
@@ -317,8 +318,7 @@ impl Log {
     }
 }
 
-/// Applies every log to `disk`, each up to its first record that is not sound. The number of the
-/// latest.
+/// Applies every log to `disk`, each up to its first invalid record. Returns the latest generation.
 fn replay(dir: &CrashDir, flaw: Flaw, disk: &mut [u8]) -> io::Result<u64> {
     let mut names = dir.names()?;
     names.retain(|name| name.starts_with("log"));

@@ -2,7 +2,7 @@
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{Fault, Survival};
+use oblivio_testkit::crash::{InjectedFault, Survival};
 
 use crate::support::bench::Bench;
 
@@ -15,7 +15,7 @@ fn storage_never_knows_more_than_a_directory_that_lost_its_power() {
         let setup = SmallVolume { state_file_bytes_max, ..SmallVolume::default() };
         for crash_at in 0..150 {
             let mut bench = Bench::new(setup, crash_at);
-            bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+            bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut bench.coins);
             if let Ok((mut volume, _)) = bench.open() {
                 let mut write = |address| {
                     let data = [1; BLOCK_BYTES as usize];

@@ -4,7 +4,7 @@
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{Fault, Survival};
+use oblivio_testkit::crash::{InjectedFault, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 
 use crate::support::bench::{Bench, read};
@@ -66,7 +66,7 @@ fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
     let mut equal = 0;
     for crash_at in (0..240).step_by(2) {
         let mut bench = Bench::new(volume(), crash_at);
-        bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+        bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut bench.coins);
         let mut answered = 0;
         if let Ok((mut volume, _)) = bench.open() {
             while read(&mut volume, FAR(answered)).is_ok() {

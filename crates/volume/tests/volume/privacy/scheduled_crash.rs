@@ -1,7 +1,7 @@
 //! Crashes at a fixed rate: a recovery reveals no more than the ticks before it.
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
-use oblivio_testkit::crash::{Fault, Survival};
+use oblivio_testkit::crash::{InjectedFault, Survival};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 
@@ -38,7 +38,7 @@ fn a_recovery_repeats_the_accesses_of_ticks_whatever_the_requests() {
             for crash_at in (0..130).step_by(3) {
                 let setup = SmallVolume { leaf_level: 10, ..SmallVolume::default() };
                 let mut bench = Bench::new(setup, crash_at);
-                bench.world.plan(&[Fault::CrashAt(crash_at)], &mut bench.coins);
+                bench.world.plan(&[InjectedFault::CrashAt(crash_at)], &mut bench.coins);
                 if let Ok((volume, _)) = bench.open() {
                     let (disk, ticks) =
                         Disk::start_without_clock(volume, CACHE_BYTES, ACCESSES, true).unwrap();

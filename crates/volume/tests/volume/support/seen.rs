@@ -3,7 +3,7 @@
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{Part, TreeId};
 use oblivio_core::view::{Event, Operation};
-use oblivio_testkit::crash::Seen;
+use oblivio_testkit::crash::StoreEvent;
 use oblivio_testkit::crash::small_volume::{EVICT_PERIOD, SmallVolume};
 use oblivio_volume::volume::shapes;
 
@@ -13,7 +13,11 @@ pub(crate) const DATA_TREE: TreeId = TreeId(2);
 /// The leaf of each path that an access read, as storage can determine it without a key. Also
 /// checks that each call has the shape of an access or an eviction, and that no opening has
 /// forgotten more than `evictions_forgotten_max` evictions.
-pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max: u64) -> Vec<u64> {
+pub(crate) fn leaves(
+    setup: &SmallVolume,
+    view: &[StoreEvent],
+    evictions_forgotten_max: u64,
+) -> Vec<u64> {
     let levels = usize::from(setup.leaf_level - setup.tree_top_levels) + 1;
     let tree = shapes(&setup.params()).unwrap()[usize::from(DATA_TREE.0)].clone();
     let ring = (1u64 << setup.leaf_level) + (1 << setup.tree_top_levels);
@@ -77,12 +81,12 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max
 }
 
 /// The calls for buckets of blocks; an empty one is a crash.
-fn calls(view: &[Seen]) -> Vec<Vec<Event>> {
+fn calls(view: &[StoreEvent]) -> Vec<Vec<Event>> {
     let mut calls: Vec<Vec<Event>> = Vec::new();
     for seen in view {
         match seen {
-            Seen::Crash => calls.push(Vec::new()),
-            Seen::Event(event) => {
+            StoreEvent::Crash => calls.push(Vec::new()),
+            StoreEvent::Event(event) => {
                 let is_of_blocks = event.piece.is_some_and(|piece| piece.tree == DATA_TREE);
                 if !is_of_blocks || event.operation == Operation::Prefetch {
                     continue;
@@ -109,15 +113,15 @@ pub(crate) fn assert_alike([one, other]: &[Vec<Look>; 2], what: &str) {
 }
 
 /// Everything that must not depend on requests: all except which path was used.
-pub(crate) fn looks(view: &[Seen]) -> Vec<Look> {
+pub(crate) fn looks(view: &[StoreEvent]) -> Vec<Look> {
     let look = |event: &Event| {
         let place = event.piece.map(|piece| (piece.tree, piece.bucket.level(), piece.part));
         (event.trip, event.operation, place, event.bytes)
     };
     view.iter()
         .map(|seen| match seen {
-            Seen::Event(event) => Some(look(event)),
-            Seen::Crash => None,
+            StoreEvent::Event(event) => Some(look(event)),
+            StoreEvent::Crash => None,
         })
         .collect()
 }
