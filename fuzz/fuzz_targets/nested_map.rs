@@ -52,7 +52,7 @@ fn take(map: &mut Map, what: u8, place: u8, entries: &[u8]) -> Result<(), Error>
         0 if place == 0 => map.restore_client_block(of_data, 0, &block),
         0 => map.restore_client_block(of_map, u64::from(what), &block),
         // As after an access: a block that is here is not fetched.
-        1 | 2 if !map.is_held(of_map) => map.hold(of_map, &block, what % 6 == 1),
+        1 | 2 if !map.is_in_plb(of_map) => map.insert(of_map, &block, what % 6 == 1),
         3 => {
             let leaf = Leaf(u64::from(entries[0]) & ((1 << LEAF_LEVEL) - 1));
             let address = if entries[2] & 1 == 0 { of_data } else { of_map };
@@ -81,7 +81,7 @@ fn check(map: &Map, address: u64) {
     match map.get(address) {
         Ok(Position::Known(mapping)) => mapping.into_iter().for_each(exists),
         Ok(Position::Missing(block)) => {
-            assert!((MAP_START..BLOCKS).contains(&block) && !map.is_held(block));
+            assert!((MAP_START..BLOCKS).contains(&block) && !map.is_in_plb(block));
             assert!(matches!(map.get(block), Ok(Position::Known(_))));
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),

@@ -14,8 +14,8 @@ mod hostile;
 use hostile::{Hostile, hostile};
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::{
-    EraSealer, ErrorKind, LayoutKind, MasterKey, MemoryStore, Oram, RawConfig, Recursion,
-    RotatingConfig, RotatingOram,
+    DurableRawOram, EraSealer, ErrorKind, LayoutKind, MasterKey, MemoryStore, Oram, RawConfig,
+    Recursion, RotatingConfig,
 };
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -23,7 +23,7 @@ use rand::rngs::StdRng;
 const CAPACITY: u64 = 60;
 const BLOCK_BYTES: usize = 32;
 
-type Rotating = RotatingOram<Hostile<MemoryStore>, StdRng>;
+type Rotating = DurableRawOram<Hostile<MemoryStore>, StdRng>;
 
 fuzz_target!(|input: &[u8]| {
     let Some(([setup], input)) = input.split_first_chunk() else { return };
@@ -64,7 +64,7 @@ fn oram(setup: u8) -> Rotating {
     let store = hostile(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
     let key = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(key, config.raw.tree.tree, &mut coins);
-    RotatingOram::new(&config, sealer, store, coins).unwrap()
+    DurableRawOram::new(&config, sealer, store, coins).unwrap()
 }
 
 /// The low bits of a request say what to do, the others to which block. A read that is answered tells the
@@ -89,7 +89,7 @@ fn serve(
                 oram.write(address, expected)
             }
             _ => {
-                let needed = oram.needs_to_forget(address..address + 1).unwrap();
+                let needed = oram.missing_positions_to_forget(address..address + 1).unwrap();
                 if needed.is_empty() {
                     expected.fill(0);
                     oram.forget(address..address + 1)

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::store::Capabilities;
 use oblivio_core::view::file::{FileSink, read_view};
-use oblivio_core::view::{EventSink, ExchangeSink, Observed};
+use oblivio_core::view::{EventSink, PeerMessageSink, Observed};
 
 /// The version that is written.
 const VERSION: u8 = 4;
@@ -24,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
         copy.set_micros(view.micros().unwrap_or_default());
         match observed {
             Observed::Event(event) => copy.record(&event, &[]),
-            Observed::Exchange(exchange) => copy.exchanged(&exchange, &[]),
+            Observed::PeerMessage(exchange) => copy.record_message(&exchange, &[]),
         }
     }
     let copy = copy.finish().unwrap();

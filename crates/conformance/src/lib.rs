@@ -17,13 +17,13 @@
 //! its [capabilities](BucketStore::capabilities) exclude. The data written are random bytes from a
 //! fixed seed, so a failing run can be repeated.
 
-mod bench;
+mod checked_store;
 mod contract;
 mod durable;
 
 use oblivio_core::store::{BucketStore, TreeShape};
 
-use bench::{Bench, shapes};
+use checked_store::{CheckedStore, shapes};
 
 /// Checks the stores that `make` returns against the contract of [`BucketStore`]. `make` must
 /// return an empty store with trees of the given shapes, `TreeId(0)` first. It is called about a
@@ -33,7 +33,7 @@ use bench::{Bench, shapes};
 /// When the store violates the contract. The message says how.
 pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
     let shapes = shapes();
-    contract::check(|| Bench::new(make(&shapes), &shapes));
+    contract::check(|| CheckedStore::new(make(&shapes), &shapes));
 }
 
 /// Runs [`check_store`], and checks that flushed data survive the store: `reopen` takes a store,
@@ -97,5 +97,5 @@ pub fn check_durable_store<S: BucketStore>(
 ) {
     check_store(&mut make);
     let shapes = shapes();
-    durable::check(|| Bench::new(make(&shapes), &shapes), &mut reopen);
+    durable::check(|| CheckedStore::new(make(&shapes), &shapes), &mut reopen);
 }

@@ -12,16 +12,16 @@ use crate::memory::zeros;
 use crate::wiped::WipedBytes;
 
 /// What a cache records about a block that it holds.
-pub(crate) trait Named: Copy {
+pub(crate) trait CacheTag: Copy {
     /// The block's address.
     fn address(&self) -> u64;
 }
 
 /// A set-associative cache with `ways` lines for each address and LRU replacement.
-pub(crate) struct BlockCache<H> {
+pub(crate) struct BlockCache<T> {
     sets: u64,
     ways: usize,
-    lines: Vec<Line<H>>,
+    lines: Vec<CacheLine<T>>,
     /// The bytes of the blocks, in the order of `lines`.
     bytes: WipedBytes,
     block_bytes: usize,
@@ -31,8 +31,8 @@ pub(crate) struct BlockCache<H> {
 
 /// A line of the cache, which may be empty.
 #[derive(Clone, Copy)]
-struct Line<H> {
-    held: Option<H>,
+struct CacheLine<T> {
+    tag: Option<T>,
     last_use: u64,
 }
 
@@ -47,7 +47,7 @@ impl LineId {
     }
 }
 
-impl<H: Named> BlockCache<H> {
+impl<T: CacheTag> BlockCache<T> {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if `blocks` is 0 or not a multiple of `ways`, or if the system
     /// has no memory for the blocks.
@@ -73,7 +73,7 @@ impl<H: Named> BlockCache<H> {
         Ok(Self {
             sets: (blocks / ways) as u64,
             ways,
-            lines: vec![Line { held: None, last_use: 0 }; blocks],
+            lines: vec![CacheLine { tag: None, last_use: 0 }; blocks],
             bytes: bytes.into(),
             block_bytes,
             clock: 0,
@@ -87,8 +87,7 @@ impl<H: Named> BlockCache<H> {
 
     /// The line of a block, if the block is cached.
     pub(crate) fn find(&self, address: u64) -> Option<LineId> {
-        self.set(address)
-            .find(|line| self.held(*line).is_some_and(|held| held.address() == address))
+        self.set(address).find(|line| self.tag(*line).is_some_and(|tag| tag.address() == address))
     }
 
     /// As [`Self::find`], and marks the block as used.
@@ -102,28 +101,28 @@ impl<H: Named> BlockCache<H> {
     /// The line that a block not in the cache would take. The block in it, if any, is the victim.
     pub(crate) fn line_for(&self, address: u64) -> LineId {
         self.set(address)
-            .min_by_key(|line| (self.held(*line).is_some(), self.lines[line.0].last_use))
+            .min_by_key(|line| (self.tag(*line).is_some(), self.lines[line.0].last_use))
             .expect("a set has at least one way")
     }
 
     /// Fills a line after its block [was released](Self::release).
-    pub(crate) fn fill(&mut self, line: LineId, held: H) {
+    pub(crate) fn fill(&mut self, line: LineId, tag: T) {
         self.clock += 1;
-        self.lines[line.0] = Line { held: Some(held), last_use: self.clock };
+        self.lines[line.0] = CacheLine { tag: Some(tag), last_use: self.clock };
     }
 
-    pub(crate) fn held(&self, line: LineId) -> Option<H> {
-        self.lines[line.0].held
+    pub(crate) fn tag(&self, line: LineId) -> Option<T> {
+        self.lines[line.0].tag
     }
 
     /// The record of the block in a line.
-    pub(crate) fn held_mut(&mut self, line: LineId) -> Option<&mut H> {
-        self.lines[line.0].held.as_mut()
+    pub(crate) fn tag_mut(&mut self, line: LineId) -> Option<&mut T> {
+        self.lines[line.0].tag.as_mut()
     }
 
     /// Removes the block of a line. Its bytes stay until the next block overwrites them.
     pub(crate) fn release(&mut self, line: LineId) {
-        self.lines[line.0].held = None;
+        self.lines[line.0].tag = None;
     }
 
     pub(crate) fn block(&self, line: LineId) -> &[u8] {
@@ -135,13 +134,13 @@ impl<H: Named> BlockCache<H> {
     }
 
     /// Every cached block.
-    pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, H)> {
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, T)> {
         let lines = self.lines.iter().enumerate();
-        lines.filter_map(|(i, line)| Some((LineId(i), line.held?)))
+        lines.filter_map(|(i, line)| Some((LineId(i), line.tag?)))
     }
 
     /// The lines that may hold `address`.
-    fn set(&self, address: u64) -> impl Iterator<Item = LineId> + use<H> {
+    fn set(&self, address: u64) -> impl Iterator<Item = LineId> + use<T> {
         let first = (address % self.sets) as usize * self.ways;
         (first..first + self.ways).map(LineId)
     }
@@ -151,7 +150,7 @@ impl<H: Named> BlockCache<H> {
 mod tests {
     use super::*;
 
-    impl Named for u64 {
+    impl CacheTag for u64 {
         fn address(&self) -> u64 {
             *self
         }
@@ -159,7 +158,7 @@ mod tests {
 
     fn put(cache: &mut BlockCache<u64>, address: u64) -> Option<u64> {
         let line = cache.line_for(address);
-        let victim = cache.held(line);
+        let victim = cache.tag(line);
         cache.release(line);
         cache.fill(line, address);
         cache.block_mut(line).fill(address as u8);

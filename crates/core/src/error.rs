@@ -3,7 +3,7 @@
 //! The kind is API: programs branch on it. The message is for people and may change.
 
 #[cfg(feature = "std")]
-mod of_io;
+mod io_kind;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -93,7 +93,7 @@ impl Error {
 ///
 /// # Errors
 /// [`MustReopen`](ErrorKind::MustReopen).
-pub fn check_sound(is_broken: bool) -> Result<(), Error> {
+pub fn check_not_broken(is_broken: bool) -> Result<(), Error> {
     if is_broken {
         let message = "an earlier access failed half way: open the ORAM again if it is durable, \
                        otherwise make a new one";
@@ -136,14 +136,14 @@ pub enum StoreErrorKind {
 }
 
 /// Characters of a server's message that are shown to people.
-const SAID_CHARS_MAX: usize = 500;
+const MESSAGE_CHARS_MAX: usize = 500;
 
 /// A server's message, made safe to show: without characters that could steer a terminal or reverse
 /// the text, and cut to a readable length.
-pub fn for_people(said: &str) -> String {
+pub fn sanitize_message(message: &str) -> String {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
-    let mut chars = said.chars().map(|c| if is_plain(c) { c } else { ' ' });
-    let mut shown: String = chars.by_ref().take(SAID_CHARS_MAX).collect();
+    let mut chars = message.chars().map(|c| if is_plain(c) { c } else { ' ' });
+    let mut shown: String = chars.by_ref().take(MESSAGE_CHARS_MAX).collect();
     if chars.next().is_some() {
         shown.push_str("...");
     }
@@ -201,9 +201,12 @@ mod tests {
 
     #[test]
     fn text_from_a_server_is_made_harmless_and_short() {
-        assert_eq!(for_people("no room: größer\u{1b}[2J\n\u{202e}x"), "no room: größer [2J  x");
-        let longest = "ä".repeat(SAID_CHARS_MAX);
-        assert_eq!(for_people(&longest), longest);
-        assert_eq!(for_people(&"\n".repeat(1 << 20)).len(), SAID_CHARS_MAX + 3);
+        assert_eq!(
+            sanitize_message("no room: größer\u{1b}[2J\n\u{202e}x"),
+            "no room: größer [2J  x"
+        );
+        let longest = "ä".repeat(MESSAGE_CHARS_MAX);
+        assert_eq!(sanitize_message(&longest), longest);
+        assert_eq!(sanitize_message(&"\n".repeat(1 << 20)).len(), MESSAGE_CHARS_MAX + 3);
     }
 }

@@ -70,11 +70,11 @@
 //!
 //! # Limitations
 //! - **Most ORAMs here are not durable.** Key, stash and position map are only in memory, whatever
-//!   the store: after the program ends, the storage cannot be opened again. [`RotatingOram`] can be
-//!   saved and restored, and `oblivio-volume` makes a disk of it that survives crashes.
+//!   the store: after the program ends, the storage cannot be opened again. [`DurableRawOram`] can
+//!   be saved and restored, and `oblivio-volume` makes a disk of it that survives crashes.
 //! - **Most are not authenticated.** Storage is assumed to be honest but curious. What it returns
 //!   is validated so that nothing panics and no value is out of range, but an attacker who changes
-//!   a bit there can change an answer unnoticed. [`RotatingOram`] authenticates everything it
+//!   a bit there can change an answer unnoticed. [`DurableRawOram`] authenticates everything it
 //!   opens, [`Integrity::Pmmac`] the blocks that are requested.
 //! - **The client is not constant-time.** An attacker who measures its cache or branches learns
 //!   more than storage does.
@@ -118,7 +118,7 @@ pub mod wiped;
 pub use rand_core;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
-pub use durable::rotating::{RotatingConfig, RotatingOram};
+pub use durable::rotating::{DurableRawOram, RotatingConfig};
 pub use error::{Error, ErrorKind, StoreError, StoreErrorKind};
 pub use front::{
     Access, CacheConfig, CachedOram, FlatOram, FreecursiveConfig, FreecursiveOram, Front,

@@ -8,7 +8,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::error::{Error, StoreError, StoreErrorKind, check_sound};
+use crate::error::{Error, StoreError, StoreErrorKind, check_not_broken};
 use crate::geometry::BucketId;
 use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use crate::store::BucketStore;
@@ -134,7 +134,7 @@ impl<'a> Records<'a> {
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen), [`Store`](crate::ErrorKind::Store).
     pub fn flush(&mut self) -> Result<(), Error> {
-        check_sound(*self.is_broken)?;
+        check_not_broken(*self.is_broken)?;
         Ok(self.flush_records()?)
     }
 }

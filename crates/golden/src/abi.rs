@@ -446,7 +446,7 @@ pub unsafe extern "C" fn golden_stash_blocks(
     blocks: *mut c_int,
 ) -> c_int {
     // SAFETY: the caller upholds this function's contract.
-    unsafe { call(handle, |it| put(blocks, it.golden.settled(command)?.stash.len() as c_int)) }
+    unsafe { call(handle, |it| put(blocks, it.golden.state_after(command)?.stash.len() as c_int)) }
 }
 
 /// Checks a block of the stash after a command.
@@ -481,7 +481,7 @@ pub unsafe extern "C" fn golden_evictions(
     // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
-            let state = it.golden.settled(command)?;
+            let state = it.golden.state_after(command)?;
             put(evictions, state.evictions)?;
             put(accesses_since, state.accesses_since_eviction as c_int)
         })

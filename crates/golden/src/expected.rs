@@ -9,7 +9,7 @@ use crate::{Problem, misuse};
 
 /// The command, round trip and address of a beat.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct CommandAddress {
     command: u64,
     trip: u32,
     address: u64,
@@ -17,13 +17,13 @@ struct Step {
 
 #[derive(Debug)]
 struct MemoryCommand {
-    step: Step,
+    step: CommandAddress,
     is_write: bool,
 }
 
 #[derive(Debug)]
 struct Beat {
-    step: Step,
+    step: CommandAddress,
     data: Box<[u8]>,
     strobed_bytes: usize,
 }
@@ -39,7 +39,7 @@ struct Response {
 
 /// The controller's state after a command and its evictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettledState {
+pub struct StateAfterCommand {
     /// The command, counted from 0.
     pub command: u64,
     /// Address and leaf of each block in the stash, oldest first.
@@ -72,7 +72,7 @@ pub(crate) struct Expected {
     read_beats: VecDeque<Beat>,
     write_beats: VecDeque<Beat>,
     responses: VecDeque<Response>,
-    settled: VecDeque<SettledState>,
+    state_after: VecDeque<StateAfterCommand>,
 }
 
 impl Expected {
@@ -84,14 +84,14 @@ impl Expected {
             read_beats: VecDeque::new(),
             write_beats: VecDeque::new(),
             responses: VecDeque::new(),
-            settled: VecDeque::new(),
+            state_after: VecDeque::new(),
         }
     }
 
     /// Queues the beats of a command, each with its memory command.
     pub(crate) fn push_beats(&mut self, command: u64, beats: Vec<TracedBeat>) {
         for TracedBeat { trip, is_write, address, data, strobed_bytes } in beats {
-            let step = Step { command, trip, address };
+            let step = CommandAddress { command, trip, address };
             self.memory_commands.push_back(MemoryCommand { step, is_write });
             let queue = if is_write { &mut self.write_beats } else { &mut self.read_beats };
             queue.push_back(Beat { step, data, strobed_bytes });
@@ -102,8 +102,8 @@ impl Expected {
         self.responses.push_back(Response { command, block, is_found, beats_given: 0 });
     }
 
-    pub(crate) fn push_settled(&mut self, state: SettledState) {
-        self.settled.push_back(state);
+    pub(crate) fn push_state_after(&mut self, state: StateAfterCommand) {
+        self.state_after.push_back(state);
     }
 
     pub(crate) fn check_memory_command(
@@ -188,17 +188,19 @@ impl Expected {
     }
 
     /// The state after `command`. Drops the states of earlier commands.
-    pub(crate) fn settled(&mut self, command: u64) -> Result<&SettledState, Problem> {
-        while self.settled.front().is_some_and(|state| state.command < command) {
-            self.settled.pop_front();
+    pub(crate) fn state_after(&mut self, command: u64) -> Result<&StateAfterCommand, Problem> {
+        while self.state_after.front().is_some_and(|state| state.command < command) {
+            self.state_after.pop_front();
         }
-        let state = self.settled.front().filter(|state| state.command == command);
+        let state = self.state_after.front().filter(|state| state.command == command);
         state.ok_or_else(|| misuse(format!("the state after command {command} is not available")))
     }
 
     /// Fails if the model still expects output.
     pub(crate) fn check_is_done(&self) -> Result<(), Problem> {
-        let of = |step: Option<Step>| step.map_or_else(String::new, |step| self.step_name(step));
+        let of = |step: Option<CommandAddress>| {
+            step.map_or_else(String::new, |step| self.step_name(step))
+        };
         let left = [
             (self.memory_commands.len(), "memory commands", {
                 of(self.memory_commands.front().map(|command| command.step))
@@ -218,7 +220,7 @@ impl Expected {
         }
     }
 
-    fn step_name(&self, Step { command, trip, address }: Step) -> String {
+    fn step_name(&self, CommandAddress { command, trip, address }: CommandAddress) -> String {
         format!("command {command}, trip {trip}, {}", self.beat_name(address))
     }
 

@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 use crate::commands::{Command, Generator, Mix, Operation};
-use crate::expected::{Expected, Hex, ResponseBeat, SettledState};
+use crate::expected::{Expected, Hex, ResponseBeat, StateAfterCommand};
 use crate::image::{Image, Memory, MemoryImageStore};
 use crate::layout::ImageLayout;
 use crate::params::{Params, SchemeKind, TreeKey, sealer};
@@ -219,8 +219,8 @@ impl Golden {
     ///
     /// # Errors
     /// [`Problem::Misuse`] if that state is not available.
-    pub fn settled(&mut self, command: u64) -> Result<&SettledState, Problem> {
-        self.expected.settled(command)
+    pub fn state_after(&mut self, command: u64) -> Result<&StateAfterCommand, Problem> {
+        self.expected.state_after(command)
     }
 
     /// Checks the block at `index` in the stash, oldest first, after `command`.
@@ -234,7 +234,7 @@ impl Golden {
         address: u64,
         leaf: u64,
     ) -> Result<(), Problem> {
-        let stash = &self.settled(command)?.stash;
+        let stash = &self.state_after(command)?.stash;
         let expected = stash.get(index).copied();
         if expected == Some((address, leaf)) {
             return Ok(());
@@ -330,7 +330,7 @@ impl Golden {
                     "a fresh engine finds block {address} of the image missing or different"
                 )));
             }
-            settle(&mut *engine, &mut coins)?;
+            evict_to_bound(&mut *engine, &mut coins)?;
         }
         Ok(())
     }
@@ -348,7 +348,7 @@ impl Golden {
         while done < commands || self.accesses_since_eviction != 0 {
             let mut command = self.generator.draw(&mut self.blocks);
             self.apply(&mut command)?;
-            let evictions = settle(&mut *self.engine, &mut self.coins)?;
+            let evictions = evict_to_bound(&mut *self.engine, &mut self.coins)?;
             self.count_evictions(evictions);
             done += 1;
         }
@@ -398,7 +398,7 @@ impl Golden {
         }
         self.memory.borrow_mut().start_trace();
         let before = self.apply(&mut command)?;
-        let evictions = settle(&mut *self.engine, &mut self.tape)?;
+        let evictions = evict_to_bound(&mut *self.engine, &mut self.tape)?;
         self.background_evictions += evictions;
         self.count_evictions(evictions);
         let beats = self.memory.borrow_mut().take_trace();
@@ -409,7 +409,7 @@ impl Golden {
         let zeros = || vec![0; self.params.block_bytes].into();
         self.expected.push_response(number, before.unwrap_or_else(zeros), is_found);
         let leaf_of = |address| (address, self.blocks.leaf(address).unwrap_or_default());
-        self.expected.push_settled(SettledState {
+        self.expected.push_state_after(StateAfterCommand {
             command: number,
             stash: self.engine.stash().addresses().map(leaf_of).collect(),
             evictions: self.evictions,
@@ -512,7 +512,10 @@ fn engine(
 }
 
 /// Evicts while the stash is over its bound. Returns the number of evictions.
-fn settle(engine: &mut dyn Scheme, coins: &mut dyn rand::CryptoRng) -> Result<u64, Problem> {
+fn evict_to_bound(
+    engine: &mut dyn Scheme,
+    coins: &mut dyn rand::CryptoRng,
+) -> Result<u64, Problem> {
     let mut count = 0;
     loop {
         match engine.check_ready() {

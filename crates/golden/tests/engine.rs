@@ -170,7 +170,7 @@ impl Controller {
         }
         let number = golden.commands() - 1;
         let stash: Vec<u64> = self.engine.stash().addresses().collect();
-        assert_eq!(golden.settled(number)?.stash.len(), stash.len());
+        assert_eq!(golden.state_after(number)?.stash.len(), stash.len());
         for (index, address) in stash.into_iter().enumerate() {
             golden.check_stash(number, index, address, self.leaves[&address])?;
         }
@@ -258,7 +258,7 @@ fn a_stash_over_its_bound_is_evicted_in_the_background() {
         let mut controller = Controller::new(&golden);
         run(&mut golden, &mut controller, 2000);
         assert!(golden.background_evictions() > 10, "{}", golden.background_evictions());
-        let state = golden.settled(1999).unwrap().clone();
+        let state = golden.state_after(1999).unwrap().clone();
         assert!(state.stash.len() <= 2 + state.accesses_since_eviction as usize);
         if scheme == SchemeKind::Raw {
             assert!(state.evictions > 1999 / 10);

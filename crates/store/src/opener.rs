@@ -27,7 +27,7 @@
 //!   pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once, then send
 //!   the buffer. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes that were
 //!   sealed for one store to others, as [`StripedStore`] does; only
-//!   [`Moved`](oblivio_core::store::Moved) forwards bytes that were read, as copying a volume does.
+//!   [`SealedCopy`](oblivio_core::store::SealedCopy) forwards bytes that were read, as copying a volume does.
 //! - **A failed [`Location::create`] leaves nothing behind**. After a successful one everything is
 //!   durable, including file names.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.

@@ -31,12 +31,14 @@ mod source;
 use std::io;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Moved, Piece, Stretch, TreeId, TreeShape, shapes_of};
+use oblivio_core::store::{
+    BucketRange, BucketStore, Piece, SealedCopy, TreeId, TreeShape, shapes_of,
+};
 
 use self::order::{BucketOrder, count};
 pub use self::progress::{CopyStep, PROGRESS_BYTES, Progress, ProgressError};
 pub use self::source::VolumeFingerprint;
-use self::source::{FINAL_TREES, stretches};
+use self::source::{FINAL_TREES, bucket_ranges};
 use crate::anchor;
 use crate::superblock::{LockedSuperblock, SuperblockError, SuperblockErrorKind};
 use crate::unlock;
@@ -124,7 +126,7 @@ pub fn copy(
         final_buckets.flat_map(TreeShape::levels).map(|level| level.buckets).sum();
     let buckets = order.buckets() + final_buckets;
     let copied = Copied { buckets, buckets_written: 0, bytes_written: 0, buckets_compared: 0 };
-    let moved = Moved::default();
+    let moved = SealedCopy::default();
     Copying { from, to, order, progress, options, watch, moved, copied, since_kept: 0 }.run()
 }
 
@@ -136,7 +138,7 @@ struct Copying<'c> {
     options: CopyOptions,
     watch: &'c mut dyn CopyWatch,
     /// What the latest trip read.
-    moved: Moved,
+    moved: SealedCopy,
     copied: Copied,
     /// Bytes read since the progress was saved.
     since_kept: u64,
@@ -167,7 +169,7 @@ impl Copying<'_> {
     /// Runs `act` on the remaining trips of the current step.
     fn each_trip(
         &mut self,
-        act: impl Fn(&mut Self, &Stretch) -> Result<(), CopyError>,
+        act: impl Fn(&mut Self, &BucketRange) -> Result<(), CopyError>,
     ) -> Result<(), CopyError> {
         while let Some(trip) = self.order.trip(self.progress.buckets) {
             let end = self.progress.buckets + count(&trip.buckets);
@@ -196,23 +198,23 @@ impl Copying<'_> {
         }
     }
 
-    fn read(&mut self, stretch: &Stretch) -> Result<(), CopyError> {
-        self.moved.read(self.from, stretch).map_err(CopyError::Source)?;
+    fn read(&mut self, range: &BucketRange) -> Result<(), CopyError> {
+        self.moved.read(self.from, range).map_err(CopyError::Source)?;
         self.since_kept += self.moved.bytes();
         Ok(())
     }
 
-    fn move_trip(&mut self, _: &Stretch) -> Result<(), CopyError> {
+    fn move_trip(&mut self, _: &BucketRange) -> Result<(), CopyError> {
         let written = self.moved.write(self.to).map_err(CopyError::Destination)?;
         self.copied.buckets_written += written.buckets;
         self.copied.bytes_written += written.bytes;
         Ok(())
     }
 
-    fn compare_trip(&mut self, stretch: &Stretch) -> Result<(), CopyError> {
+    fn compare_trip(&mut self, range: &BucketRange) -> Result<(), CopyError> {
         match self.moved.first_difference(self.to).map_err(CopyError::Destination)? {
             None => {
-                self.copied.buckets_compared += count(&stretch.buckets);
+                self.copied.buckets_compared += count(&range.buckets);
                 Ok(())
             }
             Some(piece) => {
@@ -242,12 +244,12 @@ impl Copying<'_> {
         self.check_source()?;
         self.check_final_trees_are_ours()?;
         for tree in FINAL_TREES {
-            for stretch in stretches(self.from, tree) {
-                self.read(&stretch)?;
-                self.move_trip(&stretch)?;
+            for range in bucket_ranges(self.from, tree) {
+                self.read(&range)?;
+                self.move_trip(&range)?;
                 self.to.flush().map_err(CopyError::Destination)?;
                 if self.options.reads_back {
-                    self.compare_trip(&stretch)?;
+                    self.compare_trip(&range)?;
                 }
             }
         }
@@ -267,11 +269,11 @@ impl Copying<'_> {
     /// Checks each anchor and superblock bucket of the destination: `is` gets its current bytes and
     /// the source's.
     fn check_final_trees(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
-        let mut there = Moved::default();
+        let mut there = SealedCopy::default();
         for tree in FINAL_TREES {
-            for stretch in stretches(self.from, tree) {
-                self.read(&stretch)?;
-                there.read(self.to, &stretch).map_err(CopyError::Destination)?;
+            for range in bucket_ranges(self.from, tree) {
+                self.read(&range)?;
+                there.read(self.to, &range).map_err(CopyError::Destination)?;
                 let (then, now) = (self.moved.frames(), there.frames());
                 if !(0..now.len()).all(|i| is(now.get(i), then.get(i))) {
                     return Err(CopyError::InUse);

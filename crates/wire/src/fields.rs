@@ -6,7 +6,7 @@ use crate::message::Invalid;
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    pub(crate) fn of(message: &'a [u8]) -> Self {
+    pub(crate) fn new(message: &'a [u8]) -> Self {
         Self(message)
     }
 

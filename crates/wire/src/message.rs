@@ -403,7 +403,7 @@ impl Request {
     /// # Errors
     /// If they are not exactly one request.
     pub fn decode(message: &[u8]) -> Result<Self, Invalid> {
-        let mut fields = Fields::of(message);
+        let mut fields = Fields::new(message);
         let request = match fields.u8()? {
             kind::HELLO => Self::Hello { version: version(&mut fields)? },
             kind::OPEN => {
@@ -505,7 +505,7 @@ impl Answer {
     /// # Errors
     /// If they are not exactly one answer.
     pub fn decode(message: &Bytes) -> Result<Self, Invalid> {
-        let mut fields = Fields::of(message);
+        let mut fields = Fields::new(message);
         let answer = match fields.u8()? {
             kind::WELCOME => Self::Welcome { version: version(&mut fields)? },
             kind::OPENED => {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use oblivio_core::view::{Direction, Exchange, tree_of_party};
+use oblivio_core::view::{Direction, PeerMessage, view_tree};
 
 /// Messages from one server to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct MessageCount {
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
@@ -17,33 +17,33 @@ pub(super) struct Sent {
 #[derive(Default)]
 pub(super) struct Exchanges {
     /// By sender and receiver.
-    pub(super) sent: BTreeMap<(u8, u8), Sent>,
+    pub(super) sent: BTreeMap<(u8, u8), MessageCount>,
     /// Attempts that may get more messages, by the server that saw them and their number.
-    under_way: BTreeMap<(u8, u64), Attempt>,
+    under_way: BTreeMap<(u8, u64), EvictionAttempt>,
     /// How evictions looked, by the server that saw them and the tree.
-    trees: BTreeMap<(u8, u8), OfTree>,
+    trees: BTreeMap<(u8, u8), TreeEvictions>,
     /// Attempts of which the client did not inform the server.
-    pub(super) untold: u64,
+    pub(super) unannounced: u64,
 }
 
 /// How many evictions of a tree had each shape.
 #[derive(Default)]
-struct OfTree {
-    shapes: BTreeMap<Shape, u64>,
+struct TreeEvictions {
+    shapes: BTreeMap<EvictionShape, u64>,
     /// Evictions with further shapes, past [`SHAPES_MAX`].
     others: u64,
 }
 
 /// An attempt to evict a path, as one server saw it.
 #[derive(Clone, Copy, Default)]
-struct Attempt {
+struct EvictionAttempt {
     tree: Option<u8>,
-    shape: Shape,
+    shape: EvictionShape,
 }
 
 /// Everything visible in an attempt except the order of its messages, which is random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Shape {
+struct EvictionShape {
     messages: u64,
     bytes: u64,
     /// The sum of the digests of all messages.
@@ -74,7 +74,7 @@ pub(super) struct Evictions {
 impl Exchanges {
     /// Records the next exchange. It is counted where it was sent, or where it was received if the
     /// sender is not shown.
-    pub(super) fn record(&mut self, exchange: &Exchange, shown: &[u8]) {
+    pub(super) fn record(&mut self, exchange: &PeerMessage, shown: &[u8]) {
         let (from, to) = exchange.from_to();
         if exchange.direction == Direction::Sent || !shown.contains(&from) {
             let sent = self.sent.entry((from, to)).or_default();
@@ -98,12 +98,14 @@ impl Exchanges {
         while self.under_way.range(of_party.clone()).count() > left {
             let Some((oldest, _)) = self.under_way.range(of_party.clone()).next() else { return };
             let oldest = *oldest;
-            let Some(Attempt { tree, shape }) = self.under_way.remove(&oldest) else { return };
+            let Some(EvictionAttempt { tree, shape }) = self.under_way.remove(&oldest) else {
+                return;
+            };
             let Some(tree) = tree else {
-                self.untold += 1;
+                self.unannounced += 1;
                 continue;
             };
-            let OfTree { shapes, others } = self.trees.entry((party, tree)).or_default();
+            let TreeEvictions { shapes, others } = self.trees.entry((party, tree)).or_default();
             if shapes.len() < SHAPES_MAX || shapes.contains_key(&shape) {
                 *shapes.entry(shape).or_default() += 1;
             } else {
@@ -114,11 +116,11 @@ impl Exchanges {
 
     /// How the evictions of each tree look to each server.
     pub(super) fn evictions(&self) -> impl Iterator<Item = Evictions> {
-        self.trees.iter().filter_map(|((party, tree), OfTree { shapes, others })| {
+        self.trees.iter().filter_map(|((party, tree), TreeEvictions { shapes, others })| {
             let (shape, alike) = shapes.iter().max_by_key(|(_, count)| **count)?;
             Some(Evictions {
                 party: *party,
-                tree: tree_of_party(*party, *tree).0,
+                tree: view_tree(*party, *tree).0,
                 attempts: shapes.values().sum::<u64>() + others,
                 alike: *alike,
                 messages: shape.messages,
@@ -128,9 +130,9 @@ impl Exchanges {
     }
 }
 
-impl Shape {
-    fn add(&mut self, exchange: &Exchange) {
-        let Exchange { direction, partner, round, part, shares, seeds, bytes, .. } = *exchange;
+impl EvictionShape {
+    fn add(&mut self, exchange: &PeerMessage) {
+        let PeerMessage { direction, partner, round, part, shares, seeds, bytes, .. } = *exchange;
         let mut hasher = DefaultHasher::new();
         (direction, partner, round, part, shares, seeds, bytes).hash(&mut hasher);
         self.messages += 1;
@@ -143,8 +145,8 @@ impl Shape {
 mod tests {
     use super::*;
 
-    fn message(attempt: u64, round: u8, bytes: u64) -> Exchange {
-        Exchange {
+    fn message(attempt: u64, round: u8, bytes: u64) -> PeerMessage {
+        PeerMessage {
             trip: 0,
             party: 1,
             direction: Direction::Received,
@@ -160,7 +162,7 @@ mod tests {
         }
     }
 
-    fn seen(messages: impl IntoIterator<Item = Exchange>, shown: &[u8]) -> Exchanges {
+    fn seen(messages: impl IntoIterator<Item = PeerMessage>, shown: &[u8]) -> Exchanges {
         let mut exchanges = Exchanges::default();
         messages.into_iter().for_each(|message| exchanges.record(&message, shown));
         exchanges.end();
@@ -185,10 +187,10 @@ mod tests {
         for odd in [
             message(7, 3, 99),
             message(7, 4, 100),
-            Exchange { seeds: 1, ..message(7, 3, 100) },
-            Exchange { part: 1, ..message(7, 3, 100) },
-            Exchange { direction: Direction::Sent, ..message(7, 3, 100) },
-            Exchange { partner: 3, ..message(7, 3, 100) },
+            PeerMessage { seeds: 1, ..message(7, 3, 100) },
+            PeerMessage { part: 1, ..message(7, 3, 100) },
+            PeerMessage { direction: Direction::Sent, ..message(7, 3, 100) },
+            PeerMessage { partner: 3, ..message(7, 3, 100) },
         ] {
             let usual =
                 (1..=20).flat_map(|attempt| (1..=2).map(move |it| message(attempt, it, 100)));
@@ -211,10 +213,10 @@ mod tests {
     #[test]
     fn messages_seen_by_both_ends_are_counted_once() {
         let received = message(1, 1, 100);
-        let sent = Exchange { party: 2, direction: Direction::Sent, partner: 1, ..received };
+        let sent = PeerMessage { party: 2, direction: Direction::Sent, partner: 1, ..received };
         for (shown, messages) in [(&[1, 2][..], vec![received, sent]), (&[1], vec![received])] {
             let exchanges = seen(messages, shown);
-            let expected = Sent { messages: 1, bytes: 100 };
+            let expected = MessageCount { messages: 1, bytes: 100 };
             assert_eq!(exchanges.sent, BTreeMap::from([((2, 1), expected)]));
         }
     }

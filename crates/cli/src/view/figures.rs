@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use oblivio_core::view::Operation;
 use serde_json::{Value, json};
 
-use super::exchanges::{Evictions, Exchanges, Sent};
+use super::evaluation::ViewEvaluation;
+use super::exchanges::{Evictions, Exchanges, MessageCount};
 use super::leaves::LeafCounts;
-use super::look::Look;
 use super::parties::Parties;
 use super::rates::Rates;
 use super::uniformity::Uniformity;
@@ -16,37 +16,37 @@ use super::uniformity::Uniformity;
 const SPANS_MAX: usize = 240;
 
 /// The figures of a view.
-pub(super) fn figures(look: &Look) -> Value {
-    let survey = &look.survey;
+pub(super) fn figures(evaluation: &ViewEvaluation) -> Value {
+    let counts = &evaluation.counts;
     let totals = Operation::ALL.map(|operation| {
-        let total = survey.tally.of(operation);
+        let total = counts.tally.of(operation);
         let figures = json!({ "trips": total.trips, "pieces": total.events, "bytes": total.bytes });
         (operation.name(), figures)
     });
     let mut shown = BTreeMap::from(totals);
-    let names = survey.capabilities.map(|these| these.names().collect::<Vec<_>>());
+    let names = counts.capabilities.map(|these| these.names().collect::<Vec<_>>());
     shown.insert("capabilities", json!(names));
-    shown.insert("rates", json!(survey.rates.as_ref().map(rates)));
-    let trees = survey.trees.iter().map(|(id, tree)| {
+    shown.insert("rates", json!(counts.rates.as_ref().map(rates)));
+    let trees = counts.trees.iter().map(|(id, tree)| {
         let levels = tree.levels().map(|(level, counts)| {
             json!({ "level": level, "read": counts.read, "written": counts.written })
         });
         json!({
             "tree": id,
             "levels": levels.collect::<Vec<_>>(),
-            "leaves": look.leaves.get(id).map(leaves),
+            "leaves": evaluation.leaves.get(id).map(leaves),
         })
     });
     shown.insert("trees", trees.collect());
-    shown.insert("pieces_of_other_trees", json!(survey.pieces_left_out));
+    shown.insert("pieces_of_other_trees", json!(counts.pieces_left_out));
     shown
-        .insert("servers", json!(survey.parties.as_ref().map(|it| servers(it, &survey.exchanges))));
+        .insert("servers", json!(counts.parties.as_ref().map(|it| servers(it, &counts.exchanges))));
     json!(shown)
 }
 
 /// The servers whose view it is, and the messages that they sent and received.
 fn servers(parties: &Parties, exchanges: &Exchanges) -> Value {
-    let sent = exchanges.sent.iter().map(|((from, to), Sent { messages, bytes })| {
+    let sent = exchanges.sent.iter().map(|((from, to), MessageCount { messages, bytes })| {
         json!({ "from": from, "to": to, "messages": messages, "bytes": bytes })
     });
     let evictions = exchanges.evictions().map(|it| {
@@ -68,7 +68,7 @@ fn servers(parties: &Parties, exchanges: &Exchanges) -> Value {
         "exchanges_recorded_of": parties.watched,
         "exchanges": sent.collect::<Vec<_>>(),
         "evictions": evictions.collect::<Vec<_>>(),
-        "attempts_not_told_of": exchanges.untold,
+        "attempts_not_told_of": exchanges.unannounced,
     })
 }
 

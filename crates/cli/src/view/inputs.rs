@@ -63,7 +63,7 @@ impl Inputs {
 fn numbered(mut observed: Observed, number: u64) -> Observed {
     match &mut observed {
         Observed::Event(event) => event.trip = number,
-        Observed::Exchange(exchange) => exchange.trip = number,
+        Observed::PeerMessage(exchange) => exchange.trip = number,
     }
     observed
 }

@@ -12,7 +12,7 @@ use super::uniformity::BINS_MAX;
 
 /// A use of a bucket on the level of the leaves, as storage sees it.
 #[derive(Clone, Copy)]
-pub(crate) struct Visit {
+pub(crate) struct BucketVisit {
     /// Number of previous accesses.
     pub(crate) access: u64,
     /// Index of the bucket on its level, in storage's numbering.
@@ -93,7 +93,7 @@ impl LeafCounts {
     }
 
     /// Counts the next event of the tree. Passes what is seen of accesses and evictions to `visit`.
-    pub(super) fn record(&mut self, event: &Event, visit: &mut dyn FnMut(Visit)) {
+    pub(super) fn record(&mut self, event: &Event, visit: &mut dyn FnMut(BucketVisit)) {
         let Some(piece) = event.piece else { return };
         // A slot is read after the header of its bucket, which was already counted.
         if piece.bucket.level() != self.map.deepest || matches!(piece.part, Part::Slot(_)) {
@@ -111,16 +111,16 @@ impl LeafCounts {
                 self.pending = None;
                 self.evictions += 1;
                 self.write(bucket);
-                visit(Visit { access: self.accesses, bucket, is_eviction: true });
+                visit(BucketVisit { access: self.accesses, bucket, is_eviction: true });
             }
             _ => (),
         }
     }
 
     /// Ends the last access, because the view has ended.
-    pub(super) fn end_access(&mut self, visit: &mut dyn FnMut(Visit)) {
+    pub(super) fn end_access(&mut self, visit: &mut dyn FnMut(BucketVisit)) {
         let Some(Reading { bucket, leaf }) = self.pending.take() else { return };
-        visit(Visit { access: self.accesses, bucket, is_eviction: false });
+        visit(BucketVisit { access: self.accesses, bucket, is_eviction: false });
         self.accesses += 1;
         match leaf {
             Some(leaf) => {

@@ -2,24 +2,24 @@
 //!
 //! - [`input`]: reads the events of a file one by one; [`inputs`]: reads several files as one,
 //!   restricted to some servers ([`parties`]).
-//! - [`look`]: evaluates a view in two passes. [`survey`] counts by level (with the [`order`] in
-//!   which buckets are written) and over time ([`rates`]). [`leaves`] counts the leaves that
+//! - [`evaluation`]: evaluates a view in two passes. [`counts`] counts by level (with the [`order`]
+//!   in which buckets are written) and over time ([`rates`]). [`leaves`] counts the leaves that
 //!   accesses went to, and [`uniformity`] tests them. [`exchanges`] counts messages between
-//!   servers. [`seen`] is what can be drawn of a tree.
+//!   servers. [`summary`] is what can be drawn of a tree.
 //! - [`text`], [`figures`], [`picture`]: show the results.
 
+mod counts;
+mod evaluation;
 mod exchanges;
 mod figures;
 mod input;
 mod inputs;
 mod leaves;
-mod look;
 mod order;
 mod parties;
 mod picture;
 mod rates;
-mod seen;
-mod survey;
+mod summary;
 mod text;
 mod uniformity;
 
@@ -29,15 +29,15 @@ use std::slice;
 
 use oblivio_core::store::TreeId;
 
-pub(crate) use self::leaves::Visit;
-pub(crate) use self::look::Look;
-pub(crate) use self::seen::Seen;
+pub(crate) use self::evaluation::ViewEvaluation;
+pub(crate) use self::leaves::BucketVisit;
+pub(crate) use self::summary::TreeSummary;
 
 use self::input::ViewInput;
 use self::parties::Parties;
 use crate::args::{ExportArgs, ViewShowArgs};
 use crate::error::CliError;
-use crate::files::{Kind, Output};
+use crate::files::{FileKind, OutputTarget};
 use crate::output;
 
 /// `oblivio view export`.
@@ -49,7 +49,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     if args.csv == Path::new("-") {
         return output::print_with(|out| input.write_csv(parties.as_ref(), out));
     }
-    let output = Output::begin(&args.csv, Kind::CSV)?;
+    let output = OutputTarget::begin(&args.csv, FileKind::CSV)?;
     let mut out = BufWriter::new(output.file());
     input
         .write_csv(parties.as_ref(), &mut out)
@@ -61,13 +61,13 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
 
 /// `oblivio view show`.
 pub(crate) fn show(args: &ViewShowArgs) -> Result<(), CliError> {
-    let look = Look::at(&args.files, &args.parties, args.tree.map(TreeId))?;
+    let evaluation = ViewEvaluation::read(&args.files, &args.parties, args.tree.map(TreeId))?;
     if let Some(path) = &args.svg {
-        picture::draw(&look, args.tree, path)?;
+        picture::draw(&evaluation, args.tree, path)?;
     }
     if args.json {
-        return output::print(&format!("{:#}", figures::figures(&look)));
+        return output::print(&format!("{:#}", figures::figures(&evaluation)));
     }
     let picture = args.svg.as_ref().map(|path| format!("\n\npicture    {}", path.display()));
-    output::print(&format!("{}{}", text::text(&look), picture.unwrap_or_default()))
+    output::print(&format!("{}{}", text::text(&evaluation), picture.unwrap_or_default()))
 }

@@ -4,7 +4,7 @@ use oblivio_core::view::Operation;
 
 /// The order of writes, as far as observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum WriteOrder {
     /// One bucket after the other, and the first after the last: the fixed order of evictions.
     InTurn,
     /// Ascending with gaps: a sweep.
@@ -15,7 +15,7 @@ pub(super) enum Order {
 
 /// Observes the writes of a level.
 #[derive(Clone, Copy, Default)]
-pub(super) struct WriteOrder {
+pub(super) struct WriteOrderCounter {
     last: Option<u64>,
     /// Number of steps from one write to the next.
     steps: u64,
@@ -26,7 +26,7 @@ pub(super) struct WriteOrder {
     index_max: u64,
 }
 
-impl WriteOrder {
+impl WriteOrderCounter {
     pub(super) fn record(&mut self, operation: Operation, index: u64) {
         self.index_max = self.index_max.max(index);
         if operation != Operation::Write {
@@ -41,16 +41,16 @@ impl WriteOrder {
         self.last = Some(index);
     }
 
-    pub(super) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> WriteOrder {
         let other = self.steps - self.to_the_next - self.back;
         // In random order, half of all steps go back.
         let rises = self.back * 3 <= self.steps;
         if rises && other * 20 <= self.steps {
-            Order::InTurn
+            WriteOrder::InTurn
         } else if rises {
-            Order::Fixed
+            WriteOrder::Fixed
         } else {
-            Order::Any
+            WriteOrder::Any
         }
     }
 
@@ -64,19 +64,19 @@ impl WriteOrder {
 mod tests {
     use super::*;
 
-    fn order(writes: impl IntoIterator<Item = u64>) -> Order {
-        let mut order = WriteOrder::default();
+    fn order(writes: impl IntoIterator<Item = u64>) -> WriteOrder {
+        let mut order = WriteOrderCounter::default();
         writes.into_iter().for_each(|index| order.record(Operation::Write, index));
         order.order()
     }
 
     #[test]
     fn evictions_sweeps_and_paths_are_distinguished() {
-        assert_eq!(order((0..1000).map(|eviction| eviction % 36)), Order::InTurn);
+        assert_eq!(order((0..1000).map(|eviction| eviction % 36)), WriteOrder::InTurn);
         // A recovery repeats the latest writes.
-        assert_eq!(order([7, 8, 9, 8, 9, 10, 11, 12]), Order::InTurn);
-        assert_eq!(order((0..1000).map(|page| page * 2 % 512)), Order::Fixed);
+        assert_eq!(order([7, 8, 9, 8, 9, 10, 11, 12]), WriteOrder::InTurn);
+        assert_eq!(order((0..1000).map(|page| page * 2 % 512)), WriteOrder::Fixed);
         let drawn = (0..1000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54);
-        assert_eq!(order(drawn), Order::Any);
+        assert_eq!(order(drawn), WriteOrder::Any);
     }
 }

@@ -1,6 +1,6 @@
 //! Which servers' view is shown: one server, several that may collude, or all.
 
-use oblivio_core::view::{Observed, ViewServers, party_of_tree};
+use oblivio_core::view::{Observed, ViewServers, server_of_view_tree};
 
 use super::input::ViewInput;
 use crate::error::CliError;
@@ -71,10 +71,11 @@ impl Parties {
     /// Whether one of the shown servers saw it. Observations without a server were seen by all.
     pub(super) fn saw(&self, observed: &Observed) -> bool {
         let party = match observed {
-            Observed::Exchange(exchange) => Some(exchange.party),
-            Observed::Event(event) => {
-                event.piece.and_then(|piece| party_of_tree(piece.tree)).map(|(party, _)| party)
-            }
+            Observed::PeerMessage(exchange) => Some(exchange.party),
+            Observed::Event(event) => event
+                .piece
+                .and_then(|piece| server_of_view_tree(piece.tree))
+                .map(|(party, _)| party),
         };
         party.is_none_or(|party| self.shown.contains(&party))
     }

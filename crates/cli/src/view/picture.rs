@@ -7,14 +7,14 @@ use oblivio_core::view::Operation;
 use oblivio_pen::{FONT, INK, PALETTE};
 use plotters::prelude::*;
 
-use super::look::Look;
+use super::counts::TreeCounts;
+use super::evaluation::ViewEvaluation;
 use super::rates::Rates;
-use super::seen::Seen;
-use super::survey::TreeSurvey;
+use super::summary::TreeSummary;
 use super::uniformity::Uniformity;
-use crate::drawing::{Area, Panel, draw_legend, draw_seen, labelled_panel};
+use crate::drawing::{Area, Panel, draw_legend, draw_summary, labelled_panel};
 use crate::error::CliError;
-use crate::files::{Kind, Output};
+use crate::files::{FileKind, OutputTarget};
 
 const SIZE: (u32, u32) = (1400, 1100);
 
@@ -27,21 +27,27 @@ const SINGLE: (i32, i32) = (-40, 40);
 const SPANS_MAX: usize = 240;
 
 /// Draws a view to a file.
-pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), CliError> {
-    let Some((seen, tree)) =
-        look.seen.as_ref().and_then(|seen| Some((seen, look.survey.trees.get(&seen.tree.0)?)))
+pub(super) fn draw(
+    evaluation: &ViewEvaluation,
+    named: Option<u16>,
+    path: &Path,
+) -> Result<(), CliError> {
+    let Some((summary, tree)) = evaluation
+        .summary
+        .as_ref()
+        .and_then(|summary| Some((summary, evaluation.counts.trees.get(&summary.tree.0)?)))
     else {
-        return Err(nothing_to_draw(look, named));
+        return Err(nothing_to_draw(evaluation, named));
     };
     let mut svg = String::new();
-    draw_panels(&mut svg, look, seen, tree)
+    draw_panels(&mut svg, evaluation, summary, tree)
         .map_err(|error| CliError::Engine(format!("cannot draw the picture: {error}")))?;
-    Output::with(path, Kind::PICTURE, &svg)?.finish()
+    OutputTarget::with(path, FileKind::PICTURE, &svg)?.finish()
 }
 
 /// The error if there is nothing to draw, for the `named` tree or for any.
-fn nothing_to_draw(look: &Look, named: Option<u16>) -> CliError {
-    let trees: Vec<_> = look.survey.trees.keys().map(u16::to_string).collect();
+fn nothing_to_draw(evaluation: &ViewEvaluation, named: Option<u16>) -> CliError {
+    let trees: Vec<_> = evaluation.counts.trees.keys().map(u16::to_string).collect();
     let trees = trees.join(", ");
     CliError::Input(match named {
         _ if trees.is_empty() => "storage saw no bucket of any tree, so there is nothing to draw: \
@@ -59,21 +65,21 @@ fn nothing_to_draw(look: &Look, named: Option<u16>) -> CliError {
 
 fn draw_panels(
     svg: &mut String,
-    look: &Look,
-    seen: &Seen,
-    tree: &TreeSurvey,
+    evaluation: &ViewEvaluation,
+    summary: &TreeSummary,
+    tree: &TreeCounts,
 ) -> Result<(), Box<dyn Error>> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let areas = root.split_evenly((2, 2));
-    let title = format!("What storage saw of tree {}", seen.tree.0);
-    draw_seen(&areas[0], &title, seen)?;
+    let title = format!("What storage saw of tree {}", summary.tree.0);
+    draw_summary(&areas[0], &title, summary)?;
     draw_levels(&areas[1], tree)?;
-    match look.leaves.get(&seen.tree.0).and_then(|leaves| Uniformity::of(leaves.bins())) {
+    match evaluation.leaves.get(&summary.tree.0).and_then(|leaves| Uniformity::of(leaves.bins())) {
         Some(tested) => draw_leaves(&areas[2], &tested)?,
         None => say(&areas[2], "Too few accesses to test whether leaves are uniform")?,
     }
-    match &look.survey.rates {
+    match &evaluation.counts.rates {
         Some(rates) => draw_rates(&areas[3], rates)?,
         None => say(&areas[3], "Times of trips were not recorded")?,
     }
@@ -81,7 +87,7 @@ fn draw_panels(
     Ok(())
 }
 
-fn draw_levels(area: &Area<'_>, tree: &TreeSurvey) -> Result<(), Box<dyn Error>> {
+fn draw_levels(area: &Area<'_>, tree: &TreeCounts) -> Result<(), Box<dyn Error>> {
     let levels: Vec<_> = tree.levels().collect();
     let names = ["level", "buckets, or parts of them"];
     let first = levels.first().map_or(0, |level| level.0);

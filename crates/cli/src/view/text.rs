@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use oblivio_core::view::Operation;
 
-use super::exchanges::{Evictions, Exchanges, Sent};
+use super::counts::{LevelCounts, TreeCounts};
+use super::evaluation::ViewEvaluation;
+use super::exchanges::{Evictions, Exchanges, MessageCount};
 use super::leaves::LeafCounts;
-use super::look::Look;
 use super::parties::Parties;
 use super::rates::Rates;
-use super::survey::{LevelCounts, TreeSurvey};
 use super::uniformity::Uniformity;
 
 /// Columns of the longest bar.
@@ -19,15 +19,15 @@ const BAR_COLUMNS: u64 = 22;
 const TIME_COLUMNS: usize = 60;
 
 /// The view as lines of text.
-pub(super) fn text(look: &Look) -> String {
-    let mut text = totals(look);
-    let parties = look.survey.parties.as_ref();
+pub(super) fn text(evaluation: &ViewEvaluation) -> String {
+    let mut text = totals(evaluation);
+    let parties = evaluation.counts.parties.as_ref();
     let parts = [
-        parties.map(together),
-        rates(look.survey.rates.as_ref()),
-        levels(look),
-        leaves(look),
-        parties.map(|parties| exchanges(parties, &look.survey.exchanges)),
+        parties.map(parties_line),
+        rates(evaluation.counts.rates.as_ref()),
+        levels(evaluation),
+        leaves(evaluation),
+        parties.map(|parties| exchanges(parties, &evaluation.counts.exchanges)),
     ];
     parts.into_iter().flatten().for_each(|part| {
         let _ = write!(text, "\n\n{part}");
@@ -35,10 +35,10 @@ pub(super) fn text(look: &Look) -> String {
     text
 }
 
-fn totals(look: &Look) -> String {
+fn totals(evaluation: &ViewEvaluation) -> String {
     let mut lines = vec!["storage saw      trips     pieces          bytes".to_owned()];
     lines.extend(Operation::ALL.map(|operation| {
-        let total = look.survey.tally.of(operation);
+        let total = evaluation.counts.tally.of(operation);
         format!(
             "{:<10} {:>11} {:>10} {:>14}",
             operation.name(),
@@ -47,14 +47,14 @@ fn totals(look: &Look) -> String {
             total.bytes
         )
     }));
-    let could = look.survey.capabilities;
+    let could = evaluation.counts.capabilities;
     let could = could.map_or("not recorded".to_owned(), |these| these.to_string());
     lines.push(format!("capabilities of storage, besides whole buckets: {could}"));
     lines.join("\n")
 }
 
 /// Which servers' view it is, and whether they are too many.
-fn together(Parties { servers, shown, .. }: &Parties) -> String {
+fn parties_line(Parties { servers, shown, .. }: &Parties) -> String {
     let (count, colluding) = (servers.count(), servers.colluding());
     let of = format!("of {count} servers, of which {colluding} may collude");
     match (&shown[..], colluding) {
@@ -93,7 +93,7 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
             .into();
     }
     let mut text = "messages between servers\n   from     to   messages          bytes".to_owned();
-    for ((from, to), Sent { messages, bytes }) in &exchanges.sent {
+    for ((from, to), MessageCount { messages, bytes }) in &exchanges.sent {
         let _ = write!(text, "\n{from:>7} {to:>6} {messages:>10} {bytes:>14}");
     }
     if exchanges.sent.is_empty() {
@@ -113,12 +113,12 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
             );
         }
     }
-    if exchanges.untold > 0 {
+    if exchanges.unannounced > 0 {
         let _ = write!(
             text,
             "\n{} evictions were begun by other servers, and the client did not announce them to \
              this one",
-            exchanges.untold
+            exchanges.unannounced
         );
     }
     text
@@ -168,8 +168,8 @@ fn block(part: f64) -> char {
 }
 
 /// How often each level of each tree was read and written.
-fn levels(look: &Look) -> Option<String> {
-    let trees = &look.survey.trees;
+fn levels(evaluation: &ViewEvaluation) -> Option<String> {
+    let trees = &evaluation.counts.trees;
     if trees.is_empty() {
         return None;
     }
@@ -184,8 +184,8 @@ fn levels(look: &Look) -> Option<String> {
             None => write_levels(&mut text, *id, tree),
         }
     }
-    if look.survey.pieces_left_out > 0 {
-        let _ = write!(text, "\nother trees: {} pieces", look.survey.pieces_left_out);
+    if evaluation.counts.pieces_left_out > 0 {
+        let _ = write!(text, "\nother trees: {} pieces", evaluation.counts.pieces_left_out);
     }
     if trees.keys().any(|id| *id >= 2) {
         text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and trees \
@@ -196,7 +196,7 @@ fn levels(look: &Look) -> Option<String> {
     Some(text)
 }
 
-fn write_levels(text: &mut String, id: u16, tree: &TreeSurvey) {
+fn write_levels(text: &mut String, id: u16, tree: &TreeCounts) {
     let most = tree.levels().map(|(_, counts)| counts.read.max(counts.written)).max();
     let most = most.unwrap_or(0).max(1);
     if let [(level, LevelCounts { read, written })] = tree.levels().collect::<Vec<_>>()[..] {
@@ -230,27 +230,27 @@ fn bar(count: u64, most: u64) -> String {
 }
 
 /// Whether leaves are uniform, for each tree that shows any.
-fn leaves(look: &Look) -> Option<String> {
-    if look.leaves.is_empty() {
+fn leaves(evaluation: &ViewEvaluation) -> Option<String> {
+    if evaluation.leaves.is_empty() {
         return Some("no tree shows which leaf an access goes to".into());
     }
     let mut text = "where accesses went".to_owned();
-    let mut told: Vec<(u16, &LeafCounts)> = Vec::new();
-    for (id, tree) in &look.leaves {
-        match told.iter().find(|(_, other)| other.is_like(tree)) {
+    let mut shown: Vec<(u16, &LeafCounts)> = Vec::new();
+    for (id, tree) in &evaluation.leaves {
+        match shown.iter().find(|(_, other)| other.is_like(tree)) {
             Some((other, _)) => {
                 let _ = write!(text, "\ntree {id}: as tree {other}");
             }
             None => {
-                let _ = write!(text, "\n{}", of_tree(*id, tree));
-                told.push((*id, tree));
+                let _ = write!(text, "\n{}", tree_line(*id, tree));
+                shown.push((*id, tree));
             }
         }
     }
     Some(text)
 }
 
-fn of_tree(id: u16, tree: &LeafCounts) -> String {
+fn tree_line(id: u16, tree: &LeafCounts) -> String {
     let evictions = match tree.evictions() {
         Some(evictions) => format!(", and {evictions} evictions in their order"),
         None => String::new(),

@@ -1,6 +1,6 @@
 //! `oblivio plan`: shows what a volume would cost.
 
-use oblivio_core::durable::{Fact, FactValue, number_of};
+use oblivio_core::durable::{Fact, FactValue, find_number};
 use oblivio_nbd::Limits;
 use oblivio_store::StoreKind;
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
@@ -11,12 +11,12 @@ use oblivio_volume::volume::shapes;
 use oblivio_volume::{ArrayRequirements, DiskOptions, VolumeError, VolumeOptions};
 use serde_json::{Value, json};
 
-use super::alloc::{self, Allocated};
-use super::links::OnLink;
-use super::media::OnMedium;
+use super::alloc::{self, SearchedSlots};
+use super::links::LinkEstimate;
+use super::media::MediumEstimate;
 use super::room::EXT4_FILE_BYTES_MAX;
 use super::sizes;
-use crate::args::{PlanArgs, WishArgs};
+use crate::args::{PlanArgs, VolumeRequirementsArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -28,25 +28,28 @@ const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
 /// `oblivio plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
-    let Some(bytes) = args.size else { return sizes::compare(&args.wish, args.json) };
-    let mut plan = Plan::new(bytes, &args.wish, kind(args))?;
+    let Some(bytes) = args.size else { return sizes::compare(&args.requirements, args.json) };
+    let mut plan = VolumePlan::new(bytes, &args.requirements, kind(args))?;
     if args.alloc.alloc {
         plan = alloc::search(plan, &args.alloc)?;
     }
-    let on_medium =
-        args.medium.map(|medium| OnMedium::of(&plan, &args.wish, medium)).transpose()?;
-    let on_link = args.link.map(|link| OnLink::of(&plan, &args.wish, link)).transpose()?;
+    let medium_estimate = args
+        .medium
+        .map(|medium| MediumEstimate::of(&plan, &args.requirements, medium))
+        .transpose()?;
+    let link_estimate =
+        args.link.map(|link| LinkEstimate::of(&plan, &args.requirements, link)).transpose()?;
     if args.json {
         let mut json = plan.json();
-        if let Some(on_medium) = on_medium {
-            json["on_medium"] = on_medium.json();
+        if let Some(medium_estimate) = medium_estimate {
+            json["on_medium"] = medium_estimate.json();
         }
-        if let Some(on_link) = on_link {
-            json["on_link"] = on_link.json();
+        if let Some(link_estimate) = link_estimate {
+            json["on_link"] = link_estimate.json();
         }
         output::print(&format!("{json:#}"))
     } else {
-        let more = on_medium.map(|it| it.text()).or(on_link.map(|it| it.text()));
+        let more = medium_estimate.map(|it| it.text()).or(link_estimate.map(|it| it.text()));
         let more = more.map(|text| format!("\n\n{text}")).unwrap_or_default();
         output::print(&format!("{}\n{}{more}", plan.text(), plan.notes()))
     }
@@ -59,7 +62,7 @@ fn kind(args: &PlanArgs) -> StoreKind {
             let colluding = args.colluding.unwrap_or((servers - 1) / 2).into();
             StoreKind::Shares { servers: servers.into(), colluding }
         }
-        None if args.wish.is_for_share_servers() => {
+        None if args.requirements.is_for_share_servers() => {
             StoreKind::Shares { servers: SHARE_SERVERS, colluding: (SHARE_SERVERS - 1) / 2 }
         }
         None => StoreKind::default(),
@@ -70,10 +73,10 @@ fn kind(args: &PlanArgs) -> StoreKind {
 const SHARE_SERVERS: usize = 3;
 
 /// The parameters of a volume, and what they cost.
-pub(crate) struct Plan {
+pub(crate) struct VolumePlan {
     pub(crate) params: VolumeParams,
     /// Requested bytes of the disk, if known.
-    pub(super) bytes_asked: Option<u64>,
+    pub(super) bytes_requested: Option<u64>,
     /// What the scheme reports about the volume.
     facts: Vec<Fact>,
     pub(super) cost: Cost,
@@ -84,23 +87,32 @@ pub(crate) struct Plan {
     /// Bytes of the client's directory.
     pub(super) state_room: StateRoom,
     /// The searched slots of each level, if there was a search.
-    pub(super) allocated: Option<Allocated>,
+    pub(super) allocated: Option<SearchedSlots>,
 }
 
-impl Plan {
+impl VolumePlan {
     /// The plan of a disk of `bytes` bytes.
-    pub(crate) fn new(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
-        let uniform = Self { bytes_asked: Some(bytes), ..Self::uniform(bytes, wish, kind)? };
-        match &wish.alloc_from {
+    pub(crate) fn new(
+        bytes: u64,
+        requirements: &VolumeRequirementsArgs,
+        kind: StoreKind,
+    ) -> Result<Self, CliError> {
+        let uniform =
+            Self { bytes_requested: Some(bytes), ..Self::uniform(bytes, requirements, kind)? };
+        match &requirements.alloc_from {
             Some(path) => alloc::from_file(uniform, path),
             None => Ok(uniform),
         }
     }
 
-    fn uniform(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
-        let scheme = wish.scheme(kind);
+    fn uniform(
+        bytes: u64,
+        requirements: &VolumeRequirementsArgs,
+        kind: StoreKind,
+    ) -> Result<Self, CliError> {
+        let scheme = requirements.scheme(kind);
         // A block size beyond `u32` is refused like any other that is too large.
-        let block_bytes = u32::try_from(wish.block_bytes(kind)).unwrap_or(u32::MAX);
+        let block_bytes = u32::try_from(requirements.block_bytes(kind)).unwrap_or(u32::MAX);
         let (servers, colluding) = match kind {
             StoreKind::Shares { servers, colluding } => {
                 (Some(servers as u8), Some(colluding as u8))
@@ -112,14 +124,14 @@ impl Plan {
             block_bytes,
             servers,
             colluding,
-            slots: wish.slots.map(Slots::Same),
-            evict_period: wish.evict_period,
-            stash_blocks_max: wish.stash,
-            tree_top_bytes_max: wish.tree_top,
-            tree_top_ways: wish.tree_top_ways,
-            range_bytes: wish.range_classes.clone(),
-            range_policy: wish.range_policy,
-            client_bytes_max: wish.client_memory,
+            slots: requirements.slots.map(Slots::Same),
+            evict_period: requirements.evict_period,
+            stash_blocks_max: requirements.stash,
+            tree_top_bytes_max: requirements.tree_top,
+            tree_top_ways: requirements.tree_top_ways,
+            range_bytes: requirements.range_classes.clone(),
+            range_policy: requirements.range_policy,
+            client_bytes_max: requirements.client_memory,
             ..ArrayRequirements::new(bytes, scheme)
         })?;
         Self::of(params, kind)
@@ -138,7 +150,7 @@ impl Plan {
         let state_room = StateRoom::of(&params, state_file_bytes_max)?;
         Ok(Self {
             params,
-            bytes_asked: None,
+            bytes_requested: None,
             facts,
             cost,
             kind,
@@ -150,7 +162,7 @@ impl Plan {
 
     /// The scheme's fact `name`, if it is a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
-        number_of(&self.facts, name)
+        find_number(&self.facts, name)
     }
 
     /// The scheme's fact `name`, if it is a list of numbers; otherwise empty.
@@ -164,7 +176,7 @@ impl Plan {
 
     pub(super) fn disk_line(&self) -> String {
         let bytes = self.params.capacity_bytes();
-        let rounded = match self.bytes_asked {
+        let rounded = match self.bytes_requested {
             Some(asked) if asked != bytes => format!(", rounded up from {asked}"),
             _ => String::new(),
         };

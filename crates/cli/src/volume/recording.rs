@@ -8,29 +8,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use oblivio_core::durable::Fact;
 use oblivio_core::store::{BucketStore, Capabilities};
 use oblivio_core::view::{
-    Event, EventSink, Exchange, ExchangeSink, FileSink, Recorder, ViewServers,
+    Event, EventSink, FileSink, PeerMessage, PeerMessageSink, Recorder, ViewServers,
 };
-use oblivio_shares::servers::{share_servers, store_of};
+use oblivio_shares::servers::{into_store, share_servers};
 use oblivio_shares::view::{ShareRecorder, heights, servers_of};
 use oblivio_store::BoxedStore;
 
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::files::{Kind, Output};
+use crate::files::{FileKind, OutputTarget};
 
 /// Writes a view file with the time of each trip.
-pub(super) struct Sink {
+pub(super) struct TimedSink {
     file: FileSink<BufWriter<File>>,
     clock: Stopwatch,
     /// Number of trips so far.
     trips: u64,
 }
 
-impl Sink {
+impl TimedSink {
     /// Begins to record to `output`: what a store with these capabilities sees, or what servers
     /// see.
     pub(super) fn begin(
-        output: &Output,
+        output: &OutputTarget,
         capabilities: Capabilities,
         servers: Option<ViewServers>,
     ) -> Result<Self, CliError> {
@@ -45,37 +45,37 @@ impl Sink {
     }
 
     /// Ends the recording, and names its file.
-    pub(super) fn finish(self, output: Output) -> Result<(), CliError> {
+    pub(super) fn finish(self, output: OutputTarget) -> Result<(), CliError> {
         self.file.finish().map(drop).map_err(|error| output.failed(&error))?;
         output.finish()
     }
 
     /// Records the time of the next event, which belongs to `trip`.
-    fn pass(&mut self, trip: u64) {
+    fn record_time(&mut self, trip: u64) {
         let micros = self.clock.elapsed().as_micros();
         self.file.set_micros(u64::try_from(micros).unwrap_or(u64::MAX));
         self.trips = trip + 1;
     }
 }
 
-impl EventSink for Sink {
+impl EventSink for TimedSink {
     fn record(&mut self, event: &Event, contents: &[u8]) {
-        self.pass(event.trip);
+        self.record_time(event.trip);
         self.file.record(event, contents);
     }
 }
 
-impl ExchangeSink for Sink {
-    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]) {
-        self.pass(exchange.trip);
-        self.file.exchanged(exchange, contents);
+impl PeerMessageSink for TimedSink {
+    fn record_message(&mut self, exchange: &PeerMessage, contents: &[u8]) {
+        self.record_time(exchange.trip);
+        self.file.record_message(exchange, contents);
     }
 }
 
 /// A view being recorded.
 pub(crate) struct Recording {
-    output: Output,
-    sink: Arc<Mutex<Sink>>,
+    output: OutputTarget,
+    sink: Arc<Mutex<TimedSink>>,
 }
 
 /// A store that reports to `sink` what it sees of a volume with these facts.
@@ -94,7 +94,7 @@ pub(super) fn recorded(
     let heights = heights(facts).ok_or_else(|| {
         CliError::Input("the volume on share servers lacks the heights of its trees".into())
     })?;
-    Ok(store_of(ShareRecorder::new(servers, sink, heights)))
+    Ok(into_store(ShareRecorder::new(servers, sink, heights)))
 }
 
 impl Recording {
@@ -105,8 +105,8 @@ impl Recording {
         facts: &[Fact],
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let output = Output::begin(path, Kind::VIEW)?;
-        let sink = Sink::begin(&output, store.capabilities(), servers_of(facts))?;
+        let output = OutputTarget::begin(path, FileKind::VIEW)?;
+        let sink = TimedSink::begin(&output, store.capabilities(), servers_of(facts))?;
         let sink = Arc::new(Mutex::new(sink));
         let recorder = recorded(store, sink.clone(), facts)?;
         Ok((recorder, Some(Self { output, sink })))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oblivio_core::durable::{Fact, number_of};
+use oblivio_core::durable::{Fact, find_number};
 use oblivio_shares::view::{servers_of, tree_of_server};
 use oblivio_store::BoxedStore;
 use oblivio_volume::device::BlockDevice;
@@ -18,7 +18,7 @@ use crate::args::WatchArgs;
 use crate::error::CliError;
 
 /// A page whose address is bound, before the volume is open.
-pub(super) struct Watching {
+pub(super) struct BoundWatchPage {
     bound: BoundWatch,
     shows_secrets: bool,
     storage: Option<StorageSide>,
@@ -27,19 +27,19 @@ pub(super) struct Watching {
 
 /// Serves the page, if there is one. Returns the disk to use from here on.
 pub(super) fn start(
-    watching: Option<Watching>,
+    watching: Option<BoundWatchPage>,
     disk: Arc<dyn BlockDevice>,
     insight: Insight,
-) -> Result<(Option<Watched>, Arc<dyn BlockDevice>), CliError> {
+) -> Result<(Option<WatchPage>, Arc<dyn BlockDevice>), CliError> {
     let Some(watching) = watching else { return Ok((None, disk)) };
     let (page, disk) = watching.start(disk, insight)?;
     Ok((Some(page), disk))
 }
 
 /// A served page. Dropping it stops the page.
-pub(super) struct Watched(WatchServer);
+pub(super) struct WatchPage(WatchServer);
 
-impl Watching {
+impl BoundWatchPage {
     /// Binds the address, if a page was requested. Call this before opening the volume, which takes
     /// time, so that a bad address is reported early.
     pub(super) fn bind(args: &WatchArgs) -> Result<Option<Self>, CliError> {
@@ -59,8 +59,8 @@ impl Watching {
         store: BoxedStore,
         facts: &[Fact],
     ) -> Result<BoxedStore, CliError> {
-        let levels = number_of(facts, "levels");
-        self.levels_on_client = number_of(facts, "tree_top_levels").unwrap_or(0);
+        let levels = find_number(facts, "levels");
+        self.levels_on_client = find_number(facts, "tree_top_levels").unwrap_or(0);
         let trees = match levels.filter(|_| servers_of(facts).is_some()) {
             // All servers see the same paths.
             Some(levels) => {
@@ -78,7 +78,7 @@ impl Watching {
         self,
         disk: Arc<dyn BlockDevice>,
         insight: Insight,
-    ) -> Result<(Watched, Arc<dyn BlockDevice>), CliError> {
+    ) -> Result<(WatchPage, Arc<dyn BlockDevice>), CliError> {
         let Self { bound, shows_secrets, storage, levels_on_client } = self;
         let owner = shows_secrets.then(|| OwnerSide::new(insight, bound.limits()));
         let (disk_bytes, block_bytes) = (disk.bytes(), disk.block_bytes());
@@ -89,18 +89,18 @@ impl Watching {
         let storage = storage.unwrap_or_else(|| StorageSide::new(Vec::new(), bound.limits()));
         let server =
             bound.serve(Shown { storage, owner, levels_on_client, disk_bytes, block_bytes })?;
-        Ok((Watched(server), watched))
+        Ok((WatchPage(server), watched))
     }
 }
 
-impl Watched {
+impl WatchPage {
     /// The URL of the page. Secret.
     pub(super) fn url(&self) -> &str {
         self.0.url()
     }
 
     /// The URL as a line of text.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn line(&self) -> String {
         format!("watch it at {}", self.url())
     }
 }

@@ -10,7 +10,7 @@ use oblivio_testkit::{Call, Faulty, Rule};
 use crate::memory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum ReopenFault {
     None,
     /// A flush does nothing.
     FlushDoesNothing,
@@ -21,13 +21,13 @@ enum Fault {
     /// A flush leaves out the last bucket.
     FlushIsCutShort,
     /// Reopening with unflushed writes also loses flushed buckets.
-    LossIsContagious,
+    LossSpreads,
     /// Reopening makes a new store.
-    OpeningBeginsAnew,
+    ReopenCreates,
     /// Reopening loses a tree.
-    OpeningLosesATree,
+    ReopenLosesATree,
     /// Reopening rolls back to the flush before the last.
-    OpeningTakesTheFlushBefore,
+    ReopenRollsBack,
 }
 
 /// A store whose medium is a second buffer in memory.
@@ -38,10 +38,10 @@ struct Medium {
     before: Vec<u8>,
     flushes: u32,
     is_dirty: bool,
-    fault: Fault,
+    fault: ReopenFault,
 }
 
-fn create(shapes: &[TreeShape], fault: Fault) -> Volatile {
+fn create(shapes: &[TreeShape], fault: ReopenFault) -> Volatile {
     let store = memory(shapes, LayoutKind::Heap);
     let flushed = store.contents().to_vec();
     let before = flushed.clone();
@@ -52,18 +52,18 @@ fn reopen(closed: Volatile) -> Volatile {
     let mut shapes = shapes_of(&closed);
     let Medium { flushed, before, is_dirty, fault, .. } = closed.rule;
     let mut flushed = match fault {
-        Fault::OpeningTakesTheFlushBefore => before.clone(),
+        ReopenFault::ReopenRollsBack => before.clone(),
         _ => flushed,
     };
-    if fault == Fault::LossIsContagious && is_dirty {
+    if fault == ReopenFault::LossSpreads && is_dirty {
         flushed.fill(0);
     }
-    if fault == Fault::OpeningLosesATree {
+    if fault == ReopenFault::ReopenLosesATree {
         shapes.pop();
     }
     let mut opened = create(&shapes, fault);
     flushed.truncate(opened.store.contents().len());
-    if fault != Fault::OpeningBeginsAnew {
+    if fault != ReopenFault::ReopenCreates {
         opened.store.contents_mut().copy_from_slice(&flushed);
     }
     (opened.rule.flushed, opened.rule.before) = (flushed, before);
@@ -72,8 +72,9 @@ fn reopen(closed: Volatile) -> Volatile {
 
 impl Rule<MemoryStore> for Medium {
     fn handle(&mut self, store: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
-        let counts =
-            |piece: &Piece| piece.part == Part::Whole || self.fault != Fault::PartsAreNotFlushed;
+        let counts = |piece: &Piece| {
+            piece.part == Part::Whole || self.fault != ReopenFault::PartsAreNotFlushed
+        };
         match call.operation {
             Operation::Write => self.is_dirty |= call.pieces.iter().any(counts),
             Operation::Flush => self.flush(store),
@@ -87,8 +88,8 @@ impl Medium {
     fn flush(&mut self, store: &MemoryStore) {
         self.flushes += 1;
         let does_nothing = match self.fault {
-            Fault::FlushDoesNothing => true,
-            Fault::OnlyTheFirstFlushCounts => self.flushes > 1,
+            ReopenFault::FlushDoesNothing => true,
+            ReopenFault::OnlyTheFirstFlushCounts => self.flushes > 1,
             _ => !self.is_dirty,
         };
         if does_nothing {
@@ -98,7 +99,7 @@ impl Medium {
         self.before = self.flushed.clone();
         let written = store.contents();
         let bytes = match self.fault {
-            Fault::FlushIsCutShort => written.len() - 200,
+            ReopenFault::FlushIsCutShort => written.len() - 200,
             _ => written.len(),
         };
         self.flushed[..bytes].copy_from_slice(&written[..bytes]);
@@ -107,20 +108,20 @@ impl Medium {
 
 #[test]
 fn a_store_that_keeps_what_was_flushed_conforms() {
-    check_durable_store(|shapes| create(shapes, Fault::None), reopen);
+    check_durable_store(|shapes| create(shapes, ReopenFault::None), reopen);
 }
 
 #[test]
 fn stores_that_lose_what_was_flushed_do_not() {
     for fault in [
-        Fault::FlushDoesNothing,
-        Fault::OnlyTheFirstFlushCounts,
-        Fault::PartsAreNotFlushed,
-        Fault::FlushIsCutShort,
-        Fault::LossIsContagious,
-        Fault::OpeningBeginsAnew,
-        Fault::OpeningLosesATree,
-        Fault::OpeningTakesTheFlushBefore,
+        ReopenFault::FlushDoesNothing,
+        ReopenFault::OnlyTheFirstFlushCounts,
+        ReopenFault::PartsAreNotFlushed,
+        ReopenFault::FlushIsCutShort,
+        ReopenFault::LossSpreads,
+        ReopenFault::ReopenCreates,
+        ReopenFault::ReopenLosesATree,
+        ReopenFault::ReopenRollsBack,
     ] {
         let make = |shapes: &[TreeShape]| create(shapes, fault);
         // The fault does not show while the store stays open.

@@ -12,7 +12,7 @@ use crate::memory;
 
 /// A fault in how a store handles the pieces of a call.
 #[derive(Clone, Copy)]
-enum Fault {
+enum CallFault {
     HeaderIsWhole,
     TreesAreOne,
     SlotsAreTheFirst,
@@ -24,7 +24,7 @@ enum Fault {
     PartsAreWrittenAndRefused,
 }
 
-impl Fault {
+impl CallFault {
     fn refuse(self, pieces: &[Piece]) -> Result<(), StoreError> {
         let refuses = matches!(self, Self::PartsAreRefused | Self::PartsAreWrittenAndRefused);
         match pieces.iter().any(|piece| piece.part != Part::Whole) {
@@ -48,7 +48,7 @@ impl Fault {
     }
 }
 
-impl Rule<MemoryStore> for Fault {
+impl Rule<MemoryStore> for CallFault {
     fn handle(&mut self, store: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
         match (call.operation, *self) {
             (Operation::Read, _) => {
@@ -79,15 +79,15 @@ impl Rule<MemoryStore> for Fault {
 #[test]
 fn faulty_stores_do_not_conform() {
     for fault in [
-        Fault::HeaderIsWhole,
-        Fault::TreesAreOne,
-        Fault::SlotsAreTheFirst,
-        Fault::FramesAreSorted,
-        Fault::WritesAreDropped,
-        Fault::FlushFails,
-        Fault::PartsAreRefused,
-        Fault::PartsAreHidden,
-        Fault::PartsAreWrittenAndRefused,
+        CallFault::HeaderIsWhole,
+        CallFault::TreesAreOne,
+        CallFault::SlotsAreTheFirst,
+        CallFault::FramesAreSorted,
+        CallFault::WritesAreDropped,
+        CallFault::FlushFails,
+        CallFault::PartsAreRefused,
+        CallFault::PartsAreHidden,
+        CallFault::PartsAreWrittenAndRefused,
     ] {
         let outcome = std::panic::catch_unwind(|| {
             check_store(|shapes| Faulty::new(memory(shapes, LayoutKind::Heap), fault));

@@ -281,7 +281,7 @@ pub(crate) fn corrupt(defect: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stash::BlockRoom;
+    use crate::stash::BlockArena;
     use proptest::prelude::*;
 
     fn format(capacity: u64, z: u16, block_bytes: usize) -> Result<BucketFormat, Error> {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn entry(address: u64, leaf: u64) -> Entry {
-        let place = BlockRoom::new(0, 0, 16).unwrap().zero();
+        let place = BlockArena::new(0, 0, 16).unwrap().zero();
         Entry { address, leaf: Leaf(leaf), place }
     }
 

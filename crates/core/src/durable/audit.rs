@@ -52,7 +52,7 @@ pub trait Audit {
     /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was rolled back;
     /// the error names it. [`Unreachable`](crate::StoreErrorKind::Unreachable) if a part that may
     /// have newer records does not answer.
-    fn check_not_set_back(&mut self) -> Result<(), Error> {
+    fn check_not_rolled_back(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -224,7 +224,7 @@ pub enum Fact {
 }
 
 /// The number called `name` among the facts, if there is one.
-pub fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
+pub fn find_number(facts: &[Fact], name: &str) -> Option<u64> {
     facts.iter().find_map(|fact| match fact {
         Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
         _ => None,

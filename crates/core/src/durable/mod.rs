@@ -78,7 +78,7 @@
 //!   `BucketName` does not contain the place. An access that writes many buckets takes one number
 //!   or one level for each.
 //! - **Eras use the same counter**: `first_eviction` of an [`Era`](crate::seal::Era), the argument
-//!   of `forget_before`, and both arguments of `eras_max`. Keep the eras of two rounds, because
+//!   of `drop_before`, and both arguments of `eras_max`. Keep the eras of two rounds, because
 //!   [`probe_rollback`](Snapshot::probe_rollback) looks for what a place held before. An era can
 //!   begin only where an access begins; if an access takes several numbers, give `eras_max`
 //!   accesses. A bound that is too large loses nothing, but `plan` reserves space for it.
@@ -112,7 +112,7 @@
 //!
 //! Methods of the first row make no trip and no prefetch. A block that `serve_on_client` serves
 //! shows as an access that does not happen. The request of `carry_out` is the address, read or
-//! write, block or [dummy](Want::Nothing), whether the block has contents and where it was found.
+//! write, block or [dummy](Want::Dummy), whether the block has contents and where it was found.
 //! Whether and when an access fails must not depend on it either.
 //!
 //! [`StateSize`] is public. No section may be longer than it says.
@@ -140,7 +140,6 @@
 //! `check`. A `check` of a volume that was never written reads little, and proves little.
 
 mod audit;
-mod bits;
 mod config;
 mod contents;
 mod oram;
@@ -153,13 +152,14 @@ mod salvage;
 pub mod scan;
 pub mod section;
 mod snapshot;
+mod sparse_address_set;
 mod store;
 mod wrong_servers;
 
 pub use audit::Audit;
-pub use bits::Bits;
 pub use config::{
-    Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize, number_of,
+    Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize,
+    find_number,
 };
 pub use contents::Contents;
 pub use oram::{ArrayFacts, DurableOram, Headroom, PositionUse, StashFill};
@@ -168,6 +168,7 @@ pub use policy::RangePolicy;
 pub use requirements::{ArrayRequirements, Slots};
 pub use salvage::{Recoverability, Salvage};
 pub use snapshot::{EraStart, Save, Snapshot};
+pub use sparse_address_set::SparseAddressSet;
 pub use store::{AnyStore, VolumeStore};
 pub use wrong_servers::WrongServers;
 

@@ -27,9 +27,9 @@ pub enum Want {
     /// A block of positions, which the access brings to the client.
     Position(u64),
     /// A dummy access, which storage cannot tell from others.
-    Nothing,
+    Dummy,
     /// A dummy access to a range of `2^class` blocks. It counts as `2^class` accesses.
-    NoRange {
+    DummyRange {
         /// The class. Public.
         class: u8,
     },

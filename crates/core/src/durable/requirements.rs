@@ -68,16 +68,16 @@ impl ArrayRequirements {
     }
 
     /// The names of the settings for share servers that are set. Other schemes refuse them.
-    pub(super) fn of_servers(&self) -> Vec<&'static str> {
+    pub(super) fn server_settings(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()
-            .filter_map(|(is_said, what)| is_said.then_some(what))
+            .filter_map(|(is_set, what)| is_set.then_some(what))
             .collect()
     }
 
     /// The names of the settings for trees, buckets and stash that are set. Schemes without trees
     /// refuse them.
-    pub(super) fn of_trees(&self) -> Vec<&'static str> {
+    pub(super) fn tree_settings(&self) -> Vec<&'static str> {
         [
             (self.slots.is_some(), "slots of a bucket (Z)"),
             (self.evict_period.is_some(), "accesses between evictions (A)"),
@@ -87,7 +87,7 @@ impl ArrayRequirements {
             (self.range_bytes.is_some() || self.range_policy.is_some(), "ranges"),
         ]
         .into_iter()
-        .filter_map(|(is_said, what)| is_said.then_some(what))
+        .filter_map(|(is_set, what)| is_set.then_some(what))
         .collect()
     }
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::Bits;
+use super::SparseAddressSet;
 use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// Whether a block can be recovered.
@@ -22,19 +22,25 @@ pub enum Recoverability {
 /// The blocks found in damaged storage, and the blocks written or forgotten after the state that
 /// was restored. Secret; wiped when dropped.
 pub struct Salvage {
-    pub(super) found: Bits,
-    pub(super) doubtful: Bits,
+    pub(super) found: SparseAddressSet,
+    pub(super) doubtful: SparseAddressSet,
     /// Blocks that have contents, as far as known.
-    pub(super) live: Bits,
-    written_since: Bits,
-    forgotten_since: Bits,
+    pub(super) live: SparseAddressSet,
+    written_since: SparseAddressSet,
+    forgotten_since: SparseAddressSet,
 }
 
 impl Salvage {
     /// A salvage of an array of `blocks` blocks. `found` are the blocks that were found, `doubtful`
     /// the found blocks that may be out of date, `live` the blocks that have contents.
-    pub fn new(blocks: u64, found: Bits, doubtful: Bits, live: Bits) -> Self {
-        let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
+    pub fn new(
+        blocks: u64,
+        found: SparseAddressSet,
+        doubtful: SparseAddressSet,
+        live: SparseAddressSet,
+    ) -> Self {
+        let [written_since, forgotten_since] =
+            [SparseAddressSet::new(blocks), SparseAddressSet::new(blocks)];
         Self { found, doubtful, live, written_since, forgotten_since }
     }
 
@@ -51,8 +57,8 @@ impl Salvage {
 
     /// Whether a block can be recovered, if the client knows which blocks had contents.
     pub fn recoverability(&self, address: u64) -> Recoverability {
-        match self.since(address) {
-            Some(fate) => fate,
+        match self.after_state(address) {
+            Some(recoverability) => recoverability,
             None if !self.live.contains(address) => Recoverability::Empty,
             None if !self.found.contains(address) => Recoverability::Lost,
             None if self.doubtful.contains(address) => Recoverability::Doubtful,
@@ -61,7 +67,7 @@ impl Salvage {
     }
 
     /// The answer for a block that was written or forgotten after the state; `None` for others.
-    pub(super) fn since(&self, address: u64) -> Option<Recoverability> {
+    pub(super) fn after_state(&self, address: u64) -> Option<Recoverability> {
         if self.written_since.contains(address) {
             Some(Recoverability::Found)
         } else if self.forgotten_since.contains(address) {
@@ -74,12 +80,16 @@ impl Salvage {
 
 /// The buckets found unreadable so far. Public.
 pub(super) struct Damage {
-    on_level: Vec<Bits>,
+    on_level: Vec<SparseAddressSet>,
 }
 
 impl Damage {
     pub(super) fn new(geometry: &Geometry) -> Self {
-        Self { on_level: (0..=geometry.leaf_level()).map(|level| Bits::new(1 << level)).collect() }
+        Self {
+            on_level: (0..=geometry.leaf_level())
+                .map(|level| SparseAddressSet::new(1 << level))
+                .collect(),
+        }
     }
 
     pub(super) fn add(&mut self, bucket: BucketId) {

@@ -26,7 +26,7 @@ pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     /// The fields of a section.
-    pub fn of(section: &'a [u8]) -> Self {
+    pub fn new(section: &'a [u8]) -> Self {
         Self(section)
     }
 
@@ -35,7 +35,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(strange)?;
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(foreign_section)?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        self.bytes(N)?.first_chunk().copied().ok_or_else(strange)
+        self.bytes(N)?.first_chunk().copied().ok_or_else(foreign_section)
     }
 
     /// A byte.
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
     /// short.
     pub fn count(&mut self) -> Result<u64, Error> {
         let count = self.u64()?;
-        if count <= COUNT_MAX { Ok(count) } else { Err(strange()) }
+        if count <= COUNT_MAX { Ok(count) } else { Err(foreign_section()) }
     }
 
     /// A list: the number of items in four bytes, then the items, each of at least `bytes_min`
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
         })?;
         let has_begun = eras.last().is_some_and(|latest| latest.first_eviction <= writes);
         let is_in_order = eras.is_sorted_by_key(|era| era.first_eviction);
-        if has_begun && is_in_order { Ok(eras) } else { Err(strange()) }
+        if has_begun && is_in_order { Ok(eras) } else { Err(foreign_section()) }
     }
 
     /// Whether all fields were read.
@@ -149,7 +149,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if bytes are left.
     pub fn end(self) -> Result<(), Error> {
-        if self.0.is_empty() { Ok(()) } else { Err(strange()) }
+        if self.0.is_empty() { Ok(()) } else { Err(foreign_section()) }
     }
 }
 
@@ -206,6 +206,6 @@ pub fn check_range(range: &Range<u64>, blocks: u64) -> Result<(), Error> {
 }
 
 /// The error for a section that this scheme did not write.
-pub fn strange() -> Error {
+pub fn foreign_section() -> Error {
     Error::new(ErrorKind::InvalidRequest, "the state has a section of another scheme")
 }

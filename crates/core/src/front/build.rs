@@ -88,7 +88,7 @@ pub enum MapConfig {
 ///
 /// [`build`] requests each once and in this order: the main tree's scheme, ρ's small one, ρ's
 /// coins, and the front end's coins. So the same environment gives the same trace.
-pub trait Ground {
+pub trait Environment {
     /// An empty ORAM of the scheme, possibly wrapped.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ pub trait Ground {
 ///
 /// # Errors
 /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) for parts that cannot be combined, and those
-/// of `ground`.
+/// of `environment`.
 ///
 /// ```
 /// use oblivio_core::front::{Front, OnStores, OramConfig, SchemeConfig, build};
@@ -120,33 +120,38 @@ pub trait Ground {
 /// let path = SchemeConfig::Path(TreeConfig::path(1000, 64)?);
 /// let raw = SchemeConfig::Raw(RawConfig::new(1000, 64)?);
 /// for scheme in [path, raw] {
-///     let outside = |tree: &TreeConfig| {
+///     let make_storage = |tree: &TreeConfig| {
 ///         let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
 ///         Ok((Sealer::aes128(Key::draw(&mut keys), tree.tree), store))
 ///     };
-///     let mut ground = OnStores::new(outside, || StdRng::from_rng(&mut coins));
+///     let mut environment = OnStores::new(make_storage, || StdRng::from_rng(&mut coins));
 /// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
-///     let mut oram = build(&OramConfig::flat(scheme), &mut ground)?;
+///     let mut oram = build(&OramConfig::flat(scheme), &mut environment)?;
 ///     oram.write(7, &[42; 64])?;
 ///     oram.dummy()?; // storage cannot distinguish the two
 ///     assert_eq!(oram.counters().front.data_accesses, 1);
 /// }
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub fn build(config: &OramConfig, ground: &mut dyn Ground) -> Result<Box<dyn Front + Send>, Error> {
-    let main = ground.scheme(&config.scheme)?;
+pub fn build(
+    config: &OramConfig,
+    environment: &mut dyn Environment,
+) -> Result<Box<dyn Front + Send>, Error> {
+    let main = environment.scheme(&config.scheme)?;
     let Some(rho) = &config.rho else {
         return match &config.map {
-            MapConfig::Flat(hits) => cached(config, flat(*hits, main, ground)?),
-            MapConfig::Freecursive(map) => cached(config, freecursive(map, main, ground)?),
+            MapConfig::Flat(hits) => cached(config, flat(*hits, main, environment)?),
+            MapConfig::Freecursive(map) => cached(config, freecursive(map, main, environment)?),
         };
     };
-    let small = ground.scheme(&config.scheme.with_tree(rho.small.clone()))?;
-    let trees = TwoTrees::new(rho, main, small, ground.rho_coins())?;
+    let small = environment.scheme(&config.scheme.with_tree(rho.small.clone()))?;
+    let trees = TwoTrees::new(rho, main, small, environment.rho_coins())?;
     match &config.map {
-        MapConfig::Flat(hits) => cached(config, RhoOram::new(rho, flat(*hits, trees, ground)?)?),
+        MapConfig::Flat(hits) => {
+            cached(config, RhoOram::new(rho, flat(*hits, trees, environment)?)?)
+        }
         MapConfig::Freecursive(map) => {
-            cached(config, RhoOram::new(rho, freecursive(map, trees, ground)?)?)
+            cached(config, RhoOram::new(rho, freecursive(map, trees, environment)?)?)
         }
     }
 }
@@ -156,17 +161,17 @@ type Coins = Box<dyn CryptoRng + Send>;
 fn flat<S: Scheme>(
     hits: HitPolicy,
     scheme: S,
-    ground: &mut dyn Ground,
+    environment: &mut dyn Environment,
 ) -> Result<FlatOram<S, Coins>, Error> {
-    Ok(FlatOram::new(scheme, ground.coins())?.with_hits(hits))
+    Ok(FlatOram::new(scheme, environment.coins())?.with_hits(hits))
 }
 
 fn freecursive<S: Scheme>(
     config: &FreecursiveConfig,
     scheme: S,
-    ground: &mut dyn Ground,
+    environment: &mut dyn Environment,
 ) -> Result<FreecursiveOram<S, Coins>, Error> {
-    FreecursiveOram::new(config, scheme, ground.coins())
+    FreecursiveOram::new(config, scheme, environment.coins())
 }
 
 /// Puts the cache of `config`, if any, in front of `oram`.
@@ -181,31 +186,31 @@ fn cached(
 }
 
 /// An environment with Path and RAW ORAM directly on stores.
-pub struct OnStores<O, C> {
-    outside: O,
+pub struct OnStores<F, C> {
+    make_storage: F,
     coins: C,
 }
 
-impl<O, C, S, R> OnStores<O, C>
+impl<F, C, S, R> OnStores<F, C>
 where
-    O: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
+    F: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
     C: FnMut() -> R,
 {
-    /// `outside` makes the sealer and the store of a tree. `coins` makes random generators.
-    pub fn new(outside: O, coins: C) -> Self {
-        Self { outside, coins }
+    /// `make_storage` makes the sealer and the store of a tree. `coins` makes random generators.
+    pub fn new(make_storage: F, coins: C) -> Self {
+        Self { make_storage, coins }
     }
 }
 
-impl<O, C, S, R> Ground for OnStores<O, C>
+impl<F, C, S, R> Environment for OnStores<F, C>
 where
-    O: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
+    F: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
     C: FnMut() -> R,
     S: BucketStore + Send + 'static,
     R: CryptoRng + Send + 'static,
 {
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error> {
-        let (sealer, store) = (self.outside)(config.tree())?;
+        let (sealer, store) = (self.make_storage)(config.tree())?;
         config.scheme(sealer, Box::new(store))
     }
 

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{Access, Counters, Front, Oram, VisitedBlock, check_request, check_requests};
-use crate::block_cache::{BlockCache, LineId, Named};
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::block_cache::{BlockCache, CacheTag, LineId};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::scheme::Op;
 use crate::stash::StashView;
 
@@ -39,7 +39,7 @@ pub struct CacheTally {
     /// Requests for which a block was fetched.
     pub misses: u64,
     /// Victims returned to the ORAM: all if remapping is delayed, otherwise the dirty ones.
-    pub given_back: u64,
+    pub written_back: u64,
 }
 
 /// An ORAM behind an LRU cache of blocks on the client.
@@ -81,10 +81,10 @@ pub struct CacheTally {
 /// ```
 pub struct CachedOram<O> {
     oram: O,
-    cache: BlockCache<Held>,
+    cache: BlockCache<CachedBlock>,
     policy: RemapPolicy,
     fetch: Fetch<O>,
-    give_back: GiveBack<O>,
+    write_back: WriteBack<O>,
     tally: CacheTally,
     /// Whether a move of a block has failed.
     broken: bool,
@@ -94,16 +94,16 @@ pub struct CachedOram<O> {
 type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
 
 /// Returns a victim to the ORAM. The result is whether that was necessary.
-type GiveBack<O> = fn(&mut O, Held, &[u8]) -> Result<bool, Error>;
+type WriteBack<O> = fn(&mut O, CachedBlock, &[u8]) -> Result<bool, Error>;
 
 /// A block in the cache.
 #[derive(Clone, Copy)]
-struct Held {
+struct CachedBlock {
     address: u64,
     changed: bool,
 }
 
-impl Named for Held {
+impl CacheTag for CachedBlock {
     fn address(&self) -> u64 {
         self.address
     }
@@ -116,13 +116,13 @@ impl<O: Oram> CachedOram<O> {
     /// [`ErrorKind::InvalidConfig`] if `config` is invalid or there is no memory for the cache.
     pub fn at_access(config: CacheConfig, oram: O) -> Result<Self, Error> {
         let fetch: Fetch<O> = |oram, address, block| oram.read(address, block);
-        let give_back: GiveBack<O> = |oram, held, block| {
-            if held.changed {
-                oram.write(held.address, block)?;
+        let write_back: WriteBack<O> = |oram, cached, block| {
+            if cached.changed {
+                oram.write(cached.address, block)?;
             }
-            Ok(held.changed)
+            Ok(cached.changed)
         };
-        Self::with_moves(config, oram, RemapPolicy::AtAccess, fetch, give_back)
+        Self::with_moves(config, oram, RemapPolicy::AtAccess, fetch, write_back)
     }
 
     fn with_moves(
@@ -130,7 +130,7 @@ impl<O: Oram> CachedOram<O> {
         oram: O,
         policy: RemapPolicy,
         fetch: Fetch<O>,
-        give_back: GiveBack<O>,
+        write_back: WriteBack<O>,
     ) -> Result<Self, Error> {
         let cache = BlockCache::new(config.blocks, config.ways, oram.block_bytes())?;
         Ok(Self {
@@ -138,7 +138,7 @@ impl<O: Oram> CachedOram<O> {
             cache,
             policy,
             fetch,
-            give_back,
+            write_back,
             tally: CacheTally::default(),
             broken: false,
         })
@@ -169,16 +169,16 @@ impl<O: Oram> CachedOram<O> {
     ///
     /// # Errors
     /// See [`Front::flush`].
-    pub fn give_all_back(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+    pub fn flush_all(&mut self) -> Result<(), Error> {
+        check_not_broken(self.broken)?;
         let lines: Vec<_> = self.cache.blocks().map(|(line, _)| line).collect();
         lines.into_iter().try_for_each(|line| self.vacate(line))
     }
 
     fn apply(&mut self, line: LineId, op: &mut Op<'_>) {
         op.apply(self.cache.block_mut(line));
-        if let Some(held) = self.cache.held_mut(line) {
-            held.changed |= !matches!(op, Op::Read(_));
+        if let Some(cached) = self.cache.tag_mut(line) {
+            cached.changed |= !matches!(op, Op::Read(_));
         }
     }
 
@@ -192,16 +192,16 @@ impl<O: Oram> CachedOram<O> {
         self.vacate(line)?;
         let fetched = (self.fetch)(&mut self.oram, address, self.cache.block_mut(line));
         self.unless_broken(fetched)?;
-        self.cache.fill(line, Held { address, changed: false });
+        self.cache.fill(line, CachedBlock { address, changed: false });
         self.tally.misses += 1;
         Ok(line)
     }
 
     /// Returns the block of a line, if any, to the ORAM.
     fn vacate(&mut self, line: LineId) -> Result<(), Error> {
-        if let Some(held) = self.cache.held(line) {
-            let given = (self.give_back)(&mut self.oram, held, self.cache.block(line));
-            self.tally.given_back += u64::from(self.unless_broken(given)?);
+        if let Some(cached) = self.cache.tag(line) {
+            let result = (self.write_back)(&mut self.oram, cached, self.cache.block(line));
+            self.tally.written_back += u64::from(self.unless_broken(result)?);
             self.cache.release(line);
         }
         Ok(())
@@ -227,9 +227,9 @@ impl<O: Front> CachedOram<O> {
             RemapPolicy::Delayed => {
                 oram.check_takes()?;
                 let fetch: Fetch<O> = |oram, address, block| oram.take(address, block).map(drop);
-                let give_back: GiveBack<O> =
-                    |oram, held, block| oram.put_back(held.address, block).map(|()| true);
-                Self::with_moves(config, oram, policy, fetch, give_back)
+                let write_back: WriteBack<O> =
+                    |oram, cached, block| oram.put_back(cached.address, block).map(|()| true);
+                Self::with_moves(config, oram, policy, fetch, write_back)
             }
         }
     }
@@ -247,7 +247,7 @@ impl<O: Oram> Oram for CachedOram<O> {
     /// Serves requests one by one, without lookahead. Storage sees the misses.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         for Access { address, op } in batch {
             let line = self.line_of(*address)?;
             self.apply(line, op);
@@ -258,24 +258,24 @@ impl<O: Oram> Oram for CachedOram<O> {
 
 impl<O: Front> Front for CachedOram<O> {
     fn check_ready(&self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.check_ready()
     }
 
     fn dummy(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.dummy()
     }
 
     fn evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.evict()
     }
 
     /// Looks only in the cache, not behind it.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity(), self.block_bytes())?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let Some(line) = self.cache.find_for_use(address) else { return Ok(false) };
         self.tally.hits += 1;
         self.apply(line, op);
@@ -283,7 +283,7 @@ impl<O: Front> Front for CachedOram<O> {
     }
 
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.fetch_position(address)
     }
 
@@ -306,7 +306,7 @@ impl<O: Front> Front for CachedOram<O> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        self.give_all_back()?;
+        self.flush_all()?;
         self.oram.flush()
     }
 
@@ -329,7 +329,7 @@ impl<O: Front> Front for CachedOram<O> {
     /// The invariants of the ORAM behind; with delayed remapping, also that no cached block is
     /// still there. Storage sees one more scan.
     fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.check_invariants()?;
         let Self { oram, cache, policy, .. } = self;
         let mut twice = false;
@@ -344,7 +344,7 @@ impl<O: Front> Front for CachedOram<O> {
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.oram.visit_blocks(visit)
     }
 }

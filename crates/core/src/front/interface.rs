@@ -92,7 +92,7 @@ pub trait Oram {
 }
 
 /// Implements [`Oram`] for pointers to ORAMs.
-macro_rules! forward_to_what_it_points_to {
+macro_rules! impl_oram_for_pointer {
     ($($pointer:ty),*) => {$(
         impl<O: Oram + ?Sized> Oram for $pointer {
             fn capacity(&self) -> u64 {
@@ -110,7 +110,7 @@ macro_rules! forward_to_what_it_points_to {
     )*};
 }
 
-forward_to_what_it_points_to!(Box<O>, &mut O);
+impl_oram_for_pointer!(Box<O>, &mut O);
 
 /// The owner's interface to an ORAM: operations beyond serving requests.
 ///

@@ -17,7 +17,7 @@ mod interface;
 pub mod recursion;
 pub mod rho;
 
-pub use build::{Ground, MapConfig, OnStores, OramConfig, SchemeConfig, build};
+pub use build::{Environment, MapConfig, OnStores, OramConfig, SchemeConfig, build};
 pub use cache::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use counters::{Counters, FrontTally};
 pub use flat::{FlatOram, PathOram, RawOram};

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | Path ORAM | Stefanov et al. | [`PathScheme`], [`TreeConfig`] |
 //! | RAW ORAM | Tiny ORAM, IV | [`RawScheme`], [`RawConfig`] |
-//! | rotating RAW ORAM | this project | [`RotatingOram`], [`RotatingConfig`] |
+//! | rotating RAW ORAM | this project | [`DurableRawOram`], [`RotatingConfig`] |
 //! | levels of different sizes (IR-Alloc) | IR-ORAM, IV-B | [`Geometry::profile`] |
 //! | tree top on the client | Tiny ORAM, V | [`TreeConfig::tree_top_levels`] |
 //! | a tree top found by address (IR-Stash) | IR-ORAM, IV-C | [`TreeTopKind::SetAssociative`] |
@@ -61,14 +61,14 @@
 //! [`TreeConfig`]: crate::TreeConfig
 //! [`RawScheme`]: crate::scheme::RawScheme
 //! [`RawConfig`]: crate::RawConfig
-//! [`RotatingOram`]: crate::RotatingOram
+//! [`DurableRawOram`]: crate::DurableRawOram
 //! [`RotatingConfig`]: crate::RotatingConfig
 //! [`Geometry::profile`]: crate::Geometry::profile
 //! [`TreeConfig::tree_top_levels`]: crate::TreeConfig::tree_top_levels
 //! [`TreeTopKind::SetAssociative`]: crate::TreeTopKind
 //! [`HitPolicy::Serve`]: crate::HitPolicy
 //! [`HitPolicy::Access`]: crate::HitPolicy
-//! [`serve_on_client`]: crate::RotatingOram::serve_on_client
+//! [`serve_on_client`]: crate::DurableRawOram::serve_on_client
 //! [`FlatOram`]: crate::FlatOram
 //! [`RotatingConfig::flat`]: crate::RotatingConfig::flat
 //! [`RecursiveOram`]: crate::RecursiveOram
@@ -91,9 +91,9 @@
 //!
 //! For example, a block cannot be taken out of rotating RAW ORAM:
 //! ```compile_fail,E0277
-//! use oblivio_core::{CacheConfig, CachedOram, MemoryStore, RemapPolicy, RotatingOram};
+//! use oblivio_core::{CacheConfig, CachedOram, MemoryStore, RemapPolicy, DurableRawOram};
 //!
-//! fn delayed<R: rand::CryptoRng>(oram: RotatingOram<MemoryStore, R>) {
+//! fn delayed<R: rand::CryptoRng>(oram: DurableRawOram<MemoryStore, R>) {
 //!     let _ = CachedOram::new(CacheConfig { blocks: 8, ways: 2 }, RemapPolicy::Delayed, oram);
 //! }
 //! ```

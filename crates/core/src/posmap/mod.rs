@@ -22,7 +22,7 @@ pub use live::{LivePosMap, Mapping};
 pub use nested::Recursion;
 #[cfg(fuzzing)]
 pub use nested::fuzzing as nested_fuzzing;
-pub(crate) use nested::{HeldBlock, Missing, NestedPosMap};
+pub(crate) use nested::{MissingParent, NestedPosMap, PlbBlock};
 pub(crate) use table::Table;
 
 use rand_core::CryptoRng;

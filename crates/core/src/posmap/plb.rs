@@ -9,19 +9,19 @@ mod image;
 pub(crate) use crate::block_cache::LineId;
 
 use super::leaf_prf::Position;
-use crate::block_cache::{BlockCache, Named};
+use crate::block_cache::{BlockCache, CacheTag};
 
-pub(crate) type Plb = BlockCache<Held>;
+pub(crate) type Plb = BlockCache<PlbEntry>;
 
 /// A block in the PLB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct PlbEntry {
     pub(crate) address: u64,
     /// Its position, on a path that storage has not seen for it.
     pub(crate) position: Position,
 }
 
-impl Named for Held {
+impl CacheTag for PlbEntry {
     fn address(&self) -> u64 {
         self.address
     }
@@ -30,8 +30,8 @@ impl Named for Held {
 impl Plb {
     /// Remaps the block of a line, if any.
     pub(crate) fn remap(&mut self, line: LineId, position: Position) {
-        if let Some(held) = self.held_mut(line) {
-            held.position = position;
+        if let Some(entry) = self.tag_mut(line) {
+            entry.position = position;
         }
     }
 }
@@ -50,9 +50,9 @@ mod tests {
     fn a_block_is_remapped_in_place() {
         let mut plb = Plb::new(2, 2, 16).unwrap();
         let line = plb.line_for(3);
-        plb.fill(line, Held { address: 3, position: at(3) });
+        plb.fill(line, PlbEntry { address: 3, position: at(3) });
         plb.remap(line, at(9));
-        let held: Vec<_> = plb.blocks().map(|(_, held)| held).collect();
-        assert_eq!(held, [Held { address: 3, position: at(9) }]);
+        let entry: Vec<_> = plb.blocks().map(|(_, entry)| entry).collect();
+        assert_eq!(entry, [PlbEntry { address: 3, position: at(9) }]);
     }
 }

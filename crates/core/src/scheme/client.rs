@@ -5,18 +5,18 @@ mod image;
 
 use alloc::format;
 
-use super::path_io::{BodyCounters, Trips};
-use super::step::{AnyStepHook, Moment, PathAction, PathStep};
-use super::{Home, Location, Op, TreeConfig};
+use super::path_io::{BodyCounters, PathTrips};
+use super::step::{AnyStepHook, PathAction, PathStep, StepPhase};
+use super::{ClientLocation, Location, Op, TreeConfig};
 use crate::bucket::corrupt;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::geometry::Leaf;
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash, StashView, TreeTop};
+use crate::stash::{BlockArena, Entry, PathPlan, Stash, StashView, TreeTop};
 
 /// The blocks on the client, and whether the client may continue. Secret.
 pub(super) struct Client {
     pub(super) stash: Stash,
-    pub(super) blocks: BlockRoom,
+    pub(super) blocks: BlockArena,
     pub(super) top: TreeTop,
     plan: PathPlan,
     pub(super) config: TreeConfig,
@@ -36,7 +36,7 @@ impl Client {
         let in_stash = config.stash_blocks_max + beyond_bound + geometry.path_slots();
         let top_levels = usize::from(config.tree_top_levels);
         let in_top: usize = (0..top_levels).map(|level| geometry.slots(level) << level).sum();
-        let blocks = BlockRoom::new(in_stash + in_top, geometry.path_slots(), config.block_bytes)?;
+        let blocks = BlockArena::new(in_stash + in_top, geometry.path_slots(), config.block_bytes)?;
         Ok(Self {
             stash: Stash::new(in_stash, blocks.zero()),
             plan: PathPlan::new(geometry, blocks.zero()),
@@ -54,14 +54,14 @@ impl Client {
     }
 
     /// Refuses to continue with a broken client.
-    pub(super) fn check_sound(&self) -> Result<(), Error> {
-        check_sound(self.broken)
+    pub(super) fn check_not_broken(&self) -> Result<(), Error> {
+        check_not_broken(self.broken)
     }
 
     /// Refuses to begin a window of accesses if the client is broken, or if the stash holds more
     /// than `C + allowance` blocks.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         if self.stash.len() <= self.config.stash_blocks_max + allowance {
             Ok(())
         } else {
@@ -72,7 +72,7 @@ impl Client {
     /// Refuses to begin `accesses` accesses if the client is broken, or if the stash has less room
     /// than they can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         let growth = accesses * self.config.tree_top.growth_max();
         if self.stash.room() >= self.config.geometry.path_slots() + growth {
             Ok(())
@@ -98,7 +98,7 @@ impl Client {
     /// If the client is broken or the stash has no room for a path. Nothing was touched.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         if self.stash.room() < self.config.geometry.path_slots() {
             return Err(self.stash_full());
         }
@@ -137,7 +137,7 @@ impl Client {
     /// # Errors
     /// If the client is broken.
     pub(super) fn serve_in_place(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         let found = self.stash.find(address).map(|entry| entry.place);
         let found = found.or_else(|| self.top.find(address).map(|entry| entry.place));
         if let Some(place) = found {
@@ -156,11 +156,11 @@ impl Client {
         address: u64,
         block: &mut [u8],
     ) -> Result<Option<Leaf>, Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         let found = self.stash.remove(address).or_else(|| self.top.take_found(address));
         Ok(found.map(|entry| {
             block.copy_from_slice(self.blocks.get(entry.place));
-            self.blocks.give_back(entry.place);
+            self.blocks.free(entry.place);
             entry.leaf
         }))
     }
@@ -169,7 +169,7 @@ impl Client {
     pub(super) fn take_out(&mut self, address: u64) -> bool {
         let taken = self.stash.remove(address);
         if let Some(entry) = taken {
-            self.blocks.give_back(entry.place);
+            self.blocks.free(entry.place);
         }
         taken.is_some()
     }
@@ -179,11 +179,11 @@ impl Client {
     /// # Errors
     /// If the client is broken, the stash has no room, or it holds the block. Nothing was touched.
     pub(super) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         if self.stash.find(address).is_some() {
             return Err(corrupt("a block that is on the client"));
         }
-        if self.restore_client_block(Home::Stash, address, leaf, block) {
+        if self.restore_client_block(ClientLocation::Stash, address, leaf, block) {
             Ok(())
         } else {
             Err(self.stash_full())
@@ -198,26 +198,26 @@ impl Client {
     /// copies of blocks, which filled it.
     pub(super) fn read_path(
         &mut self,
-        io: &mut dyn Trips,
+        io: &mut dyn PathTrips,
         leaf: Leaf,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
-        self.step(leaf, PathAction::Read, Moment::Before);
+        self.step(leaf, PathAction::Read, StepPhase::Before);
         let Self { stash, blocks, top, config, .. } = self;
         if stash.room() < config.geometry.path_slots() {
             return Err(corrupt("more blocks than were written"));
         }
         top.load(leaf, stash);
         io.open_path(leaf, bodies, blocks, stash)?;
-        self.step(leaf, PathAction::Read, Moment::After);
+        self.step(leaf, PathAction::Read, StepPhase::After);
         Ok(())
     }
 
     /// Runs the hook, if there is one.
     #[inline]
-    pub(super) fn step(&mut self, leaf: Leaf, action: PathAction, moment: Moment) {
+    pub(super) fn step(&mut self, leaf: Leaf, action: PathAction, phase: StepPhase) {
         if let Some(hook) = &mut self.step_hook {
-            hook.step(PathStep { leaf, action, moment }, StashView::new(&self.stash));
+            hook.step(PathStep { leaf, action, phase }, StashView::new(&self.stash));
         }
     }
 
@@ -225,16 +225,16 @@ impl Client {
     /// [`Self::read_path`] has emptied. Fills the other slots with dummies.
     pub(super) fn write_path(
         &mut self,
-        io: &mut dyn Trips,
+        io: &mut dyn PathTrips,
         leaf: Leaf,
         counter: u64,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
-        self.step(leaf, PathAction::Write, Moment::Before);
+        self.step(leaf, PathAction::Write, StepPhase::Before);
         self.plan_path(leaf);
         io.seal_path(leaf, counter, bodies, &self.plan, &self.blocks)?;
-        self.settle_path(leaf);
-        self.step(leaf, PathAction::Write, Moment::After);
+        self.complete_path(leaf);
+        self.step(leaf, PathAction::Write, StepPhase::After);
         Ok(())
     }
 
@@ -252,14 +252,14 @@ impl Client {
 
     /// Completes the plan once its blocks for storage have been written. These leave the client,
     /// the blocks for the tree top take their buckets, and the others stay in the stash.
-    pub(super) fn settle_path(&mut self, leaf: Leaf) {
+    pub(super) fn complete_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
         for entry in &plan.slots()[first_in_storage..] {
-            blocks.give_back(entry.place);
+            blocks.free(entry.place);
         }
         top.store(leaf, plan, blocks);
-        stash.settle(blocks);
+        stash.finish_eviction(blocks);
     }
 
     /// Drops the blocks for which `keep` returns `false`.
@@ -273,26 +273,26 @@ impl Client {
     /// room.
     pub(super) fn restore_client_block(
         &mut self,
-        home: Home,
+        location: ClientLocation,
         address: u64,
         leaf: Leaf,
         bytes: &[u8],
     ) -> bool {
         let Self { stash, blocks, top, config, .. } = self;
-        let has_room = match home {
-            Home::Stash => stash.room() > config.geometry.path_slots(),
-            Home::TreeTop(bucket) => {
+        let has_room = match location {
+            ClientLocation::Stash => stash.room() > config.geometry.path_slots(),
+            ClientLocation::TreeTop(bucket) => {
                 bucket.is_on_path(leaf) && top.has_room(bucket, address, &config.geometry)
             }
-            Home::Frontend => false,
+            ClientLocation::Frontend => false,
         };
         if has_room {
             let entry = Entry { address, leaf, place: blocks.take() };
             blocks.get_mut(entry.place).copy_from_slice(bytes);
-            match home {
-                Home::Stash => stash.insert(entry),
-                Home::TreeTop(bucket) => top.insert(bucket, entry),
-                Home::Frontend => unreachable!("a front end restores its own blocks"),
+            match location {
+                ClientLocation::Stash => stash.insert(entry),
+                ClientLocation::TreeTop(bucket) => top.insert(bucket, entry),
+                ClientLocation::Frontend => unreachable!("a front end restores its own blocks"),
             }
         }
         has_room

@@ -4,8 +4,8 @@
 //! These are step 1 of an access, the work of a front end such as [`crate::FlatOram`]. The scheme
 //! does steps 2 to 5. Freecursive ORAM calls it a *backend*.
 //!
-//! [`RotatingScheme`] is not a [`Scheme`]: its accesses need to know whether a block is live, and
-//! its evictions need the position map. [`RotatingOram`](crate::RotatingOram) provides both.
+//! [`VersionedTree`] is not a [`Scheme`]: its accesses need to know whether a block is live, and
+//! its evictions need the position map. [`DurableRawOram`](crate::DurableRawOram) provides both.
 
 mod client;
 mod config;
@@ -24,9 +24,9 @@ pub use config::{EVICT_PERIOD_MAX, RawConfig, TREE_TOP_LEVELS_MAX, TreeConfig};
 pub use path::PathScheme;
 pub use path_io::PathTree;
 pub use raw::RawScheme;
-pub use rotating::{Home, Move, RollbackProbe, RotatingScheme, RotatingTrees, TakenSlot};
+pub use rotating::{ClientLocation, Move, RollbackProbe, RotatingTrees, TakenSlot, VersionedTree};
 pub(crate) use rotating::{Run, StoredTree};
-pub use step::{Moment, PathAction, PathStep, StepHook};
+pub use step::{PathAction, PathStep, StepHook, StepPhase};
 pub use tag_tree::{BlockMove, Origin, TagTree};
 
 use rand_core::CryptoRng;

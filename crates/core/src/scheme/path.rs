@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use rand_core::CryptoRng;
 
 use super::client::Client;
-use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
+use super::path_io::{BodyCounters, PathIo, PathTree, PathTrips};
 use super::tag_tree::{BlockMove, TagTree};
 use super::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::error::Error;
@@ -64,16 +64,16 @@ impl PathScheme<TagTree> {
         Ok(Self { io, client })
     }
 
-    /// Calls `tell` from now on with the leaf of each path that is read and written back.
-    pub fn tell_paths(&mut self, tell: impl FnMut(Leaf) + 'static) {
-        self.io.tell_paths(Box::new(tell));
+    /// Calls `report` from now on with the leaf of each path that is read and written back.
+    pub fn observe_paths(&mut self, report: impl FnMut(Leaf) + 'static) {
+        self.io.observe_paths(Box::new(report));
     }
 
-    /// Calls `tell` from now on for each block of a path that is read and written back, and for
+    /// Calls `report` from now on for each block of a path that is read and written back, and for
     /// each block that is put into it. Blocks in a [set-associative tree
     /// top](crate::TreeTopKind::SetAssociative) count as in the stash.
-    pub fn tell_moves(&mut self, tell: impl FnMut(BlockMove) + 'static) {
-        self.io.tell_moves(Box::new(tell));
+    pub fn observe_moves(&mut self, report: impl FnMut(BlockMove) + 'static) {
+        self.io.observe_moves(Box::new(report));
     }
 
     /// The location of the block `address`, which is mapped to `leaf`, if it is in the ORAM.
@@ -104,7 +104,7 @@ impl<S: PathTree> PathScheme<S> {
     ) -> Result<T, Error> {
         self.client.begin()?;
         let Self { io, client } = self;
-        io.note_asked(address);
+        io.note_requested(address);
         let counter = io.fresh_counter()?;
         // Step 2.
         client.read_path(io, leaf, BodyCounters::Stored)?;

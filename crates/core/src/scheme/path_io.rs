@@ -7,18 +7,18 @@ use alloc::format;
 
 use super::client::Client;
 use super::tag_tree::TagTree;
-use super::trip::{Stop, Trip};
+use super::trip::{Trip, TripBucket};
 use super::{Location, TreeConfig};
 use crate::bucket::{BucketFormat, Tables, corrupt};
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{Leaf, evictions_of_bucket};
 use crate::pieces::Frames;
 use crate::seal::{MaskRun, Region, Sealer, WriteCounter};
-use crate::stash::{BlockRoom, PathPlan, Stash};
+use crate::stash::{BlockArena, PathPlan, Stash};
 use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
 /// The storage side of one tree: reads and writes paths.
-pub(super) trait Trips {
+pub(super) trait PathTrips {
     /// A counter for the next write, never returned before.
     fn fresh_counter(&mut self) -> Result<u64, Error>;
 
@@ -26,7 +26,7 @@ pub(super) trait Trips {
 
     /// Notes that the next path is read for the block `address`. Only simulations use it.
     #[inline]
-    fn note_asked(&mut self, _address: u64) {}
+    fn note_requested(&mut self, _address: u64) {}
 
     /// Announces to storage that the path to `leaf` will be read.
     fn prefetch(&mut self, leaf: Leaf);
@@ -37,7 +37,7 @@ pub(super) trait Trips {
         &mut self,
         leaf: Leaf,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         stash: &mut Stash,
     ) -> Result<(), Error>;
 
@@ -48,7 +48,7 @@ pub(super) trait Trips {
         counter: u64,
         bodies: BodyCounters,
         plan: &PathPlan,
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error>;
 
     /// An access-only access of RAW ORAM: takes the block `address` out of the path to `leaf`, if
@@ -69,7 +69,7 @@ pub(super) trait Trips {
     fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error>;
 
@@ -81,7 +81,7 @@ pub(super) trait Trips {
 #[expect(private_bounds, reason = "it is sealed: only core has such types")]
 pub trait PathTree {
     /// How its paths are read and written.
-    type Trips: Trips;
+    type Trips: PathTrips;
 }
 
 impl<S: BucketStore> PathTree for S {
@@ -156,12 +156,12 @@ impl<S: BucketStore> PathIo<S> {
 
 impl<S: BucketStore + ?Sized> PathIo<S> {
     /// Aims the trip at the storage levels of the path to `leaf`.
-    fn aim(&mut self, leaf: Leaf) {
-        self.trip.aim(leaf, self.first_level..self.format.geometry().leaf_level() + 1);
+    fn set_path(&mut self, leaf: Leaf) {
+        self.trip.set_path(leaf, self.first_level..self.format.geometry().leaf_level() + 1);
     }
 }
 
-impl<S: BucketStore> Trips for PathIo<S> {
+impl<S: BucketStore> PathTrips for PathIo<S> {
     fn fresh_counter(&mut self) -> Result<u64, Error> {
         self.writes.advance()
     }
@@ -171,7 +171,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
     }
 
     fn prefetch(&mut self, leaf: Leaf) {
-        self.aim(leaf);
+        self.set_path(leaf);
         self.store.prefetch(self.trip.pieces());
     }
 
@@ -179,7 +179,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
         &mut self,
         leaf: Leaf,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         stash: &mut Stash,
     ) -> Result<(), Error> {
         self.over_any_store().open_path(leaf, bodies, blocks, stash)
@@ -191,7 +191,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
         counter: u64,
         bodies: BodyCounters,
         plan: &PathPlan,
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error> {
         self.over_any_store().seal_path(leaf, counter, bodies, plan, blocks)
     }
@@ -210,7 +210,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
     fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
         self.over_any_store().visit_blocks(bodies, blocks, visit)
@@ -240,27 +240,27 @@ fn format_on(store: &dyn BucketStore, config: &TreeConfig) -> Result<BucketForma
 impl BodyCounters {
     /// The counter of the body of a bucket whose header has the counter `stored`.
     #[inline]
-    fn of(self, stop: &Stop<'_>, stored: u64) -> u64 {
+    fn of(self, bucket: &TripBucket<'_>, stored: u64) -> u64 {
         match self {
             Self::Stored => stored,
-            Self::Evictions(g) => evictions_of(stop, g),
+            Self::Evictions(g) => evictions_of(bucket, g),
         }
     }
 }
 
 #[inline]
-fn evictions_of(stop: &Stop<'_>, g: u64) -> u64 {
-    evictions_of_bucket(g, stop.leaf, stop.sizes.level)
+fn evictions_of(bucket: &TripBucket<'_>, g: u64) -> u64 {
+    evictions_of_bucket(g, bucket.leaf, bucket.sizes.level)
 }
 
 #[inline]
-fn header_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
-    MaskRun::new(Region::Header, counter, stop.bucket, 0, stop.sizes.address_table_bytes)
+fn header_run(bucket: &TripBucket<'_>, counter: u64) -> MaskRun {
+    MaskRun::new(Region::Header, counter, bucket.id, 0, bucket.sizes.address_table_bytes)
 }
 
 #[inline]
-fn body_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
-    MaskRun::new(Region::Body, counter, stop.bucket, 0, stop.sizes.body_bytes)
+fn body_run(bucket: &TripBucket<'_>, counter: u64) -> MaskRun {
+    MaskRun::new(Region::Body, counter, bucket.id, 0, bucket.sizes.body_bytes)
 }
 
 /// Writes the pieces of `trip`, whose blanks `seal` fills.
@@ -289,10 +289,10 @@ fn read_checked<'s>(
     format: &BucketFormat,
 ) -> Result<Frames<'s>, Error> {
     let frames = store.read(trip.pieces())?;
-    let mut stops = trip.stops(format).zip(frames.iter());
-    let as_asked = frames.len() == trip.pieces().len()
-        && stops.all(|(stop, frame)| frame.len() == stop.sizes.bucket_bytes());
-    if as_asked { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
+    let mut buckets = trip.buckets(format).zip(frames.iter());
+    let matches_request = frames.len() == trip.pieces().len()
+        && buckets.all(|(bucket, frame)| frame.len() == bucket.sizes.bucket_bytes());
+    if matches_request { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
 /// Checks that a bucket whose header was never written has not been evicted to.

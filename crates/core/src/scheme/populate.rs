@@ -7,9 +7,9 @@
 use alloc::vec;
 
 use super::client::Client;
-use super::path_io::{PathTree, Trips};
+use super::path_io::{PathTree, PathTrips};
 use super::tag_tree::TagTree;
-use super::{Home, PathScheme};
+use super::{ClientLocation, PathScheme};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf};
 
@@ -21,16 +21,16 @@ impl<S: PathTree> PathScheme<S> {
     ) -> Result<(), Error> {
         self.client.begin()?;
         let config = self.client.config.clone();
-        let (mut tree, mut left) = TagTree::filled(&config, blocks)?;
+        let (mut tree, mut rest) = TagTree::filled(&config, blocks)?;
         for bucket in (0..(1 << config.tree_top_levels) - 1).map(BucketId) {
-            let home = Home::TreeTop(bucket);
+            let location = ClientLocation::TreeTop(bucket);
             let tags = tree.drain(bucket).into_iter();
-            left.extend(tags.filter(|tag| !bring(&mut self.client, home, *tag)));
+            rest.extend(tags.filter(|tag| !restore_zeros(&mut self.client, location, *tag)));
         }
         self.io.fill(tree, &self.client)?;
-        for tag in left {
+        for tag in rest {
             let within_bound = self.client.stash.len() < config.stash_blocks_max;
-            if !(within_bound && bring(&mut self.client, Home::Stash, tag)) {
+            if !(within_bound && restore_zeros(&mut self.client, ClientLocation::Stash, tag)) {
                 let message =
                     "more blocks than the stash may hold found no bucket: use a larger tree";
                 return Err(Error::new(ErrorKind::StashFull, message));
@@ -41,7 +41,11 @@ impl<S: PathTree> PathScheme<S> {
     }
 }
 
-fn bring(client: &mut Client, home: Home, (address, leaf): (u64, Leaf)) -> bool {
+fn restore_zeros(
+    client: &mut Client,
+    location: ClientLocation,
+    (address, leaf): (u64, Leaf),
+) -> bool {
     let zeros = vec![0; client.config.block_bytes];
-    client.restore_client_block(home, address, leaf, &zeros)
+    client.restore_client_block(location, address, leaf, &zeros)
 }

@@ -6,9 +6,9 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::config::check_evict_period;
-use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
+use super::path_io::{BodyCounters, PathIo, PathTree, PathTrips};
 use super::tag_tree::TagTree;
-use super::{Location, Moment, Op, PathAction, RawConfig, Scheme, StepHook, TreeConfig};
+use super::{Location, Op, PathAction, RawConfig, Scheme, StepHook, StepPhase, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::draw_leaf;
@@ -92,33 +92,33 @@ impl<S: PathTree> RawScheme<S> {
         op: &mut Op<'_>,
     ) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
-        client.step(from, PathAction::Take, Moment::Before);
+        client.step(from, PathAction::Take, StepPhase::Before);
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         if io.take_block(from, address, *evictions, counter, block)? {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
-            client.blocks.give_back(place);
+            client.blocks.free(place);
         }
         if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
         }
-        client.step(from, PathAction::Take, Moment::After);
+        client.step(from, PathAction::Take, StepPhase::After);
         client.serve(address, to, op);
         Ok(())
     }
 
     /// A dummy AO access: storage sees the same trips.
-    fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
+    fn access_dummy(&mut self, leaf: Leaf) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
-        client.step(leaf, PathAction::Take, Moment::Before);
+        client.step(leaf, PathAction::Take, StepPhase::Before);
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         let counter = io.fresh_counter()?;
         io.take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
-        client.blocks.give_back(place);
-        client.step(leaf, PathAction::Take, Moment::After);
+        client.blocks.free(place);
+        client.step(leaf, PathAction::Take, StepPhase::After);
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl<S: PathTree> Scheme for RawScheme<S> {
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.client.begin()?;
-        self.access_nothing(leaf)?;
+        self.access_dummy(leaf)?;
         self.evict_if_due()?;
         self.client.end();
         Ok(())

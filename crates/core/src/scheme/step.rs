@@ -18,7 +18,7 @@ pub enum PathAction {
 
 /// Before or after an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum StepPhase {
     /// Before the action.
     Before,
     /// After the action, before the access serves its block.
@@ -33,12 +33,12 @@ pub struct PathStep {
     /// What is done with the path.
     pub action: PathAction,
     /// Before or after the action.
-    pub moment: Moment,
+    pub phase: StepPhase,
 }
 
 /// Called before and after each path that a scheme reads or writes, with the stash at that moment.
 /// Its arguments are secret, and must not reach storage. An action that fails has no
-/// [`Moment::After`].
+/// [`StepPhase::After`].
 ///
 /// Golden models of hardware compare their state in the middle of an access with it.
 pub trait StepHook: Send {

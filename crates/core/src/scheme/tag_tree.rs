@@ -6,16 +6,16 @@
 #[cfg(feature = "std")]
 mod image;
 mod moves;
-mod places;
+mod subtree_layout;
 mod trips;
 
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use self::moves::Moves;
+use self::moves::MoveReporter;
 pub use self::moves::{BlockMove, Origin};
-use self::places::Places;
+use self::subtree_layout::SubtreeLayout;
 use super::TreeConfig;
 use super::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -32,11 +32,11 @@ pub struct TagTree {
     first_level: u8,
     /// See [`Self::pack`]. A bucket's blocks come first.
     slots: Region,
-    places: Places,
+    layout: SubtreeLayout,
     /// Called for each path that is written back.
-    tell: Option<Box<dyn FnMut(Leaf)>>,
+    report: Option<Box<dyn FnMut(Leaf)>>,
     /// Called for each block that moves.
-    moves: Option<Moves>,
+    moves: Option<MoveReporter>,
 }
 
 /// The slot of a dummy. Fresh memory is zeros, so it holds dummies.
@@ -71,8 +71,8 @@ impl TagTree {
     pub(super) fn new(config: &TreeConfig) -> Result<Self, Error> {
         let (geometry, capacity) = (config.geometry.clone(), config.capacity);
         let tag_bits = capacity.ilog2() + 1 + u32::from(geometry.leaf_level());
-        let places = Places::new(&geometry);
-        let bytes = places.slots.checked_mul(size_of::<Slot>() as u64);
+        let layout = SubtreeLayout::new(&geometry);
+        let bytes = layout.slots.checked_mul(size_of::<Slot>() as u64);
         // One bit is for the tag of a dummy.
         let slots = bytes.filter(|_| tag_bits < u64::BITS).and_then(|b| Region::new(b).ok());
         let Some(slots) = slots else {
@@ -84,8 +84,8 @@ impl TagTree {
             capacity,
             first_level: config.tree_top_levels,
             slots,
-            places,
-            tell: None,
+            layout,
+            report: None,
             moves: None,
         })
     }
@@ -100,7 +100,7 @@ impl TagTree {
         blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
     ) -> Result<(Self, Vec<(u64, Leaf)>), Error> {
         let mut tree = Self::new(config)?;
-        let shift = tree.places.last_root_level.saturating_sub(FILL_PART_BITS);
+        let shift = tree.layout.last_root_level.saturating_sub(FILL_PART_BITS);
         let mut parts = vec![Vec::new(); 1 << FILL_PART_BITS];
         for (address, leaf) in blocks {
             if address >= tree.capacity || !tree.geometry.contains_leaf(leaf) {
@@ -115,9 +115,9 @@ impl TagTree {
         Ok((tree, left))
     }
 
-    /// Calls `tell` from now on for each path that is written back.
-    pub(super) fn tell_paths(&mut self, tell: Box<dyn FnMut(Leaf)>) {
-        self.tell = Some(tell);
+    /// Calls `report` from now on for each path that is written back.
+    pub(super) fn observe_paths(&mut self, report: Box<dyn FnMut(Leaf)>) {
+        self.report = Some(report);
     }
 
     /// The blocks of a bucket.
@@ -155,7 +155,7 @@ impl TagTree {
     /// Puts a block into the deepest free slot of its path. Returns the block if no slot is free.
     fn put_deepest(&mut self, tag: Slot) -> Option<(u64, Leaf)> {
         let (address, leaf) = self.unpack(tag)?;
-        for level in (0..self.places.levels.len()).rev() {
+        for level in (0..self.layout.levels.len()).rev() {
             let mut slots = self.slots_of_mut(leaf, level).iter_mut();
             if let Some(free) = slots.find(|slot| **slot == DUMMY.to_le_bytes()) {
                 *free = tag;
@@ -181,12 +181,12 @@ impl TagTree {
     /// The slots of the bucket on `level` of the path to `leaf`.
     #[inline]
     fn slots_of(&self, leaf: Leaf, level: usize) -> &[Slot] {
-        let level = &self.places.levels[level];
+        let level = &self.layout.levels[level];
         &self.slots.bytes().as_chunks().0[level.bucket(leaf)..][..level.bucket_slots]
     }
 
     fn slots_of_mut(&mut self, leaf: Leaf, level: usize) -> &mut [Slot] {
-        let level = self.places.levels[level];
+        let level = self.layout.levels[level];
         &mut self.slots.bytes_mut().as_chunks_mut().0[level.bucket(leaf)..][..level.bucket_slots]
     }
 }

@@ -19,10 +19,10 @@ pub(super) struct Trip {
 
 /// A bucket of a trip.
 #[derive(Clone, Copy)]
-pub(super) struct Stop<'a> {
+pub(super) struct TripBucket<'a> {
     /// Its index in the trip.
     pub(super) i: usize,
-    pub(super) bucket: BucketId,
+    pub(super) id: BucketId,
     pub(super) leaf: Leaf,
     /// Its sizes.
     pub(super) sizes: &'a LevelFormat,
@@ -33,9 +33,9 @@ impl Trip {
         Self { tree, leaf: Leaf(0), first_level: 0, pieces: Vec::new() }
     }
 
-    /// Aims the trip at whole buckets on the given levels of the path to `leaf`.
+    /// Sets the trip to whole buckets on the given levels of the path to `leaf`.
     #[inline]
-    pub(super) fn aim(&mut self, leaf: Leaf, levels: Range<u8>) {
+    pub(super) fn set_path(&mut self, leaf: Leaf, levels: Range<u8>) {
         let tree = self.tree;
         self.leaf = leaf;
         self.first_level = levels.start;
@@ -60,14 +60,14 @@ impl Trip {
 
     /// The buckets in order.
     #[inline]
-    pub(super) fn stops<'a>(
+    pub(super) fn buckets<'a>(
         &'a self,
         format: &'a BucketFormat,
-    ) -> impl Iterator<Item = Stop<'a>> + Clone {
+    ) -> impl Iterator<Item = TripBucket<'a>> + Clone {
         let levels = &format.levels()[usize::from(self.first_level)..];
-        self.pieces.iter().zip(levels).enumerate().map(move |(i, (piece, sizes))| Stop {
+        self.pieces.iter().zip(levels).enumerate().map(move |(i, (piece, sizes))| TripBucket {
             i,
-            bucket: piece.bucket,
+            id: piece.bucket,
             leaf: self.leaf,
             sizes,
         })
@@ -91,11 +91,13 @@ pub(super) struct Batches<'a> {
 impl<'a> Batches<'a> {
     /// The buckets of the next batch.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<impl Iterator<Item = Stop<'a>> + Clone + use<'a>> {
-        let rest = self.trip.stops(self.format).skip(self.next);
+    pub(super) fn next(
+        &mut self,
+    ) -> Option<impl Iterator<Item = TripBucket<'a>> + Clone + use<'a>> {
+        let rest = self.trip.buckets(self.format).skip(self.next);
         let mut bytes = 0;
-        let fitting = rest.clone().take_while(|stop| {
-            bytes += stop.sizes.bucket_bytes();
+        let fitting = rest.clone().take_while(|bucket| {
+            bytes += bucket.sizes.bucket_bytes();
             bytes <= BATCH_BYTES
         });
         let count = fitting.count().max(1);

@@ -35,7 +35,7 @@ impl<'a> Blanks<'a> {
 
     /// Copies bytes sealed by another module of the seal into piece `i`, starting at `offset`.
     #[inline]
-    pub(super) fn sealed_elsewhere(&mut self, i: usize, offset: usize, sealed: &[u8]) {
+    pub(super) fn copy_sealed(&mut self, i: usize, offset: usize, sealed: &[u8]) {
         self.sealed_bytes += sealed.len();
         self.buffer[self.spans[i].range()][offset..][..sealed.len()].copy_from_slice(sealed);
     }
@@ -76,7 +76,7 @@ impl<'a> Blanks<'a> {
     ///
     /// # Panics
     /// If there are more or fewer bytes than the blanks hold.
-    pub(super) fn put_of_client(self, bytes: &[u8]) -> Sealed<'a> {
+    pub(super) fn put_client_sealed(self, bytes: &[u8]) -> Sealed<'a> {
         let mut rest = bytes;
         for span in self.spans {
             let (piece, behind) = rest.split_at(span.bytes);
@@ -87,11 +87,12 @@ impl<'a> Blanks<'a> {
         Sealed(Frames::new(self.buffer, self.spans))
     }
 
-    /// Fills every blank with a bucket from another store, for [`Moved`](crate::store::Moved).
+    /// Fills every blank with a bucket from another store, for
+    /// [`SealedCopy`](crate::store::SealedCopy).
     ///
     /// # Panics
     /// If `frames` does not have one of the right length for each blank.
-    pub(crate) fn put_moved(self, frames: Frames<'_>) -> Sealed<'a> {
+    pub(crate) fn put_copy(self, frames: Frames<'_>) -> Sealed<'a> {
         self.put(frames)
     }
 

@@ -23,7 +23,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::bucket::{BucketKeys, KEYS_BYTES, NONCE_BYTES, Part, TAG_BYTES};
+use super::bucket::{BucketKeys, KEYS_BYTES, NONCE_BYTES, SealedPart, TAG_BYTES};
 use super::era::MasterKey;
 
 /// Bytes of a name.
@@ -118,7 +118,7 @@ impl BlockSealer {
         nonce_mac.update(&plain);
         let drawn = nonce_mac.finalize();
         let nonce: &[u8; NONCE_BYTES] = drawn.first_chunk().expect("a MAC is longer than a nonce");
-        self.keys.mask(nonce, Part::Table, &mut plain);
+        self.keys.mask(nonce, SealedPart::Table, &mut plain);
         let mut sealed = Vec::with_capacity(BLOCK_SEAL_BYTES + block.len());
         sealed.extend_from_slice(nonce);
         sealed.extend_from_slice(&self.tag(nonce, &plain).finalize());
@@ -132,7 +132,7 @@ impl BlockSealer {
         let (tag, masked) = rest.split_first_chunk::<TAG_BYTES>()?;
         self.tag(nonce, masked).verify(tag).ok()?;
         let mut plain = Zeroizing::new(masked.to_vec());
-        self.keys.mask(nonce, Part::Table, &mut plain);
+        self.keys.mask(nonce, SealedPart::Table, &mut plain);
         let (address, rest) = plain.split_first_chunk()?;
         let (number, _) = rest.split_first_chunk()?;
         let [address, number] = [address, number].map(|it| u64::from_le_bytes(*it));

@@ -109,7 +109,7 @@ impl BucketKeys {
     }
 
     /// XORs the key stream of a part into `bytes`, which seals or opens them.
-    pub(super) fn mask(&self, nonce: &[u8; NONCE_BYTES], part: Part, bytes: &mut [u8]) {
+    pub(super) fn mask(&self, nonce: &[u8; NONCE_BYTES], part: SealedPart, bytes: &mut [u8]) {
         let mut cipher_nonce = [0; CIPHER_NONCE_BYTES];
         cipher_nonce[..NONCE_BYTES].copy_from_slice(nonce);
         cipher_nonce[NONCE_BYTES..][..2].copy_from_slice(&part.number().to_be_bytes());
@@ -141,18 +141,18 @@ impl BucketKeys {
             scratch.extend_from_slice(plain);
             self.mask(nonce, part, scratch);
             tag.update(scratch);
-            blanks.sealed_elsewhere(piece, offset, scratch);
+            blanks.copy_sealed(piece, offset, scratch);
         };
-        put(Part::Table, table, pieces.head, SEAL_BYTES);
+        put(SealedPart::Table, table, pieces.head, SEAL_BYTES);
         if let Some(piece) = pieces.slots {
             let mut offset = 0;
             for (slot, block) in (0..).zip(blocks) {
-                put(Part::Slot(slot), block, piece, offset);
+                put(SealedPart::Slot(slot), block, piece, offset);
                 offset += block.len();
             }
         }
-        blanks.sealed_elsewhere(pieces.head, 0, nonce);
-        blanks.sealed_elsewhere(pieces.head, NONCE_BYTES, &tag.finalize());
+        blanks.copy_sealed(pieces.head, 0, nonce);
+        blanks.copy_sealed(pieces.head, NONCE_BYTES, &tag.finalize());
     }
 
     /// Verifies that the bucket was sealed under this name.
@@ -176,12 +176,12 @@ impl BucketKeys {
 
 /// A part of a bucket that can be opened separately.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum SealedPart {
     Table,
     Slot(u16),
 }
 
-impl Part {
+impl SealedPart {
     fn number(self) -> u16 {
         match self {
             Self::Table => 0,
@@ -204,7 +204,7 @@ impl VerifiedBucket<'_, '_> {
     pub(crate) fn open_table(&self, table: &mut Vec<u8>) {
         table.clear();
         table.extend_from_slice(self.table);
-        self.keys.mask(self.nonce, Part::Table, table);
+        self.keys.mask(self.nonce, SealedPart::Table, table);
     }
 
     /// Opens the block in `slot`. All blocks have the length of `block`.
@@ -213,7 +213,7 @@ impl VerifiedBucket<'_, '_> {
     /// If the bucket has no such slot. The caller checks the bucket's shape before it verifies it.
     pub(crate) fn open_slot(&self, slot: usize, block: &mut [u8]) {
         block.copy_from_slice(&self.slots[slot * block.len()..][..block.len()]);
-        self.keys.mask(self.nonce, Part::Slot(slot as u16), block);
+        self.keys.mask(self.nonce, SealedPart::Slot(slot as u16), block);
     }
 }
 

@@ -30,6 +30,6 @@ impl<'b> SealedByClient<'b> {
     /// # Panics
     /// If there are more or fewer bytes than the blanks hold: compare the lengths first.
     pub fn put<'a>(&self, blanks: Blanks<'a>) -> Sealed<'a> {
-        blanks.put_of_client(self.0)
+        blanks.put_client_sealed(self.0)
     }
 }

@@ -140,7 +140,7 @@ impl EraSealer {
     /// As [`Self::begin_era`], unless the current era is too young. This bounds the eras that cover
     /// the last `recognised` evictions, whose keys are kept, to [`CHECKPOINT_ERAS_MAX`]. The
     /// decision depends only on public numbers.
-    pub(crate) fn begin_era_unless_young(
+    pub(crate) fn begin_era_if_due(
         &mut self,
         next: u64,
         recognised: u64,
@@ -152,7 +152,7 @@ impl EraSealer {
     }
 
     /// Drops the eras that end before eviction `oldest`.
-    pub(crate) fn forget_before(&mut self, oldest: u64) {
+    pub(crate) fn drop_before(&mut self, oldest: u64) {
         let first_needed = self.era_of(oldest);
         self.eras.drain(..first_needed);
     }
@@ -241,7 +241,7 @@ mod tests {
         let other_tree = EraSealer::new(master, TreeId(1), eras.clone());
         assert!(!opens(&other_tree, kept, &kept_bytes));
 
-        reopened.forget_before(10);
+        reopened.drop_before(10);
         assert!(reopened.eras().eq(&eras[1..]) && opens(&reopened, lost, &again));
         // A second recovery at the same eviction replaces the era that wrote nothing.
         reopened.begin_era(10, &mut coins);

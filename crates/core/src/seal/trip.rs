@@ -53,7 +53,7 @@ mod tests {
 
     fn seal(trip: &mut SealedTrip, pieces: &[&[u8]]) {
         trip.seal(pieces.iter().map(|piece| piece.len()), &mut |mut blanks| {
-            (0..).zip(pieces).for_each(|(i, piece)| blanks.sealed_elsewhere(i, 0, piece));
+            (0..).zip(pieces).for_each(|(i, piece)| blanks.copy_sealed(i, 0, piece));
             blanks.sealed()
         });
     }

@@ -6,12 +6,12 @@
 //! - `TreeTop`: the buckets nearest the root, kept on the client. They are found by leaf, or also
 //!   by address ([`TreeTopKind`]).
 //!
-//! The bytes of all these blocks are in one `BlockRoom` and mostly stay in place when a block moves
-//! between them: only its `Entry` moves.
+//! The bytes of all these blocks are in one `BlockArena` and mostly stay in place when a block
+//! moves between them: only its `Entry` moves.
 //!
 //! Everything here is secret.
 
-mod block_room;
+mod block_arena;
 mod occupancy;
 mod push_to_leaf;
 mod tree_top;
@@ -19,7 +19,7 @@ mod tree_top;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub(crate) use block_room::{BlockRoom, Place};
+pub(crate) use block_arena::{ArenaSlot, BlockArena};
 pub use occupancy::Occupancy;
 pub(crate) use push_to_leaf::PathPlan;
 pub use tree_top::TreeTopKind;
@@ -32,7 +32,7 @@ use crate::geometry::Leaf;
 pub(crate) struct Entry {
     pub(crate) address: u64,
     pub(crate) leaf: Leaf,
-    pub(crate) place: Place,
+    pub(crate) place: ArenaSlot,
 }
 
 impl Entry {
@@ -40,7 +40,7 @@ impl Entry {
     pub(crate) const DUMMY_ADDRESS: u64 = u64::MAX;
 
     /// A dummy whose bytes are at `zero`.
-    pub(crate) fn dummy(zero: Place) -> Self {
+    pub(crate) fn dummy(zero: ArenaSlot) -> Self {
         Self { address: Self::DUMMY_ADDRESS, leaf: Leaf(0), place: zero }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) struct Stash {
 
 impl Stash {
     /// A stash that holds at most `room` blocks, including a path in transit.
-    pub(crate) fn new(room: usize, zero: Place) -> Self {
+    pub(crate) fn new(room: usize, zero: ArenaSlot) -> Self {
         // One extra entry for the dummy that `insert_if` may leave past the end.
         Self {
             entries: vec![Entry::dummy(zero); room + 1],
@@ -92,7 +92,7 @@ impl Stash {
     /// A writer for the blocks of a path.
     #[inline]
     pub(crate) fn arrivals(&mut self) -> Arrivals<'_> {
-        Arrivals { entries: &mut self.entries, len: self.len, settled: &mut self.len }
+        Arrivals { entries: &mut self.entries, len: self.len, stash_len: &mut self.len }
     }
 
     #[inline]
@@ -111,7 +111,7 @@ impl Stash {
 
     /// Drops the blocks for which `keep` returns false, and frees their places. The others keep
     /// their order.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockArena) {
         let mut kept = 0;
         for i in 0..self.len {
             let entry = self.entries[i];
@@ -119,7 +119,7 @@ impl Stash {
                 self.entries[kept] = entry;
                 kept += 1;
             } else {
-                blocks.give_back(entry.place);
+                blocks.free(entry.place);
             }
         }
         self.len = kept;
@@ -151,9 +151,9 @@ impl Stash {
 
     /// Ends an eviction: moves the remaining blocks out of transit, and counts them.
     #[inline]
-    pub(crate) fn settle(&mut self, blocks: &mut BlockRoom) {
+    pub(crate) fn finish_eviction(&mut self, blocks: &mut BlockArena) {
         for entry in &mut self.entries[..self.len] {
-            entry.place = blocks.settle(entry.place);
+            entry.place = blocks.make_permanent(entry.place);
         }
         self.occupancy.count(self.len);
     }
@@ -164,7 +164,7 @@ impl Stash {
 pub(crate) struct Arrivals<'a> {
     entries: &'a mut [Entry],
     len: usize,
-    settled: &'a mut usize,
+    stash_len: &'a mut usize,
 }
 
 impl Arrivals<'_> {
@@ -179,7 +179,7 @@ impl Arrivals<'_> {
 impl Drop for Arrivals<'_> {
     #[inline]
     fn drop(&mut self) {
-        *self.settled = self.len;
+        *self.stash_len = self.len;
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Entry, Place, TreeTop};
+use super::{ArenaSlot, Entry, TreeTop};
 use crate::geometry::{Geometry, Leaf};
 
 /// The arrays `S` and `Occupied` of the paper: the block planned for each slot of a path.
@@ -28,7 +28,7 @@ struct Bucket {
 }
 
 impl PathPlan {
-    pub(crate) fn new(geometry: &Geometry, zero: Place) -> Self {
+    pub(crate) fn new(geometry: &Geometry, zero: ArenaSlot) -> Self {
         let dummy = Entry::dummy(zero);
         let buckets = (0..geometry.levels()).map(|level| {
             let start = geometry.path_slots_above(level);
@@ -116,12 +116,12 @@ fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
 mod tests {
     use super::*;
     use crate::reference;
-    use crate::stash::{BlockRoom, Stash, TreeTopKind};
+    use crate::stash::{BlockArena, Stash, TreeTopKind};
     use proptest::prelude::*;
 
     /// A place without a block.
-    fn zero() -> Place {
-        BlockRoom::new(0, 0, 16).unwrap().zero()
+    fn zero() -> ArenaSlot {
+        BlockArena::new(0, 0, 16).unwrap().zero()
     }
 
     fn no_top(geometry: &Geometry) -> TreeTop {

@@ -6,14 +6,14 @@
 
 mod capabilities;
 mod memory;
-mod moved;
+mod sealed_copy;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
-pub use moved::{Moved, Stretch, Written};
+pub use sealed_copy::{BucketRange, SealedCopy, Written};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
@@ -92,7 +92,7 @@ pub trait BucketStore {
     fn flush(&mut self) -> Result<(), StoreError>;
 }
 
-macro_rules! what_it_points_to_is_the_store {
+macro_rules! impl_store_for_pointer {
     ($pointer:ty) => {
         #[deny(clippy::missing_trait_methods)]
         impl<S: BucketStore + ?Sized> BucketStore for $pointer {
@@ -131,8 +131,8 @@ macro_rules! what_it_points_to_is_the_store {
     };
 }
 
-what_it_points_to_is_the_store!(Box<S>);
-what_it_points_to_is_the_store!(&mut S);
+impl_store_for_pointer!(Box<S>);
+impl_store_for_pointer!(&mut S);
 
 /// The shapes of all trees of a store, starting with `TreeId(0)`.
 pub fn shapes_of(store: &(impl BucketStore + ?Sized)) -> Vec<TreeShape> {

@@ -31,7 +31,7 @@
 use alloc::string::{String, ToString};
 use std::io::{self, Write};
 
-use super::{Event, Exchange, Observed, ViewServers, party_of_tree, tree_of_party};
+use super::{Event, Observed, PeerMessage, ViewServers, server_of_view_tree, view_tree};
 use crate::pieces::{Part, Piece};
 
 /// The first line.
@@ -55,7 +55,7 @@ pub fn write_csv<E: From<io::Error>>(
         write!(out, "{order},{},", observed.trip())?;
         match observed {
             Observed::Event(event) => write_event(&event, micros, servers, &mut out)?,
-            Observed::Exchange(exchange) => write_exchange(&exchange, micros, &mut out)?,
+            Observed::PeerMessage(exchange) => write_exchange(&exchange, micros, &mut out)?,
         }
     }
     Ok(())
@@ -74,17 +74,17 @@ fn write_event(
         None => write!(out, ",,,,")?,
     }
     write!(out, ",{bytes},{},", shown(micros))?;
-    let party = servers.and(piece.as_ref()).and_then(|piece| party_of_tree(piece.tree));
+    let party = servers.and(piece.as_ref()).and_then(|piece| server_of_view_tree(piece.tree));
     writeln!(out, "{},,,,,", shown(party.map(|(party, _)| party)))
 }
 
 fn write_exchange(
-    exchange: &Exchange,
+    exchange: &PeerMessage,
     micros: Option<u64>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let Exchange { party, partner, eviction, attempt, round, part, .. } = exchange;
-    let tree = exchange.tree.map(|tree| tree_of_party(*party, tree).0);
+    let PeerMessage { party, partner, eviction, attempt, round, part, .. } = exchange;
+    let tree = exchange.tree.map(|tree| view_tree(*party, tree).0);
     write!(out, "{},{},{round},,,part {part},", exchange.direction.name(), shown(tree))?;
     write!(out, "{},{},{party},{partner},{eviction},{attempt},", exchange.bytes, shown(micros))?;
     writeln!(out, "{},{}", exchange.shares, exchange.seeds)
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn lines_of_servers_name_them() {
-        let piece = Piece { tree: tree_of_party(2, 1), bucket: BucketId::ROOT, part: Part::Whole };
+        let piece = Piece { tree: view_tree(2, 1), bucket: BucketId::ROOT, part: Part::Whole };
         let event = Event { trip: 0, operation: Operation::Read, piece: Some(piece), bytes: 9 };
-        let sent = Exchange {
+        let sent = PeerMessage {
             trip: 1,
             party: 2,
             direction: Direction::Sent,
@@ -158,8 +158,9 @@ mod tests {
             seeds: 1,
             bytes: 100,
         };
-        let received = Exchange { direction: Direction::Received, tree: None, ..sent };
-        let all = [Observed::Event(event), Observed::Exchange(sent), Observed::Exchange(received)];
+        let received = PeerMessage { direction: Direction::Received, tree: None, ..sent };
+        let all =
+            [Observed::Event(event), Observed::PeerMessage(sent), Observed::PeerMessage(received)];
         let mut text = Vec::new();
         let all = all.map(|it| Ok::<_, io::Error>((it, Some(8))));
         write_csv(all, ViewServers::new(3, 1), &mut text).unwrap();

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Exchange;
+use super::PeerMessage;
 use crate::pieces::Piece;
 
 /// The method of [`BucketStore`](crate::store::BucketStore) that was called.
@@ -53,7 +53,7 @@ pub enum Observed {
     /// A piece of a call, or a flush.
     Event(Event),
     /// A message from one server to another.
-    Exchange(Exchange),
+    PeerMessage(PeerMessage),
 }
 
 impl Observed {
@@ -61,7 +61,7 @@ impl Observed {
     pub fn trip(&self) -> u64 {
         match self {
             Self::Event(event) => event.trip,
-            Self::Exchange(exchange) => exchange.trip,
+            Self::PeerMessage(exchange) => exchange.trip,
         }
     }
 }
@@ -78,7 +78,7 @@ pub trait EventSink {
     /// Storage starts `operation`. `None`: control returns to the client, to seal a write or
     /// because the call has ended. [`record`](Self::record) is called while the client works. The
     /// last call is always `None`, after all pieces were recorded.
-    fn turn_to(&mut self, operation: Option<Operation>) {
+    fn switch_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }
 }

@@ -7,8 +7,8 @@
 //! storage learns, except for the time.
 //!
 //! - [`Event`]: one piece of one call. A view is a sequence of events.
-//! - [`Exchange`]: a message between share servers, as one of them saw it. [`Observed`] is either
-//!   of the two.
+//! - [`PeerMessage`]: a message between share servers, as one of them saw it. [`Observed`] is
+//!   either of the two.
 //! - [`Contents`], [`Tally`], a `Vec<Event>`, a closure: sinks.
 //! - [`file`](mod@file): a view as a compact binary file.
 //! - [`csv`]: a view as CSV, for people and spreadsheets.
@@ -33,7 +33,7 @@ pub use event::{Event, EventSink, Observed, Operation};
 pub use file::{FileSink, read_view};
 pub use recorder::Recorder;
 pub use servers::{
-    Direction, Exchange, ExchangeSink, SERVERS_MAX, TREES_OF_SERVER_MAX, ViewServers,
-    party_of_tree, tree_of_party,
+    Direction, PeerMessage, PeerMessageSink, SERVERS_MAX, TREES_OF_SERVER_MAX, ViewServers,
+    server_of_view_tree, view_tree,
 };
 pub use tally::{Tally, Total};

@@ -46,7 +46,7 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
 
     /// Records a call that storage saw through another way: each piece with the bytes that moved
     /// for it.
-    pub fn saw(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
+    pub fn record_external(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
         let (_, mut call) = self.begin(operation);
         pieces.iter().for_each(|(piece, contents)| call.record_one(Some(*piece), contents));
     }
@@ -72,7 +72,7 @@ struct Call<'r, K: EventSink> {
 
 impl<K: EventSink> Drop for Call<'_, K> {
     fn drop(&mut self) {
-        self.sink.turn_to(None);
+        self.sink.switch_to(None);
     }
 }
 
@@ -88,9 +88,9 @@ impl<K: EventSink> Call<'_, K> {
 
     /// Runs `work` as storage's part of the call.
     fn in_storage<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        self.sink.turn_to(Some(self.operation));
+        self.sink.switch_to(Some(self.operation));
         let answer = work();
-        self.sink.turn_to(None);
+        self.sink.switch_to(None);
         answer
     }
 
@@ -132,9 +132,9 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
         let (store, mut call) = self.begin(Operation::Read);
         // A view has one event for each piece read, with the first of its candidate values.
         let mut recorded = 0;
-        call.sink.turn_to(Some(Operation::Read));
+        call.sink.switch_to(Some(Operation::Read));
         let answer = store.read_candidates(pieces, &mut |i, value| {
-            call.sink.turn_to(None);
+            call.sink.switch_to(None);
             if i == recorded
                 && let Some(piece) = pieces.get(i)
             {
@@ -142,9 +142,9 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
                 recorded += 1;
             }
             each(i, value);
-            call.sink.turn_to(Some(Operation::Read));
+            call.sink.switch_to(Some(Operation::Read));
         });
-        call.sink.turn_to(None);
+        call.sink.switch_to(None);
         call.record(&pieces[recorded..], None);
         answer
     }
@@ -152,16 +152,16 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         let (store, mut call) = self.begin(Operation::Write);
         let mut filled = false;
-        call.sink.turn_to(Some(Operation::Write));
+        call.sink.switch_to(Some(Operation::Write));
         let answer = store.write(pieces, &mut |blanks| {
-            call.sink.turn_to(None);
+            call.sink.switch_to(None);
             let sealed = fill(blanks);
             call.record(pieces, Some(sealed.frames()));
             filled = true;
-            call.sink.turn_to(Some(Operation::Write));
+            call.sink.switch_to(Some(Operation::Write));
             sealed
         });
-        call.sink.turn_to(None);
+        call.sink.switch_to(None);
         if !filled {
             call.record(pieces, None);
         }

@@ -52,31 +52,32 @@ impl ViewServers {
         self.watched
     }
 
-    /// Whether `party` is one of the servers.
-    pub fn has(self, party: u8) -> bool {
-        (1..=self.count).contains(&party)
+    /// Whether `server` is one of the servers.
+    pub fn has(self, server: u8) -> bool {
+        (1..=self.count).contains(&server)
     }
 
     /// Whether a tree can occur in the view: a tree of one of the servers, or one of the lower
     /// numbers, which are for records.
     pub fn have_tree(self, tree: TreeId) -> bool {
-        tree.0 < FIRST_SERVER || party_of_tree(tree).is_some_and(|(party, _)| self.has(party))
+        tree.0 < FIRST_SERVER
+            || server_of_view_tree(tree).is_some_and(|(server, _)| self.has(server))
     }
 
-    /// Whether the view has the messages between `party` and other servers.
-    pub fn watches(self, party: u8) -> bool {
-        self.has(party) && self.watched >> (party - 1) & 1 == 1
+    /// Whether the view has the messages between `server` and other servers.
+    pub fn watches(self, server: u8) -> bool {
+        self.has(server) && self.watched >> (server - 1) & 1 == 1
     }
 }
 
-/// The number in a view of tree `tree` of server `party`. It identifies the server in events.
-/// `party` is from 1 to [`SERVERS_MAX`], `tree` below [`TREES_OF_SERVER_MAX`].
-pub fn tree_of_party(party: u8, tree: u8) -> TreeId {
-    TreeId(FIRST_SERVER + NEXT_TREE * u16::from(tree) + u16::from(party) - 1)
+/// The number in a view of tree `tree` of server `server`. It identifies the server in events.
+/// `server` is from 1 to [`SERVERS_MAX`], `tree` below [`TREES_OF_SERVER_MAX`].
+pub fn view_tree(server: u8, tree: u8) -> TreeId {
+    TreeId(FIRST_SERVER + NEXT_TREE * u16::from(tree) + u16::from(server) - 1)
 }
 
 /// The server and its tree with a given number in a view; `None` for other numbers.
-pub fn party_of_tree(tree: TreeId) -> Option<(u8, u8)> {
+pub fn server_of_view_tree(tree: TreeId) -> Option<(u8, u8)> {
     let behind = tree.0.checked_sub(FIRST_SERVER)?;
     let (tree, place) = (behind / NEXT_TREE, behind % NEXT_TREE);
     let is_one = tree < TREES_OF_SERVER_MAX.into() && place < SERVERS_MAX.into();
@@ -104,7 +105,7 @@ impl Direction {
 
 /// A message between two servers in an eviction, as one of them saw it. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Exchange {
+pub struct PeerMessage {
     /// The running number, in the same sequence as [calls](super::Event::trip).
     pub trip: u64,
     /// The server that saw it, from 1.
@@ -132,7 +133,7 @@ pub struct Exchange {
     pub bytes: u64,
 }
 
-impl Exchange {
+impl PeerMessage {
     /// Whether the message fits a view of these servers: two different servers, and the view has
     /// the messages of the server that saw it.
     pub fn is_between(&self, servers: ViewServers) -> bool {
@@ -149,9 +150,9 @@ impl Exchange {
 }
 
 /// A consumer of messages between servers, in addition to events.
-pub trait ExchangeSink: EventSink {
-    /// Takes the next message, and its [`Exchange::bytes`] bytes.
-    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]);
+pub trait PeerMessageSink: EventSink {
+    /// Takes the next message, and its [`PeerMessage::bytes`] bytes.
+    fn record_message(&mut self, exchange: &PeerMessage, contents: &[u8]);
 }
 
 #[cfg(test)]
@@ -161,15 +162,15 @@ mod tests {
     #[test]
     fn a_tree_number_belongs_to_one_server_or_none() {
         let mut trees = alloc::collections::BTreeSet::new();
-        for (party, tree) in
-            (1..=SERVERS_MAX).flat_map(|party| (0..8).map(move |tree| (party, tree)))
+        for (server, tree) in
+            (1..=SERVERS_MAX).flat_map(|server| (0..8).map(move |tree| (server, tree)))
         {
-            let id = tree_of_party(party, tree);
-            assert_eq!(party_of_tree(id), Some((party, tree)));
+            let id = view_tree(server, tree);
+            assert_eq!(server_of_view_tree(id), Some((server, tree)));
             assert!(trees.insert(id));
         }
         let strangers = (0..=u16::MAX).filter(|id| !trees.contains(&TreeId(*id)));
-        assert!(strangers.into_iter().all(|id| party_of_tree(TreeId(id)).is_none()));
+        assert!(strangers.into_iter().all(|id| server_of_view_tree(TreeId(id)).is_none()));
     }
 
     #[test]
@@ -183,13 +184,13 @@ mod tests {
         assert!(servers.watching(8).is_none());
         let servers = servers.watching(0b101).unwrap();
         assert_eq!(
-            [0, 1, 2, 3, 4].map(|party| servers.watches(party)),
+            [0, 1, 2, 3, 4].map(|server| servers.watches(server)),
             [false, true, false, true, false]
         );
-        let [low, high] = [0, 3].map(|tree| tree_of_party(3, tree));
+        let [low, high] = [0, 3].map(|tree| view_tree(3, tree));
         assert!([TreeId(0), TreeId(99), low, high].iter().all(|tree| servers.have_tree(*tree)));
         let foreign =
-            [tree_of_party(4, 0), tree_of_party(7, 7), TreeId(107), TreeId(180), TreeId(u16::MAX)];
+            [view_tree(4, 0), view_tree(7, 7), TreeId(107), TreeId(180), TreeId(u16::MAX)];
         assert!(foreign.iter().all(|tree| !servers.have_tree(*tree)));
         let most = ViewServers::new(7, 3).unwrap();
         assert!(most.watching(0x80).is_none() && most.watching(0x7F).is_some());

@@ -103,10 +103,10 @@ fn drain_and<B: Scheme>(
 }
 
 /// A path seen by storage.
-struct Seen {
+struct ObservedPath {
     leaf: u64,
     /// The requested block. `None`: a background eviction.
-    asked: Option<u64>,
+    requested: Option<u64>,
     /// Calls, levels, parts and bytes: everything but the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
@@ -136,7 +136,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
 
         assert!(paths.iter().all(|path| path.shape == paths[0].shape), "{workload}");
         let leaves_of = |is_eviction: bool| {
-            let chosen = paths.iter().filter(move |path| path.asked.is_none() == is_eviction);
+            let chosen = paths.iter().filter(move |path| path.requested.is_none() == is_eviction);
             chosen.map(|path| path.leaf).collect::<Vec<_>>()
         };
         let (evicted, accessed) = (leaves_of(true), leaves_of(false));
@@ -154,7 +154,8 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
             homogeneity(&evictions, &histogram(accessed.iter().copied(), LEAVES, LEAVES)),
         );
         add("independent of the paths of later requests", repeats(&foreshadowed(&paths), LEAVES));
-        let is_followed = |pair: &&[Seen]| pair[0].asked.is_none() && pair[1].asked.is_some();
+        let is_followed =
+            |pair: &&[ObservedPath]| pair[0].requested.is_none() && pair[1].requested.is_some();
         let followed = paths.windows(2).filter(is_followed);
         let pairs = followed.map(|pair| (pair[0].leaf, pair[1].leaf)).collect::<Vec<_>>();
         if pairs.len() >= 30 * (BINS * BINS) as usize {
@@ -175,8 +176,9 @@ fn evictions_of_raw_oram_keep_to_the_published_order() {
         let mut oram = RawOram::raw(&raw, null(), store, coins(5)).unwrap();
         let mut background = 0;
         let fill = (0..CAPACITY).collect::<Vec<_>>();
-        let asked = workload.requests(CAPACITY, 1).take(ACCESSES).map(|request| request.address);
-        for address in fill.into_iter().chain(asked) {
+        let requested =
+            workload.requests(CAPACITY, 1).take(ACCESSES).map(|request| request.address);
+        for address in fill.into_iter().chain(requested) {
             background += drain(&mut oram);
             oram.write(address, &[1; BLOCK_BYTES]).unwrap();
         }
@@ -199,7 +201,7 @@ fn write<B: Scheme>(oram: &mut FlatOram<B, StdRng>, address: u64) {
 }
 
 /// The only path that storage has seen since the last call.
-fn take_path(events: &mut Vec<Event>, asked: Option<u64>) -> Seen {
+fn take_path(events: &mut Vec<Event>, requested: Option<u64>) -> ObservedPath {
     let shape = events.iter().map(|event| {
         let piece = event.piece.unwrap();
         (event.operation, piece.bucket.level(), piece.part, event.bytes)
@@ -210,21 +212,21 @@ fn take_path(events: &mut Vec<Event>, asked: Option<u64>) -> Seen {
     let is_on_path = |event: &Event| event.piece.unwrap().bucket.is_on_path(Leaf(leaf.index()));
     assert!(events.iter().all(is_on_path));
     events.clear();
-    Seen { leaf: leaf.index(), asked, shape }
+    ObservedPath { leaf: leaf.index(), requested, shape }
 }
 
 /// Pairs each access with the first evictions since the previous access to its block. A block may
 /// have waited in the stash since then, already mapped to the leaf of the access.
-fn foreshadowed(paths: &[Seen]) -> Vec<Return> {
+fn foreshadowed(paths: &[ObservedPath]) -> Vec<Return> {
     const EVICTIONS: usize = 30;
     let mut evicted = Vec::new();
-    let mut asked_at = HashMap::new();
+    let mut requested_at = HashMap::new();
     let mut pairs = Vec::new();
     for path in paths {
-        match path.asked {
+        match path.requested {
             None => evicted.push(path.leaf),
             Some(address) => {
-                let since = asked_at.insert(address, evicted.len()).unwrap_or(evicted.len());
+                let since = requested_at.insert(address, evicted.len()).unwrap_or(evicted.len());
                 let first = evicted[since..].iter().take(EVICTIONS);
                 pairs.extend(first.map(|leaf| Return { earlier: *leaf, later: path.leaf }));
             }

@@ -38,9 +38,15 @@ fn impossible_trees_are_invalid_configs() {
         );
     for config in invalid {
         assert_eq!(kind(config.shape()), ErrorKind::InvalidConfig, "{config:?}");
-        assert_eq!(kind(path_on(&config, faulty(&fitting, Fault::None))), ErrorKind::InvalidConfig);
+        assert_eq!(
+            kind(path_on(&config, faulty(&fitting, StoreFault::None))),
+            ErrorKind::InvalidConfig
+        );
         let raw = RawConfig::of_tree(config, 5);
-        assert_eq!(kind(raw_on(&raw, faulty(&fitting, Fault::None))), ErrorKind::InvalidConfig);
+        assert_eq!(
+            kind(raw_on(&raw, faulty(&fitting, StoreFault::None))),
+            ErrorKind::InvalidConfig
+        );
     }
 }
 
@@ -68,7 +74,10 @@ fn evict_periods_out_of_range_are_invalid_configs() {
     let tree = TreeConfig::path(100, 64).unwrap();
     for evict_period in [0, u32::MAX] {
         let config = RawConfig::of_tree(tree.clone(), evict_period);
-        assert_eq!(kind(raw_on(&config, faulty(&tree, Fault::None))), ErrorKind::InvalidConfig);
+        assert_eq!(
+            kind(raw_on(&config, faulty(&tree, StoreFault::None))),
+            ErrorKind::InvalidConfig
+        );
         let config = RawConfig::with_z_a(100, 64, 5, evict_period, 64);
         assert_eq!(kind(config), ErrorKind::InvalidConfig);
     }
@@ -85,25 +94,28 @@ fn a_store_of_another_shape_is_a_mismatch() {
     ];
     for other in others {
         assert_eq!(
-            kind(path_on(&config, faulty(&other, Fault::None))),
+            kind(path_on(&config, faulty(&other, StoreFault::None))),
             ErrorKind::StoreMismatch,
             "{other:?}"
         );
         assert_eq!(
-            kind(raw_on(&raw, faulty(&other, Fault::None))),
+            kind(raw_on(&raw, faulty(&other, StoreFault::None))),
             ErrorKind::StoreMismatch,
             "{other:?}"
         );
     }
     let missing = config.clone().with_tree(TreeId(1));
-    assert_eq!(kind(path_on(&missing, faulty(&config, Fault::None))), ErrorKind::StoreMismatch);
+    assert_eq!(
+        kind(path_on(&missing, faulty(&config, StoreFault::None))),
+        ErrorKind::StoreMismatch
+    );
 }
 
 // ───────────────────────────── the caller: requests ─────────────────────────────
 
 #[test]
 fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
-    for mut oram in small_orams(Fault::None) {
+    for mut oram in small_orams(StoreFault::None) {
         write_all(&mut *oram).unwrap();
         let before = oram.store().store.contents().to_vec();
         let calls = oram.store().rule.calls;
@@ -135,7 +147,7 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
 
 #[test]
 fn an_empty_batch_does_not_access_storage() {
-    for mut oram in small_orams(Fault::None) {
+    for mut oram in small_orams(StoreFault::None) {
         oram.access(&mut []).unwrap();
         assert_eq!(oram.store().rule.calls, 0);
     }
@@ -146,7 +158,7 @@ fn messages_never_hold_an_address() {
     const ADDRESS: u64 = 54_321;
     let config = TreeConfig::path(60_000, 16).unwrap();
     let mut errors = Vec::new();
-    for fault in [Fault::Call(5), Fault::None] {
+    for fault in [StoreFault::Call(5), StoreFault::None] {
         let mut oram = path_on(&config, faulty(&config, fault)).unwrap();
         errors.extend(oram.read(ADDRESS * 1000, &mut [0; 16]).err());
         errors.extend(oram.read(ADDRESS, &mut [0; 15]).err());
@@ -173,10 +185,10 @@ fn messages_never_hold_an_address() {
 #[test]
 fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
-        let mut healthy = build(Fault::None);
+        let mut healthy = build(StoreFault::None);
         write_all(&mut *healthy).unwrap();
         for call in 0..healthy.store().rule.calls {
-            for fault in [Fault::Call(call), Fault::TornCall(call)] {
+            for fault in [StoreFault::Call(call), StoreFault::TornCall(call)] {
                 let mut oram = build(fault);
                 let error = write_all(&mut *oram).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Store);
@@ -190,9 +202,9 @@ fn after_any_failed_call_an_oram_refuses_all_work() {
 
 #[test]
 fn after_a_failed_scan_an_oram_refuses_all_work() {
-    for mut oram in small_orams(Fault::None) {
+    for mut oram in small_orams(StoreFault::None) {
         write_all(&mut *oram).unwrap();
-        oram.store().rule.fault = Fault::Call(oram.store().rule.calls);
+        oram.store().rule.fault = StoreFault::Call(oram.store().rule.calls);
         assert_eq!(kind(oram.check_invariants()), ErrorKind::Store);
         assert_must_reopen(&mut *oram);
     }
@@ -227,9 +239,9 @@ fn frames_past_the_end_of_their_buffer_are_corrupt() {
 }
 
 fn is_corrupt_at_once(bend: Bend) {
-    for mut oram in small_orams(Fault::None) {
+    for mut oram in small_orams(StoreFault::None) {
         write_all(&mut *oram).unwrap();
-        oram.store().rule.fault = Fault::Frames(bend);
+        oram.store().rule.fault = StoreFault::Frames(bend);
         assert_eq!(kind(oram.write(0, &[1; 16])), ErrorKind::Corrupt);
         assert_must_reopen(&mut *oram);
     }
@@ -242,7 +254,7 @@ fn is_corrupt_at_once(bend: Bend) {
 fn a_flip_anywhere_is_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
     for build in SMALL_ORAMS {
-        let positions = build(Fault::None).store().store.contents().len();
+        let positions = build(StoreFault::None).store().store.contents().len();
         for position in 0..positions {
             for flip in [0x01, 0x80, 0xFF] {
                 outcomes.count(build, |contents, _| contents[position] ^= flip);
@@ -310,7 +322,7 @@ fn buckets_in_the_wrong_place_are_served_or_corrupt() {
 fn rollbacks_are_served_or_corrupt() {
     for build in SMALL_ORAMS {
         for undone in 0..=SMALL_BUCKETS {
-            let mut oram = build(Fault::None);
+            let mut oram = build(StoreFault::None);
             write_all(&mut *oram).unwrap();
             let earlier = oram.store().store.contents().to_vec();
             write_all(&mut *oram).unwrap();
@@ -336,7 +348,7 @@ impl Outcomes {
     /// Fills an ORAM, tampers with its storage, and uses it.
     fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
         let deceived = || {
-            let mut oram = build(Fault::None);
+            let mut oram = build(StoreFault::None);
             write_all(&mut *oram).unwrap();
             let headers = headers(oram.store());
             lie(oram.store().store.contents_mut(), &headers);
@@ -414,7 +426,7 @@ impl Small for RawOram<FaultyMemory, StdRng> {
     }
 }
 
-type Build = fn(Fault) -> Box<dyn Small>;
+type Build = fn(StoreFault) -> Box<dyn Small>;
 
 const SMALL_BUCKETS: usize = 7;
 
@@ -428,17 +440,17 @@ const SMALL_ORAMS: [Build; 6] = [
     |fault| small_raw(Seal::Null, 1, fault),
 ];
 
-fn small_orams(fault: Fault) -> [Box<dyn Small>; 6] {
+fn small_orams(fault: StoreFault) -> [Box<dyn Small>; 6] {
     SMALL_ORAMS.map(|build| build(fault))
 }
 
-fn small_path(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
+fn small_path(seal: Seal, tree_top_levels: u8, fault: StoreFault) -> Box<dyn Small> {
     let config = small_tree(tree_top_levels);
     let store = faulty(&config, fault);
     Box::new(PathOram::path(&config, seal.sealer(), store, coins()).unwrap())
 }
 
-fn small_raw(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
+fn small_raw(seal: Seal, tree_top_levels: u8, fault: StoreFault) -> Box<dyn Small> {
     let config = RawConfig::of_tree(small_tree(tree_top_levels), 2);
     let store = faulty(&config.tree, fault);
     Box::new(RawOram::raw(&config, seal.sealer(), store, coins()).unwrap())
@@ -494,7 +506,7 @@ fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
 // ───────────────────────────── stores that do wrong ─────────────────────────────
 
 #[derive(Clone, Copy)]
-enum Fault {
+enum StoreFault {
     None,
     /// This call fails before it has any effect.
     Call(usize),
@@ -512,12 +524,12 @@ const FAILURE: &str = "the disk is on fire";
 type FaultyMemory = Faulty<MemoryStore, Faults>;
 
 struct Faults {
-    fault: Fault,
+    fault: StoreFault,
     /// Reads and writes so far.
     calls: usize,
 }
 
-fn faulty(config: &TreeConfig, fault: Fault) -> FaultyMemory {
+fn faulty(config: &TreeConfig, fault: StoreFault) -> FaultyMemory {
     let memory = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap).unwrap();
     Faulty::new(memory, Faults { fault, calls: 0 })
 }
@@ -540,12 +552,12 @@ impl Rule<MemoryStore> for Faults {
         self.calls += 1;
         let fails = || Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
         match self.fault {
-            Fault::Call(failing) if failing == number => return fails(),
+            StoreFault::Call(failing) if failing == number => return fails(),
             _ => call.forward(memory)?,
         }
         match self.fault {
-            Fault::TornCall(failing) if failing == number => return fails(),
-            Fault::Frames(bend) if call.operation == Operation::Read => {
+            StoreFault::TornCall(failing) if failing == number => return fails(),
+            StoreFault::Frames(bend) if call.operation == Operation::Read => {
                 bend(&mut call.answer.spans)
             }
             _ => {}

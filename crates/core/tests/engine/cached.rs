@@ -93,7 +93,7 @@ impl Lru {
                 tally.misses += 1;
                 if set.len() == self.ways {
                     let (_, changed) = set.remove(0);
-                    tally.given_back += u64::from(changed || policy == RemapPolicy::Delayed);
+                    tally.written_back += u64::from(changed || policy == RemapPolicy::Delayed);
                 }
                 false
             }
@@ -190,9 +190,9 @@ fn a_cached_oram_is_a_map() {
                 }
             };
             tally.hits += of_run.hits;
-            tally.given_back += of_run.given_back;
+            tally.written_back += of_run.written_back;
         }
-        assert!(tally.hits > 1000 && tally.given_back > 1000, "{tally:?}");
+        assert!(tally.hits > 1000 && tally.written_back > 1000, "{tally:?}");
     }
 }
 
@@ -259,7 +259,7 @@ fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     }
     let (cache, paths) = (one.tally(), one.oram().tally());
     assert_eq!(paths.data_accesses, cache.misses, "a victim costs no data access");
-    assert!(paths.remap_accesses > 50 && cache.given_back > 1000, "{paths:?}, {cache:?}");
+    assert!(paths.remap_accesses > 50 && cache.written_back > 1000, "{paths:?}, {cache:?}");
 }
 
 /// The cost of each policy: data accesses for dirty victims, or position-map accesses for all
@@ -278,15 +278,15 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
             }
             let victims = oram.tally().misses - 64;
             assert_eq!(
-                oram.tally().given_back,
+                oram.tally().written_back,
                 if writes || policy == RemapPolicy::Delayed { victims } else { 0 }
             );
             (oram.tally().misses, oram.oram().tally())
         });
         let (misses, at_access) = at_access;
         let (_, delayed) = delayed;
-        let given_back = if writes { misses - 64 } else { 0 };
-        assert_eq!(at_access.data_accesses, misses + given_back);
+        let written_back = if writes { misses - 64 } else { 0 };
+        assert_eq!(at_access.data_accesses, misses + written_back);
         assert_eq!(delayed.data_accesses, misses);
         let more = delayed.position_map_accesses as f64 / at_access.position_map_accesses as f64;
         let expected = if writes { 1.0 } else { 2.0 };
@@ -307,9 +307,9 @@ fn without_a_plb_taking_and_putting_back_need_the_whole_chain() {
     for request in Workload::Zipf.requests(100, 1).take(500) {
         oram.write(request.address, &[1; 32]).unwrap();
     }
-    let CacheTally { misses, given_back, .. } = oram.tally();
-    assert!(depth > 0 && given_back > 100);
-    assert_eq!(oram.oram().tally().position_map_accesses, depth * (misses + given_back));
+    let CacheTally { misses, written_back, .. } = oram.tally();
+    assert!(depth > 0 && written_back > 100);
+    assert_eq!(oram.oram().tally().position_map_accesses, depth * (misses + written_back));
 }
 
 // ───────────────────────────── errors ─────────────────────────────

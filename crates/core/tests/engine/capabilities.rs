@@ -3,8 +3,8 @@
 use oblivio_core::store::{BucketStore, Capabilities, Part, TreeShape};
 use oblivio_core::view::{Event, Recorder};
 use oblivio_core::{
-    EraSealer, ErrorKind, Key, LayoutKind, MasterKey, MemoryStore, Oram, PathOram, RawConfig,
-    RawOram, RotatingConfig, RotatingOram, Sealer,
+    DurableRawOram, EraSealer, ErrorKind, Key, LayoutKind, MasterKey, MemoryStore, Oram, PathOram,
+    RawConfig, RawOram, RotatingConfig, Sealer,
 };
 use oblivio_testkit::{WholeBuckets, whole_buckets};
 use rand::SeedableRng;
@@ -80,7 +80,7 @@ fn rotating_raw_oram_needs_only_whole_buckets() {
     let mut store = store(&config.shapes().unwrap().into_trees());
     let key = MasterKey::from_bytes([7; 32]);
     let sealer = EraSealer::fresh(key, config.raw.tree.tree, &mut coins());
-    use_it(RotatingOram::new(&config, sealer, &mut store, coins()).unwrap());
+    use_it(DurableRawOram::new(&config, sealer, &mut store, coins()).unwrap());
     assert_only_whole_buckets_were_asked_for(store.sink());
 }
 

@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::durable::rotating::Kept;
+use oblivio_core::durable::rotating::RestoredState;
 use oblivio_core::posmap::LivePosMap;
-use oblivio_core::scheme::{Home, Location, Scheme};
+use oblivio_core::scheme::{ClientLocation, Location, Scheme};
 use oblivio_core::store::TreeId;
 use oblivio_core::{
-    Access, BucketId, EraSealer, ErrorKind, FlatOram, Front, Geometry, HitPolicy, Leaf, MasterKey,
-    MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, RotatingConfig, RotatingOram,
-    Sealer, TreeConfig, TreeTopKind,
+    Access, BucketId, DurableRawOram, EraSealer, ErrorKind, FlatOram, Front, Geometry, HitPolicy,
+    Leaf, MasterKey, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram,
+    RotatingConfig, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -199,8 +199,8 @@ fn a_rotating_backend_serves_what_it_holds() {
                 let held = &mut array[address as usize];
                 let (blocks, evictions) = (client_blocks(&oram), oram.backend().evictions());
                 let on_client = blocks.iter().find(|(_, other, ..)| *other == address);
-                let is_hit = on_client.is_some_and(|(home, ..)| {
-                    *home == Home::Stash || kind != TreeTopKind::Dedicated
+                let is_hit = on_client.is_some_and(|(location, ..)| {
+                    *location == ClientLocation::Stash || kind != TreeTopKind::Dedicated
                 });
                 let mut seen = [0xA5; BLOCK_BYTES];
                 let mut change = |block: &mut [u8]| {
@@ -229,7 +229,7 @@ fn a_rotating_backend_serves_what_it_holds() {
     }
 }
 
-type Rotating = RotatingOram<MemoryStore, StdRng>;
+type Rotating = DurableRawOram<MemoryStore, StdRng>;
 
 fn master() -> MasterKey {
     MasterKey::from_bytes([7; 32])
@@ -242,12 +242,14 @@ fn era_sealer(seed: u64) -> EraSealer {
 fn rotating(config: &RawConfig, seed: u64) -> Rotating {
     let shapes = config.rotating_shapes().unwrap();
     let store = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
-    RotatingOram::rotating(config, era_sealer(seed), store, coins(seed)).unwrap()
+    DurableRawOram::rotating(config, era_sealer(seed), store, coins(seed)).unwrap()
 }
 
-fn client_blocks(oram: &Rotating) -> Vec<(Home, u64, Leaf, Vec<u8>)> {
+fn client_blocks(oram: &Rotating) -> Vec<(ClientLocation, u64, Leaf, Vec<u8>)> {
     let blocks = oram.backend().client_blocks();
-    blocks.map(|(home, address, leaf, bytes)| (home, address, leaf, bytes.to_vec())).collect()
+    blocks
+        .map(|(location, address, leaf, bytes)| (location, address, leaf, bytes.to_vec()))
+        .collect()
 }
 
 /// The same ORAM restored on a new client.
@@ -260,15 +262,15 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
         .for_each(|(address, mapping)| table.set(address, mapping));
     let evictions = oram.backend().evictions();
     let accesses_since_eviction = oram.backend().accesses_since_eviction();
-    let kept = Kept { evictions, accesses_since_eviction, table };
+    let kept = RestoredState { evictions, accesses_since_eviction, table };
     let coins = StdRng::from_rng(oram.coins_mut());
     let eras = oram.backend().sealer().eras().cloned().collect();
     let sealer = EraSealer::new(master(), TreeId(0), eras);
     let store = oram.into_store();
     let config = RotatingConfig::flat(config.clone());
-    let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
-    for (home, address, leaf, bytes) in &blocks {
-        oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
+    let mut oram = DurableRawOram::resume(&config, sealer, store, kept, coins).unwrap();
+    for (location, address, leaf, bytes) in &blocks {
+        oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
     }
     assert_eq!(client_blocks(&oram), blocks, "in the same order");
     oram
@@ -281,7 +283,7 @@ fn a_full_set_refuses_further_restored_blocks() {
     (tree.tree_top_levels, tree.tree_top) = (1, TreeTopKind::SetAssociative { ways: 1 });
     let config = RawConfig::of_tree(tree, 1);
     let mut oram = rotating(&config, 1);
-    let root = Home::TreeTop(BucketId::ROOT);
+    let root = ClientLocation::TreeTop(BucketId::ROOT);
     let outcomes: Vec<_> = (0..100)
         .map(|address| oram.restore_client_block(root, address, Leaf(3), &[1; BLOCK_BYTES]))
         .collect();

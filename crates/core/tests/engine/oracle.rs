@@ -211,7 +211,7 @@ fn same_runs<B: Scheme>(
         for (request, answer) in requests.iter().zip(answers) {
             let (old, new) = array.apply(request);
             assert!(answer.is_none_or(|answer| answer == old), "the engine answers {request:?}");
-            let new = (!matches!(request.kind, Kind::Read)).then_some(new);
+            let new = (!matches!(request.kind, RequestKind::Read)).then_some(new);
             let answer = reference.access(request.address, new.as_deref());
             assert!(answer == old, "the reference answers {request:?}");
         }
@@ -247,9 +247,9 @@ impl PlainArray {
         let block = &mut self.0[request.address as usize];
         let old = block.clone();
         match request.kind {
-            Kind::Read => {}
-            Kind::Write => block.fill(request.fill),
-            Kind::Update => block.iter_mut().for_each(|byte| *byte ^= request.fill),
+            RequestKind::Read => {}
+            RequestKind::Write => block.fill(request.fill),
+            RequestKind::Update => block.iter_mut().for_each(|byte| *byte ^= request.fill),
         }
         (old, block.clone())
     }
@@ -266,7 +266,7 @@ impl PlainArray {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum RequestKind {
     Read,
     Write,
     Update,
@@ -275,7 +275,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct Request {
     address: u64,
-    kind: Kind,
+    kind: RequestKind,
     /// The fill byte of a write, or the mask of an update.
     fill: u8,
 }
@@ -287,7 +287,7 @@ impl Request {
         let addresses = if coins.random() { config.capacity } else { config.capacity.min(5) };
         Self {
             address: coins.random_range(0..addresses),
-            kind: pick(&[Kind::Read, Kind::Write, Kind::Update], coins),
+            kind: pick(&[RequestKind::Read, RequestKind::Write, RequestKind::Update], coins),
             fill: coins.random(),
         }
     }
@@ -316,9 +316,9 @@ fn serve(oram: &mut impl Oram, requests: &[Request]) -> Result<Vec<Option<Vec<u8
         .map(|(((request, fill), buffer), update)| Access {
             address: request.address,
             op: match request.kind {
-                Kind::Read => Op::Read(buffer),
-                Kind::Write => Op::Write(fill),
-                Kind::Update => Op::Update(update),
+                RequestKind::Read => Op::Read(buffer),
+                RequestKind::Write => Op::Write(fill),
+                RequestKind::Update => Op::Update(update),
             },
         })
         .collect();
@@ -326,9 +326,9 @@ fn serve(oram: &mut impl Oram, requests: &[Request]) -> Result<Vec<Option<Vec<u8
     let answers = requests.iter().zip(buffers).zip(seen);
     Ok(answers
         .map(|((request, buffer), seen)| match request.kind {
-            Kind::Read => Some(buffer),
-            Kind::Write => None,
-            Kind::Update => Some(seen),
+            RequestKind::Read => Some(buffer),
+            RequestKind::Write => None,
+            RequestKind::Update => Some(seen),
         })
         .collect())
 }
@@ -371,7 +371,7 @@ fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, s
     let mut refusals = 0;
     while refusals < 20 {
         let requests: Vec<_> = (0..BATCH_MAX)
-            .map(|_| Request { kind: Kind::Update, ..Request::draw(oram.config(), coins) })
+            .map(|_| Request { kind: RequestKind::Update, ..Request::draw(oram.config(), coins) })
             .collect();
         let (served, outcome) = serve_updates(oram, &requests);
         requests[..served].iter().for_each(|request| drop(array.apply(request)));

@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::durable::rotating::{Kept as KeptOram, nothing_to_do};
+use oblivio_core::durable::rotating::{RestoredState, ignored_ops};
 use oblivio_core::geometry::BucketId;
 use oblivio_core::posmap::LivePosMap;
 use oblivio_core::reference::ReferenceRaw;
-use oblivio_core::scheme::{Home, Move, TakenSlot};
+use oblivio_core::scheme::{ClientLocation, Move, TakenSlot};
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
-    EraSealer, ErrorKind, Geometry, LayoutKind, Leaf, MasterKey, MemoryStore, Op, Oram, RawConfig,
-    Recursion, RotatingConfig, RotatingOram, TreeConfig, TreeTopKind,
+    DurableRawOram, EraSealer, ErrorKind, Geometry, LayoutKind, Leaf, MasterKey, MemoryStore, Op,
+    Oram, RawConfig, Recursion, RotatingConfig, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -23,7 +23,7 @@ use crate::support::heads::without_heads;
 mod unwritten;
 
 type Store = Recorder<MemoryStore, Vec<Event>>;
-type Rotating = RotatingOram<Store, StdRng>;
+type Rotating = DurableRawOram<Store, StdRng>;
 
 fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
     *among.choose(coins).expect("the choices must not be empty")
@@ -87,7 +87,7 @@ fn make(config: &RawConfig, seed: u64) -> Rotating {
 fn make_any(config: &RotatingConfig, seed: u64) -> Rotating {
     let tree = config.raw.tree.tree;
     let sealer = EraSealer::fresh(master(), tree, &mut StdRng::seed_from_u64(!seed));
-    RotatingOram::new(config, sealer, store(config), StdRng::seed_from_u64(seed)).unwrap()
+    DurableRawOram::new(config, sealer, store(config), StdRng::seed_from_u64(seed)).unwrap()
 }
 
 fn master() -> MasterKey {
@@ -206,19 +206,19 @@ fn it_is_raw_oram() {
 }
 
 /// Everything that a client must keep.
-struct Kept {
+struct SavedState {
     evictions: u64,
     accesses_since_eviction: u32,
     eras: Vec<oblivio_core::seal::Era>,
     table: Vec<(u64, oblivio_core::posmap::Mapping)>,
-    blocks: Vec<(Home, u64, Leaf, Vec<u8>)>,
+    blocks: Vec<(ClientLocation, u64, Leaf, Vec<u8>)>,
     taken: Vec<TakenSlot>,
 }
 
-fn keep(oram: &mut Rotating) -> Kept {
-    oram.backend_mut().keep_state();
+fn keep(oram: &mut Rotating) -> SavedState {
+    oram.backend_mut().mark_durable();
     let backend = oram.backend();
-    Kept {
+    SavedState {
         evictions: backend.evictions(),
         accesses_since_eviction: backend.accesses_since_eviction(),
         eras: backend.sealer().eras().cloned().collect(),
@@ -228,18 +228,18 @@ fn keep(oram: &mut Rotating) -> Kept {
     }
 }
 
-fn resume(config: &RotatingConfig, kept: &Kept, store: Store, seed: u64) -> Rotating {
+fn resume(config: &RotatingConfig, kept: &SavedState, store: Store, seed: u64) -> Rotating {
     let tree = &config.raw.tree;
     let sealer = EraSealer::new(master(), tree.tree, kept.eras.clone());
-    let Kept { evictions, accesses_since_eviction, .. } = *kept;
+    let SavedState { evictions, accesses_since_eviction, .. } = *kept;
     let mut table =
         LivePosMap::new(config.client_entries().unwrap(), tree.geometry.leaf_level()).unwrap();
     kept.table.iter().for_each(|(entry, mapping)| table.set(*entry, *mapping));
-    let state = KeptOram { evictions, accesses_since_eviction, table };
+    let state = RestoredState { evictions, accesses_since_eviction, table };
     let coins = StdRng::seed_from_u64(seed);
-    let mut oram = RotatingOram::resume(config, sealer, store, state, coins).unwrap();
-    for (home, address, leaf, bytes) in &kept.blocks {
-        oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
+    let mut oram = DurableRawOram::resume(config, sealer, store, state, coins).unwrap();
+    for (location, address, leaf, bytes) in &kept.blocks {
+        oram.restore_client_block(*location, *address, *leaf, bytes).unwrap();
     }
     kept.taken.iter().for_each(|slot| oram.restore_taken_slot(*slot).unwrap());
     oram.begin_era();
@@ -268,19 +268,19 @@ fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins:
     });
     loop {
         let needed = match &forgotten {
-            Some(range) => oram.needs_to_forget(range.clone()).unwrap(),
-            None => oram.needs(&[address]).unwrap(),
+            Some(range) => oram.missing_positions_to_forget(range.clone()).unwrap(),
+            None => oram.missing_positions_to_access(&[address]).unwrap(),
         };
         let logged = if !needed.is_empty() {
             let now = needed.len().min(oram.window_accesses_max());
-            Logged::Moves(oram.intend(&needed[..now]).unwrap(), None)
+            Logged::Moves(oram.plan_accesses(&needed[..now]).unwrap(), None)
         } else if let Some(range) = &forgotten {
             Logged::Forget(range.start, range.end)
         } else if coins.random_bool(0.1) {
-            Logged::Moves(oram.intend_nothing(1), None)
+            Logged::Moves(oram.plan_dummies(1), None)
         } else {
             let fill = coins.random::<bool>().then(|| coins.random::<u8>());
-            Logged::Moves(oram.intend(&[address]).unwrap(), fill)
+            Logged::Moves(oram.plan_accesses(&[address]).unwrap(), fill)
         };
         if matches!(
             &logged,
@@ -329,8 +329,8 @@ fn outlives(any_config: impl Fn(&mut StdRng) -> RotatingConfig) {
             }
             if oram.backend().accesses_left() == 0 {
                 used_up += 1;
-                let step = oram.intend_nothing(1);
-                let error = oram.carry_out(&step, &mut nothing_to_do(1));
+                let step = oram.plan_dummies(1);
+                let error = oram.carry_out(&step, &mut ignored_ops(1));
                 assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidRequest);
             }
             let first = trips(&oram.backend_mut().store_mut().sink()[seen_before..]);
@@ -379,10 +379,10 @@ fn carry_out(oram: &mut Rotating, array: &mut [Vec<u8>], logged: &Logged) {
         Logged::Moves(moves, fill) => (moves, *fill),
     };
     let [step] = moves[..] else {
-        return oram.carry_out(moves, &mut nothing_to_do(moves.len())).unwrap();
+        return oram.carry_out(moves, &mut ignored_ops(moves.len())).unwrap();
     };
     let Some(block) = array.get_mut(step.address as usize) else {
-        return oram.carry_out(moves, &mut nothing_to_do(1)).unwrap();
+        return oram.carry_out(moves, &mut ignored_ops(1)).unwrap();
     };
     match fill {
         Some(fill) => {
@@ -412,14 +412,14 @@ fn an_oram_with_its_position_map_in_the_tree_is_an_array() {
                     let end = (address + pick(&[1, 2, 30, 1000], coins)).min(array.len());
                     let range = address as u64..end as u64;
                     loop {
-                        let needed = oram.needs_to_forget(range.clone()).unwrap();
+                        let needed = oram.missing_positions_to_forget(range.clone()).unwrap();
                         if needed.is_empty() {
                             break;
                         }
-                        oram.backend_mut().keep_state();
+                        oram.backend_mut().mark_durable();
                         let now = &needed[..1];
-                        let steps = oram.intend(now).unwrap();
-                        oram.carry_out(&steps, &mut nothing_to_do(1)).unwrap();
+                        let steps = oram.plan_accesses(now).unwrap();
+                        oram.carry_out(&steps, &mut ignored_ops(1)).unwrap();
                     }
                     oram.forget(range).unwrap();
                     array[address..end].iter_mut().for_each(|block| block.fill(0));
@@ -594,7 +594,7 @@ fn writes_of_a_lost_era_are_refused() {
     let kept = keep(&mut oram);
     let step = |oram: &mut Rotating, fill: u8| {
         for _ in 0..config.raw.evict_period {
-            let steps = oram.intend(&[3]).unwrap();
+            let steps = oram.plan_accesses(&[3]).unwrap();
             oram.carry_out(&steps, &mut [Op::Write(&[fill; 16])]).unwrap();
         }
     };
@@ -610,15 +610,15 @@ fn writes_of_a_lost_era_are_refused() {
 #[test]
 fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
     let (config, mut oram) = settled();
-    oram.backend_mut().keep_state();
+    oram.backend_mut().mark_durable();
     let seen = oram.backend_mut().store_mut().sink().len();
     let mut block = [0; 16];
-    let [good] = oram.intend(&[1]).unwrap()[..] else { unreachable!() };
+    let [good] = oram.plan_accesses(&[1]).unwrap()[..] else { unreachable!() };
     let bad = Move { from: Leaf(good.from.0 ^ 1), ..good };
-    let many = oram.intend(&vec![0; oram.backend().accesses_left() as usize + 1]).unwrap();
+    let many = oram.plan_accesses(&vec![0; oram.backend().accesses_left() as usize + 1]).unwrap();
     let mut buffers = vec![[0; 16]; many.len()];
     let mut ops: Vec<_> = buffers.iter_mut().map(|buffer| Op::Read(buffer)).collect();
-    assert_eq!(oram.intend(&[40]).unwrap_err().kind(), ErrorKind::InvalidRequest);
+    assert_eq!(oram.plan_accesses(&[40]).unwrap_err().kind(), ErrorKind::InvalidRequest);
     for error in [
         oram.carry_out(&[bad], &mut [Op::Read(&mut block)]),
         oram.carry_out(&[good], &mut []),
@@ -679,7 +679,9 @@ fn most_in_tree_top(
         };
         oram.write(address, &[1; 16]).unwrap();
         if access % 500 == 0 {
-            let in_top = |(home, ..): &(Home, u64, Leaf, &[u8])| matches!(home, Home::TreeTop(_));
+            let in_top = |(location, ..): &(ClientLocation, u64, Leaf, &[u8])| {
+                matches!(location, ClientLocation::TreeTop(_))
+            };
             most = most.max(oram.client_blocks().filter(in_top).count() as u64);
         }
     }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use oblivio_core::front::{Front, OnStores, OramConfig, SchemeConfig, build};
-use oblivio_core::scheme::{Location, Moment, PathAction, PathScheme, PathStep, RawScheme, Scheme};
+use oblivio_core::scheme::{
+    Location, PathAction, PathScheme, PathStep, RawScheme, Scheme, StepPhase,
+};
 use oblivio_core::stash::StashView;
 use oblivio_core::{
     Key, Leaf, MemoryStore, Op, RawConfig, RhoConfig, Sealer, TreeConfig, TreeTopKind,
@@ -27,7 +29,7 @@ fn tree() -> TreeConfig {
     TreeConfig::path(BLOCKS, BLOCK_BYTES).unwrap()
 }
 
-fn outside(tree: &TreeConfig) -> (Sealer, MemoryStore) {
+fn make_storage(tree: &TreeConfig) -> (Sealer, MemoryStore) {
     // A store numbers its trees from 0.
     let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
     let store = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
@@ -61,13 +63,13 @@ fn drive(scheme: &mut dyn Scheme, mut check: impl FnMut(usize, Leaf, &[Noted])) 
 }
 
 fn step(leaf: Leaf, action: PathAction) -> [PathStep; 2] {
-    [Moment::Before, Moment::After].map(|moment| PathStep { leaf, action, moment })
+    [StepPhase::Before, StepPhase::After].map(|phase| PathStep { leaf, action, phase })
 }
 
 #[test]
 fn a_path_oram_access_reads_its_path_and_writes_it() {
     let config = tree();
-    let (sealer, store) = outside(&config);
+    let (sealer, store) = make_storage(&config);
     let mut scheme = PathScheme::new(&config, sealer, store).unwrap();
     let mut filled = 0;
     drive(&mut scheme, |_, leaf, steps| {
@@ -85,7 +87,7 @@ fn a_path_oram_access_reads_its_path_and_writes_it() {
 #[test]
 fn a_raw_oram_access_takes_one_block_and_every_nth_evicts_the_next_path_of_the_order() {
     let config = RawConfig::of_tree(tree(), EVICT_PERIOD);
-    let (sealer, store) = outside(&config.tree);
+    let (sealer, store) = make_storage(&config.tree);
     let mut scheme = RawScheme::new(&config, sealer, store).unwrap();
     let level = config.tree.geometry.leaf_level();
     let mut evictions = 0;
@@ -104,8 +106,8 @@ fn a_raw_oram_access_takes_one_block_and_every_nth_evicts_the_next_path_of_the_o
 }
 
 fn built(config: &OramConfig) -> Box<dyn Front + Send> {
-    let outside = |tree: &TreeConfig| Ok(outside(tree));
-    build(config, &mut OnStores::new(outside, || StdRng::seed_from_u64(5))).unwrap()
+    let make_storage = |tree: &TreeConfig| Ok(make_storage(tree));
+    build(config, &mut OnStores::new(make_storage, || StdRng::seed_from_u64(5))).unwrap()
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Stores whose answers are short or missing.
 
-use oblivio_core::store::{LevelShape, Moved, Part, Piece, Span, Stretch, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketRange, LevelShape, Part, Piece, SealedCopy, Span, TreeId, TreeShape,
+};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_testkit::{Call, Faulty};
@@ -29,16 +31,16 @@ fn short(bytes: usize) -> impl BucketStore {
 
 #[test]
 fn moving_refuses_answers_of_wrong_length() {
-    let stretch = |level, buckets| Stretch { tree: TreeId(0), level, buckets };
+    let range = |level, buckets| BucketRange { tree: TreeId(0), level, buckets };
     for bytes in [0, 2, 4] {
         let mut short = short(bytes);
-        let refused = Moved::default().read(&mut short, &stretch(0, 0..1)).unwrap_err();
+        let refused = SealedCopy::default().read(&mut short, &range(0, 0..1)).unwrap_err();
         assert_eq!(refused.kind(), StoreErrorKind::Damaged);
-        let mut moved = Moved::default();
-        moved.read(&mut memory(), &stretch(0, 0..1)).unwrap();
-        assert!(moved.first_difference(&mut short).unwrap().is_some(), "{bytes}");
+        let mut copy = SealedCopy::default();
+        copy.read(&mut memory(), &range(0, 0..1)).unwrap();
+        assert!(copy.first_difference(&mut short).unwrap().is_some(), "{bytes}");
     }
-    let refused = Moved::default().read(&mut short(8), &stretch(1, 0..2)).unwrap_err();
+    let refused = SealedCopy::default().read(&mut short(8), &range(1, 0..2)).unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Damaged);
 }
 

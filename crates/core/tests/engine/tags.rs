@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 const CAPACITY: u64 = 300;
 
-type Seen = Rc<RefCell<Vec<Option<Piece>>>>;
+type PieceLog = Rc<RefCell<Vec<Option<Piece>>>>;
 
 fn tree(block_bytes: usize) -> TreeConfig {
     let geometry = Geometry::profile(&[4, 4, 3, 3, 3, 4, 5, 5]).unwrap();
@@ -32,7 +32,7 @@ fn run<B: Scheme>(
     tree: &TreeConfig,
     scheme: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
 ) -> (Vec<Option<Piece>>, Vec<u64>) {
-    let seen = Seen::default();
+    let seen = PieceLog::default();
     let log = Rc::clone(&seen);
     let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(event.piece);
     let memory = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
@@ -197,9 +197,9 @@ fn a_tree_of_tags_reports_each_move() {
     let geometry = Geometry::profile(&[2, 2, 1, 1, 2, 3]).unwrap();
     let tree = TreeConfig::new(100, 0, geometry, 100);
     let mut scheme = PathScheme::of_tags(&tree).unwrap();
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let log = Rc::clone(&told);
-    scheme.tell_moves(move |BlockMove { from, to }| log.borrow_mut().push((from, to)));
+    let reported = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&reported);
+    scheme.observe_moves(move |BlockMove { from, to }| log.borrow_mut().push((from, to)));
     let mut coins = StdRng::seed_from_u64(3);
     let mut map: Vec<_> = (0..100).map(|_| Leaf(coins.random_range(0..32))).collect();
     let mut kinds = [0; 4];
@@ -211,10 +211,10 @@ fn a_tree_of_tags_reports_each_move() {
         };
         let before = where_all_are(&mut scheme);
         let address = coins.random_range(0..100);
-        let (asked, fresh) = (address as usize, Leaf(coins.random_range(0..32)));
-        let from = std::mem::replace(&mut map[asked], fresh);
-        let is_taken = step % 5 == 0 && before[asked].is_some();
-        told.borrow_mut().clear();
+        let (requested, fresh) = (address as usize, Leaf(coins.random_range(0..32)));
+        let from = std::mem::replace(&mut map[requested], fresh);
+        let is_taken = step % 5 == 0 && before[requested].is_some();
+        reported.borrow_mut().clear();
         if is_taken {
             assert!(scheme.take(address, from, &mut []).unwrap());
         } else {
@@ -230,19 +230,19 @@ fn a_tree_of_tags_reports_each_move() {
             let (was, is) = (on_path(before[block]), on_path(after[block]));
             was.or(is)?;
             let origin = match was {
-                _ if block == asked => Origin::Asked,
+                _ if block == requested => Origin::Requested,
                 Some(level) => Origin::Level(level),
                 None => Origin::Stash,
             };
             Some((origin, is))
         });
-        let [mut expected, mut seen] = [expected.collect::<Vec<_>>(), told.borrow().clone()];
+        let [mut expected, mut seen] = [expected.collect::<Vec<_>>(), reported.borrow().clone()];
         expected.sort_by_key(|a| format!("{a:?}"));
         seen.sort_by_key(|a| format!("{a:?}"));
         assert_eq!(seen, expected, "{step}");
         for (from, to) in seen {
             kinds[0] += u32::from(from == Origin::Stash);
-            kinds[1] += u32::from(from == Origin::Asked);
+            kinds[1] += u32::from(from == Origin::Requested);
             kinds[2] += u32::from(matches!((from, to), (Origin::Level(_), None)));
             kinds[3] += u32::from(matches!((from, to), (Origin::Level(a), Some(b)) if a > b));
         }
@@ -259,17 +259,17 @@ fn a_tree_of_tags_reports_each_move() {
 #[test]
 fn a_tree_of_tags_reports_each_path() {
     let mut scheme = PathScheme::of_tags(&tree(0)).unwrap();
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let log = Rc::clone(&told);
+    let reported = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&reported);
     scheme.populate(&mut (0..CAPACITY).map(|address| (address, Leaf(address % 128)))).unwrap();
-    scheme.tell_paths(move |leaf| log.borrow_mut().push(leaf));
+    scheme.observe_paths(move |leaf| log.borrow_mut().push(leaf));
     scheme.access(5, Leaf(5), Leaf(9), &mut Op::Write(&[])).unwrap();
     scheme.take(6, Leaf(6), &mut []).unwrap();
-    assert_eq!(told.take(), [Leaf(5), Leaf(6)]);
+    assert_eq!(reported.take(), [Leaf(5), Leaf(6)]);
     scheme.evict(&mut StdRng::seed_from_u64(1)).unwrap();
-    assert_eq!(told.take().len(), 1);
+    assert_eq!(reported.take().len(), 1);
     assert!(!scheme.serve_on_client(7, &mut Op::Write(&[])).unwrap());
-    assert_eq!(told.take(), [], "a hit reads no path");
+    assert_eq!(reported.take(), [], "a hit reads no path");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) const FUSERMOUNT: Program = Program { name: "fusermount3", package: "
 const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// The most characters of a program's error output that are passed on.
-const SAID_CHARS_MAX: usize = 500;
+const MESSAGE_CHARS_MAX: usize = 500;
 
 impl Program {
     /// Finds the program.
@@ -54,7 +54,7 @@ impl Program {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let said = match said.chars().take(SAID_CHARS_MAX).collect::<String>() {
+        let said = match said.chars().take(MESSAGE_CHARS_MAX).collect::<String>() {
             nothing if nothing.is_empty() => output.status.to_string(),
             something => something,
         };

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use oblivio_core::error::for_people;
+use oblivio_core::error::sanitize_message;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, Failure, FailureKind};
@@ -316,7 +316,7 @@ impl State {
     }
 
     fn failed(&mut self, Failure { number, kind, message }: Failure) -> Result<(), String> {
-        let message = for_people(&message);
+        let message = sanitize_message(&message);
         if kind == FailureKind::Fenced {
             return Err(self.fail(fenced(&message)));
         }

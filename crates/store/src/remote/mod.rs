@@ -36,7 +36,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use oblivio_core::error::for_people;
+use oblivio_core::error::sanitize_message;
 use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
@@ -640,7 +640,7 @@ fn once_free<T>(
 }
 
 fn condition(opened: Opened) -> Condition {
-    let of_people = |sentences: Vec<String>| sentences.iter().map(|it| for_people(it)).collect();
+    let of_people = |sentences: Vec<String>| sentences.iter().map(|it| sanitize_message(it)).collect();
     Condition {
         allocated_bytes: opened.allocated_bytes,
         is_cut_off: opened.is_cut_off,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::store::{Stretch, TreeId, TreeShape};
+use oblivio_core::store::{BucketRange, TreeId, TreeShape};
 
 /// The most bytes that one trip reads.
 const TRIP_BYTES_MAX: u64 = 2 << 20;
@@ -51,14 +51,14 @@ impl BucketOrder {
     }
 
     /// The trip that begins with bucket `at` of the sequence; `None` at the end.
-    pub(super) fn trip(&self, at: u64) -> Option<Stretch> {
+    pub(super) fn trip(&self, at: u64) -> Option<BucketRange> {
         // Levels without buckets begin where the next level does: take the last of them.
         let following = self.levels.partition_point(|level| level.first <= at);
         let level = &self.levels[following.checked_sub(1)?];
         let start = at - level.first;
         let end = level.buckets.min(start.saturating_add(level.trip_buckets_max));
         let Level { tree, level, .. } = *level;
-        (start < end).then_some(Stretch { tree, level, buckets: start..end })
+        (start < end).then_some(BucketRange { tree, level, buckets: start..end })
     }
 }
 

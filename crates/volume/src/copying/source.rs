@@ -1,7 +1,7 @@
 //! The identity of the volume that is copied.
 
 use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Moved, Stretch, TreeId, TreeShape};
+use oblivio_core::store::{BucketRange, BucketStore, SealedCopy, TreeId, TreeShape};
 use ring::digest::{Context, SHA256};
 
 use crate::anchor;
@@ -22,11 +22,11 @@ impl VolumeFingerprint {
     /// # Errors
     /// When the store cannot be read.
     pub fn compute(store: &mut (impl BucketStore + ?Sized)) -> Result<Self, StoreError> {
-        let mut moved = Moved::default();
+        let mut moved = SealedCopy::default();
         let mut context = Context::new(&SHA256);
         for tree in FINAL_TREES {
-            for stretch in stretches(store, tree) {
-                moved.read(store, &stretch)?;
+            for range in bucket_ranges(store, tree) {
+                moved.read(store, &range)?;
                 let frames = moved.frames();
                 (0..frames.len()).for_each(|i| context.update(frames.get(i)));
             }
@@ -36,8 +36,8 @@ impl VolumeFingerprint {
 }
 
 /// The buckets of a final tree, a stretch for each level. There are few.
-pub(super) fn stretches(store: &(impl BucketStore + ?Sized), tree: TreeId) -> Vec<Stretch> {
+pub(super) fn bucket_ranges(store: &(impl BucketStore + ?Sized), tree: TreeId) -> Vec<BucketRange> {
     let levels = store.shape(tree).map_or(&[][..], TreeShape::levels);
     let levels = (0..).zip(levels).filter(|(_, shape)| shape.buckets > 0);
-    levels.map(|(level, shape)| Stretch { tree, level, buckets: 0..shape.buckets }).collect()
+    levels.map(|(level, shape)| BucketRange { tree, level, buckets: 0..shape.buckets }).collect()
 }

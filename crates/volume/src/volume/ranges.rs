@@ -90,7 +90,7 @@ impl Volume {
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
     pub fn access_range(&mut self, extent: Extent, ops: &mut [Op<'_>]) -> Result<(), VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.check_nothing_begun()?;
         self.check_range_access(extent, ops)?;
         self.unless_broken(|volume| {
@@ -133,7 +133,7 @@ impl Volume {
         accesses: usize,
         op: impl Fn(u64) -> Option<Op<'a>>,
     ) -> Result<Vec<Vec<WipedBytes>>, VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         self.check_nothing_begun()?;
         extents.iter().try_for_each(|extent| self.check_extent(*extent))?;
         if extents.len() > accesses || extents.iter().any(|extent| extent.class != class) {
@@ -149,7 +149,7 @@ impl Volume {
                 let mut given: Vec<_> = blocks.map(&op).collect();
                 given.resize_with(rest.len(), || None);
                 volume.make_room_for(rest.len())?;
-                let want = extent.map_or(Want::NoRange { class }, |extent| extent.want());
+                let want = extent.map_or(Want::DummyRange { class }, |extent| extent.want());
                 volume.carry_out(&[want], &mut with_rest(&mut given, &mut rest))?;
                 read.push(rest);
             }

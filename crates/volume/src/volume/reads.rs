@@ -31,7 +31,7 @@ impl Volume {
     /// # Errors
     /// [`VolumeErrorKind::MustReopen`].
     pub fn reads_to_begin_max(&mut self) -> Result<usize, VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         let Headroom { accesses, must_evict, .. } = self.live.array.headroom()?;
         self.owes_eviction |= must_evict;
         let can_begin = !self.owes_eviction
@@ -102,7 +102,7 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no such window was begun;
     /// any other breaks the volume.
     pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
-        self.check_sound()?;
+        self.check_not_broken()?;
         let accesses = self.begun.front().map(|reads| reads.plan.accesses());
         if accesses != Some(data.len())
             || data.iter().any(|block| block.len() != self.facts.block_bytes)

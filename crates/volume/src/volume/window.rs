@@ -66,7 +66,7 @@ impl Volume {
     /// Accesses blocks of the position map, so that the blocks they map can be accessed.
     pub(super) fn fetch(&mut self, needed: &[u64]) -> Result<(), VolumeError> {
         let wanted: Vec<_> = needed.iter().copied().map(Want::Position).collect();
-        self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))
+        self.carry_out(&wanted, &mut ignored_ops(wanted.len()))
     }
 
     /// Serves a request without an access, if the client finds its block by its address and the
@@ -128,6 +128,6 @@ impl Volume {
 }
 
 /// Operations for accesses that are not to blocks.
-pub(super) fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
+pub(super) fn ignored_ops<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }

@@ -40,7 +40,7 @@ fn rotating(level: u8, top: u8, begun: u64, leaf: &mut dyn FnMut(u64) -> u64) ->
     events
 }
 
-fn counted(map: LeafMap, events: &[Event]) -> (LeafCounts, Vec<Visit>) {
+fn counted(map: LeafMap, events: &[Event]) -> (LeafCounts, Vec<BucketVisit>) {
     let (mut counts, mut visits) = (LeafCounts::new(map), Vec::new());
     events.iter().for_each(|event| counts.record(event, &mut |visit| visits.push(visit)));
     counts.end_access(&mut |visit| visits.push(visit));

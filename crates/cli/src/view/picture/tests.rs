@@ -32,9 +32,9 @@ fn view(accesses: u64, level: u8) -> tempfile::NamedTempFile {
 fn no_text_overlaps_another_however_long_the_view_is() {
     for (accesses, level) in [(1, 2), (50, 3), (3000, 12), (100_000, 20)] {
         let file = view(accesses, level);
-        let look = Look::at(&[file.path().to_owned()], &[], None).unwrap();
-        let (seen, mut svg) = (look.seen.as_ref().unwrap(), String::new());
-        draw_panels(&mut svg, &look, seen, &look.survey.trees[&2]).unwrap();
+        let evaluation = ViewEvaluation::read(&[file.path().to_owned()], &[], None).unwrap();
+        let (summary, mut svg) = (evaluation.summary.as_ref().unwrap(), String::new());
+        draw_panels(&mut svg, &evaluation, summary, &evaluation.counts.trees[&2]).unwrap();
         let texts = texts_apart(&svg, SIZE);
         for part in ["What storage saw of tree 2", "Each level", "When"] {
             assert!(texts.iter().any(|text| text == part), "{part} is not in {texts:?}");

@@ -14,7 +14,7 @@ use crate::clock::{self, Stopwatch};
 
 /// What the thread does at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum Purpose {
     /// Computing: maps, stash, cipher, integrity.
     Client,
     /// Passing bytes to or from storage, or waiting for storage.
@@ -27,7 +27,7 @@ enum Doing {
 
 /// Time by purpose.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Spending {
+pub(super) struct TimeByPurpose {
     pub(super) read: Duration,
     pub(super) write: Duration,
     pub(super) flush: Duration,
@@ -36,7 +36,7 @@ pub(super) struct Spending {
     pub(super) client: Duration,
 }
 
-impl Sub for Spending {
+impl Sub for TimeByPurpose {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
@@ -50,7 +50,7 @@ impl Sub for Spending {
     }
 }
 
-impl Spending {
+impl TimeByPurpose {
     /// The rest of `elapsed`: waiting for requests or for a processor.
     pub(super) fn rest_of(&self, elapsed: Duration) -> Duration {
         let Self { read, write, flush, log, client } = *self;
@@ -63,9 +63,9 @@ impl Spending {
 pub(super) struct Meter(Arc<Mutex<Counting>>);
 
 struct Counting {
-    spent: Spending,
+    spent: TimeByPurpose,
     /// What the thread is doing since `wall` and `processor` were read.
-    doing: Doing,
+    purpose: Purpose,
     wall: Stopwatch,
     /// The measured thread, and its processor time.
     processor: (ThreadId, Duration),
@@ -74,57 +74,57 @@ struct Counting {
 impl Meter {
     pub(super) fn start() -> Self {
         Self(Arc::new(Mutex::new(Counting {
-            spent: Spending::default(),
-            doing: Doing::Client,
+            spent: TimeByPurpose::default(),
+            purpose: Purpose::Client,
             wall: Stopwatch::start(),
             processor: processor_time(),
         })))
     }
 
     /// Time by purpose, up to the last change of purpose.
-    pub(super) fn spent(&self) -> Spending {
+    pub(super) fn spent(&self) -> TimeByPurpose {
         self.counting().spent
     }
 
     /// Measures the storage of a volume, and forwards events to `seen`. Time spent in sinks counts
     /// as client time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
-        Metered { it: seen, meter: self.clone() }
+        Timed { it: seen, meter: self.clone() }
     }
 
     /// Measures the client's directory of a volume.
     pub(super) fn on_dir(&self, dir: impl StateDir + 'static) -> Box<dyn StateDir> {
-        Box::new(Metered { it: dir, meter: self.clone() })
+        Box::new(Timed { it: dir, meter: self.clone() })
     }
 
     fn counting(&self) -> MutexGuard<'_, Counting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins `doing`, and returns what was done before.
-    fn turn_to(&self, doing: Doing) -> Doing {
+    /// Begins `purpose`, and returns what was done before.
+    fn switch_to(&self, purpose: Purpose) -> Purpose {
         let counting = &mut *self.counting();
         let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();
         let (thread, used) = mem::replace(&mut counting.processor, processor_time());
         // A volume is created and used by different threads.
         let (now, used_now) = counting.processor;
         let computed = if thread == now { used_now - used } else { Duration::ZERO };
-        let before = mem::replace(&mut counting.doing, doing);
+        let before = mem::replace(&mut counting.purpose, purpose);
         let spent = &mut counting.spent;
         match before {
-            Doing::Client => spent.client += computed,
-            Doing::Read => spent.read += elapsed,
-            Doing::Write => spent.write += elapsed,
-            Doing::Flush => spent.flush += elapsed,
-            Doing::Log => spent.log += elapsed,
+            Purpose::Client => spent.client += computed,
+            Purpose::Read => spent.read += elapsed,
+            Purpose::Write => spent.write += elapsed,
+            Purpose::Flush => spent.flush += elapsed,
+            Purpose::Log => spent.log += elapsed,
         }
         before
     }
 
-    fn during<T>(&self, doing: Doing, work: impl FnOnce() -> T) -> T {
-        let before = self.turn_to(doing);
+    fn during<T>(&self, purpose: Purpose, work: impl FnOnce() -> T) -> T {
+        let before = self.switch_to(purpose);
         let done = work();
-        self.turn_to(before);
+        self.switch_to(before);
         done
     }
 }
@@ -134,60 +134,60 @@ fn processor_time() -> (ThreadId, Duration) {
 }
 
 /// A wrapper that measures the time spent in `it`.
-struct Metered<T> {
+struct Timed<T> {
     it: T,
     meter: Meter,
 }
 
-impl<K: EventSink> EventSink for Metered<K> {
+impl<K: EventSink> EventSink for Timed<K> {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         self.it.record(event, contents);
     }
 
-    fn turn_to(&mut self, operation: Option<Operation>) {
-        self.meter.turn_to(match operation {
-            None => Doing::Client,
-            Some(Operation::Prefetch | Operation::Read) => Doing::Read,
-            Some(Operation::Write) => Doing::Write,
-            Some(Operation::Flush) => Doing::Flush,
+    fn switch_to(&mut self, operation: Option<Operation>) {
+        self.meter.switch_to(match operation {
+            None => Purpose::Client,
+            Some(Operation::Prefetch | Operation::Read) => Purpose::Read,
+            Some(Operation::Write) => Purpose::Write,
+            Some(Operation::Flush) => Purpose::Flush,
         });
     }
 }
 
-impl<D: StateDir> StateDir for Metered<D> {
+impl<D: StateDir> StateDir for Timed<D> {
     fn names(&self) -> io::Result<Vec<String>> {
-        self.meter.during(Doing::Log, || self.it.names())
+        self.meter.during(Purpose::Log, || self.it.names())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
-        self.meter.during(Doing::Log, || self.it.open(name))
+        self.meter.during(Purpose::Log, || self.it.open(name))
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.sync(name))
+        self.meter.during(Purpose::Log, || self.it.sync(name))
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        let it = self.meter.during(Doing::Log, || self.it.create(name))?;
-        Ok(Box::new(Metered { it, meter: self.meter.clone() }))
+        let it = self.meter.during(Purpose::Log, || self.it.create(name))?;
+        Ok(Box::new(Timed { it, meter: self.meter.clone() }))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.rename(from, to))
+        self.meter.during(Purpose::Log, || self.it.rename(from, to))
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.remove(name))
+        self.meter.during(Purpose::Log, || self.it.remove(name))
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.sync_names())
+        self.meter.during(Purpose::Log, || self.it.sync_names())
     }
 }
 
-impl StateFile for Metered<Box<dyn StateFile>> {
+impl StateFile for Timed<Box<dyn StateFile>> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.append(bytes))
+        self.meter.during(Purpose::Log, || self.it.append(bytes))
     }
 
     fn expect_more(&mut self) {
@@ -195,11 +195,11 @@ impl StateFile for Metered<Box<dyn StateFile>> {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.sync())
+        self.meter.during(Purpose::Log, || self.it.sync())
     }
 
     fn begin_sync(&mut self) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.begin_sync())
+        self.meter.during(Purpose::Log, || self.it.begin_sync())
     }
 
     fn is_sync_over(&mut self) -> bool {
@@ -207,7 +207,7 @@ impl StateFile for Metered<Box<dyn StateFile>> {
     }
 
     fn finish_sync(&mut self) -> io::Result<()> {
-        self.meter.during(Doing::Log, || self.it.finish_sync())
+        self.meter.during(Purpose::Log, || self.it.finish_sync())
     }
 }
 
@@ -226,20 +226,20 @@ mod tests {
     fn each_moment_counts_once_and_where_it_belongs() {
         let clock = Stopwatch::start();
         let meter = Meter::start();
-        meter.during(Doing::Read, || thread::sleep(SOME));
-        meter.during(Doing::Write, || {
+        meter.during(Purpose::Read, || thread::sleep(SOME));
+        meter.during(Purpose::Write, || {
             thread::sleep(SOME);
-            meter.during(Doing::Client, compute);
-            meter.during(Doing::Log, || thread::sleep(SOME));
+            meter.during(Purpose::Client, compute);
+            meter.during(Purpose::Log, || thread::sleep(SOME));
         });
-        meter.during(Doing::Flush, || thread::sleep(SOME));
+        meter.during(Purpose::Flush, || thread::sleep(SOME));
         let spent = meter.spent();
         for part in [spent.read, spent.write, spent.flush, spent.log, spent.client] {
             assert!(part >= SOME, "{part:?}");
         }
         let elapsed = clock.elapsed();
         let rest = spent.rest_of(elapsed);
-        let Spending { read, write, flush, log, client } = spent;
+        let TimeByPurpose { read, write, flush, log, client } = spent;
         assert_eq!(read + write + flush + log + client + rest, elapsed);
         assert_eq!((spent - spent).rest_of(elapsed), elapsed);
     }
@@ -248,10 +248,10 @@ mod tests {
     fn a_client_that_waits_spends_nothing() {
         let meter = Meter::start();
         thread::sleep(10 * SOME);
-        meter.during(Doing::Read, || ());
+        meter.during(Purpose::Read, || ());
         assert!(meter.spent().client < 5 * SOME);
         thread::scope(|scope| {
-            scope.spawn(|| meter.during(Doing::Client, compute));
+            scope.spawn(|| meter.during(Purpose::Client, compute));
         });
         assert!(meter.spent().client >= SOME);
     }

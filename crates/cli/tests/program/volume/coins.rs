@@ -56,7 +56,7 @@ impl Drawn {
         let file = BufReader::new(File::open(world.path(view)).unwrap());
         let events = read_view(file).unwrap().filter_map(|observed| match observed.unwrap() {
             Observed::Event(event) => Some(event),
-            Observed::Exchange(_) => None,
+            Observed::PeerMessage(_) => None,
         });
         let reads = events.filter(|event| {
             let is_of_blocks = event.piece.is_some_and(|piece| piece.tree == DATA_TREE);

@@ -7,23 +7,23 @@ use zeroize::Zeroize;
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
-use super::client::{HeldBlocks, room};
+use super::client::{ClientBlocks, new_arena};
 use super::invalid;
 use super::params::RangeParams;
 use super::state::Head;
 use super::sub_oram::SubOram;
-use crate::durable::{AnyStore, Bits};
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::durable::{AnyStore, SparseAddressSet};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{check_buffer, check_request};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::pieces::TreeId;
 use crate::scheme::{Op, Run};
 use crate::seal::{EraSealer, MasterKey};
-use crate::stash::{BlockRoom, Entry};
+use crate::stash::{BlockArena, Entry};
 
 /// A planned access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct RangeStep {
     /// The class of its range. Storage sees it.
     pub(super) class: u8,
     /// The first block of the range; all ones for a dummy. Secret.
@@ -34,7 +34,7 @@ pub(super) struct Step {
     pub(super) to: Leaf,
 }
 
-impl Zeroize for Step {
+impl Zeroize for RangeStep {
     fn zeroize(&mut self) {
         let Self { class, first, from: Leaf(from), to: Leaf(to) } = self;
         class.zeroize();
@@ -42,9 +42,9 @@ impl Zeroize for Step {
     }
 }
 
-impl Step {
+impl RangeStep {
     /// Whether the access is a dummy.
-    pub(super) fn is_of_nothing(&self) -> bool {
+    pub(super) fn is_dummy(&self) -> bool {
         self.first == Entry::DUMMY_ADDRESS
     }
 
@@ -67,14 +67,14 @@ pub(super) struct RangeArray {
     pub(super) params: RangeParams,
     pub(super) geometry: Geometry,
     pub(super) subs: Vec<SubOram>,
-    pub(super) held: HeldBlocks,
-    pub(super) room: BlockRoom,
+    pub(super) held: ClientBlocks,
+    pub(super) arena: BlockArena,
     /// The blocks that have contents. Secret.
-    pub(super) live: Bits,
+    pub(super) live: SparseAddressSet,
     /// Evictions of each sub-ORAM. A new array starts at the number of leaves. Public.
     pub(super) evictions: u64,
     /// `evictions` at the last durable state, to which the client may return. Public.
-    pub(super) kept_evictions: u64,
+    pub(super) durable_evictions: u64,
     /// Blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
@@ -110,11 +110,11 @@ impl RangeArray {
         });
         Ok(Self {
             subs: subs.collect::<Result<_, _>>()?,
-            held: HeldBlocks::default(),
-            room: room(params)?,
-            live: Bits::new(params.blocks),
+            held: ClientBlocks::default(),
+            arena: new_arena(params)?,
+            live: SparseAddressSet::new(params.blocks),
             evictions,
-            kept_evictions: evictions,
+            durable_evictions: evictions,
             blocks_since_eviction,
             announced: Announced::default(),
             accesses: 0,
@@ -136,14 +136,14 @@ impl RangeArray {
     }
 
     /// The index of the sub-ORAM of a class.
-    pub(super) fn of_class(&self, class: u8) -> Result<usize, Error> {
+    pub(super) fn sub_oram_index(&self, class: u8) -> Result<usize, Error> {
         let at = self.params.classes.iter().position(|it| *it == class);
         at.ok_or_else(|| invalid("this array has no ranges of this class"))
     }
 
     /// Evictions left before one would overwrite what the last durable state needs.
     pub(super) fn evictions_left(&self) -> u64 {
-        self.kept_evictions + self.params.spare_evictions() - self.evictions
+        self.durable_evictions + self.params.spare_evictions() - self.evictions
     }
 
     /// Blocks that can be accessed before such an eviction is due.
@@ -162,12 +162,12 @@ impl RangeArray {
 
     /// Announces to storage the runs that `steps` read and the evictions among them. The steps
     /// follow the steps announced before.
-    pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+    pub(super) fn announce_steps(&mut self, steps: &[RangeStep]) -> Result<(), Error> {
         // A single path is read at once, without an announcement.
-        let is_alone = self.announced.steps == 0 && matches!(steps, [Step { class: 0, .. }]);
+        let is_alone = self.announced.steps == 0 && matches!(steps, [RangeStep { class: 0, .. }]);
         for step in steps {
             if !is_alone {
-                let at = self.of_class(step.class)?;
+                let at = self.sub_oram_index(step.class)?;
                 let run = Run { first: step.from, paths: step.blocks() as u64 };
                 let Self { subs, store, evictions, .. } = self;
                 subs[at].tree.prefetch(store, *evictions, run);
@@ -196,11 +196,11 @@ impl RangeArray {
     /// steps unless `are_checked`.
     pub(super) fn carry_out_steps(
         &mut self,
-        steps: &[Step],
+        steps: &[RangeStep],
         ops: &mut [Op<'_>],
         are_checked: bool,
     ) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.check_count(steps, ops)?;
         if are_checked {
             self.check_buffers(steps, ops)?;
@@ -222,8 +222,8 @@ impl RangeArray {
         Ok(())
     }
 
-    fn check_count(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
-        let blocks: usize = steps.iter().map(Step::blocks).sum();
+    fn check_count(&self, steps: &[RangeStep], ops: &[Op<'_>]) -> Result<(), Error> {
+        let blocks: usize = steps.iter().map(RangeStep::blocks).sum();
         if blocks != ops.len() || blocks as u64 > self.params.window_accesses_max() {
             return Err(invalid("the operations do not match the accesses, or exceed a window"));
         }
@@ -233,11 +233,11 @@ impl RangeArray {
         Ok(())
     }
 
-    fn check_buffers(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
+    fn check_buffers(&self, steps: &[RangeStep], ops: &[Op<'_>]) -> Result<(), Error> {
         let mut ops = ops.iter();
         for step in steps {
             let mut of_step = ops.by_ref().take(step.blocks());
-            if step.is_of_nothing() {
+            if step.is_dummy() {
                 of_step.for_each(drop);
             } else {
                 of_step.try_for_each(|op| check_buffer(op, self.params.block_bytes as usize))?;
@@ -246,13 +246,13 @@ impl RangeArray {
         Ok(())
     }
 
-    fn check_steps(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
+    fn check_steps(&self, steps: &[RangeStep], ops: &[Op<'_>]) -> Result<(), Error> {
         let mut moved = HashMap::new();
         let mut ops = ops.iter();
         for step in steps {
-            let at = self.of_class(step.class)?;
+            let at = self.sub_oram_index(step.class)?;
             let ops = ops.by_ref().take(step.blocks());
-            if step.is_of_nothing() {
+            if step.is_dummy() {
                 ops.for_each(drop);
                 continue;
             }
@@ -271,10 +271,10 @@ impl RangeArray {
     }
 
     /// `Access`: one aligned range, then the evictions that are due.
-    fn access(&mut self, step: &Step, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        let at = self.of_class(step.class)?;
+    fn access(&mut self, step: &RangeStep, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        let at = self.sub_oram_index(step.class)?;
         self.read_range(at, step)?;
-        if !step.is_of_nothing() {
+        if !step.is_dummy() {
             let addresses = step.first..step.first + step.blocks() as u64;
             for address in addresses.clone().filter(|it| self.held.is_awaited_by(*it, at)) {
                 self.subs[at].forget_waiting(address);
@@ -292,23 +292,23 @@ impl RangeArray {
     ///
     /// Each level is verified as a whole before a slot of it is opened. The number of slots opened
     /// per level is the number of blocks of the range, wherever the blocks are found.
-    fn read_range(&mut self, at: usize, step: &Step) -> Result<(), Error> {
-        let Self { subs, held, room, live, store, evictions, .. } = self;
+    fn read_range(&mut self, at: usize, step: &RangeStep) -> Result<(), Error> {
+        let Self { subs, held, arena, live, store, evictions, .. } = self;
         let SubOram { tree, positions, .. } = &mut subs[at];
         let run = Run { first: step.from, paths: step.blocks() as u64 };
-        let wanted = match step.is_of_nothing() {
+        let wanted = match step.is_dummy() {
             true => 0..0,
             false => step.first..step.first + run.paths,
         };
-        let is_missing = |held: &HeldBlocks, address: u64| {
+        let is_missing = |held: &ClientBlocks, address: u64| {
             live.contains(address) && held.place(address).is_none()
         };
-        tree.read_by_level(store, *evictions, run, room, &mut |room, address, leaf| {
+        tree.read_by_level(store, *evictions, run, arena, &mut |arena, address, leaf| {
             let counts = wanted.contains(&address)
                 && is_missing(held, address)
                 && positions.of_block(address) == leaf;
             counts.then(|| {
-                let place = room.take();
+                let place = arena.take();
                 held.hold(address, place);
                 place
             })
@@ -327,18 +327,18 @@ impl RangeArray {
     /// every tree; a block that was only read, to this tree, where it is on another path from now
     /// on.
     fn serve(&mut self, at: usize, address: u64, op: &mut Op<'_>) {
-        let Self { subs, held, room, live, .. } = self;
+        let Self { subs, held, arena, live, .. } = self;
         let place = match (held.place(address), &mut *op) {
             (Some(place), _) => place,
             (None, Op::Read(buffer)) => return buffer.fill(0),
             (None, _) => {
-                let place = room.take();
-                room.get_mut(place).fill(0);
+                let place = arena.take();
+                arena.get_mut(place).fill(0);
                 held.hold(address, place);
                 place
             }
         };
-        op.apply(room.get_mut(place));
+        op.apply(arena.get_mut(place));
         let is_written = !matches!(op, Op::Read(_));
         if is_written {
             live.insert(address);
@@ -371,14 +371,14 @@ impl RangeArray {
     /// `BatchEvict`: reads the next `evictions` paths of a tree, and writes them with as many
     /// blocks as fit, from the leaves up. Drops stale copies and forgotten blocks.
     fn batch_evict(&mut self, at: usize, evictions: u64) -> Result<(), Error> {
-        let Self { subs, held, room, live, store, geometry, params, evictions: g, .. } = self;
+        let Self { subs, held, arena, live, store, geometry, params, evictions: g, .. } = self;
         let g = *g;
         let sub = &mut subs[at];
         let run = Run::of_evictions(g, evictions, geometry);
         let (mut blocks, mut seen, mut in_transit) = (Vec::new(), BTreeSet::new(), 0);
         let SubOram { tree, positions, .. } = sub;
-        tree.read(store, g, run, room, &mut |room, address, leaf| {
-            let place = room.in_transit(in_transit);
+        tree.read(store, g, run, arena, &mut |arena, address, leaf| {
+            let place = arena.in_transit(in_transit);
             in_transit += 1;
             let counts = address != Entry::DUMMY_ADDRESS
                 && live.contains(address)
@@ -399,22 +399,22 @@ impl RangeArray {
         }
         let levels = sub.tree.levels();
         let (buckets, stuck) = place_blocks(blocks, levels, (g, evictions), params.slots);
-        let dummy = Entry::dummy(room.zero());
+        let dummy = Entry::dummy(arena.zero());
         let filled = |bucket: BucketId| {
             let mut entries = buckets.get(&bucket).cloned().unwrap_or_default();
             entries.resize(params.slots.into(), dummy);
             entries
         };
-        sub.tree.write(store, (g, evictions), room, &filled)?;
+        sub.tree.write(store, (g, evictions), arena, &filled)?;
         for entry in buckets.values().flatten() {
             if held.is_awaited_by(entry.address, at) {
                 sub.forget_waiting(entry.address);
-                held.set_evicted(entry.address, at, room);
+                held.set_evicted(entry.address, at, arena);
             }
         }
         for entry in stuck {
             if held.place(entry.address).is_none() {
-                let place = room.settle(entry.place);
+                let place = arena.make_permanent(entry.place);
                 held.hold(entry.address, place);
             }
             held.set_awaited(entry.address, at);

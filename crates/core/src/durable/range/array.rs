@@ -7,7 +7,7 @@ use core::ops::Range;
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
-use super::access::{RangeArray, Step};
+use super::access::{RangeArray, RangeStep};
 use super::invalid;
 use super::params::RangeParams;
 use super::state::plan_of;
@@ -16,7 +16,7 @@ use crate::durable::{
     AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom, Salvage,
     Save, Snapshot, Want,
 };
-use crate::error::{Error, check_sound};
+use crate::error::{Error, check_not_broken};
 use crate::geometry::Leaf;
 use crate::records::Records;
 use crate::scheme::{Op, RollbackProbe};
@@ -35,7 +35,7 @@ impl DurableOram for RangeArray {
     }
 
     fn headroom(&self) -> Result<Headroom, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let (accesses, evictions) = (self.accesses_left(), self.evictions_left());
         Ok(Headroom { accesses, evictions, must_evict: self.must_evict() })
     }
@@ -49,7 +49,7 @@ impl DurableOram for RangeArray {
         let mut coins = coins;
         let mut moved: HashMap<(u8, u64), Leaf> = HashMap::new();
         for plan in planned {
-            let steps: &[Step] = plan.steps()?;
+            let steps: &[RangeStep] = plan.steps()?;
             moved.extend(steps.iter().map(|step| ((step.class, step.first), step.to)));
         }
         let mut steps = Vec::with_capacity(wanted.len());
@@ -57,14 +57,14 @@ impl DurableOram for RangeArray {
             let (first, class) = match *want {
                 Want::Block(address) => (address, 0),
                 Want::Range { first, class } => (first, class),
-                Want::Nothing => (Entry::DUMMY_ADDRESS, 0),
-                Want::NoRange { class } => (Entry::DUMMY_ADDRESS, class),
+                Want::Dummy => (Entry::DUMMY_ADDRESS, 0),
+                Want::DummyRange { class } => (Entry::DUMMY_ADDRESS, class),
                 Want::Position(_) => return Err(invalid("this scheme has no position blocks")),
             };
-            let at = self.of_class(class)?;
+            let at = self.sub_oram_index(class)?;
             let fresh = self.subs[at].draw(&mut coins);
-            if matches!(want, Want::Nothing | Want::NoRange { .. }) {
-                steps.push(Step { class, first, from: fresh, to: fresh });
+            if matches!(want, Want::Dummy | Want::DummyRange { .. }) {
+                steps.push(RangeStep { class, first, from: fresh, to: fresh });
                 continue;
             }
             let is_range = first & ((1 << class) - 1) == 0
@@ -74,7 +74,7 @@ impl DurableOram for RangeArray {
             }
             let before = moved.insert((class, first), fresh);
             let from = before.unwrap_or_else(|| self.subs[at].positions.of_range(first >> class));
-            steps.push(Step { class, first, from, to: fresh });
+            steps.push(RangeStep { class, first, from, to: fresh });
         }
         let start = self.accesses + AccessPlan::accesses_of(planned);
         Ok(plan_of(steps).starting_at(start))
@@ -85,10 +85,9 @@ impl DurableOram for RangeArray {
     }
 
     fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
-        let steps: &[Step] = plan.steps()?;
+        let steps: &[RangeStep] = plan.steps()?;
         let blocks = steps.iter().flat_map(|step| {
-            (0..step.blocks() as u64)
-                .map(move |more| (!step.is_of_nothing()).then(|| step.first + more))
+            (0..step.blocks() as u64).map(move |more| (!step.is_dummy()).then(|| step.first + more))
         });
         Ok(blocks.collect())
     }
@@ -99,7 +98,7 @@ impl DurableOram for RangeArray {
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         check_range(&range, self.params.blocks)?;
         for address in self.held.within(range.clone()) {
             for (at, sub) in self.subs.iter_mut().enumerate() {
@@ -107,7 +106,7 @@ impl DurableOram for RangeArray {
                     sub.forget_waiting(address);
                 }
             }
-            self.held.drop_block(address, &mut self.room);
+            self.held.drop_block(address, &mut self.arena);
         }
         self.live.remove_all(range);
         Ok(())
@@ -130,7 +129,7 @@ impl DurableOram for RangeArray {
     }
 
     fn evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         if self.evictions_left() == 0 {
             return Err(invalid("too many evictions since the last checkpoint: make one first"));
         }
@@ -153,19 +152,19 @@ impl Snapshot for RangeArray {
             let sealer = sub.tree.sealer_mut();
             match start {
                 EraStart::Opening => sealer.begin_era(next, &mut coins),
-                EraStart::Checkpoint => sealer.begin_era_unless_young(next, recognised, &mut coins),
+                EraStart::Checkpoint => sealer.begin_era_if_due(next, recognised, &mut coins),
             }
         }
     }
 
     fn mark_durable(&mut self) {
-        self.kept_evictions = self.evictions;
+        self.durable_evictions = self.evictions;
         let oldest = self.evictions.saturating_sub(self.params.recognised_evictions());
-        self.subs.iter_mut().for_each(|sub| sub.tree.sealer_mut().forget_before(oldest));
+        self.subs.iter_mut().for_each(|sub| sub.tree.sealer_mut().drop_before(oldest));
     }
 
     fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let due = u64::from(self.blocks_since_eviction) + accesses;
         let next = self.evictions + due / u64::from(self.params.evict_period) + evictions;
         // A batch of evictions begins with the first tree.

@@ -5,27 +5,27 @@ use core::cell::RefCell;
 
 use super::access::RangeArray;
 use super::sub_oram::SubOram;
-use crate::durable::Bits;
+use crate::durable::SparseAddressSet;
 use crate::durable::salvage::{Damage, Salvage};
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 
 impl RangeArray {
     /// Reads all trees, and checks that each bucket holds its latest write and that each tree holds
     /// every block. Returns the number of blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let blocks = self.params.blocks;
         let mut before = 0;
         for at in 0..self.subs.len() {
-            let Self { subs, held, room, live, store, evictions, .. } = self;
+            let Self { subs, held, arena, live, store, evictions, .. } = self;
             let SubOram { tree, positions, .. } = &mut subs[at];
-            let mut found = Bits::new(blocks);
+            let mut found = SparseAddressSet::new(blocks);
             held.all().filter(|it| it.2 >> at & 1 == 1).for_each(|it| found.insert(it.0));
             let mut off_path = None;
             tree.visit_blocks(
                 store,
                 *evictions,
-                room,
+                arena,
                 &mut |bucket, entry, _| {
                     // From the root down: the first of several copies is the latest.
                     let counts = live.contains(entry.address)
@@ -66,24 +66,24 @@ impl RangeArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let blocks = self.params.blocks;
-        let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
+        let [mut found, mut doubtful] = [(); 2].map(|()| SparseAddressSet::new(blocks));
         let live = self.live.clone();
         // The contents on the client are the latest.
         for (address, place, _) in self.held.all() {
             found.insert(address);
-            each(address, self.room.get(place));
+            each(address, self.arena.get(place));
         }
         let mut before = 0;
         for sub in &mut self.subs {
             let SubOram { tree, positions, .. } = sub;
             let damage = RefCell::new(Damage::new(&self.geometry));
-            let mut seen = Bits::new(blocks);
+            let mut seen = SparseAddressSet::new(blocks);
             tree.visit_blocks(
                 &mut self.store,
                 self.evictions,
-                &mut self.room,
+                &mut self.arena,
                 &mut |bucket, entry, bytes| {
                     let address = entry.address;
                     let counts = live.contains(address)

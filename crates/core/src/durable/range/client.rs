@@ -6,32 +6,32 @@ use core::ops::Range;
 
 use super::params::RangeParams;
 use crate::error::Error;
-use crate::stash::{BlockRoom, Place};
+use crate::stash::{ArenaSlot, BlockArena};
 
-/// The blocks on the client, and the places of their latest contents in its room. Secret.
+/// The blocks on the client, and the places of their latest contents in its arena. Secret.
 #[derive(Default)]
-pub(super) struct HeldBlocks(BTreeMap<u64, Held>);
+pub(super) struct ClientBlocks(BTreeMap<u64, ClientBlock>);
 
 /// A block on the client.
 #[derive(Clone, Copy)]
-struct Held {
-    place: Place,
+struct ClientBlock {
+    place: ArenaSlot,
     /// Bit `t`: the block waits for an eviction to sub-ORAM `t`.
     awaited_by: u32,
 }
 
 /// Memory for all blocks that a client can hold, and for the blocks that a batch of evictions
 /// reads.
-pub(super) fn room(params: &RangeParams) -> Result<BlockRoom, Error> {
+pub(super) fn new_arena(params: &RangeParams) -> Result<BlockArena, Error> {
     let in_batch = params.evictions_max() * params.path_blocks();
     let whole_path = u64::from(params.slots) * (u64::from(params.leaf_level) + 1);
     let in_transit = in_batch.max(whole_path);
-    BlockRoom::new(params.room_blocks() as usize, in_transit as usize, params.block_bytes as usize)
+    BlockArena::new(params.room_blocks() as usize, in_transit as usize, params.block_bytes as usize)
 }
 
-impl HeldBlocks {
+impl ClientBlocks {
     /// Where a block is, if it is on the client.
-    pub(super) fn place(&self, address: u64) -> Option<Place> {
+    pub(super) fn place(&self, address: u64) -> Option<ArenaSlot> {
         self.0.get(&address).map(|held| held.place)
     }
 
@@ -40,9 +40,9 @@ impl HeldBlocks {
         self.0.get(&address).is_some_and(|held| held.awaited_by >> at & 1 == 1)
     }
 
-    /// Adds a block, whose contents are at a lasting place of the room.
-    pub(super) fn hold(&mut self, address: u64, place: Place) {
-        self.0.insert(address, Held { place, awaited_by: 0 });
+    /// Adds a block, whose contents are at a permanent place of the arena.
+    pub(super) fn hold(&mut self, address: u64, place: ArenaSlot) {
+        self.0.insert(address, ClientBlock { place, awaited_by: 0 });
     }
 
     /// Marks that a block on the client waits for an eviction to sub-ORAM `at`.
@@ -53,18 +53,18 @@ impl HeldBlocks {
     }
 
     /// Marks that a block no longer waits for sub-ORAM `at`. Drops it if it waits for none.
-    pub(super) fn set_evicted(&mut self, address: u64, at: usize, room: &mut BlockRoom) {
+    pub(super) fn set_evicted(&mut self, address: u64, at: usize, arena: &mut BlockArena) {
         let Some(held) = self.0.get_mut(&address) else { return };
         held.awaited_by &= !(1 << at);
         if held.awaited_by == 0 {
-            self.drop_block(address, room);
+            self.drop_block(address, arena);
         }
     }
 
     /// Drops a block from the client.
-    pub(super) fn drop_block(&mut self, address: u64, room: &mut BlockRoom) {
+    pub(super) fn drop_block(&mut self, address: u64, arena: &mut BlockArena) {
         if let Some(held) = self.0.remove(&address) {
-            room.give_back(held.place);
+            arena.free(held.place);
         }
     }
 
@@ -79,7 +79,7 @@ impl HeldBlocks {
     }
 
     /// All blocks: address, place, and a mask of the sub-ORAMs that they wait for.
-    pub(super) fn all(&self) -> impl Iterator<Item = (u64, Place, u32)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (u64, ArenaSlot, u32)> {
         self.0.iter().map(|(address, held)| (*address, held.place, held.awaited_by))
     }
 }

@@ -23,8 +23,8 @@
 //! - **A path is evicted after A blocks**, not after each, and trees have `A / 2` blocks per leaf
 //!   (Ring ORAM's analysis, as in RAW ORAM). `oblivio-lab run range-stash` counts the blocks left
 //!   on the client.
-//! - **Evictions rotate** ([`Places`](crate::scheme::RotatingScheme)): each level has `W` spare
-//!   places. The client keeps enough of the first levels that no batch writes a bucket twice.
+//! - **Evictions rotate** ([`VersionedTree`](crate::scheme::VersionedTree)): each level has `W`
+//!   spare places. The client keeps enough of the first levels that no batch writes a bucket twice.
 //! - All sub-ORAMs have made the same number of evictions. Everything about a bucket follows from
 //!   that number.
 //!

@@ -61,7 +61,7 @@ const TREES_PER_CLASS: usize = 2;
 impl RangeParams {
     /// The parameters that [encode](DurableConfig::encode) to `params`.
     pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let decoded = Self::read(blocks, block_bytes, Fields::of(params))
+        let decoded = Self::read(blocks, block_bytes, Fields::new(params))
             .map_err(|_| impossible("the parameters of `range` have the wrong length"))?;
         decoded.check()?;
         Ok(decoded)
@@ -213,10 +213,10 @@ impl RangeParams {
 
     /// Number of blocks that memory is reserved for: the maximum for each class, added up.
     pub(super) fn room_blocks(&self) -> u64 {
-        let of_class = self.waiting_blocks_max()
+        let per_class = self.waiting_blocks_max()
             + u64::from(self.stash_blocks_max)
             + self.window_accesses_max();
-        of_class * self.classes.len() as u64
+        per_class * self.classes.len() as u64
     }
 
     /// Maximum number of blocks in transit while a range is read or a batch of evictions is made:

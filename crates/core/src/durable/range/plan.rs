@@ -33,9 +33,9 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
             "the scheme `{NAME}` has no ways of a tree top: leave them out or choose another scheme"
         )));
     }
-    if let Some(said) = requirements.of_servers().first() {
+    if let Some(setting) = requirements.server_settings().first() {
         return Err(impossible(format!(
-            "the scheme `{NAME}` has no {said}: leave them out or choose another scheme"
+            "the scheme `{NAME}` has no {setting}: leave them out or choose another scheme"
         )));
     }
     let slots = match &requirements.slots {

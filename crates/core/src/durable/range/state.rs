@@ -5,15 +5,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::access::{RangeArray, Step};
+use super::access::{RangeArray, RangeStep};
 use super::invalid;
 use super::params::RangeParams;
 use super::sub_oram::RangePositions;
 use crate::durable::section::{
-    Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
+    Fields, bytes_of, check_range, eras_max, foreign_section, in_sections, put_count, put_eras,
 };
 use crate::durable::{
-    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, Save, SectionSize, StateSize,
+    AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, SectionSize, SparseAddressSet,
+    StateSize,
 };
 use crate::error::Error;
 use crate::geometry::Leaf;
@@ -63,7 +64,7 @@ enum Section<'a> {
 
 impl<'a> Section<'a> {
     fn read(section: &'a [u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(section);
+        let mut fields = Fields::new(section);
         let section = match fields.u8()? {
             tag::HEAD => {
                 let (evictions, blocks_since_eviction) = (fields.count()?, fields.u32()?);
@@ -81,7 +82,7 @@ impl<'a> Section<'a> {
                 return Ok(Self::Block { address, awaited_by, bytes: fields.rest() });
             }
             tag::PADDING => return Ok(Self::Padding),
-            _ => return Err(strange()),
+            _ => return Err(foreign_section()),
         };
         fields.end()?;
         Ok(section)
@@ -126,41 +127,41 @@ fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
 }
 
 /// A plan of `steps`. A step counts as one access per block of its range.
-pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
+pub(super) fn plan_of(steps: Vec<RangeStep>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(steps.len() * STEP_BYTES);
-    for Step { class, first, from, to } in &steps {
+    for RangeStep { class, first, from, to } in &steps {
         section.push(*class);
         for number in [*first, from.0, to.0] {
             section.extend_from_slice(&number.to_le_bytes());
         }
     }
-    let accesses = steps.iter().map(Step::blocks).sum();
+    let accesses = steps.iter().map(RangeStep::blocks).sum();
     AccessPlan::new(EncodedPlan::new(accesses, section), steps)
 }
 
 impl RangeParams {
     /// Decodes the steps of a plan from the log.
-    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
-        let mut fields = Fields::of(plan.section());
+    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<RangeStep>, Error> {
+        let mut fields = Fields::new(plan.section());
         let mut steps = Vec::with_capacity(plan.section().len() / STEP_BYTES);
         while !fields.is_at_end() {
             let (class, first) = (fields.u8()?, fields.u64()?);
             let (from, to) = (Leaf(fields.u64()?), Leaf(fields.u64()?));
-            let step = Step { class, first, from, to };
+            let step = RangeStep { class, first, from, to };
             // The callers compute with these values unchecked.
             let are_leaves = (from.0 | to.0) >> self.leaf_level == 0;
             let fits = are_leaves
                 && self.classes.contains(&class)
-                && (step.is_of_nothing()
+                && (step.is_dummy()
                     || first < self.blocks && first + step.blocks() as u64 <= self.blocks);
             if !fits {
-                return Err(strange());
+                return Err(foreign_section());
             }
             steps.push(step);
         }
-        match steps.iter().map(Step::blocks).sum::<usize>() == plan.accesses() {
+        match steps.iter().map(RangeStep::blocks).sum::<usize>() == plan.accesses() {
             true => Ok(steps),
-            false => Err(strange()),
+            false => Err(foreign_section()),
         }
     }
 }
@@ -169,14 +170,14 @@ impl RangeArray {
     /// Passes the state to `out`, section by section.
     pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         let mut section = WipedBytes::default();
-        let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
+        let mut emit = |put: &mut dyn FnMut(&mut WipedBytes)| {
             section.clear();
             put(&mut section);
             out(&section);
         };
         let eras: Vec<Vec<_>> =
             self.subs.iter().map(|sub| sub.tree.sealer().eras().collect()).collect();
-        tell(&mut |section| {
+        emit(&mut |section| {
             put_head(section, self.evictions, self.blocks_since_eviction, &eras);
         });
         // Positions, and which blocks have contents, follow from the plans since the previous
@@ -186,7 +187,7 @@ impl RangeArray {
                 for (start, count) in sections(sub.positions.ranges(), POSITIONS_SECTION_RANGES) {
                     let leaves: Vec<_> =
                         (start..start + count).map(|range| sub.positions.of_range(range)).collect();
-                    tell(&mut |section| {
+                    emit(&mut |section| {
                         put_positions(section, sub.positions.class(), start, &leaves)
                     });
                 }
@@ -194,18 +195,18 @@ impl RangeArray {
             for (start, count) in sections(self.params.blocks, LIVE_SECTION_BLOCKS) {
                 let bits = self.live.to_bytes(start..start + count);
                 if what == Save::WholePadded || bits.iter().any(|byte| *byte != 0) {
-                    tell(&mut |section| put_live(section, start, &bits));
+                    emit(&mut |section| put_live(section, start, &bits));
                 }
             }
         }
         let mut blocks = 0;
         for (address, place, awaited_by) in self.held.all() {
-            tell(&mut |section| put_block(section, address, awaited_by, self.room.get(place)));
+            emit(&mut |section| put_block(section, address, awaited_by, self.arena.get(place)));
             blocks += 1;
         }
         if what == Save::WholePadded {
             for _ in blocks..self.params.client_blocks_max() {
-                tell(&mut |section| put_padding(section, self.params.block_bytes as usize));
+                emit(&mut |section| put_padding(section, self.params.block_bytes as usize));
             }
         }
     }
@@ -226,8 +227,8 @@ impl RangeArray {
         if !fits {
             return Err(invalid("the state has a block that cannot have been on this client"));
         }
-        let place = self.room.take();
-        self.room.get_mut(place).copy_from_slice(bytes);
+        let place = self.arena.take();
+        self.arena.get_mut(place).copy_from_slice(bytes);
         self.held.hold(address, place);
         for (at, sub) in
             self.subs.iter_mut().enumerate().filter(|(at, _)| awaited_by >> at & 1 == 1)
@@ -243,7 +244,7 @@ impl RangeArray {
 pub(super) struct RangeRestore {
     params: RangeParams,
     positions: Vec<RangePositions>,
-    live: Bits,
+    live: SparseAddressSet,
     head: Option<Head>,
     states: u64,
 }
@@ -253,7 +254,7 @@ impl RangeRestore {
         let positions = params.classes.iter().map(|class| RangePositions::new(params, *class));
         Ok(Self {
             positions: positions.collect::<Result<_, _>>()?,
-            live: Bits::new(params.blocks),
+            live: SparseAddressSet::new(params.blocks),
             head: None,
             states: 0,
             params: params.clone(),
@@ -261,12 +262,12 @@ impl RangeRestore {
     }
 
     fn set(&mut self, class: u8, range: u64, leaf: Leaf) -> Result<(), Error> {
-        let of_class = self.positions.iter_mut().find(|it| it.class() == class);
-        match of_class {
-            Some(of_class)
-                if range < of_class.ranges() && leaf.0 >> self.params.leaf_level == 0 =>
+        let positions = self.positions.iter_mut().find(|it| it.class() == class);
+        match positions {
+            Some(positions)
+                if range < positions.ranges() && leaf.0 >> self.params.leaf_level == 0 =>
             {
-                of_class.set(range, leaf);
+                positions.set(range, leaf);
                 Ok(())
             }
             _ => Err(invalid("the state names a range or a leaf that does not exist")),
@@ -285,7 +286,7 @@ impl Restore for RangeRestore {
         match Section::read(section)? {
             Section::Head(head) if self.head.is_none() => {
                 if head.eras.len() != self.params.classes.len() {
-                    return Err(strange());
+                    return Err(foreign_section());
                 }
                 self.head = Some(head);
                 Ok(())
@@ -297,7 +298,7 @@ impl Restore for RangeRestore {
                 for (at, byte) in (start..).step_by(8).zip(bits) {
                     for address in (at..at + 8).filter(|address| byte >> (address - at) & 1 == 1) {
                         if address >= self.params.blocks {
-                            return Err(strange());
+                            return Err(foreign_section());
                         }
                         self.live.insert(address);
                     }
@@ -305,7 +306,7 @@ impl Restore for RangeRestore {
                 Ok(())
             }
             Section::Block { .. } | Section::Padding => Ok(()),
-            _ => Err(strange()),
+            _ => Err(foreign_section()),
         }
     }
 
@@ -313,7 +314,7 @@ impl Restore for RangeRestore {
         let mut is_written = is_written.iter();
         for step in self.params.decode_steps(plan)? {
             let of_step: Vec<_> = is_written.by_ref().take(step.blocks()).collect();
-            if step.is_of_nothing() {
+            if step.is_dummy() {
                 continue;
             }
             self.set(step.class, step.first >> step.class, step.to)?;

@@ -97,21 +97,21 @@ impl SubOram {
 
     /// Adds a block on the client that the tree must take.
     pub(super) fn await_eviction(&mut self, address: u64) {
-        self.waiting.insert((self.gate_of(address), address));
+        self.waiting.insert((self.first_stored_bucket(address), address));
     }
 
     /// Removes a block that no longer waits, or whose leaf is about to change.
     pub(super) fn forget_waiting(&mut self, address: u64) {
-        self.waiting.remove(&(self.gate_of(address), address));
+        self.waiting.remove(&(self.first_stored_bucket(address), address));
     }
 
     /// The waiting blocks whose first bucket in storage is on the path to a leaf.
     pub(super) fn waiting_for(&self, leaf: Leaf) -> impl Iterator<Item = u64> {
-        let gate = BucketId::on_path(leaf, self.first_level).index();
-        self.waiting.range((gate, 0)..=(gate, u64::MAX)).map(|(_, address)| *address)
+        let bucket = BucketId::on_path(leaf, self.first_level).index();
+        self.waiting.range((bucket, 0)..=(bucket, u64::MAX)).map(|(_, address)| *address)
     }
 
-    fn gate_of(&self, address: u64) -> u64 {
+    fn first_stored_bucket(&self, address: u64) -> u64 {
         BucketId::on_path(self.positions.of_block(address), self.first_level).index()
     }
 }

@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::state::{decode, plan_of};
-use super::{RotatingOram, invalid};
+use super::{DurableRawOram, invalid};
 use crate::durable::{
     AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom,
     PositionUse, Recoverability, Salvage, Save, Snapshot, StashFill, Want,
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::records::Records;
 use crate::scheme::{Move, Op, RollbackProbe};
 
-impl DurableOram for RotatingOram<AnyStore, ()> {
+impl DurableOram for DurableRawOram<AnyStore, ()> {
     fn facts(&self) -> ArrayFacts {
         let (blocks, block_bytes) = (self.config.data_blocks(), self.config.raw.tree.block_bytes);
         ArrayFacts {
@@ -58,15 +58,15 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
                         "the position is already on the client, or requested twice",
                     ));
                 }
-                Want::Range { .. } | Want::NoRange { .. } => {
+                Want::Range { .. } | Want::DummyRange { .. } => {
                     return Err(invalid("this scheme has no ranges"));
                 }
-                Want::Position(_) | Want::Nothing => (),
+                Want::Position(_) | Want::Dummy => (),
             }
         }
         let blocks = wanted.iter().map(|want| match *want {
             Want::Block(address) | Want::Position(address) => Some(address),
-            Want::Range { .. } | Want::NoRange { .. } | Want::Nothing => None,
+            Want::Range { .. } | Want::DummyRange { .. } | Want::Dummy => None,
         });
         let start = self.accesses + AccessPlan::accesses_of(planned);
         let planned = planned.iter().map(|plan| plan.steps()).collect::<Result<Vec<_>, _>>()?;
@@ -81,8 +81,7 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
 
     fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
         let block = |step: &Move| {
-            (!step.is_of_nothing() && step.address < self.config.data_blocks())
-                .then_some(step.address)
+            (!step.is_dummy() && step.address < self.config.data_blocks()).then_some(step.address)
         };
         Ok(plan.steps()?.iter().map(block).collect())
     }
@@ -119,8 +118,8 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
 
     fn missing_positions(&self, usage: PositionUse<'_>) -> Result<Vec<u64>, Error> {
         match usage {
-            PositionUse::Access(addresses) => self.needs(addresses),
-            PositionUse::Forget(range) => self.needs_to_forget(range),
+            PositionUse::Access(addresses) => self.missing_positions_to_access(addresses),
+            PositionUse::Forget(range) => self.missing_positions_to_forget(range),
         }
     }
 
@@ -142,7 +141,7 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
     }
 }
 
-impl Snapshot for RotatingOram<AnyStore, ()> {
+impl Snapshot for DurableRawOram<AnyStore, ()> {
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         self.save_sections(what, out);
     }
@@ -156,7 +155,7 @@ impl Snapshot for RotatingOram<AnyStore, ()> {
     }
 
     fn mark_durable(&mut self) {
-        self.backend.keep_state();
+        self.backend.mark_durable();
     }
 
     fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error> {
@@ -169,7 +168,7 @@ impl Snapshot for RotatingOram<AnyStore, ()> {
     }
 }
 
-impl Audit for RotatingOram<AnyStore, ()> {
+impl Audit for DurableRawOram<AnyStore, ()> {
     fn buckets_written(&self) -> u64 {
         self.backend.buckets_written()
     }
@@ -192,7 +191,7 @@ impl Audit for RotatingOram<AnyStore, ()> {
     }
 }
 
-fn check_address(array: &RotatingOram<AnyStore, ()>, address: u64) -> Result<(), Error> {
+fn check_address(array: &DurableRawOram<AnyStore, ()>, address: u64) -> Result<(), Error> {
     if address < array.config.data_blocks() {
         Ok(())
     } else {

@@ -3,28 +3,28 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::RotatingOram;
+use super::DurableRawOram;
 use super::positions::Positions;
-use crate::durable::Bits;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::durable::SparseAddressSet;
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::posmap::NestedPosMap;
 use crate::posmap::{LivePosMap, Mapping};
 use crate::scheme::Location;
 use crate::store::BucketStore;
 
-impl<S: BucketStore, R> RotatingOram<S, R> {
+impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Reads the whole tree, and checks that every part of every bucket holds its latest write and
     /// that each live block is on its path. Passes the number of buckets read so far to `progress`;
     /// the last is
-    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written). Returns
+    /// [`VersionedTree::buckets_written`](crate::scheme::VersionedTree::buckets_written). Returns
     /// the number of live data blocks. Storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any error of storage.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
-        let mut found = Bits::new(blocks);
+        let mut found = SparseAddressSet::new(blocks);
         let mut expected = Expected::of_client(&self.positions, blocks, &mut found);
         let Self { backend, positions, .. } = self;
         let positions = &*positions;
@@ -77,20 +77,24 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
 /// What the position map says about the blocks in the tree.
 pub(super) struct Expected {
-    pub(super) live: Bits,
+    pub(super) live: SparseAddressSet,
     /// The first defect that was found.
     pub(super) defect: Option<String>,
 }
 
 impl Expected {
     /// Reads the entries and blocks of the map on the client, and adds these blocks to `found`.
-    pub(super) fn of_client(positions: &Positions, blocks: u64, found: &mut Bits) -> Self {
-        let mut expected = Self { live: Bits::new(blocks), defect: None };
+    pub(super) fn of_client(
+        positions: &Positions,
+        blocks: u64,
+        found: &mut SparseAddressSet,
+    ) -> Self {
+        let mut expected = Self { live: SparseAddressSet::new(blocks), defect: None };
         match positions {
             Positions::Flat(map) => expected.add_table(map, |entry| entry),
             Positions::Nested(map) => {
                 expected.add_table(map.table(), |entry| map.address_of_entry(entry));
-                for block in map.held() {
+                for block in map.plb_blocks() {
                     found.insert(block.address);
                     expected.add_block(map, block.address, &block.bytes);
                 }

@@ -5,24 +5,24 @@ mod array;
 mod check;
 mod config;
 mod moves;
+mod one_step;
 mod params;
 mod plan;
 mod positions;
 mod salvage;
 mod state;
-mod undivided;
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::durable::section::check_range;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::check_request;
 use crate::geometry::Leaf;
-use crate::posmap::{LivePosMap, Missing};
+use crate::posmap::{LivePosMap, MissingParent};
 use crate::scheme::{
-    Home, Op, RawConfig, RotatingScheme, TakenSlot, TreeConfig, WINDOW_ACCESSES_MAX,
+    ClientLocation, Op, RawConfig, TakenSlot, TreeConfig, VersionedTree, WINDOW_ACCESSES_MAX,
 };
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
@@ -30,28 +30,29 @@ pub use config::{RotatingConfig, RotatingShapes};
 pub use params::{DurableRaw, MapRecursion, RawParams};
 use positions::Positions;
 
-/// The restored state of an ORAM, without its blocks and taken slots: see [`RotatingOram::resume`].
-pub struct Kept {
-    /// [`RotatingScheme::evictions`].
+/// The restored state of an ORAM, without its blocks and taken slots: see
+/// [`DurableRawOram::resume`].
+pub struct RestoredState {
+    /// [`VersionedTree::evictions`].
     pub evictions: u64,
-    /// [`RotatingScheme::accesses_since_eviction`].
+    /// [`VersionedTree::accesses_since_eviction`].
     pub accesses_since_eviction: u32,
-    /// [`RotatingOram::table`].
+    /// [`DurableRawOram::table`].
     pub table: LivePosMap,
 }
 
 /// Durable RAW ORAM: its client state can be saved and restored.
 ///
-/// [`Self::intend`] draws the leaves of future accesses, and shows storage nothing;
+/// [`Self::plan_accesses`] draws the leaves of future accesses, and shows storage nothing;
 /// [`Self::carry_out`] makes the accesses. A client that must survive a crash logs the moves in
 /// between. Carried out again from the same state, they show storage the same paths.
 ///
 /// The position map is in client memory, or mostly in the tree itself. In the tree, the map blocks
-/// that [`Self::needs`] names must be fetched before a block is accessed. They are fetched with
-/// ordinary accesses to the addresses of the map blocks.
+/// that [`Self::missing_positions_to_access`] names must be fetched before a block is accessed.
+/// They are fetched with ordinary accesses to the addresses of the map blocks.
 ///
 /// ```
-/// use oblivio_core::{EraSealer, MasterKey, MemoryStore, Oram, RawConfig, RotatingOram};
+/// use oblivio_core::{EraSealer, MasterKey, MemoryStore, Oram, RawConfig, DurableRawOram};
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
@@ -59,7 +60,7 @@ pub struct Kept {
 /// config.tree.tree_top_levels = 4;
 /// let store = MemoryStore::new(&config.rotating_shapes()?, MemoryStore::default_layout())?;
 /// let sealer = EraSealer::fresh(MasterKey::draw(&mut coins), config.tree.tree, &mut coins);
-/// let mut oram = RotatingOram::rotating(&config, sealer, store, coins)?;
+/// let mut oram = DurableRawOram::rotating(&config, sealer, store, coins)?;
 ///
 /// oram.write(7, &[42; 64])?;
 /// let mut block = [0; 64];
@@ -70,8 +71,8 @@ pub struct Kept {
 /// assert_eq!(block, [0; 64]);
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub struct RotatingOram<S, R> {
-    backend: RotatingScheme<S>,
+pub struct DurableRawOram<S, R> {
+    backend: VersionedTree<S>,
     positions: Positions,
     config: RotatingConfig,
     /// Draws the leaves; `()` if the caller draws the moves.
@@ -84,7 +85,7 @@ pub struct RotatingOram<S, R> {
     accesses: u64,
 }
 
-impl<S: BucketStore, R> RotatingOram<S, R> {
+impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// An empty ORAM with its position map in client memory.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         coins: R,
     ) -> Result<Self, Error> {
         let geometry = &config.raw.tree.geometry;
-        let kept = Kept {
+        let kept = RestoredState {
             evictions: geometry.leaves(),
             accesses_since_eviction: 0,
             table: LivePosMap::new(config.client_entries()?, geometry.leaf_level())?,
@@ -127,15 +128,15 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         config: &RotatingConfig,
         sealer: EraSealer,
         store: S,
-        kept: Kept,
+        kept: RestoredState,
         coins: R,
     ) -> Result<Self, Error> {
         config.shapes()?;
-        let Kept { evictions, accesses_since_eviction, table } = kept;
+        let RestoredState { evictions, accesses_since_eviction, table } = kept;
         let since = (evictions, accesses_since_eviction);
-        let mut backend = RotatingScheme::resume(&config.raw, config.trees, sealer, store, since)?;
+        let mut backend = VersionedTree::resume(&config.raw, config.trees, sealer, store, since)?;
         if config.recursion.is_some() {
-            backend = backend.noting_taken_slots()?;
+            backend = backend.with_taken_marks()?;
         }
         let positions = Positions::new(config, table)?;
         Ok(Self {
@@ -156,21 +157,21 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
     pub fn restore_client_block(
         &mut self,
-        home: Home,
+        location: ClientLocation,
         address: u64,
         leaf: Leaf,
         bytes: &[u8],
     ) -> Result<(), Error> {
         let is_block = bytes.len() == self.config.raw.tree.block_bytes;
-        match (home, &mut self.positions) {
-            (Home::Frontend, Positions::Nested(map)) if is_block => {
+        match (location, &mut self.positions) {
+            (ClientLocation::Frontend, Positions::Nested(map)) if is_block => {
                 map.restore_client_block(address, leaf, bytes)
             }
-            _ => self.backend.restore_client_block(home, address, leaf, bytes),
+            _ => self.backend.restore_client_block(location, address, leaf, bytes),
         }
     }
 
-    /// Restores the mark of a taken slot: see [`RotatingScheme::restore_taken_slot`].
+    /// Restores the mark of a taken slot: see [`VersionedTree::restore_taken_slot`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the slot cannot have been taken.
@@ -179,13 +180,14 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 
     /// Every block on the client with its bytes, for [`Self::restore_client_block`]. Secret.
-    pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
+    pub fn client_blocks(&self) -> impl Iterator<Item = (ClientLocation, u64, Leaf, &[u8])> {
         let held = match &self.positions {
             Positions::Flat(_) => None,
-            Positions::Nested(map) => Some(map.held()),
+            Positions::Nested(map) => Some(map.plb_blocks()),
         };
         let held = held.into_iter().flatten();
-        let held = held.map(|block| (Home::Frontend, block.address, block.leaf, &block.bytes[..]));
+        let held = held
+            .map(|block| (ClientLocation::Frontend, block.address, block.leaf, &block.bytes[..]));
         self.backend.client_blocks().chain(held)
     }
 
@@ -200,12 +202,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 
     /// The backend.
-    pub fn backend(&self) -> &RotatingScheme<S> {
+    pub fn backend(&self) -> &VersionedTree<S> {
         &self.backend
     }
 
     /// The backend, for flushes and checkpoints.
-    pub fn backend_mut(&mut self) -> &mut RotatingScheme<S> {
+    pub fn backend_mut(&mut self) -> &mut VersionedTree<S> {
         &mut self.backend
     }
 
@@ -224,7 +226,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
     /// Whether a block belongs to the position map and is on the client. Secret.
     pub fn is_on_client(&self, address: u64) -> bool {
-        matches!(&self.positions, Positions::Nested(map) if map.is_held(address))
+        matches!(&self.positions, Positions::Nested(map) if map.is_in_plb(address))
     }
 
     /// Whether the whole position map is in client memory. Public.
@@ -247,11 +249,11 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if an address is past the end.
-    pub fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
+    pub fn missing_positions_to_access(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         for address in addresses {
             self.check_address(*address)?;
-            if let Err(Missing(block)) = self.positions.get(*address)? {
+            if let Err(MissingParent(block)) = self.positions.get(*address)? {
                 missing.insert(block);
             }
         }
@@ -270,7 +272,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// # Errors
     /// [`ErrorKind::MustReopen`], [`ErrorKind::InvalidRequest`].
     pub fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         check_request(address, op, self.config.data_blocks(), self.config.raw.tree.block_bytes)?;
         match self.positions.get(address)? {
             Ok(Some(mapping)) if mapping.live => self.backend.serve_on_client(address, op),
@@ -283,7 +285,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the range goes past the end.
-    pub fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
+    pub fn missing_positions_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         check_range(&range, self.config.data_blocks())?;
         match &self.positions {
             Positions::Flat(_) => Ok(Vec::new()),
@@ -296,9 +298,9 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the range goes past the end, or [positions are
-    /// missing](Self::needs_to_forget).
+    /// missing](Self::missing_positions_to_forget).
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         check_range(&range, self.config.data_blocks())?;
         match &mut self.positions {
             Positions::Flat(position_map) => {
@@ -315,7 +317,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// [`ErrorKind::InvalidRequest`] if it would overwrite what the last durable state needs, and
     /// any error of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.backend.background_evict(self.positions.flat())
     }
 
@@ -331,7 +333,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
 /// Operations for accesses to blocks of the position map, which ignore them.
 #[doc(hidden)]
-pub fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
+pub fn ignored_ops<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }
 

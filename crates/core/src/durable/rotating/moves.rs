@@ -8,24 +8,24 @@ use hashbrown::HashMap;
 use zeroize::Zeroizing;
 
 use super::positions::Positions;
-use super::{RotatingOram, invalid};
-use crate::error::{Error, ErrorKind, check_sound};
+use super::{DurableRawOram, invalid};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{check_buffer, check_request};
-use crate::posmap::{HeldBlock, Mapping};
+use crate::posmap::{Mapping, PlbBlock};
 use crate::scheme::{Move, Op, WINDOW_ACCESSES_MAX};
 use crate::store::BucketStore;
 
-impl<S: BucketStore, R> RotatingOram<S, R> {
+impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Makes the accesses of `steps`, with one operation for each. Ignores the operation of an
     /// access to anything but a data block.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] before anything is touched, if the steps do not match or
     /// exceed [`WINDOW_ACCESSES_MAX`] or the [accesses
-    /// left](crate::scheme::RotatingScheme::accesses_left); [`ErrorKind::StashFull`] likewise. Any
+    /// left](crate::scheme::VersionedTree::accesses_left); [`ErrorKind::StashFull`] likewise. Any
     /// other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.check_count(steps, ops)?;
         self.check_steps(steps, ops)?;
         self.make(steps, ops)
@@ -40,11 +40,11 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         steps: &[Move],
         ops: &mut [Op<'_>],
     ) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.check_count(steps, ops)?;
         let block_bytes = self.config.raw.tree.block_bytes;
         for (step, op) in steps.iter().zip(&*ops) {
-            if !step.is_of_nothing() && !self.positions.is_position_map(step.address) {
+            if !step.is_dummy() && !self.positions.is_position_map(step.address) {
                 check_buffer(op, block_bytes)?;
             }
         }
@@ -82,8 +82,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
     fn carry_out_one(&mut self, step: &Move, op: &mut Op<'_>) -> Result<(), Error> {
         let Move { address, from, to } = *step;
-        if step.is_of_nothing() {
-            self.backend.access_nothing(from)?;
+        if step.is_dummy() {
+            self.backend.access_dummy(from)?;
             return self.backend.finish(self.positions.flat());
         }
         let old = match self.positions.get(address)? {
@@ -117,8 +117,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             return Err(invalid("this array has no position-map blocks"));
         };
         let is_whole = old.is_none_or(|mapping| mapping.live);
-        let block = HeldBlock { address, leaf: to, bytes };
-        if let Some(HeldBlock { address, leaf, bytes }) = map.hold(block, is_whole)? {
+        let block = PlbBlock { address, leaf: to, bytes };
+        if let Some(PlbBlock { address, leaf, bytes }) = map.insert(block, is_whole)? {
             self.backend.append(address, leaf, &bytes)?;
         }
         Ok(())
@@ -150,12 +150,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             if ![step.from, step.to].iter().all(|leaf| geometry.contains_leaf(*leaf)) {
                 return Err(invalid("a move names a leaf that does not exist"));
             }
-            if step.is_of_nothing() {
+            if step.is_dummy() {
                 continue;
             }
             match &self.positions {
                 Positions::Nested(map) if map.is_position_map(step.address) => {
-                    if map.is_held(step.address) || moved.contains_key(&step.address) {
+                    if map.is_in_plb(step.address) || moved.contains_key(&step.address) {
                         return Err(invalid("the position-map block is already on the client"));
                     }
                 }

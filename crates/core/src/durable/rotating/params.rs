@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use rand_core::CryptoRng;
 
 use super::state::{self, RawRestore};
-use super::{RotatingConfig, RotatingOram, RotatingShapes, plan};
+use super::{DurableRawOram, RotatingConfig, RotatingShapes, plan};
 use crate::durable::section::Fields;
 use crate::durable::{
     AnyStore, ArrayRequirements, Cost, Durable, DurableConfig, DurableScheme, Fact, FactValue,
@@ -90,7 +90,7 @@ impl RawParams {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if no parameters encode to `params`.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let decoded = Self::read(blocks, block_bytes, Fields::of(params));
+        let decoded = Self::read(blocks, block_bytes, Fields::new(params));
         let decoded =
             decoded.map_err(|_| impossible("the parameters of `raw` have the wrong length"))?;
         if decoded.encode() != params {
@@ -276,7 +276,7 @@ impl DurableConfig for RawParams {
     ) -> Result<Box<dyn Durable>, Error> {
         let config = self.in_trees(trees)?;
         let sealer = EraSealer::fresh(key, config.trees.slots, &mut &mut *coins);
-        Ok(Box::new(RotatingOram::new(&config, sealer, store, ())?))
+        Ok(Box::new(DurableRawOram::new(&config, sealer, store, ())?))
     }
 
     fn restore(&self) -> Result<Box<dyn Restore>, Error> {
@@ -313,15 +313,15 @@ impl RawParams {
         store: AnyStore,
         head: state::Head,
         table: crate::posmap::LivePosMap,
-    ) -> Result<RotatingOram<AnyStore, ()>, Error> {
+    ) -> Result<DurableRawOram<AnyStore, ()>, Error> {
         let config = self.in_trees(trees)?;
         let sealer = EraSealer::new(key, config.trees.slots, head.eras);
-        let kept = super::Kept {
+        let kept = super::RestoredState {
             evictions: head.evictions,
             accesses_since_eviction: head.accesses_since_eviction,
             table,
         };
-        RotatingOram::resume(&config, sealer, store, kept, ())
+        DurableRawOram::resume(&config, sealer, store, kept, ())
     }
 }
 

@@ -40,9 +40,9 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Erro
             "the scheme `raw` has no ranges: leave them out or choose the scheme `range`",
         ));
     }
-    if let Some(said) = requirements.of_servers().first() {
+    if let Some(setting) = requirements.server_settings().first() {
         return Err(invalid(format!(
-            "the scheme `raw` has no {said}: leave them out or choose another scheme"
+            "the scheme `raw` has no {setting}: leave them out or choose another scheme"
         )));
     }
     let tree = Tree {

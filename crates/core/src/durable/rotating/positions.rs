@@ -9,7 +9,7 @@ use super::{RotatingConfig, invalid};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
-use crate::posmap::{Missing, NestedPosMap};
+use crate::posmap::{MissingParent, NestedPosMap};
 use crate::scheme::Move;
 
 /// The position map. Secret.
@@ -50,7 +50,10 @@ impl Positions {
     }
 
     /// The mapping of a block. Changes nothing.
-    pub(super) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
+    pub(super) fn get(
+        &self,
+        address: u64,
+    ) -> Result<Result<Option<Mapping>, MissingParent>, Error> {
         match self {
             Self::Flat(map) => Ok(Ok(map.get(address))),
             Self::Nested(map) => map.get(address),
@@ -106,7 +109,7 @@ impl Positions {
         coins: &mut impl CryptoRng,
     ) -> Result<Move, Error> {
         let Some(address) = address else {
-            return Ok(Move::of_nothing(self.draw(coins)));
+            return Ok(Move::dummy(self.draw(coins)));
         };
         let from = match (moved.get(&address), self.get(address)?) {
             (Some(leaf), _) => *leaf,

@@ -2,16 +2,16 @@
 
 use core::cell::RefCell;
 
-use super::RotatingOram;
+use super::DurableRawOram;
 use super::check::Expected;
 use super::positions::Positions;
 use crate::durable::salvage::Damage;
-use crate::durable::{Bits, Recoverability, Salvage};
-use crate::error::{Error, check_sound};
+use crate::durable::{Recoverability, Salvage, SparseAddressSet};
+use crate::error::{Error, check_not_broken};
 use crate::scheme::Location;
 use crate::store::BucketStore;
 
-impl<S: BucketStore, R> RotatingOram<S, R> {
+impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Reads the whole tree, and passes each block with an authentic copy to `each`; of two copies,
     /// the better one last. Passes everything that cannot be read or is not authentic to `damaged`.
     /// [`Self::recoverability`] then tells whether a block can be recovered. Changes nothing;
@@ -25,9 +25,10 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
-        let (mut found, mut doubtful) = (Bits::new(blocks), Bits::new(blocks));
+        let (mut found, mut doubtful) =
+            (SparseAddressSet::new(blocks), SparseAddressSet::new(blocks));
         let mut expected = Expected::of_client(&self.positions, blocks, &mut found);
         let Self { backend, positions, config, .. } = self;
         let (positions, data_blocks) = (&*positions, config.data_blocks());
@@ -78,14 +79,14 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
     /// Whether the block `address` can be recovered.
     pub fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
-        if let Some(recoverability) = salvage.since(address) {
+        if let Some(recoverability) = salvage.after_state(address) {
             return recoverability;
         }
         let Salvage { found, doubtful, live, .. } = salvage;
-        let is_known = match self.way_to(salvage, address) {
-            Way::Ends => return Recoverability::Empty,
-            Way::Known => true,
-            Way::Damaged => false,
+        let is_known = match self.ancestors_of(salvage, address) {
+            AncestorState::Ends => return Recoverability::Empty,
+            AncestorState::Known => true,
+            AncestorState::Damaged => false,
         };
         match (live.contains(address), found.contains(address)) {
             (_, false) if !is_known => Recoverability::Lost,
@@ -98,25 +99,27 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
     /// The condition of the map blocks above a block. If the map is in the tree, a block counts
     /// only if all of them do.
-    fn way_to(&self, salvage: &Salvage, address: u64) -> Way {
+    fn ancestors_of(&self, salvage: &Salvage, address: u64) -> AncestorState {
         let above = match &self.positions {
             Positions::Nested(map) => map.parent(address),
             Positions::Flat(_) => None,
         };
-        let Some(above) = above else { return Way::Known };
-        match self.way_to(salvage, above) {
+        let Some(above) = above else { return AncestorState::Known };
+        match self.ancestors_of(salvage, above) {
             // A map block that never existed has nothing below it, so nothing was lost.
-            Way::Known if !salvage.live.contains(above) => Way::Ends,
-            Way::Known if !salvage.found.contains(above) || salvage.doubtful.contains(above) => {
-                Way::Damaged
+            AncestorState::Known if !salvage.live.contains(above) => AncestorState::Ends,
+            AncestorState::Known
+                if !salvage.found.contains(above) || salvage.doubtful.contains(above) =>
+            {
+                AncestorState::Damaged
             }
-            way => way,
+            state => state,
         }
     }
 }
 
 /// The condition of the map blocks above a block.
-enum Way {
+enum AncestorState {
     /// All are the latest copies.
     Known,
     /// The latest copies say that there is nothing below.

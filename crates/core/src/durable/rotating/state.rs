@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::params::RawParams;
-use super::{RotatingOram, invalid};
+use super::{DurableRawOram, invalid};
 use crate::durable::section::{
-    Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
+    Fields, bytes_of, check_range, eras_max, foreign_section, in_sections, put_count, put_eras,
 };
 use crate::durable::{
     AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, SectionSize, StateSize,
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::pieces::TreeId;
 use crate::posmap::{LivePosMap, Mapping};
-use crate::scheme::{Home, Move, TakenSlot};
+use crate::scheme::{ClientLocation, Move, TakenSlot};
 use crate::seal::{Era, MasterKey};
 use crate::store::BucketStore;
 use crate::wiped::WipedBytes;
@@ -30,10 +30,11 @@ mod tag {
     pub(super) const PADDING: u8 = 5;
 }
 
-/// Home of a block in the stash. The home of a block in the tree top is its bucket plus one.
+/// Location of a block in the stash. The location of a block in the tree top is its bucket plus
+/// one.
 const IN_STASH: u64 = 0;
 
-/// Home of a position-map block on the client.
+/// Location of a position-map block on the client.
 const IN_FRONT: u64 = u64::MAX;
 
 /// Entries of the position map in one section.
@@ -65,14 +66,14 @@ pub(super) struct Head {
 enum Section<'a> {
     Head(Head),
     Map { start: u64, mappings: Vec<Option<Mapping>> },
-    Block { home: Home, address: u64, leaf: Leaf, bytes: &'a [u8] },
+    Block { location: ClientLocation, address: u64, leaf: Leaf, bytes: &'a [u8] },
     Taken(Vec<TakenSlot>),
     Padding,
 }
 
 impl<'a> Section<'a> {
     fn read(section: &'a [u8]) -> Result<Self, Error> {
-        let mut fields = Fields::of(section);
+        let mut fields = Fields::new(section);
         let section = match fields.u8()? {
             tag::HEAD => {
                 let (evictions, accesses_since_eviction) = (fields.count()?, fields.u32()?);
@@ -88,19 +89,19 @@ impl<'a> Section<'a> {
                 Self::Map { start, mappings: fields.list(MAPPING_BYTES, mapping)? }
             }
             tag::BLOCK => {
-                let home = match fields.u64()? {
-                    IN_STASH => Home::Stash,
-                    IN_FRONT => Home::Frontend,
-                    bucket => Home::TreeTop(BucketId(bucket - 1)),
+                let location = match fields.u64()? {
+                    IN_STASH => ClientLocation::Stash,
+                    IN_FRONT => ClientLocation::Frontend,
+                    bucket => ClientLocation::TreeTop(BucketId(bucket - 1)),
                 };
                 let (address, leaf) = (fields.u64()?, Leaf(fields.u64()?));
-                return Ok(Self::Block { home, address, leaf, bytes: fields.rest() });
+                return Ok(Self::Block { location, address, leaf, bytes: fields.rest() });
             }
             tag::TAKEN => Self::Taken(fields.list(TAKEN_BYTES, |fields| {
                 Ok(TakenSlot { bucket: BucketId(fields.u64()?), slot: fields.u16()? })
             })?),
             tag::PADDING => return Ok(Self::Padding),
-            _ => return Err(strange()),
+            _ => return Err(foreign_section()),
         };
         fields.end()?;
         Ok(section)
@@ -125,14 +126,20 @@ fn put_map(out: &mut WipedBytes, start: u64, mappings: &[Option<Mapping>]) {
     }
 }
 
-fn put_block(out: &mut WipedBytes, home: Home, address: u64, leaf: Leaf, bytes: &[u8]) {
-    let home = match home {
-        Home::Stash => IN_STASH,
-        Home::TreeTop(bucket) => bucket.0 + 1,
-        Home::Frontend => IN_FRONT,
+fn put_block(
+    out: &mut WipedBytes,
+    location: ClientLocation,
+    address: u64,
+    leaf: Leaf,
+    bytes: &[u8],
+) {
+    let location = match location {
+        ClientLocation::Stash => IN_STASH,
+        ClientLocation::TreeTop(bucket) => bucket.0 + 1,
+        ClientLocation::Frontend => IN_FRONT,
     };
     out.push(tag::BLOCK);
-    for number in [home, address, leaf.0] {
+    for number in [location, address, leaf.0] {
         out.extend_from_slice(&number.to_le_bytes());
     }
     out.extend_from_slice(bytes);
@@ -167,9 +174,9 @@ pub(super) fn plan_of(moves: Vec<Move>) -> AccessPlan {
 /// Decodes the moves of a plan from the log.
 pub(super) fn decode(plan: &EncodedPlan) -> Result<Vec<Move>, Error> {
     if plan.section().len() != plan.accesses() * MOVE_BYTES {
-        return Err(strange());
+        return Err(foreign_section());
     }
-    let mut fields = Fields::of(plan.section());
+    let mut fields = Fields::new(plan.section());
     let mut moves = Vec::with_capacity(plan.accesses());
     for _ in 0..plan.accesses() {
         let address = fields.u64()?;
@@ -178,20 +185,20 @@ pub(super) fn decode(plan: &EncodedPlan) -> Result<Vec<Move>, Error> {
     Ok(moves)
 }
 
-impl<S: BucketStore, R> RotatingOram<S, R> {
+impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Passes the state to `out`, section by section.
     pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         let backend = self.backend();
         let is_padded = what == Save::WholePadded;
         let mut section = WipedBytes::default();
-        let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
+        let mut emit = |put: &mut dyn FnMut(&mut WipedBytes)| {
             section.clear();
             put(&mut section);
             out(&section);
         };
         let eras: Vec<_> = backend.sealer().eras().collect();
         let since = (backend.evictions(), backend.accesses_since_eviction());
-        tell(&mut |section| put_head(section, since.0, since.1, &eras));
+        emit(&mut |section| put_head(section, since.0, since.1, &eras));
         // The log has every move, so a flat map follows from it. It does not have the contents of
         // map blocks that were fetched from the tree.
         if what != Save::Changes || !self.has_flat_map() {
@@ -200,19 +207,19 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
                 let range = start..(start + MAP_SECTION_ENTRIES).min(map.capacity());
                 if is_padded || !map.is_unmapped(range.clone()) {
                     let mappings: Vec<_> = range.map(|address| map.get(address)).collect();
-                    tell(&mut |section| put_map(section, start, &mappings));
+                    emit(&mut |section| put_map(section, start, &mappings));
                 }
             }
         }
         let mut blocks = 0;
-        for (home, address, leaf, bytes) in self.client_blocks() {
-            tell(&mut |section| put_block(section, home, address, leaf, bytes));
+        for (location, address, leaf, bytes) in self.client_blocks() {
+            emit(&mut |section| put_block(section, location, address, leaf, bytes));
             blocks += 1;
         }
         if is_padded {
             let bytes = BLOCK_FIELDS_BYTES + self.config.raw.tree.block_bytes;
             for _ in blocks..self.config.client_blocks_max() {
-                tell(&mut |section| put_padding(section, bytes));
+                emit(&mut |section| put_padding(section, bytes));
             }
         }
         let taken: Vec<_> = backend.taken_slots().collect();
@@ -222,22 +229,22 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             while left > 0 {
                 let fitting = left.min(TAKEN_SECTION_SLOTS);
                 let taken = chunks.next().unwrap_or_default();
-                tell(&mut |section| put_taken(section, taken));
+                emit(&mut |section| put_taken(section, taken));
                 let missing = fitting.saturating_sub(taken.len());
-                tell(&mut |section| put_padding(section, missing * TAKEN_BYTES));
+                emit(&mut |section| put_padding(section, missing * TAKEN_BYTES));
                 left -= fitting;
             }
         }
         for taken in chunks {
-            tell(&mut |section| put_taken(section, taken));
+            emit(&mut |section| put_taken(section, taken));
         }
     }
 
     /// Restores a block on the client or marks of taken slots from a section.
     pub(super) fn restore_section(&mut self, section: &[u8]) -> Result<(), Error> {
         match Section::read(section)? {
-            Section::Block { home, address, leaf, bytes } => {
-                self.restore_client_block(home, address, leaf, bytes)
+            Section::Block { location, address, leaf, bytes } => {
+                self.restore_client_block(location, address, leaf, bytes)
             }
             Section::Taken(slots) => {
                 slots.into_iter().try_for_each(|slot| self.restore_taken_slot(slot))
@@ -305,7 +312,7 @@ impl Restore for RawRestore {
             }
             Section::Taken(_) if !self.is_flat() => Ok(()),
             Section::Block { .. } | Section::Padding => Ok(()),
-            _ => Err(strange()),
+            _ => Err(foreign_section()),
         }
     }
 
@@ -315,7 +322,7 @@ impl Restore for RawRestore {
             return Ok(());
         }
         for (step, is_written) in moves.iter().zip(is_written) {
-            if !step.is_of_nothing() {
+            if !step.is_dummy() {
                 let was_live = self.map.get(step.address).is_some_and(|old| old.live);
                 let live = was_live || *is_written;
                 self.set(step.address, Mapping { leaf: step.to, live })?;
@@ -366,7 +373,7 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
         },
         SectionSize {
             sections: config.client_blocks_max(),
-            bytes: bytes_of(|out| put_block(out, Home::Stash, 0, Leaf(0), &block)),
+            bytes: bytes_of(|out| put_block(out, ClientLocation::Stash, 0, Leaf(0), &block)),
         },
     ];
     whole.extend(in_sections(config.client_entries()?, MAP_SECTION_ENTRIES, |entries| {

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::impossible;
 use super::params::{ScanParams, TRIP_BUCKETS};
 use super::state::Head;
-use crate::durable::{AnyStore, Bits, DurableConfig};
+use crate::durable::{AnyStore, DurableConfig, SparseAddressSet};
 use crate::error::{Error, ErrorKind};
 use crate::pieces::TreeId;
 use crate::scheme::Op;
@@ -17,7 +17,7 @@ use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer, MasterKey};
 use crate::store::BucketStore;
 
 /// The address of an entry without a block.
-pub(super) const NOTHING: u64 = u64::MAX;
+pub(super) const NO_BLOCK: u64 = u64::MAX;
 
 /// Called with the number of a bucket, and its contents or the error that prevents reading them.
 type EachBucket<'a> = dyn FnMut(u64, Result<&[u8], Error>) -> Result<(), Error> + 'a;
@@ -31,9 +31,9 @@ pub(super) struct ScanArray {
     /// The number of accesses (t), which starts at N + W. Public.
     pub(super) accesses: u64,
     /// `accesses` at the last durable state, to which the client may return.
-    pub(super) kept: u64,
+    pub(super) durable_accesses: u64,
     /// The blocks that have contents. Secret.
-    pub(super) live: Bits,
+    pub(super) live: SparseAddressSet,
     /// An access failed halfway.
     pub(super) broken: bool,
 }
@@ -58,7 +58,16 @@ impl ScanArray {
             ));
         }
         let sealer = EraSealer::new(key, tree, eras);
-        Ok(Self { params, tree, store, sealer, accesses, kept: accesses, live, broken: false })
+        Ok(Self {
+            params,
+            tree,
+            store,
+            sealer,
+            accesses,
+            durable_accesses: accesses,
+            live,
+            broken: false,
+        })
     }
 
     /// Reads the last `N` buckets, the latest first, with `trip_buckets` buckets per trip. Passes
@@ -152,7 +161,7 @@ impl ScanArray {
             (wanted.filter(|_| is_live), &block),
             (Some(carried).filter(|carried| self.live.contains(*carried)), &other),
         ] {
-            table.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
+            table.extend_from_slice(&address.unwrap_or(NO_BLOCK).to_le_bytes());
             table.extend_from_slice(bytes);
         }
         let Self { params, tree, store, sealer, .. } = self;
@@ -171,7 +180,7 @@ impl ScanArray {
     }
 
     pub(super) fn accesses_left(&self) -> u64 {
-        self.params.spare - (self.accesses - self.kept)
+        self.params.spare - (self.accesses - self.durable_accesses)
     }
 }
 

@@ -11,10 +11,10 @@ use super::access::{ScanArray, entries, name};
 use super::{invalid, state};
 use crate::durable::section::check_range;
 use crate::durable::{
-    AccessPlan, AnyStore, ArrayFacts, Audit, Bits, DurableOram, EncodedPlan, EraStart, Headroom,
-    Salvage, Save, Snapshot, Want,
+    AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom, Salvage,
+    Save, Snapshot, SparseAddressSet, Want,
 };
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{check_buffer, check_request};
 use crate::records::Records;
 use crate::scheme::{Op, RollbackProbe};
@@ -27,7 +27,7 @@ impl DurableOram for ScanArray {
     }
 
     fn headroom(&self) -> Result<Headroom, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let accesses = self.accesses_left();
         Ok(Headroom { accesses, evictions: accesses, must_evict: false })
     }
@@ -43,11 +43,11 @@ impl DurableOram for ScanArray {
         for want in wanted {
             blocks.push(match *want {
                 Want::Block(address) if address < self.params.blocks => Some(address),
-                Want::Nothing => None,
+                Want::Dummy => None,
                 Want::Block(_) | Want::Position(_) => {
                     return Err(invalid("the address is past the end"));
                 }
-                Want::Range { .. } | Want::NoRange { .. } => {
+                Want::Range { .. } | Want::DummyRange { .. } => {
                     return Err(invalid("this scheme has no ranges"));
                 }
             });
@@ -65,7 +65,7 @@ impl DurableOram for ScanArray {
     }
 
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let blocks: &[Option<u64>] = plan.steps()?;
         if blocks.len() != ops.len() || blocks.len() as u64 > self.accesses_left() {
             return Err(invalid(
@@ -90,7 +90,7 @@ impl DurableOram for ScanArray {
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         check_range(&range, self.params.blocks)?;
         self.live.remove_all(range);
         Ok(())
@@ -121,19 +121,19 @@ impl Snapshot for ScanArray {
         match start {
             EraStart::Opening => self.sealer.begin_era(next, &mut coins),
             EraStart::Checkpoint => {
-                self.sealer.begin_era_unless_young(next, recognised, &mut coins);
+                self.sealer.begin_era_if_due(next, recognised, &mut coins);
             }
         }
     }
 
     fn mark_durable(&mut self) {
-        self.kept = self.accesses;
+        self.durable_accesses = self.accesses;
         let oldest = self.accesses.saturating_sub(self.params.recognised());
-        self.sealer.forget_before(oldest);
+        self.sealer.drop_before(oldest);
     }
 
     fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let Self { params, tree, store, sealer, .. } = self;
         let number = self.accesses + accesses;
         let frames = store.read(&[params.piece(*tree, number)])?;
@@ -161,9 +161,9 @@ impl Audit for ScanArray {
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
-        let (mut found, mut read) = (Bits::new(blocks), 0);
+        let (mut found, mut read) = (SparseAddressSet::new(blocks), 0);
         self.scan(1, &mut |_, table| {
             for (address, _) in entries(table?, block_bytes).filter(|it| it.0 < blocks) {
                 found.insert(address);
@@ -185,9 +185,9 @@ impl Audit for ScanArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
-        let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
+        let [mut found, mut doubtful] = [(); 2].map(|()| SparseAddressSet::new(blocks));
         let live = self.live.clone();
         let (mut read, mut is_any_damaged) = (0, false);
         self.scan(1, &mut |_, table| {

@@ -49,10 +49,11 @@ impl DurableScheme for DurableScan {
     }
 
     fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
-        if let Some(said) = requirements.of_trees().iter().chain(&requirements.of_servers()).next()
+        if let Some(setting) =
+            requirements.tree_settings().iter().chain(&requirements.server_settings()).next()
         {
             return Err(impossible(format!(
-                "the scheme `{NAME}` has no {said}: leave it out or choose another scheme"
+                "the scheme `{NAME}` has no {setting}: leave it out or choose another scheme"
             )));
         }
         let params = ScanParams::new(requirements.blocks(), requirements.block_bytes);

@@ -12,7 +12,7 @@ use super::state::{Head, ScanRestore, size};
 use super::{NAME, impossible};
 use crate::bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use crate::durable::{
-    AnyStore, Bits, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
+    AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, SparseAddressSet, StateSize,
 };
 use crate::error::Error;
 use crate::geometry::BucketId;
@@ -166,7 +166,7 @@ impl DurableConfig for ScanParams {
         store: AnyStore,
         coins: &mut dyn CryptoRng,
     ) -> Result<Box<dyn Durable>, Error> {
-        let live = Bits::new(self.blocks);
+        let live = SparseAddressSet::new(self.blocks);
         let eras = vec![Era::begin(0, &mut &mut *coins)];
         let head = Head { accesses: self.first(), eras, live };
         Ok(Box::new(ScanArray::new(self.clone(), key, trees, store, head)?))

@@ -5,12 +5,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::access::{NOTHING, ScanArray};
+use super::access::{NO_BLOCK, ScanArray};
 use super::invalid;
 use super::params::ScanParams;
-use crate::durable::section::{Fields, check_range, eras_max, put_eras, strange};
+use crate::durable::section::{Fields, check_range, eras_max, foreign_section, put_eras};
 use crate::durable::{
-    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, SectionSize, StateSize,
+    AccessPlan, AnyStore, Durable, EncodedPlan, Restore, SectionSize, SparseAddressSet, StateSize,
 };
 use crate::error::Error;
 use crate::pieces::TreeId;
@@ -26,7 +26,7 @@ pub(super) struct Head {
     pub(super) accesses: u64,
     pub(super) eras: Vec<Era>,
     /// The blocks that have contents. Secret.
-    pub(super) live: Bits,
+    pub(super) live: SparseAddressSet,
 }
 
 /// Upper bounds on the sizes of states and plans.
@@ -63,7 +63,7 @@ pub(super) fn section(
 pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * blocks.len());
     for block in &blocks {
-        section.extend_from_slice(&block.unwrap_or(NOTHING).to_le_bytes());
+        section.extend_from_slice(&block.unwrap_or(NO_BLOCK).to_le_bytes());
     }
     AccessPlan::new(EncodedPlan::new(blocks.len(), section), blocks)
 }
@@ -71,13 +71,13 @@ pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
 impl ScanParams {
     /// The block of each access of a plan from the log.
     pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Option<u64>>, Error> {
-        let mut fields = Fields::of(plan.section());
+        let mut fields = Fields::new(plan.section());
         let mut blocks = Vec::new();
         for _ in 0..plan.accesses() {
             match fields.u64()? {
-                NOTHING => blocks.push(None),
+                NO_BLOCK => blocks.push(None),
                 address if address < self.blocks => blocks.push(Some(address)),
-                _ => return Err(strange()),
+                _ => return Err(foreign_section()),
             }
         }
         fields.end()?;
@@ -104,16 +104,16 @@ impl Restore for ScanRestore {
     }
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
-        let mut fields = Fields::of(section);
+        let mut fields = Fields::new(section);
         let accesses = fields.count()?;
         let eras = fields.eras(accesses)?;
         let blocks = self.params.blocks;
         let bits = fields.bytes(blocks.div_ceil(8) as usize)?;
         fields.end()?;
         if self.head.is_some() || accesses < self.params.first() {
-            return Err(strange());
+            return Err(foreign_section());
         }
-        let mut live = Bits::new(blocks);
+        let mut live = SparseAddressSet::new(blocks);
         let is_set = |address: &u64| bits[(address / 8) as usize] >> (address % 8) & 1 == 1;
         (0..blocks).filter(is_set).for_each(|address| live.insert(address));
         self.head = Some(Head { accesses, eras, live });

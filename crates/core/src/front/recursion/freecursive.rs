@@ -15,14 +15,14 @@ use zeroize::Zeroizing;
 use super::config::FreecursiveConfig;
 use super::integrity::Guard;
 use crate::bucket::corrupt;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{Access, FrontTally, HitPolicy, Oram, check_requests};
 use crate::geometry::Leaf;
 use crate::posmap::address_space::AddressSpace;
 use crate::posmap::client_map::ClientMap;
 use crate::posmap::compressed::{Advance, Count, CounterFormat};
 use crate::posmap::leaf_prf::{LeafPrf, Position};
-use crate::posmap::plb::{Held, LineId, Plb};
+use crate::posmap::plb::{LineId, Plb, PlbEntry};
 use crate::scheme::{Op, Scheme, TreeConfig};
 
 /// An ORAM with its position map in its own tree, so that the client stays small.
@@ -250,7 +250,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         self.plb.block_mut(line).copy_from_slice(&self.before);
         // Its count is unknown. With PMMAC, where that would matter, no block is found this way.
         let position = Position { leaf, count: Count::NEVER_MOVED };
-        self.plb.fill(line, Held { address, position });
+        self.plb.fill(line, PlbEntry { address, position });
         Ok(true)
     }
 
@@ -265,14 +265,14 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         let block = self.plb.block_mut(line);
         self.scheme.take(address, from.leaf, block)?;
         self.guard.open(address, from, block)?;
-        self.plb.fill(line, Held { address, position: to });
+        self.plb.fill(line, PlbEntry { address, position: to });
         Ok(())
     }
 
     /// Moves the block of a line, if any, back into the stash. No path access is needed, because
     /// storage has never seen its leaf.
     fn release(&mut self, line: LineId) -> Result<(), Error> {
-        if let Some(Held { address, position }) = self.plb.held(line) {
+        if let Some(PlbEntry { address, position }) = self.plb.tag(line) {
             let block = self.plb.block_mut(line);
             self.guard.seal(address, position, block)?;
             self.scheme.append(address, position.leaf, block)?;
@@ -353,7 +353,7 @@ impl<S: Scheme, R: CryptoRng> Oram for FreecursiveOram<S, R> {
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {
-            check_sound(self.broken)?;
+            check_not_broken(self.broken)?;
             self.scheme.check_ready()?;
             self.broken = true;
             self.serve(*address, op)?;

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::Front;
 use crate::geometry::Leaf;
 use crate::scheme::{Location, Scheme};
@@ -17,7 +17,7 @@ where
 {
     /// See [`Front::check_invariants`].
     pub(super) fn check_both_trees(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.main.check_invariants()?;
         let Self { main, array, victim, .. } = self;
         let mut violation = None;

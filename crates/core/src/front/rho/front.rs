@@ -6,7 +6,7 @@ use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
 use crate::block_cache::LineId;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::scheme::{Op, Scheme};
 use crate::stash::StashView;
@@ -25,7 +25,7 @@ where
     R: CryptoRng,
 {
     fn check_ready(&self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.check_both_ready()
     }
 
@@ -42,13 +42,13 @@ where
 
     /// Never serves: a request for a block in the array must take its turn in the pattern.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         Ok(false)
     }
 
     /// Fetches nothing ahead of time.
     fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         Ok(false)
     }
 
@@ -60,7 +60,7 @@ where
     /// for the accesses of the main ORAM.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
-        self.in_rounds(|oram| {
+        self.complete_round_after(|oram| {
             oram.serve(|oram| match oram.array.find(address) {
                 Some(line) => oram.take_small(line, block),
                 None => {
@@ -74,7 +74,7 @@ where
     /// Searches the stash of the tree that holds the block according to the array.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let Some(line) = self.array.find(address) else {
             let is_found = self.main.take_on_client(address, block)?;
             self.trees().tally.misses += u64::from(is_found);
@@ -94,7 +94,7 @@ where
     /// ORAM for the victim of the array.
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
         check_request(address, &Op::Write(block), self.main.capacity(), self.main.block_bytes())?;
-        self.in_rounds(|oram| {
+        self.complete_round_after(|oram| {
             oram.serve(|oram| {
                 let line = oram.array.line_for(address);
                 oram.take_victim(line)?;
@@ -136,7 +136,7 @@ where
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         if let Some(address) = self.victim {
             visit(VisitedBlock { address, placement: None });
         }
@@ -165,7 +165,7 @@ where
 {
     /// Takes the block of a line, which must hold one, out of the small tree.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
-        let from = self.array.held(line).expect("the block is in the array").leaf;
+        let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();
         trees.tally.hits += 1;
         let is_found = trees.access_small(|small| small.take(line.number(), from, block))?;

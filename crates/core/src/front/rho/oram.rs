@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::{RhoConfig, RhoTally, TwoTrees};
-use crate::block_cache::{BlockCache, LineId, Named};
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::block_cache::{BlockCache, CacheTag, LineId};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::recursion::FreecursiveOram;
 use crate::front::{Access, FlatOram, Front, Oram, check_requests};
 use crate::geometry::Leaf;
@@ -84,7 +84,7 @@ pub(super) struct Tag {
     pub(super) leaf: Leaf,
 }
 
-impl Named for Tag {
+impl CacheTag for Tag {
     fn address(&self) -> u64 {
         self.address
     }
@@ -165,8 +165,8 @@ where
     /// # Errors
     /// Any error of the storage.
     pub fn idle_round(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.unless_it_fails(|oram| oram.trees().idle_round())
+        check_not_broken(self.broken)?;
+        self.break_on_failure(|oram| oram.trees().idle_round())
     }
 
     /// Makes the next access of the pattern as a dummy, which shrinks its tree's stash.
@@ -174,8 +174,8 @@ where
     /// # Errors
     /// Any error of the storage.
     pub fn idle_access(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.unless_it_fails(|oram| oram.trees().idle_access())
+        check_not_broken(self.broken)?;
+        self.break_on_failure(|oram| oram.trees().idle_access())
     }
 
     pub(super) fn trees(&mut self) -> &mut TwoTrees<S, R> {
@@ -190,7 +190,7 @@ where
     }
 
     /// Runs `work`. If it fails, the ORAM is broken and refuses all further work.
-    fn unless_it_fails<T>(
+    fn break_on_failure<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
@@ -201,14 +201,14 @@ where
     }
 
     /// Runs `work`, and completes the round that it started.
-    pub(super) fn in_rounds<T>(
+    pub(super) fn complete_round_after<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let done = work(self);
         if !self.broken && self.ends_rounds {
-            self.unless_it_fails(|oram| oram.trees().end_round())?;
+            self.break_on_failure(|oram| oram.trees().end_round())?;
         }
         done
     }
@@ -220,10 +220,10 @@ where
     ) -> Result<T, Error> {
         self.check_both_ready()?;
         if self.victim.is_some() {
-            self.unless_it_fails(Self::put_victim_back)?;
+            self.break_on_failure(Self::put_victim_back)?;
             self.check_both_ready()?;
         }
-        self.unless_it_fails(|oram| {
+        self.break_on_failure(|oram| {
             let done = work(oram)?;
             // If the main stash has no room, the victim waits for the next request.
             if oram.main.as_ref().check_ready().is_ok() {
@@ -243,11 +243,11 @@ where
     /// Serves a request for a block in the small tree.
     fn access_small(&mut self, line: LineId, op: &mut Op<'_>) -> Result<(), Error> {
         let to = self.draw_small_leaf();
-        let from = self.array.held(line).expect("the block is in the array").leaf;
+        let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();
         trees.tally.hits += 1;
         trees.access_small(|small| small.access(line.number(), from, to, op))?;
-        self.array.held_mut(line).expect("the block is in the array").leaf = to;
+        self.array.tag_mut(line).expect("the block is in the array").leaf = to;
         Ok(())
     }
 
@@ -279,7 +279,7 @@ where
     /// Takes the block of a line out of the small tree. If there is none, makes a dummy, so that an
     /// insertion always costs a small access. That access makes room in the stash.
     pub(super) fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
-        let tag = self.array.held(line);
+        let tag = self.array.tag(line);
         let from = match tag {
             Some(tag) => tag.leaf,
             None => self.draw_small_leaf(),
@@ -324,7 +324,7 @@ where
     /// Serves requests one by one, without lookahead. Storage sees complete rounds.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
-        self.in_rounds(|oram| {
+        self.complete_round_after(|oram| {
             batch.iter_mut().try_for_each(|Access { address, op }| {
                 oram.serve(|oram| oram.request(*address, op))
             })

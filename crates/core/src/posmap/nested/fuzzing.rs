@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use zeroize::Zeroizing;
 
-use super::{HeldBlock, Missing, NestedPosMap, Recursion};
+use super::{MissingParent, NestedPosMap, PlbBlock, Recursion};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
@@ -39,7 +39,7 @@ impl Map {
     pub fn get(&self, address: u64) -> Result<Position, Error> {
         Ok(match self.0.get(address)? {
             Ok(mapping) => Position::Known(mapping),
-            Err(Missing(block)) => Position::Missing(block),
+            Err(MissingParent(block)) => Position::Missing(block),
         })
     }
 
@@ -52,17 +52,17 @@ impl Map {
     }
 
     /// Whether an address belongs to the map and its block is on the client.
-    pub fn is_held(&self, address: u64) -> bool {
-        self.0.is_position_map(address) && self.0.is_held(address)
+    pub fn is_in_plb(&self, address: u64) -> bool {
+        self.0.is_position_map(address) && self.0.is_in_plb(address)
     }
 
     /// Holds a block from storage, as after an access. See [`NestedPosMap::hold`].
     ///
     /// # Errors
     /// If an entry is invalid.
-    pub fn hold(&mut self, address: u64, bytes: &[u8], was_live: bool) -> Result<(), Error> {
+    pub fn insert(&mut self, address: u64, bytes: &[u8], was_live: bool) -> Result<(), Error> {
         let bytes = Zeroizing::new(bytes.to_vec());
-        self.0.hold(HeldBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
+        self.0.insert(PlbBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
     }
 
     /// Restores a block from the client's directory: see [`NestedPosMap::restore_client_block`].

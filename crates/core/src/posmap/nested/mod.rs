@@ -15,7 +15,7 @@
 
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod held;
+mod lru_plb;
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -23,8 +23,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-pub(crate) use held::HeldBlock;
-use held::HeldBlocks;
+use lru_plb::LruPlb;
+pub(crate) use lru_plb::PlbBlock;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -73,7 +73,7 @@ impl Recursion {
 
     fn space(&self, block_bytes: usize, leaf_level: u8) -> Result<AddressSpace, Error> {
         let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
-        let fan_out = (block_bytes / Entries::of(leaf_level).bytes) as u64;
+        let fan_out = (block_bytes / EntryFormat::new(leaf_level).bytes) as u64;
         if fan_out < 2 {
             return invalid(format!(
                 "a block of {block_bytes} bytes cannot hold two entries of a position map"
@@ -94,13 +94,13 @@ impl Recursion {
 
 /// The encoding of entries.
 #[derive(Clone, Copy)]
-struct Entries {
+struct EntryFormat {
     bytes: usize,
     leaf_level: u8,
 }
 
-impl Entries {
-    fn of(leaf_level: u8) -> Self {
+impl EntryFormat {
+    fn new(leaf_level: u8) -> Self {
         Self { bytes: if leaf_level < 31 { 4 } else { 8 }, leaf_level }
     }
 
@@ -139,16 +139,16 @@ impl Entries {
 /// The map. Secret; wiped when dropped.
 pub(crate) struct NestedPosMap {
     space: AddressSpace,
-    entries: Entries,
+    entries: EntryFormat,
     /// The entries of the last level.
     table: LivePosMap,
-    held: HeldBlocks,
+    plb: LruPlb,
     data_blocks: u64,
 }
 
 /// The position of a block is in this position-map block, which is not on the client and must be
 /// fetched first.
-pub(crate) struct Missing(pub(crate) u64);
+pub(crate) struct MissingParent(pub(crate) u64);
 
 impl NestedPosMap {
     /// The map whose last level is `table`, without blocks on the client.
@@ -165,9 +165,9 @@ impl NestedPosMap {
         assert_eq!(table.capacity(), space.client_entries(), "the table fits the map's last level");
         Ok(Self {
             space,
-            entries: Entries::of(leaf_level),
+            entries: EntryFormat::new(leaf_level),
             table,
-            held: HeldBlocks::new(recursion.plb_blocks),
+            plb: LruPlb::new(recursion.plb_blocks),
             data_blocks: recursion.data_blocks,
         })
     }
@@ -192,21 +192,24 @@ impl NestedPosMap {
     }
 
     /// The position-map blocks on the client, least recently used first.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &HeldBlock> {
-        self.held.iter()
+    pub(crate) fn plb_blocks(&self) -> impl Iterator<Item = &PlbBlock> {
+        self.plb.iter()
     }
 
     /// The mapping of a block. Does not change the LRU order.
-    pub(crate) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
+    pub(crate) fn get(
+        &self,
+        address: u64,
+    ) -> Result<Result<Option<Mapping>, MissingParent>, Error> {
         let (parent, child) = match self.space.parent(address) {
             Err(entry) => return Ok(Ok(self.table.get(entry))),
             Ok(parent) => parent,
         };
-        match self.held.get(parent) {
+        match self.plb.get(parent) {
             Some(block) => self.entries.get(&block.bytes, child).map(Ok),
             None => Ok(Err(match self.get(parent)? {
                 Err(missing) => missing,
-                Ok(_) => Missing(parent),
+                Ok(_) => MissingParent(parent),
             })),
         }
     }
@@ -219,7 +222,7 @@ impl NestedPosMap {
         match self.space.parent(address) {
             Err(entry) => self.table.set(entry, mapping),
             Ok((parent, child)) => {
-                let block = self.held.bytes_mut(parent).ok_or_else(not_on_client)?;
+                let block = self.plb.bytes_mut(parent).ok_or_else(not_on_client)?;
                 self.entries.set(block, child, mapping);
             }
         }
@@ -229,30 +232,30 @@ impl NestedPosMap {
     /// Marks the block that holds the position of `address` as most recently used.
     pub(crate) fn touch_parent(&mut self, address: u64) {
         if let Ok((parent, _)) = self.space.parent(address) {
-            self.held.touch(parent);
+            self.plb.touch(parent);
         }
     }
 
     /// Whether a position-map block is on the client.
-    pub(crate) fn is_held(&self, address: u64) -> bool {
-        self.held.get(address).is_some()
+    pub(crate) fn is_in_plb(&self, address: u64) -> bool {
+        self.plb.get(address).is_some()
     }
 
     /// Adds a position-map block, emptied if it is not live. Returns the block that it evicts, if
     /// any.
-    pub(crate) fn hold(
+    pub(crate) fn insert(
         &mut self,
-        mut block: HeldBlock,
+        mut block: PlbBlock,
         was_live: bool,
-    ) -> Result<Option<HeldBlock>, Error> {
+    ) -> Result<Option<PlbBlock>, Error> {
         if !was_live {
             let children = block.bytes.len() / self.entries.bytes;
             self.entries.empty(&mut block.bytes, 0..children)?;
         }
-        Ok(self.held.insert(block))
+        Ok(self.plb.insert(block))
     }
 
-    /// Restores a block to the client, in the order of [`Self::held`].
+    /// Restores a block to the client, in the order of [`Self::plb_blocks`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
@@ -264,9 +267,9 @@ impl NestedPosMap {
     ) -> Result<(), Error> {
         let fits = self.is_position_map(address)
             && leaf.0 >> self.entries.leaf_level == 0
-            && !self.is_held(address);
-        let block = HeldBlock { address, leaf, bytes: Zeroizing::new(bytes.to_vec()) };
-        if fits && self.held.insert(block).is_none() {
+            && !self.is_in_plb(address);
+        let block = PlbBlock { address, leaf, bytes: Zeroizing::new(bytes.to_vec()) };
+        if fits && self.plb.insert(block).is_none() {
             Ok(())
         } else {
             Err(Error::new(
@@ -286,13 +289,13 @@ impl NestedPosMap {
             let needed = self.partly_covered(level, &numbers).into_iter();
             for parent in needed.chain(self.parents_of_held(level, &numbers)) {
                 let block = self.space.block(level + 1, parent);
-                if self.is_held(block) {
+                if self.is_in_plb(block) {
                     continue;
                 }
                 match self.get(block)? {
                     Ok(None) => false,
                     Ok(Some(_)) => missing.insert(block),
-                    Err(Missing(above)) => missing.insert(above),
+                    Err(MissingParent(above)) => missing.insert(above),
                 };
             }
             numbers = self.wholly_covered(level, &numbers);
@@ -313,13 +316,13 @@ impl NestedPosMap {
         }
         let mut numbers = range;
         for level in 0..self.space.depth() {
-            for parent in self.held_on(level + 1, &self.space.parents(&numbers)) {
+            for parent in self.plb_blocks_on(level + 1, &self.space.parents(&numbers)) {
                 let siblings = self.space.children(level, parent);
                 let covered = numbers.start.max(siblings.start)..numbers.end.min(siblings.end);
                 for number in covered {
                     let address = self.space.block(level, number);
                     if let Ok(Some(mapping)) = self.get(address)?
-                        && !self.is_held(address)
+                        && !self.is_in_plb(address)
                     {
                         self.set(address, Mapping { live: false, ..mapping })?;
                     }
@@ -329,7 +332,7 @@ impl NestedPosMap {
         }
         for entry in numbers {
             if let Some(mapping) = self.table.get(entry)
-                && !self.is_held(self.address_of_entry(entry))
+                && !self.is_in_plb(self.address_of_entry(entry))
             {
                 self.table.set(entry, Mapping { live: false, ..mapping });
             }
@@ -338,15 +341,15 @@ impl NestedPosMap {
     }
 
     /// The position-map blocks of `level` with numbers in a range that are on the client.
-    fn held_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
-        let on_level = self.held.iter().filter(|block| self.space.level(block.address) == level);
+    fn plb_blocks_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
+        let on_level = self.plb.iter().filter(|block| self.space.level(block.address) == level);
         let held = on_level.map(|block| self.space.number_of(block.address));
         held.filter(|number| numbers.contains(number)).collect()
     }
 
     /// The parents of the blocks of `level` with numbers in a range that are on the client.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
-        let held = self.held_on(level, numbers).into_iter();
+        let held = self.plb_blocks_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
     }
 

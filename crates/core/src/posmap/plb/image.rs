@@ -2,14 +2,14 @@
 
 use std::io::{self, Read, Write};
 
-use super::Held;
+use super::PlbEntry;
 use crate::geometry::Leaf;
 use crate::image::{Image, read_below, read_number, write_number};
 use crate::posmap::compressed::{COUNTER_BITS_MAX, Count};
 use crate::posmap::leaf_prf::Position;
 
 /// Accepts any leaf: the cache does not know the tree.
-impl Image for Held {
+impl Image for PlbEntry {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         let Position { leaf, count: Count { group, individual } } = self.position;
         [self.address, leaf.0, group, individual.into()]

@@ -6,12 +6,12 @@ use std::io::{self, Read, Write};
 use super::Client;
 use crate::geometry::{BucketId, Leaf};
 use crate::image::{Image, read_below, read_number, refuse, write_number};
-use crate::scheme::Home;
+use crate::scheme::ClientLocation;
 use crate::stash::Entry;
 
 impl Image for Client {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        self.check_sound().map_err(io::Error::other)?;
+        self.check_not_broken().map_err(io::Error::other)?;
         write_number(to, self.stash.len() as u64)?;
         for entry in self.stash.entries() {
             write_name(to, entry)?;
@@ -26,26 +26,26 @@ impl Image for Client {
 
     fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         for _ in 0..read_number(from)? {
-            self.read_block(Home::Stash, from)?;
+            self.read_block(ClientLocation::Stash, from)?;
         }
         let buckets = (1 << self.top.levels()) - 1;
         for _ in 0..read_number(from)? {
             let bucket = read_below(from, buckets, "a bucket past the tree top")?;
-            self.read_block(Home::TreeTop(BucketId(bucket)), from)?;
+            self.read_block(ClientLocation::TreeTop(BucketId(bucket)), from)?;
         }
         Ok(())
     }
 }
 
 impl Client {
-    fn read_block(&mut self, home: Home, from: &mut dyn Read) -> io::Result<()> {
+    fn read_block(&mut self, location: ClientLocation, from: &mut dyn Read) -> io::Result<()> {
         let capacity = self.config.capacity;
         let address = read_below(from, capacity, "a block on the client past the capacity")?;
         let leaves = self.config.geometry.leaves();
         let leaf = Leaf(read_below(from, leaves, "a block on the client outside of the tree")?);
-        if self.restore_client_block(home, address, leaf, &[]) {
+        if self.restore_client_block(location, address, leaf, &[]) {
             Ok(())
-        } else if home == Home::Stash {
+        } else if location == ClientLocation::Stash {
             Err(refuse("more blocks than the stash has room for"))
         } else {
             Err(refuse("a block of the tree top off its path, or without room"))

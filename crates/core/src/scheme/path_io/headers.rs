@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::hint::prefetch_rest;
 use crate::memory::touch;
-use crate::scheme::trip::Stop;
+use crate::scheme::trip::TripBucket;
 use crate::seal::{
     CHUNK_BYTES, COUNTER_BYTES, MaskRun, Opened, Region, open_in_place, stored_counter,
 };
@@ -26,7 +26,7 @@ impl AnyPathIo<'_> {
         counter: u64,
         block: &mut [u8],
     ) -> Result<bool, Error> {
-        self.aim(leaf);
+        self.set_path(leaf);
         let Self { format, store, sealer, trip, addresses, .. } = self;
         let frames = read_checked(store, trip, format)?;
 
@@ -34,19 +34,19 @@ impl AnyPathIo<'_> {
         // half needs nothing from storage, and gives it time to deliver. The blocks are requested
         // meanwhile: all at once they would delay the headers, and exceed the number of loads in
         // flight.
-        let stops = || trip.stops(format);
-        let stops_and_frames = || stops().zip(frames.iter());
+        let buckets = || trip.buckets(format);
+        let buckets_and_frames = || buckets().zip(frames.iter());
         let mut masks = sealer.batch();
-        for (stop, frame) in stops_and_frames() {
-            masks.add(header_run(&stop, counter));
+        for (bucket, frame) in buckets_and_frames() {
+            masks.add(header_run(&bucket, counter));
             prefetch_rest(frame);
         }
-        for (stop, frame) in stops_and_frames() {
-            masks.add(header_run(&stop, stored_counter(frame)));
+        for (bucket, frame) in buckets_and_frames() {
+            masks.add(header_run(&bucket, stored_counter(frame)));
         }
         let [mut fresh_masks, mut stored_masks] = masks.make().halves();
 
-        for (Stop { i, sizes, .. }, frame) in stops_and_frames() {
+        for (TripBucket { i, sizes, .. }, frame) in buckets_and_frames() {
             let mask = stored_masks.take(0, sizes.address_table_bytes);
             Opened::new(&frame[COUNTER_BYTES..], mask)
                 .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
@@ -54,11 +54,11 @@ impl AnyPathIo<'_> {
             touch(frame);
         }
         // Do not branch on where the block was found before the end: no processor predicts that.
-        let mut at = Found::default();
-        for (stop @ Stop { i, sizes, .. }, frame) in stops_and_frames() {
+        let mut at = SearchResult::default();
+        for (bucket @ TripBucket { i, sizes, .. }, frame) in buckets_and_frames() {
             let table = addresses.get_mut(i);
             if stored_counter(frame) == 0 {
-                check_absent(evictions_of(&stop, evictions))?;
+                check_absent(evictions_of(&bucket, evictions))?;
                 format.put_dummies(table, sizes);
             } else {
                 at.note(i, format.search(table, sizes.slots, address));
@@ -70,19 +70,19 @@ impl AnyPathIo<'_> {
         }
 
         let (i, slot) = found.unwrap_or((0, 0));
-        let stop = stops().nth(i).expect("a path has at least one bucket in storage");
-        let evicted = evictions_of(&stop, evictions);
+        let bucket = buckets().nth(i).expect("a path has at least one bucket in storage");
+        let evicted = evictions_of(&bucket, evictions);
         if found.is_some() && evicted == 0 {
             return Err(corrupt("a block that no eviction can have put there"));
         }
-        let (start, bytes) = (stop.sizes.leaf_table_bytes + slot * block.len(), block.len());
-        block.copy_from_slice(&frames.get(i)[stop.sizes.body_offset + start..][..bytes]);
-        let run = MaskRun::new(Region::Body, evicted, stop.bucket, start, bytes);
+        let (start, bytes) = (bucket.sizes.leaf_table_bytes + slot * block.len(), block.len());
+        block.copy_from_slice(&frames.get(i)[bucket.sizes.body_offset + start..][..bytes]);
+        let run = MaskRun::new(Region::Body, evicted, bucket.id, start, bytes);
         let run = run.widen_to(chunks_of_any_slot(bytes));
 
         trip.narrow_to_headers();
         write_sealed(store, trip, |mut blanks| {
-            for Stop { i, sizes, .. } in trip.stops(format) {
+            for TripBucket { i, sizes, .. } in trip.buckets(format) {
                 blanks
                     .header(i, counter, fresh_masks.take(0, sizes.address_table_bytes))
                     .write(&addresses.get(i)[..sizes.address_table_bytes]);
@@ -96,7 +96,7 @@ impl AnyPathIo<'_> {
 
 /// The results of searching the headers of a path.
 #[derive(Default)]
-struct Found {
+struct SearchResult {
     hits: usize,
     /// Whether a single header had several hits.
     twice: bool,
@@ -106,7 +106,7 @@ struct Found {
     slot: usize,
 }
 
-impl Found {
+impl SearchResult {
     /// Adds the result for bucket `i`, without a branch that depends on it.
     #[inline]
     fn note(&mut self, i: usize, search: Search) {
@@ -162,7 +162,7 @@ mod tests {
             let hits: Vec<_> = slots.iter().enumerate().flat_map(holds).collect();
             let invalid = invalid_at.is_some_and(|i| i < slots.len());
 
-            let mut at = Found::default();
+            let mut at = SearchResult::default();
             for (i, slots) in slots.iter().enumerate() {
                 let here = holds((i, slots));
                 let slot = here.iter().fold(0, |seen, (_, slot)| seen | slot);

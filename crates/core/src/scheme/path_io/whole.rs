@@ -12,39 +12,39 @@ use crate::hint::prefetch_rest;
 use crate::scheme::Location;
 use crate::scheme::client::Client;
 use crate::scheme::tag_tree::TagTree;
-use crate::scheme::trip::Stop;
+use crate::scheme::trip::TripBucket;
 use crate::seal::{COUNTER_BYTES, Opened, stored_counter};
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
+use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
 /// Blocks up to this size are opened even if they are dummies: it costs less than a branch that
 /// cannot be predicted.
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 impl AnyPathIo<'_> {
-    /// See [`Trips::open_path`](super::Trips::open_path).
+    /// See [`PathTrips::open_path`](super::PathTrips::open_path).
     pub(super) fn open_path(
         &mut self,
         leaf: Leaf,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         stash: &mut Stash,
     ) -> Result<(), Error> {
-        self.aim(leaf);
+        self.set_path(leaf);
         let mut arrivals = stash.arrivals();
         self.open_trip(bodies, blocks, |entry, real| arrivals.insert_if(entry, real))
     }
 
-    /// See [`Trips::visit_blocks`](super::Trips::visit_blocks).
+    /// See [`PathTrips::visit_blocks`](super::PathTrips::visit_blocks).
     pub(super) fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
         for bucket in (0..self.format.geometry().buckets()).map(BucketId) {
             let level = bucket.level();
             if level >= self.first_level {
-                self.trip.aim(Leaf(bucket.index()), level..level + 1);
+                self.trip.set_path(Leaf(bucket.index()), level..level + 1);
                 self.open_trip(bodies, blocks, |entry, real| {
                     if real {
                         visit(Location::Bucket(bucket), entry.address, entry.leaf);
@@ -55,20 +55,22 @@ impl AnyPathIo<'_> {
         Ok(())
     }
 
-    /// See [`Trips::seal_path`](super::Trips::seal_path).
+    /// See [`PathTrips::seal_path`](super::PathTrips::seal_path).
     pub(super) fn seal_path(
         &mut self,
         leaf: Leaf,
         counter: u64,
         bodies: BodyCounters,
         plan: &PathPlan,
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error> {
-        self.aim(leaf);
-        self.seal_trip(counter, bodies, blocks, |stop| plan.bucket(usize::from(stop.sizes.level)))
+        self.set_path(leaf);
+        self.seal_trip(counter, bodies, blocks, |bucket| {
+            plan.bucket(usize::from(bucket.sizes.level))
+        })
     }
 
-    /// See [`Trips::fill`](super::Trips::fill).
+    /// See [`PathTrips::fill`](super::PathTrips::fill).
     pub(super) fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error> {
         let zero = client.blocks.zero();
         let mut entries = Vec::new();
@@ -92,10 +94,10 @@ impl AnyPathIo<'_> {
         bucket: BucketId,
         counter: u64,
         entries: &[Entry],
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error> {
         let level = bucket.level();
-        self.trip.aim(Leaf(bucket.index()), level..level + 1);
+        self.trip.set_path(Leaf(bucket.index()), level..level + 1);
         self.seal_trip(counter, BodyCounters::Stored, blocks, |_| entries)
     }
 
@@ -103,31 +105,35 @@ impl AnyPathIo<'_> {
         &mut self,
         counter: u64,
         bodies: BodyCounters,
-        blocks: &BlockRoom,
-        planned: impl Fn(&Stop<'_>) -> &'e [Entry],
+        blocks: &BlockArena,
+        planned: impl Fn(&TripBucket<'_>) -> &'e [Entry],
     ) -> Result<(), Error> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
         write_sealed(store, trip, |mut blanks| {
             let mut batches = trip.batches(format);
             while let Some(batch) = batches.next() {
                 let mut masks = sealer.batch();
-                for stop in batch.clone() {
-                    masks.add(header_run(&stop, counter));
-                    masks.add(body_run(&stop, bodies.of(&stop, counter)));
+                for bucket in batch.clone() {
+                    masks.add(header_run(&bucket, counter));
+                    masks.add(body_run(&bucket, bodies.of(&bucket, counter)));
                 }
                 let mut masks = masks.make();
-                for stop in batch.clone() {
-                    format.put_addresses(addresses.get_mut(stop.i), stop.sizes, planned(&stop));
-                    format.put_leaves(leaves.get_mut(stop.i), stop.sizes, planned(&stop));
+                for bucket in batch.clone() {
+                    format.put_addresses(
+                        addresses.get_mut(bucket.i),
+                        bucket.sizes,
+                        planned(&bucket),
+                    );
+                    format.put_leaves(leaves.get_mut(bucket.i), bucket.sizes, planned(&bucket));
                 }
-                for stop @ Stop { i, sizes, .. } in batch {
+                for bucket @ TripBucket { i, sizes, .. } in batch {
                     blanks
                         .header(i, counter, masks.take(0, sizes.address_table_bytes))
                         .write(&addresses.get(i)[..sizes.address_table_bytes]);
                     let mask = masks.take(0, sizes.body_bytes);
                     let mut body = blanks.body(i, sizes.body_offset, mask);
                     body.write(&leaves.get(i)[..sizes.leaf_table_bytes]);
-                    for entry in planned(&stop) {
+                    for entry in planned(&bucket) {
                         body.write(blocks.get(entry.place));
                     }
                 }
@@ -139,7 +145,7 @@ impl AnyPathIo<'_> {
     fn open_trip(
         &mut self,
         bodies: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         mut each: impl FnMut(Entry, bool),
     ) -> Result<(), Error> {
         let Self { format, store, sealer, trip, addresses, leaves, .. } = self;
@@ -147,16 +153,16 @@ impl AnyPathIo<'_> {
         let mut batches = trip.batches(format);
         while let Some(batch) = batches.next() {
             let mut masks = sealer.batch();
-            for stop in batch.clone() {
-                let frame = frames.get(stop.i);
+            for bucket in batch.clone() {
+                let frame = frames.get(bucket.i);
                 prefetch_rest(frame);
                 let stored = stored_counter(frame);
-                masks.add(header_run(&stop, stored));
-                masks.add(body_run(&stop, bodies.of(&stop, stored)));
+                masks.add(header_run(&bucket, stored));
+                masks.add(body_run(&bucket, bodies.of(&bucket, stored)));
             }
             let mut masks = masks.make();
             let mut table_masks = masks;
-            for Stop { i, sizes, .. } in batch.clone() {
+            for TripBucket { i, sizes, .. } in batch.clone() {
                 let frame = frames.get(i);
                 let mask = table_masks.take(0, sizes.address_table_bytes);
                 Opened::new(&frame[COUNTER_BYTES..], mask)
@@ -165,14 +171,14 @@ impl AnyPathIo<'_> {
                 Opened::new(&frame[sizes.body_offset..], mask)
                     .read(&mut leaves.get_mut(i)[..sizes.leaf_table_bytes]);
             }
-            for stop @ Stop { i, bucket, sizes, .. } in batch {
+            for bucket @ TripBucket { i, id, sizes, .. } in batch {
                 let frame = frames.get(i);
                 masks.take(0, sizes.address_table_bytes);
                 let mask = masks.take(0, sizes.body_bytes);
                 let mut body = Opened::new(&frame[sizes.body_offset..], mask);
                 body.skip(sizes.leaf_table_bytes);
                 let stored = stored_counter(frame);
-                let body_counter = bodies.of(&stop, stored);
+                let body_counter = bodies.of(&bucket, stored);
                 if stored == 0 {
                     check_absent(body_counter)?;
                     continue;
@@ -186,7 +192,7 @@ impl AnyPathIo<'_> {
                 }
                 for (slot, (address, leaf)) in format.tags(table, labels, sizes.slots).enumerate() {
                     let claimed = address != Entry::DUMMY_ADDRESS;
-                    let real = claimed & format.may_hold(bucket, address, leaf);
+                    let real = claimed & format.may_hold(id, address, leaf);
                     any_real |= real;
                     invalid |= claimed & !real;
                     let place = blocks.in_transit(first_slot + slot);

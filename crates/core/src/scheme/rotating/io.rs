@@ -10,24 +10,24 @@ use alloc::vec::Vec;
 use zeroize::Zeroizing;
 
 use super::super::{RawConfig, TreeConfig};
-use super::places::{Places, Version};
+use super::places::{PlaceRings, Version};
 use super::shapes::{RotatingTrees, check_shape, format_of};
 use super::stored::Wanted;
 use super::taken::{Page, PageVersion, TakenSlot, TakenSlots};
-use super::verify::{Search, Verifier, forged};
+use super::verify::{DiagnosisBudget, Verifier, corrupt_bucket};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::pieces::{Frames, Part, Piece};
 use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
-use crate::stash::{BlockRoom, Entry, PathPlan};
+use crate::stash::{BlockArena, Entry, PathPlan};
 use crate::store::BucketStore;
 
 pub use rollback_probe::RollbackProbe;
 
 /// The client's side of trips to one tree.
 pub(super) struct RotatingIo {
-    pub(super) places: Places,
+    pub(super) places: PlaceRings,
     pub(super) geometry: Geometry,
     format: AuthenticatedFormat,
     pub(super) trees: RotatingTrees,
@@ -65,7 +65,7 @@ impl RotatingIo {
     ) -> Result<Self, Error> {
         let RawConfig { tree: TreeConfig { geometry, tree_top_levels, .. }, .. } = config;
         let io = Self {
-            places: Places::new(geometry, *tree_top_levels),
+            places: PlaceRings::new(geometry, *tree_top_levels),
             geometry: geometry.clone(),
             format: format_of(&config.tree),
             trees,
@@ -94,28 +94,28 @@ impl RotatingIo {
         &mut self.sealer
     }
 
-    /// Aims the trip at the storage levels of the path to `leaf`, as the evictions before `g` left
+    /// Sets the trip to the storage levels of the path to `leaf`, as the evictions before `g` left
     /// them.
-    fn aim(&mut self, g: u64, leaf: Leaf) {
+    fn set_path(&mut self, g: u64, leaf: Leaf) {
         let places = self.places;
-        self.aim_at(places.levels().map(|level| places.version(g, leaf, level)));
+        self.set_buckets(places.levels().map(|level| places.version(g, leaf, level)));
     }
 
-    /// Aims the trip at these buckets.
-    fn aim_at(&mut self, buckets: impl IntoIterator<Item = Version>) {
+    /// Sets the trip to these buckets.
+    fn set_buckets(&mut self, buckets: impl IntoIterator<Item = Version>) {
         self.versions.clear();
         self.versions.extend(buckets);
         let Self { versions, pieces, piece_bytes, trees, format, geometry, .. } = self;
         pieces.clear();
         piece_bytes.clear();
-        let mut lay = |tree, bytes: &dyn Fn(usize) -> usize| {
+        let mut add_pieces = |tree, bytes: &dyn Fn(usize) -> usize| {
             for version in &*versions {
                 pieces.push(Piece { tree, bucket: version.place, part: Part::Whole });
                 piece_bytes.push(bytes(geometry.slots(usize::from(version.level))));
             }
         };
-        lay(trees.slots, &|slots| format.slots_bytes(slots));
-        lay(trees.heads, &|slots| format.head_bytes(slots));
+        add_pieces(trees.slots, &|slots| format.slots_bytes(slots));
+        add_pieces(trees.heads, &|slots| format.head_bytes(slots));
     }
 
     /// Adds pages to the trip.
@@ -131,7 +131,7 @@ impl RotatingTrips<'_> {
     /// Announces to storage that the path to `leaf` will be read, where the evictions before `now`
     /// left it.
     pub(super) fn prefetch(&mut self, now: u64, leaf: Leaf) {
-        self.io.aim(now, leaf);
+        self.io.set_path(now, leaf);
         self.store.prefetch(&self.io.pieces);
     }
 
@@ -143,7 +143,7 @@ impl RotatingTrips<'_> {
         leaf: Leaf,
         taken: Option<&TakenSlots>,
     ) {
-        self.io.aim(now, leaf);
+        self.io.set_path(now, leaf);
         if let Some(taken) = taken {
             self.io.add_pages(taken, taken.read_by(g, now));
         }
@@ -166,7 +166,7 @@ impl RotatingTrips<'_> {
         wanted: Option<u64>,
         block: &mut [u8],
     ) -> Result<Option<(BucketId, usize)>, Error> {
-        self.io.aim(g, leaf);
+        self.io.set_path(g, leaf);
         let Self { io, store } = self;
         let RotatingIo {
             places,
@@ -207,20 +207,20 @@ impl RotatingTrips<'_> {
         &mut self,
         g: u64,
         leaf: Leaf,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         taken: Option<&mut TakenSlots>,
         each: &mut dyn FnMut(Entry),
     ) -> Result<(), Error> {
-        self.io.aim(g, leaf);
+        self.io.set_path(g, leaf);
         if let Some(taken) = &taken {
             self.io.add_pages(taken, taken.read_by(g, g));
         }
-        self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
+        self.open_trip(g, &mut DiagnosisBudget::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
     /// Announces to storage that these buckets will be read.
     pub(super) fn prefetch_buckets(&mut self, buckets: Vec<Version>) {
-        self.io.aim_at(buckets);
+        self.io.set_buckets(buckets);
         self.store.prefetch(&self.io.pieces);
     }
 
@@ -231,11 +231,11 @@ impl RotatingTrips<'_> {
         &mut self,
         g: u64,
         buckets: Vec<Version>,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         opened_min: usize,
         wanted: &mut Wanted<'_>,
     ) -> Result<(), Error> {
-        self.io.aim_at(buckets);
+        self.io.set_buckets(buckets);
         let Self { io, store } = self;
         let RotatingIo {
             places,
@@ -281,13 +281,13 @@ impl RotatingTrips<'_> {
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         taken: Option<&TakenSlots>,
         each: &mut dyn FnMut(BucketId, Entry, &[u8]),
         damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
-        let (mut visited, mut search) = (0, Search::default());
+        let (mut visited, mut budget) = (0, DiagnosisBudget::default());
         let mut taken_here = BTreeSet::new();
         let places = self.io.places;
         for level in places.levels() {
@@ -305,8 +305,8 @@ impl RotatingTrips<'_> {
                     };
                     taken_here = taken.taken_with(&page, &bits, g);
                 }
-                self.io.aim_at([places.version(g, Leaf(index), level)]);
-                let opened = self.open_trip(g, &mut search, blocks, None, |slot, entry, bytes| {
+                self.io.set_buckets([places.version(g, Leaf(index), level)]);
+                let opened = self.open_trip(g, &mut budget, blocks, None, |slot, entry, bytes| {
                     if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
                         each(bucket, entry, bytes);
                     }
@@ -332,7 +332,7 @@ impl RotatingTrips<'_> {
         &mut self,
         g: u64,
         plan: &PathPlan,
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
         taken: Option<&mut TakenSlots>,
     ) -> Result<(), Error> {
         let places = self.io.places;
@@ -343,7 +343,9 @@ impl RotatingTrips<'_> {
         let pages = taken.map(|taken| {
             taken.rewrite(places.levels().map(|level| BucketId::on_path(leaf, level)));
             let pages = taken.sweep(g).into_iter();
-            pages.map(|(page, bits)| (taken.piece(&page), of_page(&page), bits)).collect::<Vec<_>>()
+            pages
+                .map(|(page, bits)| (taken.piece(&page), page_name(&page), bits))
+                .collect::<Vec<_>>()
         });
         self.seal(&buckets, &pages.unwrap_or_default(), blocks)
     }
@@ -352,7 +354,7 @@ impl RotatingTrips<'_> {
     pub(super) fn seal_buckets(
         &mut self,
         buckets: &[FilledBucket<impl AsRef<[Entry]>>],
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error> {
         self.seal(buckets, &[], blocks)
     }
@@ -362,7 +364,7 @@ impl RotatingTrips<'_> {
         &mut self,
         buckets: &[FilledBucket<impl AsRef<[Entry]>>],
         pages: &[(Piece, BucketName, Page)],
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
     ) -> Result<(), Error> {
         let Self { io, store } = self;
         let RotatingIo { places, format, trees, sealer, pieces, table, .. } = &mut **io;
@@ -414,8 +416,8 @@ impl RotatingTrips<'_> {
     fn open_trip(
         &mut self,
         g: u64,
-        search: &mut Search,
-        blocks: &mut BlockRoom,
+        budget: &mut DiagnosisBudget,
+        blocks: &mut BlockArena,
         mut taken: Option<&mut TakenSlots>,
         mut each: impl FnMut(usize, Entry, &[u8]),
     ) -> Result<(), Error> {
@@ -433,7 +435,7 @@ impl RotatingTrips<'_> {
         } = &mut **io;
         let frames = read_checked(*store, pieces, piece_bytes)?;
         let verifier = Verifier { sealer, places, g };
-        let path = verifier.verify_all_with(search, versions, &frames)?;
+        let path = verifier.verify_all_with(budget, versions, &frames)?;
         if let Some(taken) = &mut taken {
             let sealed = (2 * versions.len()..).map(|i| frames.get(i));
             let opened = taken.read_by(g, g).zip(sealed);
@@ -465,9 +467,9 @@ fn read_checked<'s>(
     piece_bytes: &[usize],
 ) -> Result<Frames<'s>, Error> {
     let frames = store.read(pieces)?;
-    let as_asked = frames.len() == pieces.len()
+    let matches_request = frames.len() == pieces.len()
         && piece_bytes.iter().enumerate().all(|(i, bytes)| frames.get(i).len() == *bytes);
-    if as_asked {
+    if matches_request {
         Ok(frames)
     } else {
         Err(Error::new(
@@ -477,7 +479,7 @@ fn read_checked<'s>(
     }
 }
 
-fn of_page(page: &PageVersion) -> BucketName {
+fn page_name(page: &PageVersion) -> BucketName {
     let PageVersion { eviction, number, .. } = *page;
     BucketName { eviction, level: page.page.level(), kind: BucketKind::Page(number) }
 }
@@ -491,7 +493,7 @@ fn open_page(
 ) -> Result<Page, Error> {
     let mut bits = taken.blank_page(page);
     if page.is_written {
-        let verified = sealer.verify(of_page(page), sealed, &[]).ok_or_else(|| {
+        let verified = sealer.verify(page_name(page), sealed, &[]).ok_or_else(|| {
             Error::new(
                 ErrorKind::Corrupt,
                 format!(
@@ -516,5 +518,5 @@ fn name(
 ) -> Result<(u64, Leaf), Error> {
     let slots = geometry.slots(usize::from(version.level));
     let name = format.name(table, slots, slot, geometry);
-    name.ok_or_else(|| forged(version, "an address or a leaf that cannot be there"))
+    name.ok_or_else(|| corrupt_bucket(version, "an address or a leaf that cannot be there"))
 }

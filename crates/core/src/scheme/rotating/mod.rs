@@ -20,8 +20,8 @@
 //!
 //! ADR 5 of the repository has the arguments.
 
+mod client_state;
 mod io;
-mod kept;
 mod places;
 mod shapes;
 mod stored;
@@ -45,8 +45,8 @@ use crate::store::BucketStore;
 use io::RotatingIo;
 use taken::TakenSlots;
 
+pub use client_state::ClientLocation;
 pub use io::RollbackProbe;
-pub use kept::Home;
 pub use shapes::RotatingTrees;
 use shapes::check_shape;
 pub(crate) use stored::{Run, StoredTree};
@@ -72,18 +72,18 @@ impl Zeroize for Move {
 
 impl Move {
     /// A dummy, which shows `leaf`.
-    pub fn of_nothing(leaf: Leaf) -> Self {
+    pub fn dummy(leaf: Leaf) -> Self {
         Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
     }
 
     /// Whether it is a dummy.
-    pub fn is_of_nothing(&self) -> bool {
+    pub fn is_dummy(&self) -> bool {
         self.address == Entry::DUMMY_ADDRESS
     }
 }
 
 /// The backend of RAW ORAM whose evictions rotate.
-pub struct RotatingScheme<S> {
+pub struct VersionedTree<S> {
     io: RotatingIo,
     store: S,
     client: Client,
@@ -95,15 +95,15 @@ pub struct RotatingScheme<S> {
     /// G of the paper: evictions so far. Public.
     evictions: u64,
     /// `evictions` at the last durable state, to which the client may return. Public.
-    kept_evictions: u64,
+    durable_evictions: u64,
     /// The evictions before this one were announced to storage. Public.
     evictions_announced: u64,
 }
 
-impl<S: BucketStore> RotatingScheme<S> {
+impl<S: BucketStore> VersionedTree<S> {
     /// Restores the ORAM after `evictions` evictions and `accesses_since_eviction` more accesses,
     /// without the blocks on the client, which
-    /// [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block) restores.
+    /// [`restore_client_block`](crate::DurableRawOram::restore_client_block) restores.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also if the ORAM was never in such a state, and
@@ -132,7 +132,7 @@ impl<S: BucketStore> RotatingScheme<S> {
             evict_period: config.evict_period,
             accesses_since_eviction,
             evictions,
-            kept_evictions: evictions,
+            durable_evictions: evictions,
             evictions_announced: evictions,
         })
     }
@@ -143,7 +143,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     ///
     /// # Errors
     /// [`ErrorKind::StoreMismatch`] if the tree has another shape.
-    pub fn noting_taken_slots(mut self) -> Result<Self, Error> {
+    pub fn with_taken_marks(mut self) -> Result<Self, Error> {
         let tree = self.io.trees.taken;
         let TreeConfig { geometry, tree_top_levels, .. } = &self.client.config;
         let shape = TakenSlots::shape(geometry, *tree_top_levels);
@@ -194,7 +194,7 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     /// Evictions left before one would overwrite what the last durable state needs.
     pub fn evictions_left(&self) -> u64 {
-        self.kept_evictions + self.io.places.spare() - self.evictions
+        self.durable_evictions + self.io.places.spare() - self.evictions
     }
 
     /// Accesses left before such an eviction is due: see [`Self::evictions_left`].
@@ -205,12 +205,12 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     /// Marks the present state as the one to which the client may return; it will not return to an
     /// earlier one. Everything in storage must be durable.
-    pub fn keep_state(&mut self) {
-        self.kept_evictions = self.evictions;
+    pub fn mark_durable(&mut self) {
+        self.durable_evictions = self.evictions;
         // The last round has written all buckets. Writes of the round before are still recognised,
         // in case storage shows them again.
         let oldest = self.evictions.saturating_sub(self.recognised_evictions());
-        self.io.sealer_mut().forget_before(oldest);
+        self.io.sealer_mut().drop_before(oldest);
     }
 
     /// Number of latest evictions whose keys are kept: two rounds.
@@ -224,10 +224,10 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.io.sealer_mut().begin_era(next, coins);
     }
 
-    /// The same at a checkpoint: see [`EraSealer::begin_era_unless_young`].
+    /// The same at a checkpoint: see [`EraSealer::begin_era_if_due`].
     pub(crate) fn begin_era_at_checkpoint(&mut self, coins: &mut impl CryptoRng) {
         let (next, recognised) = (self.evictions, self.recognised_evictions());
-        self.io.sealer_mut().begin_era_unless_young(next, recognised, coins);
+        self.io.sealer_mut().begin_era_if_due(next, recognised, coins);
     }
 
     /// What storage shows of eviction `g`, which this state has not made. If `g` was made, this
@@ -237,7 +237,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no bucket gives
     /// an answer.
     pub fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
-        self.client.check_sound()?;
+        self.client.check_not_broken()?;
         self.io.over(&mut self.store).probe_rollback(g)
     }
 
@@ -339,12 +339,12 @@ impl<S: BucketStore> RotatingScheme<S> {
     ///
     /// # Errors
     /// See [`Self::access`].
-    pub(crate) fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
+    pub(crate) fn access_dummy(&mut self, leaf: Leaf) -> Result<(), Error> {
         self.begin_access()?;
         let place = self.client.blocks.take();
         let block = self.client.blocks.get_mut(place);
         self.io.over(&mut self.store).read_block(self.evictions, leaf, None, block)?;
-        self.client.blocks.give_back(place);
+        self.client.blocks.free(place);
         Ok(())
     }
 
@@ -353,7 +353,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// # Errors
     /// [`ErrorKind::StashFull`], which leaves the client broken.
     pub(crate) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        if self.client.restore_client_block(Home::Stash, address, leaf, block) {
+        if self.client.restore_client_block(ClientLocation::Stash, address, leaf, block) {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::StashFull, "the stash has no room for a block put back"))
@@ -438,7 +438,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         if found.is_some() && was_live {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
-            client.blocks.give_back(place);
+            client.blocks.free(place);
         }
         if must_be_in_storage && found.is_none() {
             return Err(Error::new(
@@ -471,7 +471,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         })?;
         client.plan_path(leaf);
         trips.seal_path(*evictions, client.plan(), &client.blocks, taken.as_mut())?;
-        client.settle_path(leaf);
+        client.complete_path(leaf);
         *evictions = next_evictions;
         Ok(())
     }

@@ -19,12 +19,12 @@ use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 
 /// The rings of places of one tree, whose levels from `first_level` on are in storage.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places {
+pub(super) struct PlaceRings {
     first_level: u8,
     leaf_level: u8,
 }
 
-impl Places {
+impl PlaceRings {
     pub(super) fn new(geometry: &Geometry, first_level: u8) -> Self {
         Self { first_level, leaf_level: geometry.leaf_level() }
     }
@@ -121,7 +121,7 @@ mod tests {
     fn a_state_survives_one_eviction_per_spare_place() {
         for (leaf_level, first_level) in [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (4, 4)] {
             let geometry = Geometry::uniform(leaf_level, 1).unwrap();
-            let places = Places::new(&geometry, first_level);
+            let places = PlaceRings::new(&geometry, first_level);
             let mut contents = HashMap::new();
             let end = places.first_eviction() + 100;
             for g in places.first_eviction()..end {
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn one_eviction_more_would_destroy_a_state() {
         let geometry = Geometry::uniform(4, 1).unwrap();
-        let places = Places::new(&geometry, 2);
+        let places = PlaceRings::new(&geometry, 2);
         let state = places.first_eviction() + 50;
         let fatal = state + places.spare();
         let destroyed = places.written(fatal, 4);

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::super::config::check_evict_period;
 use super::super::{RawConfig, TreeConfig};
-use super::places::Places;
+use super::places::PlaceRings;
 use super::taken::{self, TakenSlots};
 use crate::bucket::AuthenticatedFormat;
 use crate::error::{Error, ErrorKind};
@@ -43,7 +43,7 @@ impl RawConfig {
     }
 
     /// The shape of the tree for marks of taken slots: see
-    /// [`RotatingScheme::noting_taken_slots`](super::RotatingScheme::noting_taken_slots).
+    /// [`VersionedTree::with_taken_marks`](super::VersionedTree::with_taken_marks).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
@@ -79,11 +79,11 @@ fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     check_evict_period(config.evict_period)?;
     config.tree.format()?;
     let TreeConfig { geometry, tree_top_levels, .. } = &config.tree;
-    let places = Places::new(geometry, *tree_top_levels);
+    let places = PlaceRings::new(geometry, *tree_top_levels);
     let format = format_of(&config.tree);
     let absent = LevelShape::of_heads(0, 0);
     let tree_of = |level_of: &dyn Fn(u64, usize) -> LevelShape| {
-        let mut levels = vec![absent; usize::from(Places::store_level(*tree_top_levels))];
+        let mut levels = vec![absent; usize::from(PlaceRings::store_level(*tree_top_levels))];
         levels.extend(
             places
                 .levels()

@@ -3,20 +3,20 @@
 //!
 //! On level `j`, the path to leaf `p` goes through the bucket `p mod 2^j`, and eviction `e` is of
 //! the path `e mod 2^L`. So paths with consecutive leaves go through neighbouring buckets, which
-//! consecutive evictions have written to neighbouring places ([`Places`]). A run is one stretch of
-//! each level, or two if it wraps around.
+//! consecutive evictions have written to neighbouring places ([`PlaceRings`]). A run is one stretch
+//! of each level, or two if it wraps around.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::RotatingTrees;
 use super::io::{FilledBucket, RollbackProbe, RotatingIo};
-use super::places::{Places, Version};
+use super::places::{PlaceRings, Version};
 use crate::error::Error;
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::scheme::RawConfig;
 use crate::seal::EraSealer;
-use crate::stash::{BlockRoom, Entry, Place};
+use crate::stash::{ArenaSlot, BlockArena, Entry};
 use crate::store::BucketStore;
 
 /// Paths with consecutive leaves; the first leaf follows the last. Public when it is shown.
@@ -41,7 +41,7 @@ impl Run {
 
 /// Returns the place to open a slot to, or `None` to leave it closed. Called with the room, and the
 /// slot's address, which may be a dummy's, and leaf.
-pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockRoom, u64, Leaf) -> Option<Place> + 'w;
+pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockArena, u64, Leaf) -> Option<ArenaSlot> + 'w;
 
 /// One tree of a store. The client must know which block is where.
 pub(crate) struct StoredTree {
@@ -67,7 +67,7 @@ impl StoredTree {
         self.io.sealer_mut()
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> PlaceRings {
         self.io.places
     }
 
@@ -115,7 +115,7 @@ impl StoredTree {
         store: &mut dyn BucketStore,
         g: u64,
         run: Run,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         wanted: &mut Wanted<'_>,
     ) -> Result<(), Error> {
         let versions = self.levels().flat_map(|level| self.versions(g, run, level));
@@ -131,7 +131,7 @@ impl StoredTree {
         store: &mut dyn BucketStore,
         g: u64,
         run: Run,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         wanted: &mut Wanted<'_>,
     ) -> Result<(), Error> {
         let opened_min = run.paths as usize;
@@ -151,7 +151,7 @@ impl StoredTree {
         &mut self,
         store: &mut dyn BucketStore,
         (g, evictions): (u64, u64),
-        blocks: &BlockRoom,
+        blocks: &BlockArena,
         bucket: &dyn Fn(BucketId) -> Vec<Entry>,
     ) -> Result<(), Error> {
         // Each eviction has its own bucket on each level in storage.
@@ -169,7 +169,7 @@ impl StoredTree {
     }
 
     /// What storage shows of eviction `g`: see
-    /// [`RotatingScheme::probe_rollback`](super::RotatingScheme::probe_rollback).
+    /// [`VersionedTree::probe_rollback`](super::VersionedTree::probe_rollback).
     pub(crate) fn probe_rollback(
         &mut self,
         store: &mut dyn BucketStore,
@@ -178,12 +178,12 @@ impl StoredTree {
         self.io.over(store).probe_rollback(g)
     }
 
-    /// Reads the whole tree: see [`RotatingScheme::visit_blocks`](super::RotatingScheme).
+    /// Reads the whole tree: see [`VersionedTree::visit_blocks`](super::VersionedTree).
     pub(crate) fn visit_blocks(
         &mut self,
         store: &mut dyn BucketStore,
         g: u64,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         each: &mut dyn FnMut(BucketId, Entry, &[u8]),
         damaged: &mut dyn FnMut(BucketId, Error) -> Result<(), Error>,
         progress: &mut dyn FnMut(u64),

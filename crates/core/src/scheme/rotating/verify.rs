@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use super::places::{Places, Version};
+use super::places::{PlaceRings, Version};
 use crate::error::{Error, ErrorKind};
 use crate::pieces::Frames;
 use crate::seal::{BucketKind, BucketName, EraSealer, VerifiedBucket};
@@ -12,18 +12,18 @@ use crate::seal::{BucketKind, BucketName, EraSealer, VerifiedBucket};
 /// Verifies the buckets of a trip.
 pub(super) struct Verifier<'a> {
     pub(super) sealer: &'a EraSealer,
-    pub(super) places: &'a Places,
+    pub(super) places: &'a PlaceRings,
     /// Number of evictions so far.
     pub(super) g: u64,
 }
 
 /// The budget for finding out what buckets hold instead of their latest writes. A store may be
 /// damaged all over, and each bucket be tried under thousands of names.
-pub(super) struct Search {
+pub(super) struct DiagnosisBudget {
     bytes_left: u64,
 }
 
-impl Default for Search {
+impl Default for DiagnosisBudget {
     fn default() -> Self {
         Self { bytes_left: 1 << 30 }
     }
@@ -31,19 +31,19 @@ impl Default for Search {
 
 impl<'a> Verifier<'a> {
     /// All buckets of a trip that were ever written, in order. `frames` are the frames of a trip
-    /// that `RotatingIo` aimed.
+    /// that `RotatingIo` planned.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],
         frames: &Frames<'f>,
     ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
-        self.verify_all_with(&mut Search::default(), versions, frames)
+        self.verify_all_with(&mut DiagnosisBudget::default(), versions, frames)
     }
 
-    /// The same, with one search for many trips.
+    /// The same, with one budget for many trips.
     pub(super) fn verify_all_with<'v, 'f>(
         &self,
-        search: &mut Search,
+        budget: &mut DiagnosisBudget,
         versions: &'v [Version],
         frames: &Frames<'f>,
     ) -> Result<Vec<(&'v Version, VerifiedBucket<'a, 'f>)>, Error> {
@@ -54,7 +54,7 @@ impl<'a> Verifier<'a> {
                 let bucket = self.verify(version.eviction, version, head, slots);
                 bucket
                     .map(|bucket| (version, bucket))
-                    .ok_or_else(|| self.diagnose(search, version, head, slots))
+                    .ok_or_else(|| self.diagnose(budget, version, head, slots))
             })
             .collect()
     }
@@ -73,20 +73,26 @@ impl<'a> Verifier<'a> {
 
     /// Finds out what a bucket holds instead of its latest write.
     #[cold]
-    fn diagnose(&self, search: &mut Search, version: &Version, head: &[u8], slots: &[u8]) -> Error {
+    fn diagnose(
+        &self,
+        budget: &mut DiagnosisBudget,
+        version: &Version,
+        head: &[u8],
+        slots: &[u8],
+    ) -> Error {
         /// Names tried of each kind before giving up. The minimum suffices to recognise the
         /// previous write.
         const TRIES: RangeInclusive<u64> = 2..=1 << 14;
         const TRIED_BYTES_MAX: u64 = 1 << 28;
         let Version { level, eviction, .. } = *version;
         if head.iter().all(|byte| *byte == 0) {
-            return forged(version, "nothing, although it was written: a write was lost");
+            return corrupt_bucket(version, "nothing, although it was written: a write was lost");
         }
         let bucket_bytes = (head.len() + slots.len()) as u64;
-        let tries = TRIED_BYTES_MAX.min(search.bytes_left) / bucket_bytes;
+        let tries = TRIED_BYTES_MAX.min(budget.bytes_left) / bucket_bytes;
         let tries_max = tries.clamp(*TRIES.start(), *TRIES.end());
         let mut is_of = |other: u64| {
-            search.bytes_left = search.bytes_left.saturating_sub(bucket_bytes);
+            budget.bytes_left = budget.bytes_left.saturating_sub(bucket_bytes);
             self.verify(other, version, head, slots).is_some()
         };
         let ring = self.places.on_level(level);
@@ -94,20 +100,23 @@ impl<'a> Verifier<'a> {
             |step: u64| (1..=tries_max).map_while(move |times| eviction.checked_sub(step * times));
         let first = self.places.first_eviction();
         if older(ring).chain(older(1 << level)).filter(|e| *e >= first).any(&mut is_of) {
-            return forged(version, "an older version: storage was rolled back, or lost a write");
+            return corrupt_bucket(
+                version,
+                "an older version: storage was rolled back, or lost a write",
+            );
         }
         let oldest = self.g.saturating_sub(ring.min(tries_max)).max(first);
         if (oldest..self.g).any(is_of) {
-            return forged(version, "the contents of another bucket");
+            return corrupt_bucket(version, "the contents of another bucket");
         }
-        forged(version, "changed bytes")
+        corrupt_bucket(version, "changed bytes")
     }
 }
 
 /// The error for bytes that the client did not write. It names the defect and the public place,
 /// never a value.
 #[cold]
-pub(super) fn forged(version: &Version, defect: &str) -> Error {
+pub(super) fn corrupt_bucket(version: &Version, defect: &str) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(

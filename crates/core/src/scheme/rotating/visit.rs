@@ -1,7 +1,7 @@
 //! A visit to every block of a tree.
 
 use super::super::Location;
-use super::{Home, RotatingScheme};
+use super::{ClientLocation, VersionedTree};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::store::BucketStore;
@@ -9,7 +9,7 @@ use crate::store::BucketStore;
 /// Called for each block of a tree, with its location, address, leaf and bytes.
 type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 
-impl<S: BucketStore> RotatingScheme<S> {
+impl<S: BucketStore> VersionedTree<S> {
     /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be
     /// taken: first on the client, then from the root down. Passes the number of buckets read so
     /// far to `progress`; the last is [`Self::buckets_written`]. Storage sees a scan. `damaged` is
@@ -25,10 +25,10 @@ impl<S: BucketStore> RotatingScheme<S> {
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         self.client.begin()?;
-        for (home, address, leaf, bytes) in self.client_blocks() {
-            let location = match home {
-                Home::TreeTop(bucket) => Location::Bucket(bucket),
-                Home::Stash | Home::Frontend => Location::Stash,
+        for (client_location, address, leaf, bytes) in self.client_blocks() {
+            let location = match client_location {
+                ClientLocation::TreeTop(bucket) => Location::Bucket(bucket),
+                ClientLocation::Stash | ClientLocation::Frontend => Location::Stash,
             };
             visit(location, address, leaf, bytes);
         }

@@ -24,7 +24,7 @@ impl TagTree {
     /// Refuses a level with a block that cannot be there.
     fn check_level(&self, level: u8) -> io::Result<()> {
         let is_kept_on_client = level < self.first_level;
-        self.places.levels[usize::from(level)].indices().try_for_each(|index| {
+        self.layout.levels[usize::from(level)].indices().try_for_each(|index| {
             let slots = self.slots_of(Leaf(index), usize::from(level));
             if is_kept_on_client && slots.iter().any(|slot| *slot != DUMMY.to_le_bytes()) {
                 return Err(refuse("a block in the tree on a level that is kept on the client"));

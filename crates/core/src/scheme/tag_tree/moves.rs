@@ -26,37 +26,37 @@ pub enum Origin {
     /// In the bucket of this level of the path.
     Level(u8),
     /// Anywhere: it is the requested block, and has another leaf now.
-    Asked,
+    Requested,
 }
 
 /// Reports each block, and whether it is the requested one.
-pub(super) struct Moves {
-    pub(super) asked: u64,
-    tell: Box<dyn FnMut(BlockMove)>,
+pub(super) struct MoveReporter {
+    pub(super) requested: u64,
+    report: Box<dyn FnMut(BlockMove)>,
     /// The blocks that a path held when it was read, and their levels.
     held: Vec<(u64, u8)>,
 }
 
-impl Moves {
-    pub(super) fn new(tell: Box<dyn FnMut(BlockMove)>) -> Self {
-        Self { asked: crate::stash::Entry::DUMMY_ADDRESS, tell, held: Vec::new() }
+impl MoveReporter {
+    pub(super) fn new(report: Box<dyn FnMut(BlockMove)>) -> Self {
+        Self { requested: crate::stash::Entry::DUMMY_ADDRESS, report, held: Vec::new() }
     }
 
-    fn tell(&mut self, address: u64, origin: Origin, to: Option<u8>) {
-        let from = if address == self.asked { Origin::Asked } else { origin };
-        (self.tell)(BlockMove { from, to });
+    fn report(&mut self, address: u64, origin: Origin, to: Option<u8>) {
+        let from = if address == self.requested { Origin::Requested } else { origin };
+        (self.report)(BlockMove { from, to });
     }
 }
 
 impl TagTree {
-    /// Calls `tell` from now on for each block that a path brings or that is put into one.
-    pub(in crate::scheme) fn tell_moves(&mut self, tell: Box<dyn FnMut(BlockMove)>) {
-        self.moves = Some(Moves::new(tell));
+    /// Calls `report` from now on for each block that a path brings or that is put into one.
+    pub(in crate::scheme) fn observe_moves(&mut self, report: Box<dyn FnMut(BlockMove)>) {
+        self.moves = Some(MoveReporter::new(report));
     }
 
     /// Reports the moves of the blocks of the path to `leaf`, which is still as it was read.
     #[cold]
-    pub(super) fn tell_moves_of(&mut self, leaf: Leaf, plan: &PathPlan) {
+    pub(super) fn report_moves(&mut self, leaf: Leaf, plan: &PathPlan) {
         let Some(mut moves) = self.moves.take() else { return };
         moves.held.clear();
         for level in self.first_level..=self.geometry.leaf_level() {
@@ -68,11 +68,11 @@ impl TagTree {
             for entry in plan.blocks(level.into()) {
                 let held = moves.held.iter().position(|(address, _)| *address == entry.address);
                 let from = held.map(|place| moves.held.swap_remove(place).1);
-                moves.tell(entry.address, from.map_or(Origin::Stash, Origin::Level), Some(level));
+                moves.report(entry.address, from.map_or(Origin::Stash, Origin::Level), Some(level));
             }
         }
         while let Some((address, level)) = moves.held.pop() {
-            moves.tell(address, Origin::Level(level), None);
+            moves.report(address, Origin::Level(level), None);
         }
         self.moves = Some(moves);
     }

@@ -6,8 +6,8 @@ use crate::geometry::{BucketId, Leaf};
 use crate::hint;
 use crate::scheme::Location;
 use crate::scheme::client::Client;
-use crate::scheme::path_io::{BodyCounters, PathTree, Trips};
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
+use crate::scheme::path_io::{BodyCounters, PathTree, PathTrips};
+use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
 /// Number of levels from the root down that a processor's cache holds: 1023 buckets.
 const CACHED_LEVELS: usize = 10;
@@ -16,7 +16,7 @@ impl PathTree for TagTree {
     type Trips = Self;
 }
 
-impl Trips for TagTree {
+impl PathTrips for TagTree {
     /// Nothing is sealed.
     fn fresh_counter(&mut self) -> Result<u64, Error> {
         Ok(0)
@@ -27,16 +27,16 @@ impl Trips for TagTree {
     }
 
     #[inline]
-    fn note_asked(&mut self, address: u64) {
+    fn note_requested(&mut self, address: u64) {
         if let Some(moves) = &mut self.moves {
-            moves.asked = address;
+            moves.requested = address;
         }
     }
 
     /// The deepest bucket first: caches hold the buckets near the root, but not this one.
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
-        for level in self.places.levels.iter().skip(CACHED_LEVELS).rev() {
+        for level in self.layout.levels.iter().skip(CACHED_LEVELS).rev() {
             hint::prefetch(slots[level.bucket(leaf)..][..level.bucket_slots].as_flattened());
         }
     }
@@ -45,7 +45,7 @@ impl Trips for TagTree {
         &mut self,
         leaf: Leaf,
         _: BodyCounters,
-        blocks: &mut BlockRoom,
+        blocks: &mut BlockArena,
         stash: &mut Stash,
     ) -> Result<(), Error> {
         let mut arrivals = stash.arrivals();
@@ -54,7 +54,7 @@ impl Trips for TagTree {
         let slots = self.slots.bytes().as_chunks().0;
         let first_level = usize::from(self.first_level);
         let mut path_slots = self.geometry.path_slots_above(first_level)..;
-        for level in &self.places.levels[first_level..] {
+        for level in &self.layout.levels[first_level..] {
             let bucket: &[Slot] = &slots[level.bucket(leaf)..][..level.bucket_slots];
             for (slot, path_slot) in bucket.iter().zip(&mut path_slots) {
                 let slot = u64::from_le_bytes(*slot);
@@ -73,15 +73,15 @@ impl Trips for TagTree {
         _: u64,
         _: BodyCounters,
         plan: &PathPlan,
-        _: &BlockRoom,
+        _: &BlockArena,
     ) -> Result<(), Error> {
         if self.moves.is_some() {
-            self.tell_moves_of(leaf, plan);
+            self.report_moves(leaf, plan);
         }
         let leaf_level = self.geometry.leaf_level();
         let slots = self.slots.bytes_mut().as_chunks_mut().0;
         let first_level = usize::from(self.first_level);
-        for (number, level) in (first_level..).zip(&self.places.levels[first_level..]) {
+        for (number, level) in (first_level..).zip(&self.layout.levels[first_level..]) {
             let bucket: &mut [Slot] = &mut slots[level.bucket(leaf)..][..level.bucket_slots];
             for (slot, entry) in bucket.iter_mut().zip(plan.bucket(number)) {
                 let tag = pack(leaf_level, entry.address, entry.leaf);
@@ -89,8 +89,8 @@ impl Trips for TagTree {
                 *slot = if is_dummy { DUMMY } else { tag }.to_le_bytes();
             }
         }
-        if let Some(tell) = &mut self.tell {
-            tell(leaf);
+        if let Some(report) = &mut self.report {
+            report(leaf);
         }
         Ok(())
     }
@@ -110,10 +110,10 @@ impl Trips for TagTree {
     fn visit_blocks(
         &mut self,
         _: BodyCounters,
-        _: &mut BlockRoom,
+        _: &mut BlockArena,
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error> {
-        for (number, level) in (0..).zip(&self.places.levels) {
+        for (number, level) in (0..).zip(&self.layout.levels) {
             for bucket in level.indices().map(|index| BucketId::new(number, index)) {
                 self.blocks(bucket).for_each(|(address, leaf)| {
                     visit(Location::Bucket(bucket), address, leaf);

@@ -13,7 +13,7 @@ mod tests;
 pub use kind::TreeTopKind;
 pub(crate) use set_associative::{set_of, sets};
 
-use super::{BlockRoom, Entry, PathPlan, Stash};
+use super::{BlockArena, Entry, PathPlan, Stash};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use dedicated::Dedicated;
 use set_associative::SetAssociative;
@@ -63,19 +63,19 @@ impl TreeTop {
     /// Reserves what the block `address` needs besides a free slot of these levels. Returns whether
     /// it could. [`Self::store`] uses the reservation.
     #[inline]
-    pub(crate) fn promise(&mut self, address: u64) -> bool {
+    pub(crate) fn reserve(&mut self, address: u64) -> bool {
         match &mut self.blocks {
             Blocks::Dedicated(_) => true,
-            Blocks::SetAssociative(top) => top.promise(address),
+            Blocks::SetAssociative(top) => top.reserve(address),
         }
     }
 
     /// Stores the blocks planned for the path to `leaf`, which [`Self::load`] has emptied.
-    pub(crate) fn store(&mut self, leaf: Leaf, plan: &PathPlan, blocks: &mut BlockRoom) {
+    pub(crate) fn store(&mut self, leaf: Leaf, plan: &PathPlan, blocks: &mut BlockArena) {
         for level in 0..self.levels {
             let bucket = BucketId::on_path(leaf, level);
             for entry in plan.blocks(usize::from(level)) {
-                self.put(bucket, Entry { place: blocks.settle(entry.place), ..*entry });
+                self.put(bucket, Entry { place: blocks.make_permanent(entry.place), ..*entry });
             }
         }
     }
@@ -122,7 +122,7 @@ impl TreeTop {
 
     /// Adds a block to a bucket that [has room](Self::has_room) for it.
     pub(crate) fn insert(&mut self, bucket: BucketId, entry: Entry) {
-        let promised = self.promise(entry.address);
+        let promised = self.reserve(entry.address);
         debug_assert!(promised, "the bucket has room");
         self.put(bucket, entry);
     }
@@ -135,11 +135,11 @@ impl TreeTop {
     }
 
     /// Drops the blocks for which `keep` returns false, and frees their places.
-    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockArena) {
         let keep = |entry: &Entry| {
             let kept = keep(entry);
             if !kept {
-                blocks.give_back(entry.place);
+                blocks.free(entry.place);
             }
             kept
         };

@@ -73,7 +73,7 @@ impl SetAssociative {
         Some(entry)
     }
 
-    pub(super) fn promise(&mut self, address: u64) -> bool {
+    pub(super) fn reserve(&mut self, address: u64) -> bool {
         let set = set_of(address, self.free.len());
         let free = &mut self.free[set];
         let is_free = *free > 0;
@@ -85,7 +85,7 @@ impl SetAssociative {
         self.free[set_of(address, self.free.len())] > 0 && self.table.has_room(bucket, geometry)
     }
 
-    /// Puts a block into the entry [reserved](Self::promise) for it.
+    /// Puts a block into the entry [reserved](Self::reserve) for it.
     pub(super) fn put(&mut self, bucket: BucketId, entry: Entry) {
         let first = self.first_of_set(entry.address);
         let vacant = self.entries[first..][..self.ways].iter().position(Option::is_none);

@@ -8,7 +8,7 @@ const BLOCK_BYTES: usize = 16;
 
 /// One step on a tree top, its stash, and the model of both.
 #[derive(Clone, Debug)]
-enum Step {
+enum TreeTopStep {
     /// A new block enters the stash, and a path is evicted.
     Insert { leaf: u64, evicted: u64 },
     /// A block of the tree top, if any, is removed by its leaf or by its address.
@@ -19,15 +19,16 @@ enum Step {
     Drop { of: u64 },
 }
 
-fn step(leaf_level: u8) -> impl Strategy<Value = Step> {
+fn step(leaf_level: u8) -> impl Strategy<Value = TreeTopStep> {
     let leaf = 0..1u64 << leaf_level;
     prop_oneof![
         8 => (leaf.clone(), leaf.clone())
-            .prop_map(|(leaf, evicted)| Step::Insert { leaf, evicted }),
+            .prop_map(|(leaf, evicted)| TreeTopStep::Insert { leaf, evicted }),
         2 => (any::<usize>(), any::<bool>())
-            .prop_map(|(nth, by_address)| Step::Take { nth, by_address }),
-        2 => (leaf, 0..=leaf_level).prop_map(|(leaf, level)| Step::BringBack { leaf, level }),
-        1 => (2u64..7).prop_map(|of| Step::Drop { of }),
+            .prop_map(|(nth, by_address)| TreeTopStep::Take { nth, by_address }),
+        2 => (leaf, 0..=leaf_level)
+            .prop_map(|(leaf, level)| TreeTopStep::BringBack { leaf, level }),
+        1 => (2u64..7).prop_map(|of| TreeTopStep::Drop { of }),
     ]
 }
 
@@ -62,11 +63,11 @@ impl Model {
     }
 }
 
-fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
+fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[TreeTopStep]) {
     let geometry = Geometry::profile(slots).unwrap();
     let in_top: usize = (0..usize::from(levels)).map(|level| geometry.slots(level) << level).sum();
     let room = steps.len() + geometry.path_slots();
-    let mut blocks = BlockRoom::new(room + in_top, geometry.path_slots(), BLOCK_BYTES).unwrap();
+    let mut blocks = BlockArena::new(room + in_top, geometry.path_slots(), BLOCK_BYTES).unwrap();
     let mut stash = Stash::new(room, blocks.zero());
     let mut plan = PathPlan::new(&geometry, blocks.zero());
     let mut top = TreeTop::new(kind, levels, &geometry);
@@ -75,7 +76,7 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
     for (address, step) in (0u64..).zip(steps) {
         let mut new_entry = |leaf| Entry { address, leaf: Leaf(leaf), place: blocks.take() };
         match *step {
-            Step::Insert { leaf, evicted } => {
+            TreeTopStep::Insert { leaf, evicted } => {
                 let entry = new_entry(leaf);
                 stash.insert(entry);
                 blocks.get_mut(entry.place).fill(address as u8);
@@ -99,7 +100,7 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                             model.held.push((bucket, entry.address, entry.leaf));
                         } else {
                             // The block goes to storage.
-                            blocks.give_back(entry.place);
+                            blocks.free(entry.place);
                         }
                     }
                 }
@@ -112,10 +113,10 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                     assert!(is_stuck, "a block stayed in the stash although it had room");
                 }
                 top.store(evicted, &plan, &mut blocks);
-                stash.settle(&mut blocks);
+                stash.finish_eviction(&mut blocks);
                 assert!(stash.len() < before + kind.growth_max());
             }
-            Step::Take { nth, by_address } => {
+            TreeTopStep::Take { nth, by_address } => {
                 let Some((_, taken, leaf)) = model.held.get(nth % model.held.len().max(1)).copied()
                 else {
                     continue;
@@ -130,11 +131,11 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                 let entry = entry.expect("the model has it");
                 assert_eq!((entry.address, entry.leaf), (taken, leaf));
                 assert_eq!(blocks.get(entry.place), [taken as u8; BLOCK_BYTES]);
-                blocks.give_back(entry.place);
+                blocks.free(entry.place);
                 model.held.retain(|(_, address, _)| *address != taken);
                 assert!(top.take(leaf, taken).is_none() && top.find(taken).is_none());
             }
-            Step::BringBack { leaf, level } => {
+            TreeTopStep::BringBack { leaf, level } => {
                 let entry = new_entry(leaf);
                 let bucket = BucketId::on_path(Leaf(leaf), level);
                 let has_room = top.has_room(bucket, address, &geometry);
@@ -144,10 +145,10 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                     top.insert(bucket, entry);
                     model.held.push((bucket, address, Leaf(leaf)));
                 } else {
-                    blocks.give_back(entry.place);
+                    blocks.free(entry.place);
                 }
             }
-            Step::Drop { of } => {
+            TreeTopStep::Drop { of } => {
                 top.retain(|entry| !entry.address.is_multiple_of(of), &mut blocks);
                 model.held.retain(|(_, address, _)| !address.is_multiple_of(of));
             }

@@ -51,7 +51,7 @@
 //! and their events need a newer reader anyway.
 //!
 //! The tree of an event of share servers also identifies the server: see
-//! [`tree_of_party`](super::tree_of_party).
+//! [`view_tree`](super::view_tree).
 //!
 //! **Version 3** has no `servers` and no messages. **Version 2** also has no `time`: the times of
 //! events are unknown. **Version 1** also has no `can`: the abilities of the store are unknown. All

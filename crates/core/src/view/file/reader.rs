@@ -13,7 +13,7 @@ use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
 use crate::view::{
-    Direction, Event, Exchange, Observed, Operation, TREES_OF_SERVER_MAX, ViewServers,
+    Direction, Event, Observed, Operation, PeerMessage, TREES_OF_SERVER_MAX, ViewServers,
 };
 
 /// Opens a view file. Memory use is bounded, whatever the bytes.
@@ -111,7 +111,7 @@ impl<R: Read> ViewReader<R> {
         let observed = match (servers, direction) {
             (Some(servers), Some(direction)) => {
                 let trip = self.trip(is_timed)?;
-                Observed::Exchange(self.exchange(trip, direction, servers)?)
+                Observed::PeerMessage(self.exchange(trip, direction, servers)?)
             }
             _ if tag <= 0x0F => Observed::Event(self.event(at, tag, is_timed)?),
             _ => return Err(out_of_range(at, format!("{tag:#04x} is not the tag of an event"))),
@@ -150,7 +150,7 @@ impl<R: Read> ViewReader<R> {
         trip: u64,
         direction: Direction,
         servers: ViewServers,
-    ) -> Result<Exchange, ViewFileError> {
+    ) -> Result<PeerMessage, ViewFileError> {
         let at = self.input.offset;
         let [party, partner] = [self.input.byte()?, self.input.byte()?];
         if !servers.watches(party) || !servers.has(partner) || party == partner {
@@ -175,7 +175,7 @@ impl<R: Read> ViewReader<R> {
             return Err(out_of_range(at, format!("{seeds} of {shares} shares are seeds")));
         }
         let (tree, bytes) = (tree.checked_sub(1), self.input.number()?);
-        Ok(Exchange {
+        Ok(PeerMessage {
             trip,
             party,
             direction,

@@ -10,7 +10,7 @@ use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece};
 use crate::store::Capabilities;
 use crate::view::{
-    Direction, Event, EventSink, Exchange, ExchangeSink, Operation, TREES_OF_SERVER_MAX,
+    Direction, Event, EventSink, Operation, PeerMessage, PeerMessageSink, TREES_OF_SERVER_MAX,
     ViewServers,
 };
 
@@ -30,7 +30,7 @@ pub struct FileSink<W> {
     last_trip: u64,
     /// Microseconds from the start of the recording: now, and at the last time written.
     now: u64,
-    said: u64,
+    written_now: u64,
     /// Bytes that may still be written.
     room: u64,
     /// The event being encoded.
@@ -47,8 +47,9 @@ impl<W: Write> FileSink<W> {
             Some(these) => record.extend([these.count(), these.colluding(), these.watched()]),
             None => record.push(0),
         }
-        let (events, last_trip, now, said, room, error) = (0, 0, 0, 0, u64::MAX, None);
-        let mut sink = Self { out, servers, events, last_trip, now, said, room, record, error };
+        let (events, last_trip, now, written_now, room, error) = (0, 0, 0, 0, u64::MAX, None);
+        let mut sink =
+            Self { out, servers, events, last_trip, now, written_now, room, record, error };
         sink.put_record();
         sink
     }
@@ -106,10 +107,10 @@ impl<W: Write> FileSink<W> {
     /// Writes one item, with its time before it if it starts a trip.
     fn put(&mut self, trip: u64, what: &dyn Debug, encode: impl FnOnce(&mut Self) -> Option<()>) {
         let begins_trip = self.events == 0 || trip != self.last_trip;
-        if begins_trip && self.now > self.said {
+        if begins_trip && self.now > self.written_now {
             self.record.push(TIME_TAG);
-            put_number(&mut self.record, self.now - self.said);
-            self.said = self.now;
+            put_number(&mut self.record, self.now - self.written_now);
+            self.written_now = self.now;
         }
         if encode(self).is_none() {
             self.record.clear();
@@ -136,8 +137,8 @@ impl<W: Write> EventSink for FileSink<W> {
     }
 }
 
-impl<W: Write> ExchangeSink for FileSink<W> {
-    fn exchanged(&mut self, exchange: &Exchange, _: &[u8]) {
+impl<W: Write> PeerMessageSink for FileSink<W> {
+    fn record_message(&mut self, exchange: &PeerMessage, _: &[u8]) {
         self.put(exchange.trip, exchange, |sink| {
             sink.servers.filter(|servers| exchange.is_between(*servers))?;
             encode_exchange(exchange, sink.last_trip, &mut sink.record)
@@ -175,9 +176,19 @@ fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Appends a message between servers to `out`. `None` if it cannot be represented.
-fn encode_exchange(exchange: &Exchange, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
-    let Exchange {
-        trip, party, partner, tree, eviction, attempt, round, part, shares, seeds, ..
+fn encode_exchange(exchange: &PeerMessage, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
+    let PeerMessage {
+        trip,
+        party,
+        partner,
+        tree,
+        eviction,
+        attempt,
+        round,
+        part,
+        shares,
+        seeds,
+        ..
     } = *exchange;
     if tree.is_some_and(|tree| tree >= TREES_OF_SERVER_MAX) || seeds > shares {
         return None;

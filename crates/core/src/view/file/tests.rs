@@ -7,8 +7,8 @@ use crate::geometry::BucketId;
 use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
 use crate::view::{
-    Direction, Event, EventSink, Exchange, ExchangeSink, Observed, Operation, ViewServers,
-    party_of_tree, tree_of_party,
+    Direction, Event, EventSink, Observed, Operation, PeerMessage, PeerMessageSink, ViewServers,
+    server_of_view_tree, view_tree,
 };
 
 /// The contents of a file.
@@ -45,10 +45,10 @@ fn to_bytes(view: &View) -> Vec<u8> {
     sink.finish().unwrap()
 }
 
-fn put(sink: &mut impl ExchangeSink, observed: &Observed) {
+fn put(sink: &mut impl PeerMessageSink, observed: &Observed) {
     match observed {
         Observed::Event(event) => sink.record(event, &[]),
-        Observed::Exchange(exchange) => sink.exchanged(exchange, &[]),
+        Observed::PeerMessage(exchange) => sink.record_message(exchange, &[]),
     }
 }
 
@@ -88,7 +88,7 @@ fn any_tree(servers: Option<ViewServers>) -> BoxedStrategy<u16> {
         None => any::<u16>().boxed(),
         Some(servers) => {
             let of_one = (1..=servers.count(), 0u8..8);
-            prop_oneof![0u16..100, of_one.prop_map(|(party, tree)| tree_of_party(party, tree).0)]
+            prop_oneof![0u16..100, of_one.prop_map(|(party, tree)| view_tree(party, tree).0)]
                 .boxed()
         }
     }
@@ -125,7 +125,7 @@ fn any_servers() -> impl Strategy<Value = ViewServers> {
 }
 
 /// A message that one of the watched servers saw.
-fn any_exchange(servers: ViewServers) -> impl Strategy<Value = Exchange> {
+fn any_exchange(servers: ViewServers) -> impl Strategy<Value = PeerMessage> {
     let watched: Vec<u8> = (1..=7).filter(|party| servers.watches(*party)).collect();
     let count = servers.count();
     let parties = (prop::sample::select(watched), 1..count)
@@ -138,7 +138,7 @@ fn any_exchange(servers: ViewServers) -> impl Strategy<Value = Exchange> {
         |((party, partner), direction, tree, (trip, eviction, attempt, bytes), shape)| {
             let (round, part, shares, seeds) = shape;
             let (shares, seeds) = (shares.max(seeds), shares.min(seeds));
-            Exchange {
+            PeerMessage {
                 trip,
                 party,
                 direction,
@@ -163,8 +163,8 @@ fn any_view() -> impl Strategy<Value = View> {
     let called = |servers| any_event(servers).prop_map(Observed::Event);
     let of_one = events(called(None).boxed()).prop_map(|events| (None, events));
     let of_servers = any_servers().prop_flat_map(move |servers| {
-        let exchanged = any_exchange(servers).prop_map(Observed::Exchange);
-        let observed = prop_oneof![called(Some(servers)), exchanged].boxed();
+        let messages = any_exchange(servers).prop_map(Observed::PeerMessage);
+        let observed = prop_oneof![called(Some(servers)), messages].boxed();
         events(observed).prop_map(move |events| (Some(servers), events))
     });
     let events = prop_oneof![of_one, of_servers];
@@ -257,7 +257,7 @@ proptest! {
         event.extend([0, 0, 0]);
         let bytes = [b"OBLVIEW\x04\x00", &start[..], &event, &rest].concat();
         let (view, error) = from_bytes(&bytes);
-        let stands_for = party_of_tree(TreeId(tree)).filter(|(party, _)| servers.has(*party));
+        let stands_for = server_of_view_tree(TreeId(tree)).filter(|(party, _)| servers.has(*party));
         if tree < 100 || stands_for.is_some() {
             prop_assert!(!view.events.is_empty());
         } else {
@@ -269,7 +269,8 @@ proptest! {
         rest.splice(0..0, [0x0F, 1, 0]);
         for observed in from_bytes(&[b"OBLVIEW\x04\x00", &start[..], &rest].concat()).0.events {
             if let Observed::Event(Event { piece: Some(piece), .. }) = observed {
-                let of = party_of_tree(piece.tree).is_some_and(|(party, _)| servers.has(party));
+                let of = server_of_view_tree(piece.tree);
+                let of = of.is_some_and(|(server, _)| servers.has(server));
                 prop_assert!(piece.tree.0 < 100 || of);
             }
         }
@@ -333,7 +334,7 @@ fn the_documented_bytes() {
 #[test]
 fn the_documented_bytes_of_messages_between_servers() {
     let servers = ViewServers::new(3, 1).unwrap().watching(0b010).unwrap();
-    let sent = Exchange {
+    let sent = PeerMessage {
         trip: 2,
         party: 2,
         direction: Direction::Sent,
@@ -347,12 +348,12 @@ fn the_documented_bytes_of_messages_between_servers() {
         seeds: 1,
         bytes: 1000,
     };
-    let received = Exchange { trip: 3, direction: Direction::Received, partner: 1, ..sent };
-    let received = Exchange { tree: None, round: 0, part: 3, shares: 0, seeds: 0, ..received };
+    let received = PeerMessage { trip: 3, direction: Direction::Received, partner: 1, ..sent };
+    let received = PeerMessage { tree: None, round: 0, part: 3, shares: 0, seeds: 0, ..received };
     let view = View {
         capabilities: Some(Capabilities::PARTS),
         servers: Some(servers),
-        events: [sent, received].map(Observed::Exchange).to_vec(),
+        events: [sent, received].map(Observed::PeerMessage).to_vec(),
         times: Some(vec![0, 5]),
     };
     let expected = [
@@ -524,7 +525,7 @@ fn the_sink_refuses_events_that_readers_refuse() {
     let servers = ViewServers::new(3, 1).unwrap().watching(1).unwrap();
     let (direction, tree) = (Direction::Sent, Some(0));
     let (trip, eviction, attempt, round, part, bytes) = (0, 0, 1, 1, 0, 5);
-    let sound = Exchange {
+    let sound = PeerMessage {
         trip,
         party: 1,
         direction,
@@ -538,7 +539,7 @@ fn the_sink_refuses_events_that_readers_refuse() {
         seeds: 0,
         bytes,
     };
-    for tree in [tree_of_party(4, 0), TreeId(107), TreeId(180)] {
+    for tree in [view_tree(4, 0), TreeId(107), TreeId(180)] {
         let piece = Some(Piece { tree, bucket: BucketId::ROOT, part: Part::Header });
         let event = Event { trip: 0, operation: Operation::Read, piece, bytes: 0 };
         let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, Some(servers));
@@ -547,14 +548,14 @@ fn the_sink_refuses_events_that_readers_refuse() {
     }
     for (exchange, servers) in [
         (sound, None),
-        (Exchange { party: 2, partner: 1, ..sound }, Some(servers)),
-        (Exchange { partner: 4, ..sound }, Some(servers)),
-        (Exchange { partner: 1, ..sound }, Some(servers)),
-        (Exchange { tree: Some(8), ..sound }, Some(servers)),
-        (Exchange { seeds: 2, ..sound }, Some(servers)),
+        (PeerMessage { party: 2, partner: 1, ..sound }, Some(servers)),
+        (PeerMessage { partner: 4, ..sound }, Some(servers)),
+        (PeerMessage { partner: 1, ..sound }, Some(servers)),
+        (PeerMessage { tree: Some(8), ..sound }, Some(servers)),
+        (PeerMessage { seeds: 2, ..sound }, Some(servers)),
     ] {
         let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, servers);
-        sink.exchanged(&exchange, &[]);
+        sink.record_message(&exchange, &[]);
         assert_eq!(sink.finish().unwrap_err().kind(), io::ErrorKind::InvalidInput, "{exchange:?}");
     }
 }

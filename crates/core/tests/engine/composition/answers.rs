@@ -8,8 +8,8 @@ use oblivio_core::view::{Event, Operation};
 use oblivio_testkit::workload::Workload;
 
 use crate::support::grid::{
-    ACCESSES_PER_EVICTION, CAPACITY, Combination, Driven, Kind, Map, POSITION_MAP_DEPTH, Request,
-    SMALL_PER_MAIN, Scheme, all_allowed, covering_set, requests,
+    ACCESSES_PER_EVICTION, CAPACITY, Combination, Map, POSITION_MAP_DEPTH, Request, RequestKind,
+    SMALL_PER_MAIN, Scheme, TestedOram, all_allowed, covering_set, requests,
 };
 
 const REQUESTS: usize = 700;
@@ -17,9 +17,9 @@ const REQUESTS: usize = 700;
 /// The workloads in sequence, each with requests of all kinds.
 fn mixed(seed: u64) -> Vec<Vec<Request>> {
     let kinds = |i: usize, is_write: bool| match (i % 5, is_write) {
-        (0, _) => Kind::Update,
-        (_, true) => Kind::Write,
-        (_, false) => Kind::Read,
+        (0, _) => RequestKind::Update,
+        (_, true) => RequestKind::Write,
+        (_, false) => RequestKind::Read,
     };
     let workloads = [Workload::Uniform, Workload::Scan, Workload::Zipf, Workload::TwoAlternating];
     workloads.map(|workload| requests(workload, seed, kinds).take(REQUESTS).collect()).into()
@@ -48,37 +48,38 @@ struct Rare {
 fn check_all(combinations: &[Combination]) -> Rare {
     let mut rare = Rare::default();
     for (seed, combination) in (1..).zip(combinations) {
-        let mut driven = Driven::new(combination, seed);
+        let mut tested = TestedOram::new(combination, seed);
         let mut seen = BTreeMap::new();
         for workload in mixed(seed) {
             for part in workload.chunks(REQUESTS / 10) {
-                driven.serve_all(part);
+                tested.serve_all(part);
                 // Forget blocks that were just requested, because some of them are on the client.
                 if !combination.has_cache() {
                     let first = part[0].address.min(CAPACITY - 9);
-                    rare.forgotten += u64::from(driven.forget(first..first + 9));
+                    rare.forgotten += u64::from(tested.forget(first..first + 9));
                 }
             }
-            count_paths(&driven.take_view(), &mut seen);
-            check_invariants(combination, &mut driven);
+            count_paths(&tested.take_view(), &mut seen);
+            check_invariants(combination, &mut tested);
         }
-        driven.flush();
-        count_paths(&driven.take_view(), &mut seen);
-        assert_owns_up(combination, &driven, &seen);
-        check_invariants(combination, &mut driven);
-        let all = (0..CAPACITY).map(|address| Request { address, kind: Kind::Read, fill: 0 });
-        driven.serve_all(&all.collect::<Vec<_>>());
-        rare.room_made += driven.room_made;
-        rare.hits += driven.found + driven.composed.hits();
+        tested.flush();
+        count_paths(&tested.take_view(), &mut seen);
+        assert_owns_up(combination, &tested, &seen);
+        check_invariants(combination, &mut tested);
+        let all =
+            (0..CAPACITY).map(|address| Request { address, kind: RequestKind::Read, fill: 0 });
+        tested.serve_all(&all.collect::<Vec<_>>());
+        rare.room_made += tested.room_made;
+        rare.hits += tested.found_on_client + tested.composed.hits();
     }
     rare
 }
 
 /// Checks the invariants. The scan is removed from the view, so it is not counted.
 #[track_caller]
-fn check_invariants(combination: &Combination, driven: &mut Driven) {
-    driven.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));
-    driven.take_view();
+fn check_invariants(combination: &Combination, tested: &mut TestedOram) {
+    tested.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));
+    tested.take_view();
 }
 
 /// Counts the paths read from each tree of blocks.
@@ -97,33 +98,33 @@ fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
 
 /// Checks that the tallies match the view and the requests.
 #[track_caller]
-fn assert_owns_up(combination: &Combination, driven: &Driven, seen: &BTreeMap<u16, u64>) {
+fn assert_owns_up(combination: &Combination, tested: &TestedOram, seen: &BTreeMap<u16, u64>) {
     let place = format!("{combination:?}");
-    let accesses = driven.composed.accesses(driven.room_made);
+    let accesses = tested.composed.accesses(tested.room_made);
     for (tree, accesses) in (0..).zip(&accesses) {
         let mut paths = *accesses;
         if combination.scheme != Scheme::Path {
             paths += accesses / u64::from(ACCESSES_PER_EVICTION);
         }
         if !combination.has_rho() {
-            paths += driven.room_made;
+            paths += tested.room_made;
         }
         assert_eq!(seen.get(&tree), Some(&paths), "of tree {tree}, {place}");
     }
     if combination.has_rho() {
         assert_eq!(accesses[1], accesses[0] * SMALL_PER_MAIN as u64, "{place}");
     }
-    let asked = driven.composed.asked(driven.requests) - driven.found;
-    if let Some(data_accesses) = driven.composed.data_accesses(driven.room_made) {
-        assert_eq!(data_accesses, asked - driven.composed.hits(), "{place}");
+    let reaching = tested.composed.reaching_requests(tested.requests) - tested.found_on_client;
+    if let Some(data_accesses) = tested.composed.data_accesses(tested.room_made) {
+        assert_eq!(data_accesses, reaching - tested.composed.hits(), "{place}");
     }
     // Without a PLB and without hits on the client, each block of the chain costs an access.
     if (combination.map, combination.hits) == (Map::FreecursiveWithoutPlb, HitPolicy::Access)
-        && let Some(position_map_accesses) = driven.composed.position_map_accesses()
+        && let Some(position_map_accesses) = tested.composed.position_map_accesses()
     {
-        let chains = asked + driven.composed.put_back();
+        let chains = reaching + tested.composed.put_back();
         assert_eq!(position_map_accesses, POSITION_MAP_DEPTH * chains, "{place}");
     }
-    let hits = driven.found + driven.composed.hits();
+    let hits = tested.found_on_client + tested.composed.hits();
     assert!(combination.hits == HitPolicy::Serve || hits == 0, "{place}");
 }

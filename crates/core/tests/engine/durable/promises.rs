@@ -19,7 +19,7 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         plan(&mut *array, 7).unwrap();
-        let mut wanted = vec![Want::Block(7), Want::Nothing, Want::Block(7)];
+        let mut wanted = vec![Want::Block(7), Want::Dummy, Want::Block(7)];
         let mut blocks = vec![Some(7), None, Some(7)];
         // Positions have addresses, too, but are not blocks.
         let last = [config.blocks() - 1];
@@ -44,7 +44,7 @@ fn plans_start_where_those_before_them_end() {
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         let first = plan(&mut *array, 7).unwrap();
-        let wanted = [Want::Block(7), Want::Block(8), Want::Nothing, Want::Block(7)];
+        let wanted = [Want::Block(7), Want::Block(8), Want::Dummy, Want::Block(7)];
         if array.facts().position_levels > 0 {
             let refused = array.plan(&wanted, &[&first], &mut coins).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
@@ -101,12 +101,12 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         while array.headroom().unwrap().accesses > 1 {
-            let plan = array.plan(&[Want::Nothing], &[], &mut coins).unwrap();
+            let plan = array.plan(&[Want::Dummy], &[], &mut coins).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap();
         }
         let before = sections(&*array);
         for accesses in [2, 3] {
-            let plan = array.plan(&vec![Want::Nothing; accesses], &[], &mut coins).unwrap();
+            let plan = array.plan(&vec![Want::Dummy; accesses], &[], &mut coins).unwrap();
             let mut ops: Vec<_> = (0..accesses).map(|_| Op::Write(&[])).collect();
             let refused = array.carry_out(&plan, &mut ops).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
@@ -207,7 +207,7 @@ fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access(
         let mut damaged = 0;
         let salvaged = array.salvage(&mut |_, _| (), &mut |_| damaged += 1, &mut |_| ());
         assert!(salvaged.is_ok() && damaged > 1, "{damaged} of {config:?}");
-        let plan = array.plan(&[Want::Nothing], &[], &mut coins).unwrap();
+        let plan = array.plan(&[Want::Dummy], &[], &mut coins).unwrap();
         let error = array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{config:?}");
     }

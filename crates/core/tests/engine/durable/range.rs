@@ -70,9 +70,9 @@ fn a_range_oram_is_an_array_that_survives() {
             }
             assert!(!array.headroom().unwrap().must_evict, "seed {seed}: {params:?}");
             let wanted = match (class, coins.random_range(0..10)) {
-                (0, 0) => Want::Nothing,
+                (0, 0) => Want::Dummy,
                 (0, _) => Want::Block(first),
-                (_, 0) => Want::NoRange { class },
+                (_, 0) => Want::DummyRange { class },
                 _ => Want::Range { first, class },
             };
             let writes = *[0.0, 0.3, 1.0].choose(&mut coins).unwrap();
@@ -82,7 +82,7 @@ fn a_range_oram_is_an_array_that_survives() {
             let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
             let read = carry_out(&mut *array, &plan, &data);
             log.push((plan.encoded().clone(), data.clone()));
-            if !matches!(wanted, Want::Nothing | Want::NoRange { .. }) {
+            if !matches!(wanted, Want::Dummy | Want::DummyRange { .. }) {
                 for ((block, data), read) in (first as usize..).zip(data).zip(read) {
                     match data {
                         Some(data) => model[block] = data,
@@ -212,7 +212,7 @@ fn accesses_to_ranges_and_to_none_fail_alike() {
     }
     let saved = sections(&*array);
     let mut store = Some(array.into_store());
-    for wanted in [Want::Range { first: 8, class: 3 }, Want::NoRange { class: 3 }] {
+    for wanted in [Want::Range { first: 8, class: 3 }, Want::DummyRange { class: 3 }] {
         let mut restore = params.restore().unwrap();
         restore.begin_state().unwrap();
         saved.iter().for_each(|section| restore.section(section).unwrap());
@@ -293,7 +293,7 @@ fn a_padded_state_has_one_length() {
         let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
         for first in (0..40).step_by(8) {
             let wanted = match what {
-                0 => vec![Want::Nothing; 8],
+                0 => vec![Want::Dummy; 8],
                 1 => (first..first + 8).map(Want::Block).collect(),
                 _ => vec![Want::Range { first, class: 3 }],
             };
@@ -344,7 +344,7 @@ fn accesses_cost_what_the_parameters_promise() {
         trips.dedup();
         let cost = params.cost().unwrap();
         assert_eq!(cost.blocks_per_access, 1 << class);
-        let alike = |told: f64, counted: f64| (told / counted - 1.0).abs() < 1e-9;
+        let alike = |stated: f64, counted: f64| (stated / counted - 1.0).abs() < 1e-9;
         let read = bytes_of(Operation::Read);
         assert!(alike(cost.read_bytes_per_access, read), "{cost:?}, read {read}");
         let written = bytes_of(Operation::Write);

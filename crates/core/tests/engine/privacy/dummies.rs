@@ -38,15 +38,15 @@ fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
         Scheme::Rotating(_) => unreachable!("its dummies are moves without a block"),
     };
     let log = Arc::new(Mutex::new(Vec::new()));
-    let outside = |tree: &TreeConfig| {
+    let make_storage = |tree: &TreeConfig| {
         let log = Arc::clone(&log);
         let sink = move |event: &Event, _: &[u8]| log.lock().unwrap().push(*event);
         let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
         let sealer = Sealer::aes128(Key::from_bytes([7; 16]), tree.tree);
         Ok((sealer, Recorder::new(memory, sink)))
     };
-    let mut ground = OnStores::new(outside, || StdRng::seed_from_u64(2));
-    let mut oram = build(&OramConfig::flat(scheme), &mut ground).unwrap();
+    let mut environment = OnStores::new(make_storage, || StdRng::seed_from_u64(2));
+    let mut oram = build(&OramConfig::flat(scheme), &mut environment).unwrap();
     for turn in turns {
         match turn {
             Some(address) => oram.write(*address, &[1; BLOCK_BYTES]).unwrap(),

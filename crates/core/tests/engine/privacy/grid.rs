@@ -10,14 +10,14 @@ use super::FALSE_ALARMS;
 use super::leaves::judge_leaves;
 use super::rings::Rings;
 use crate::support::grid::{
-    ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Driven, Front, Kind, LEAVES, Map, Request,
-    Requests, Scheme, TOP_LEVELS, Top, covering_set, requests,
+    ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Front, LEAVES, Map, Request, RequestKind,
+    Requests, Scheme, TOP_LEVELS, TestedOram, Top, covering_set, requests,
 };
 
 /// Writes every block, so that all blocks exist.
-fn fill(driven: &mut Driven) {
-    let all = (0..CAPACITY).map(|address| Request { address, kind: Kind::Write, fill: 1 });
-    driven.serve_all(&all.collect::<Vec<_>>());
+fn fill(tested: &mut TestedOram) {
+    let all = (0..CAPACITY).map(|address| Request { address, kind: RequestKind::Write, fill: 1 });
+    tested.serve_all(&all.collect::<Vec<_>>());
 }
 
 /// With other operations and other data, but the same coins, the view is the same except for the
@@ -30,21 +30,21 @@ fn the_same_addresses_give_the_same_view() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
         let may_change_operations =
             matches!(combination.front, Front::None | Front::CacheDelayed | Front::DelayedRho);
-        let view = |kinds: fn(usize) -> Kind, flip| {
-            let mut driven = Driven::new(&combination, seed);
-            fill(&mut driven);
+        let view = |kinds: fn(usize) -> RequestKind, flip| {
+            let mut tested = TestedOram::new(&combination, seed);
+            fill(&mut tested);
             for workload in [Workload::Uniform, Workload::Zipf, Workload::TwoAlternating] {
                 let kinds =
                     |i: usize, _| if may_change_operations { kinds(i) } else { by_number(i) };
                 let requests = requests(workload, seed, kinds).take(400);
                 let flipped =
                     requests.map(|request| Request { fill: request.fill ^ flip, ..request });
-                driven.serve_all(&flipped.collect::<Vec<_>>());
+                tested.serve_all(&flipped.collect::<Vec<_>>());
             }
-            driven.take_view()
+            tested.take_view()
         };
         let first = view(by_number, 0);
-        let others: [fn(usize) -> Kind; 2] = [|_| Kind::Read, |_| Kind::Write];
+        let others: [fn(usize) -> RequestKind; 2] = [|_| RequestKind::Read, |_| RequestKind::Write];
         for (kinds, flip) in others.into_iter().zip([0xFF, 0x55]) {
             let other = view(kinds, flip);
             let differs = first.iter().zip(&other).position(|(a, b)| a != b);
@@ -54,12 +54,12 @@ fn the_same_addresses_give_the_same_view() {
     }
 }
 
-fn by_number(i: usize) -> Kind {
-    [Kind::Update, Kind::Read, Kind::Write][i % 3]
+fn by_number(i: usize) -> RequestKind {
+    [RequestKind::Update, RequestKind::Read, RequestKind::Write][i % 3]
 }
 
 /// An event without its random part, the index of the bucket.
-type Shape = (Operation, Option<(u16, u8, Part)>, u64);
+type EventShape = (Operation, Option<(u16, u8, Part)>, u64);
 
 /// For all requests, storage sees a prefix of one sequence of shapes. Some combinations reveal its
 /// length, and nothing else.
@@ -70,19 +70,19 @@ fn all_addresses_give_a_prefix_of_one_shape() {
     let loose = |combination| Combination { bound: Bound::Loose, ..combination };
     for (seed, combination) in (1..).zip(covering_set(2).into_iter().map(loose)) {
         let views = Workload::ALL.map(|workload| {
-            let mut driven = Driven::new(&combination, seed);
-            let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
+            let mut tested = TestedOram::new(&combination, seed);
+            let kinds = |_, is_write| if is_write { RequestKind::Write } else { RequestKind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(500).collect();
-            driven.serve_all(&all[..250]);
+            tested.serve_all(&all[..250]);
             // Forgetting blocks reveals nothing except the position-map blocks that it needs.
             if combination.scheme == Scheme::Rotating
                 && !combination.has_cache()
                 && workload != Workload::Scan
             {
-                driven.forget(all[250].address..all[250].address + 1);
+                tested.forget(all[250].address..all[250].address + 1);
             }
-            driven.serve_all(&all[250..]);
-            shapes(&combination, &driven.take_view())
+            tested.serve_all(&all[250..]);
+            shapes(&combination, &tested.take_view())
         });
         let longest =
             views.iter().max_by_key(|view| view.len()).expect("there is at least one view");
@@ -103,7 +103,7 @@ fn is_fixed(combination: &Combination) -> bool {
         && combination.front == Front::None
 }
 
-fn shapes(combination: &Combination, view: &[Event]) -> Vec<Shape> {
+fn shapes(combination: &Combination, view: &[Event]) -> Vec<EventShape> {
     // Batching is public. With a position map in the tree, it depends on the positions needed.
     let shows_ahead = combination.map != Map::Nested || combination.requests == Requests::Single;
     let events = view.iter().filter(|event| shows_ahead || event.operation != Operation::Prefetch);
@@ -125,26 +125,26 @@ fn has_leaves_that_are_uniform_independent_and_fresh() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
         let combination = Combination { bound: Bound::Loose, ..combination };
         for workload in [Workload::Uniform, Workload::Zipf, Workload::Scan] {
-            let mut driven = Driven::new(&combination, seed);
-            let kinds = |_, is_write| if is_write { Kind::Write } else { Kind::Read };
+            let mut tested = TestedOram::new(&combination, seed);
+            let kinds = |_, is_write| if is_write { RequestKind::Write } else { RequestKind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(10_000).collect();
-            driven.serve_all(&all);
-            let leaves = leaves(&combination, &driven.take_view());
+            tested.serve_all(&all);
+            let leaves = leaves(&combination, &tested.take_view());
             if leaves.len() < ENOUGH {
                 continue;
             }
-            let asked = all.iter().map(|request| workload::Request {
+            let requested = all.iter().map(|request| workload::Request {
                 address: request.address,
-                is_write: request.kind == Kind::Write,
+                is_write: request.kind == RequestKind::Write,
             });
             let serves = combination.hits == HitPolicy::Serve;
-            let known = driven.composed.take_notes().or_else(|| {
+            let known = tested.composed.take_notes().or_else(|| {
                 // A rotating ORAM does not report its accesses other than requests.
                 (combination.map == Map::Flat
                     && combination.front == Front::None
                     && combination.scheme == Scheme::Rotating
                     && !serves)
-                    .then(|| asked.collect())
+                    .then(|| requested.collect())
             });
             let name = format!("{workload}, {combination:?}");
             judge_leaves(&name, known.as_deref(), &leaves, LEAVES, !serves, &mut verdicts);

@@ -11,15 +11,15 @@ const ACCESSES: usize = 1000;
 
 /// An event without its random part, the index of the bucket.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct EventShape {
     trip: u64,
     operation: Operation,
     place: Option<(u16, u8, Part)>,
     bytes: u64,
 }
 
-pub(crate) fn shape(run: &Run) -> Vec<Shape> {
-    let events = run.view.events().iter().map(|event| Shape {
+pub(crate) fn shape(run: &Run) -> Vec<EventShape> {
+    let events = run.view.events().iter().map(|event| EventShape {
         trip: event.trip,
         operation: event.operation,
         place: event.piece.map(|piece| (piece.tree.0, piece.bucket.level(), piece.part)),
@@ -32,7 +32,7 @@ pub(crate) fn shape(run: &Run) -> Vec<Shape> {
 #[track_caller]
 pub(crate) fn assert_alike(setup: &Setup) -> States {
     let mut states = States::default();
-    let mut first: Option<Vec<Shape>> = None;
+    let mut first: Option<Vec<EventShape>> = None;
     for run in setup.runs() {
         states += run.states;
         let shape = shape(&run);
@@ -76,10 +76,10 @@ fn freecursive_looks_like_as_many_single_accesses() {
                 let Run { workload, setup, accesses, .. } = &run;
                 // The number of accesses depends only on the addresses, whatever is known about the
                 // blocks.
-                let asked = run.states.frontend.accesses();
+                let expected_accesses = run.states.frontend.accesses();
                 assert_eq!(
                     accesses.len() as u64,
-                    asked,
+                    expected_accesses,
                     "{workload} makes another number of accesses, {setup:?}"
                 );
                 let single = Setup {

@@ -15,13 +15,13 @@ use super::run::{BLOCK_BYTES, CAPACITY, Scheme, Setup, store};
 const HONEST: usize = 100;
 
 /// What storage saw, and the number of answered requests.
-struct Seen {
+struct ObservedRun {
     calls: Vec<(Operation, Vec<u64>)>,
     answered: usize,
 }
 
 /// Reads blocks until the tampering is detected, or to the end.
-fn run(seed: u64, tampers: bool) -> Seen {
+fn run(seed: u64, tampers: bool) -> ObservedRun {
     let setup = Setup { integrity: Integrity::Pmmac, ..Setup::freecursive(Scheme::Path, 0) };
     let mut coins = StdRng::seed_from_u64(seed);
     let tree = setup.tree();
@@ -48,7 +48,7 @@ fn run(seed: u64, tampers: bool) -> Seen {
         let buckets = events.iter().filter_map(|event| event.piece).map(|piece| piece.bucket.0);
         (events[0].operation, buckets.collect())
     });
-    Seen { calls: calls.collect(), answered }
+    ObservedRun { calls: calls.collect(), answered }
 }
 
 /// The paths do not depend on what storage returned, and the last one is read and written back like

@@ -18,7 +18,7 @@ struct Model {
 }
 
 /// An ORAM from which blocks are taken, and its expected state.
-struct Driven<F> {
+struct TestedRho<F> {
     oram: RhoOram<F, PathScheme<MemoryStore>, StdRng>,
     blocks: Vec<Model>,
     array: Array,
@@ -29,7 +29,7 @@ struct Driven<F> {
     found: u64,
 }
 
-impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
+impl<F: Front + AsRef<Trees> + AsMut<Trees>> TestedRho<F> {
     fn new(config: &RhoConfig, main: F) -> Self {
         let oram = RhoOram::new(config, main).unwrap();
         let blocks = vec![Model::default(); oram.capacity() as usize];
@@ -167,16 +167,16 @@ fn taking_and_putting_back_behave_like_a_map() {
         let config = any_rho(coins);
         if seed % 2 == 0 {
             let main = any_flat(&config, seed, coins);
-            let mut driven = Driven::new(&config, main);
-            driven.run(coins);
-            driven.assert_tally();
-            (put_back, found) = (put_back + driven.expected.put_back, found + driven.found);
+            let mut tested = TestedRho::new(&config, main);
+            tested.run(coins);
+            tested.assert_tally();
+            (put_back, found) = (put_back + tested.expected.put_back, found + tested.found);
         } else {
             let main = any_freecursive(&config, seed, coins);
-            let mut driven = Driven::new(&config, main);
-            driven.run(coins);
-            driven.assert_tally();
-            (put_back, found) = (put_back + driven.expected.put_back, found + driven.found);
+            let mut tested = TestedRho::new(&config, main);
+            tested.run(coins);
+            tested.assert_tally();
+            (put_back, found) = (put_back + tested.expected.put_back, found + tested.found);
         }
     }
     assert!(put_back > 500 && found > 200, "{put_back}, {found}");
@@ -187,11 +187,11 @@ fn full_stashes_refuse_lose_nothing_and_recover() {
     let mut refusals = 0;
     for seed in 0..10 {
         let (config, main) = tight(seed);
-        let mut driven = Driven::new(&config, main);
+        let mut tested = TestedRho::new(&config, main);
         // Full of blocks, of which few are ever taken out.
-        (0..80).for_each(|address| driven.write(address, 1));
-        driven.run(&mut coins(!seed));
-        refusals += driven.refusals;
+        (0..80).for_each(|address| tested.write(address, 1));
+        tested.run(&mut coins(!seed));
+        refusals += tested.refusals;
     }
     assert!(refusals > 30, "{refusals}");
 }
@@ -223,8 +223,8 @@ fn behind_a_cache_the_number_of_rounds_depends_only_on_the_addresses() {
     one.check_invariants().unwrap();
     let (cache, rho) = (one.tally(), one.oram().tally());
     assert!(rho.hits > 300 && rho.put_back > 300, "{rho:?}");
-    let CacheTally { misses, given_back, .. } = cache;
-    assert_eq!((rho.hits + rho.misses, rho.inserted), (misses, given_back));
+    let CacheTally { misses, written_back, .. } = cache;
+    assert_eq!((rho.hits + rho.misses, rho.inserted), (misses, written_back));
     let main = one.oram().main().tally();
     assert_eq!(main.data_accesses, rho.misses, "putting back costs no data access");
     assert_eq!(rho.small_accesses, rho.hits + rho.inserted);

@@ -242,7 +242,7 @@ fn behind_a_cache_nothing_is_lost() {
         }
     }
     let tally = oram.oram().tally();
-    assert_eq!(tally.hits + tally.misses, oram.tally().misses + oram.tally().given_back);
+    assert_eq!(tally.hits + tally.misses, oram.tally().misses + oram.tally().written_back);
     assert!(tally.hits > 300 && tally.put_back > 300, "{tally:?}");
     oram.flush().unwrap();
     oram.oram_mut().check_invariants().unwrap();

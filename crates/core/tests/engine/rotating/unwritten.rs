@@ -16,7 +16,7 @@ fn checked_trees() -> impl Iterator<Item = (RotatingConfig, Rotating, Vec<Piece>
         let block = vec![7; config.raw.tree.block_bytes];
         for _ in 0..coins.random_range(0..120) {
             oram.write(coins.random_range(0..config.data_blocks()), &block).unwrap();
-            oram.backend_mut().keep_state();
+            oram.backend_mut().mark_durable();
         }
         let seen = oram.backend_mut().store_mut().sink().len();
         let mut progress = Vec::new();

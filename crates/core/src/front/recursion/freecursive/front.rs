@@ -7,12 +7,12 @@ use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
 use crate::address_set::AddressSet;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::geometry::Leaf;
 use crate::posmap::compressed::Count;
 use crate::posmap::leaf_prf::Position;
-use crate::posmap::plb::Held;
+use crate::posmap::plb::PlbEntry;
 use crate::scheme::{Location, Op, Scheme};
 use crate::stash::StashView;
 
@@ -32,23 +32,23 @@ const BLOCKS_AT_ONCE: usize = 32;
 /// which finds nothing.
 impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn check_ready(&self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.scheme.check_ready()
     }
 
     fn dummy(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.scheme.dummy(&mut self.coins)
     }
 
     fn evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.scheme.evict(&mut self.coins)
     }
 
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity, self.block_bytes)?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         // With PMMAC, a block that keeps its count would be sealed twice under one nonce.
         if self.guard.is_on() {
             return Ok(false);
@@ -61,7 +61,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     /// Without a PLB, nothing can be fetched ahead of time.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.scheme.check_ready()?;
         self.broken = true;
         let lowest = self.lowest_held(address)?;
@@ -96,7 +96,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         self.check_takes()?;
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let address = self.space.address(0, address);
         let is_found = self.scheme.take_on_client(address, block)?.is_some();
         self.tally.stash_hits += u64::from(is_found);
@@ -143,7 +143,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     /// Each block exists exactly once: in the stash, in the PLB or in a bucket on its path. If its
     /// parent is on the client, it has the leaf recorded there.
     fn check_invariants(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let Self { scheme, plb, space, table, prf, counters, .. } = self;
         let expected = |address: u64| match space.parent(address) {
             Err(entry) => table.get(entry, address, prf).map(|position| position.leaf),
@@ -156,7 +156,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         let mut report = |defect: &str| {
             violation.get_or_insert_with(|| format!("a block is in the ORAM {defect}"));
         };
-        for (_, Held { address, position }) in plb.blocks() {
+        for (_, PlbEntry { address, position }) in plb.blocks() {
             if !seen.insert(address) {
                 report(TWICE);
             } else if expected(address).is_some_and(|expected| expected != position.leaf) {
@@ -187,7 +187,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     }
 
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         visit_tree(&mut self.scheme, |address| address, visit)
     }
 }
@@ -212,7 +212,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         data: u64,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         self.scheme.check_ready()?;
         self.broken = true;
         self.fetch_chain(data)?;

@@ -3,7 +3,7 @@
 use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
-use crate::error::{Error, ErrorKind, check_sound};
+use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::scheme::{Scheme, TreeConfig};
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
@@ -23,7 +23,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         wrap: impl FnOnce(S) -> Result<T, Error>,
         coins: Q,
     ) -> Result<FreecursiveOram<T, Q>, Error> {
-        check_sound(self.broken)?;
+        check_not_broken(self.broken)?;
         let shape = |tree: &TreeConfig| (tree.capacity, tree.block_bytes, tree.geometry.clone());
         let had = shape(self.scheme.config());
         let scheme = wrap(self.scheme)?;

@@ -9,14 +9,14 @@ use std::io::{self, Read, Write};
 use rand_core::CryptoRng;
 
 use super::FreecursiveOram;
-use crate::error::check_sound;
+use crate::error::check_not_broken;
 use crate::front::{Front, FrontTally};
 use crate::image::{Image, read_count, read_number, refuse, write_number};
 use crate::scheme::Scheme;
 
 impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        check_sound(self.broken).map_err(io::Error::other)?;
+        check_not_broken(self.broken).map_err(io::Error::other)?;
         write_number(to, self.prf.fingerprint())?;
         write_tally(to, &self.tally)?;
         self.table.write_image(to)?;

@@ -24,7 +24,7 @@ impl RotatingTrips<'_> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;
         for level in self.io.places.levels().rev() {
-            self.io.aim_at([self.io.places.version(g + 1, leaf, level)]);
+            self.io.set_buckets([self.io.places.version(g + 1, leaf, level)]);
             let Self { io, store } = self;
             let RotatingIo { sealer, places, pieces, piece_bytes, versions, .. } = &**io;
             let frames = match read_checked(*store, pieces, piece_bytes) {

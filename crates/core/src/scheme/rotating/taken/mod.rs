@@ -106,7 +106,7 @@ impl TakenSlots {
         self.under_sweep.clear();
         for (i, (version, bits)) in versions.into_iter().zip(opened).enumerate() {
             if i < begun {
-                self.absorb(&version, &bits, g);
+                self.add_marks(&version, &bits, g);
             } else {
                 self.under_sweep.push((version, bits));
             }
@@ -115,16 +115,16 @@ impl TakenSlots {
 
     /// Adds the bits of a page to the marks, without buckets that the evictions before `g` have
     /// rewritten since.
-    fn absorb(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
-        let said = taken_in(&self.pages, version, bits, g);
-        self.marks.extend(said);
+    fn add_marks(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
+        let from_page = taken_in(&self.pages, version, bits, g);
+        self.marks.extend(from_page);
     }
 
     /// Removes the marks of the buckets that the present eviction writes.
     pub(super) fn rewrite(&mut self, buckets: impl Iterator<Item = BucketId>) {
         for bucket in buckets {
-            let gone: Vec<_> = self.marks.range(slots_of(bucket, bucket)).copied().collect();
-            gone.iter().for_each(|mark| {
+            let removed: Vec<_> = self.marks.range(slots_of(bucket, bucket)).copied().collect();
+            removed.iter().for_each(|mark| {
                 self.marks.remove(mark);
             });
         }
@@ -135,10 +135,10 @@ impl TakenSlots {
     pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Page)> {
         let Self { pages, marks, under_sweep, .. } = self;
         let mut sweep = |(old, mut bits): (PageVersion, Page), new: PageVersion| {
-            let said = taken_in(pages, &old, &bits, g + 1);
+            let from_page = taken_in(pages, &old, &bits, g + 1);
             let marked: Vec<_> = marks.range(pages.slots_of(old.page)).copied().collect();
             bits.fill(0);
-            for mark in said.iter().chain(&marked) {
+            for mark in from_page.iter().chain(&marked) {
                 pages.set(&mut bits, *mark);
             }
             if !pages.written_with(g).any(|page| page == old.page) {
@@ -179,9 +179,9 @@ impl TakenSlots {
         bits: &[u8],
         g: u64,
     ) -> BTreeSet<TakenSlot> {
-        let said = taken_in(&self.pages, version, bits, g);
+        let from_page = taken_in(&self.pages, version, bits, g);
         let marked = self.marks.range(self.pages.slots_of(version.page));
-        said.into_iter().chain(marked.copied()).collect()
+        from_page.into_iter().chain(marked.copied()).collect()
     }
 
     /// Restores a mark. Returns whether there is such a slot.

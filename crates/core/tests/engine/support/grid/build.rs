@@ -5,15 +5,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
+use oblivio_core::front::{self, Environment, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
 use oblivio_core::scheme;
 use oblivio_core::store::{TreeId, TreeShape};
 use oblivio_core::view::{Event, EventSink, Recorder};
 use oblivio_core::{
-    CacheConfig, CachedOram, EraSealer, Error, FreecursiveConfig, Key, MasterKey, MemoryStore,
-    Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram, RemapPolicy, RhoConfig,
-    RotatingConfig, RotatingOram, Sealer, TreeConfig, TreeTopKind,
+    CacheConfig, CachedOram, DurableRawOram, EraSealer, Error, FreecursiveConfig, Key, MasterKey,
+    MemoryStore, Oram, RawConfig, Recursion, RecursiveConfig, RecursiveOram, RemapPolicy,
+    RhoConfig, RotatingConfig, Sealer, TreeConfig, TreeTopKind,
 };
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
@@ -150,9 +150,9 @@ impl Builder {
             rho: self.combination.has_rho().then(|| self.rho()),
             cache: policy.map(|policy| (CACHE, policy)),
         };
-        let mut ground = NotingGround { builder: self, notes: Notes::default() };
-        let oram = front::build(&config, &mut ground)?;
-        let notes = config.rho.is_none().then_some(ground.notes);
+        let mut environment = RecordingEnvironment { builder: self, notes: Notes::default() };
+        let oram = front::build(&config, &mut environment)?;
+        let notes = config.rho.is_none().then_some(environment.notes);
         Ok(Box::new(Built { oram, notes, policy }))
     }
 
@@ -167,8 +167,8 @@ impl Builder {
         let schemes = config.path_trees()?.into_iter().map(|path| {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
-            let ground = NotingGround { builder: self, notes: Notes::default() };
-            ground.noting(&self.scheme(tree.with_tree(path.tree)))
+            let environment = RecordingEnvironment { builder: self, notes: Notes::default() };
+            environment.noting(&self.scheme(tree.with_tree(path.tree)))
         });
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
@@ -222,7 +222,7 @@ impl Builder {
         let mut coins = self.coins();
         let master = MasterKey::draw(&mut coins);
         let sealer = EraSealer::fresh(master, config.raw.tree.tree, &mut coins);
-        self.cached(RotatingOram::new(&config, sealer, self.store(&shapes), coins)?)
+        self.cached(DurableRawOram::new(&config, sealer, self.store(&shapes), coins)?)
     }
 
     fn cached<O: Oram + Composed + 'static>(&self, oram: O) -> Made {
@@ -234,13 +234,13 @@ impl Builder {
 }
 
 /// Recorded stores, under schemes that note the purpose of each access.
-struct NotingGround<'a> {
+struct RecordingEnvironment<'a> {
     builder: &'a Builder,
     notes: Notes,
 }
 
-impl NotingGround<'_> {
-    fn outside(&self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
+impl RecordingEnvironment<'_> {
+    fn make_storage(&self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
         Ok((
             Sealer::aes128(Key::from_bytes(self.builder.key), tree.tree),
@@ -252,12 +252,12 @@ impl NotingGround<'_> {
         &self,
         config: &SchemeConfig,
     ) -> Result<Noting<Box<dyn scheme::Scheme + Send>>, Error> {
-        let (sealer, store) = self.outside(config.tree())?;
+        let (sealer, store) = self.make_storage(config.tree())?;
         Ok(Noting::with(config.scheme(sealer, Box::new(store))?, self.notes.clone()))
     }
 }
 
-impl Ground for NotingGround<'_> {
+impl Environment for RecordingEnvironment<'_> {
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
         Ok(Box::new(self.noting(config)?))
     }

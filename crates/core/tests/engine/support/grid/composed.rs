@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::rotating::nothing_to_do;
+use oblivio_core::durable::rotating::ignored_ops;
 use oblivio_core::front::Counters;
 use oblivio_core::scheme::Scheme;
 use oblivio_core::{
-    BucketStore, CachedOram, Error, Front, Op, Oram, RecursiveOram, RemapPolicy, RotatingOram,
+    BucketStore, CachedOram, DurableRawOram, Error, Front, Op, Oram, RecursiveOram, RemapPolicy,
 };
 use oblivio_testkit::workload;
 use rand::rngs::StdRng;
@@ -41,7 +41,7 @@ pub(crate) trait Composed {
     }
 
     /// The number of requests that reach the ORAM itself.
-    fn asked(&self, requests: u64) -> u64 {
+    fn reaching_requests(&self, requests: u64) -> u64 {
         requests
     }
 
@@ -114,14 +114,14 @@ impl Composed for Built {
 
     fn put_back(&self) -> u64 {
         match (self.policy, self.oram.counters().cache) {
-            (Some(RemapPolicy::Delayed), Some(cache)) => cache.given_back,
+            (Some(RemapPolicy::Delayed), Some(cache)) => cache.written_back,
             _ => 0,
         }
     }
 
-    fn asked(&self, requests: u64) -> u64 {
+    fn reaching_requests(&self, requests: u64) -> u64 {
         match (self.policy, self.oram.counters().cache) {
-            (Some(RemapPolicy::AtAccess), Some(cache)) => cache.misses + cache.given_back,
+            (Some(RemapPolicy::AtAccess), Some(cache)) => cache.misses + cache.written_back,
             (Some(RemapPolicy::Delayed), Some(cache)) => cache.misses,
             _ => requests,
         }
@@ -172,13 +172,13 @@ impl<B: Scheme> Composed for RecursiveOram<Noting<B>, StdRng> {
     }
 }
 
-impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
+impl<S: BucketStore> Composed for DurableRawOram<S, StdRng> {
     fn oram(&mut self) -> &mut dyn Oram {
         self
     }
 
     fn make_room(&mut self) -> Result<(), Error> {
-        self.backend_mut().keep_state();
+        self.backend_mut().mark_durable();
         self.background_evict()
     }
 
@@ -199,26 +199,26 @@ impl<S: BucketStore> Composed for RotatingOram<S, StdRng> {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         // The position-map block records whether a block was forgotten.
         loop {
-            self.backend_mut().keep_state();
-            let needed = self.needs(&[address])?;
+            self.backend_mut().mark_durable();
+            let needed = self.missing_positions_to_access(&[address])?;
             if needed.is_empty() {
                 return self.serve_on_client(address, op);
             }
-            let steps = self.intend(&needed)?;
-            self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+            let steps = self.plan_accesses(&needed)?;
+            self.carry_out(&steps, &mut ignored_ops(steps.len()))?;
         }
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<bool, Error> {
         loop {
-            self.backend_mut().keep_state();
-            let needed = self.needs_to_forget(range.clone())?;
+            self.backend_mut().mark_durable();
+            let needed = self.missing_positions_to_forget(range.clone())?;
             if needed.is_empty() {
                 self.forget(range)?;
                 return Ok(true);
             }
-            let steps = self.intend(&needed)?;
-            self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+            let steps = self.plan_accesses(&needed)?;
+            self.carry_out(&steps, &mut ignored_ops(steps.len()))?;
         }
     }
 }
@@ -251,8 +251,8 @@ impl<O: Oram + Composed> Composed for AtAccess<O> {
         self.0.oram().position_map_accesses()
     }
 
-    fn asked(&self, _: u64) -> u64 {
-        self.0.tally().misses + self.0.tally().given_back
+    fn reaching_requests(&self, _: u64) -> u64 {
+        self.0.tally().misses + self.0.tally().written_back
     }
 
     fn hits(&self) -> u64 {
@@ -264,6 +264,6 @@ impl<O: Oram + Composed> Composed for AtAccess<O> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        self.0.give_all_back()
+        self.0.flush_all()
     }
 }

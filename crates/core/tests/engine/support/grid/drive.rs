@@ -15,7 +15,7 @@ use super::factors::{Bound, Combination, Requests, Scheme};
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 70];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Read,
     Write,
     Update,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) address: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RequestKind,
     /// The fill byte of a write, or the mask of an update.
     pub(crate) fill: u8,
 }
@@ -32,15 +32,15 @@ pub(crate) struct Request {
 impl Request {
     fn apply(&self, block: &mut [u8]) {
         match self.kind {
-            Kind::Read => {}
-            Kind::Write => block.fill(self.fill),
-            Kind::Update => block.iter_mut().for_each(|byte| *byte ^= self.fill),
+            RequestKind::Read => {}
+            RequestKind::Write => block.fill(self.fill),
+            RequestKind::Update => block.iter_mut().for_each(|byte| *byte ^= self.fill),
         }
     }
 }
 
 /// A running ORAM, and the plain array that it should equal.
-pub(crate) struct Driven {
+pub(crate) struct TestedOram {
     combination: Combination,
     pub(crate) composed: Box<dyn Composed>,
     log: Log,
@@ -48,12 +48,12 @@ pub(crate) struct Driven {
     /// Requests served so far.
     pub(crate) requests: u64,
     /// Requests served because the client found the block when the test tried.
-    pub(crate) found: u64,
+    pub(crate) found_on_client: u64,
     /// The number of times that room was made.
     pub(crate) room_made: u64,
 }
 
-impl Driven {
+impl TestedOram {
     pub(crate) fn new(combination: &Combination, seed: u64) -> Self {
         let (composed, log) = compose(combination, seed).unwrap_or_else(|error| {
             panic!("the engine refuses {combination:?}: {error}");
@@ -65,7 +65,7 @@ impl Driven {
             log,
             array,
             requests: 0,
-            found: 0,
+            found_on_client: 0,
             room_made: 0,
         }
     }
@@ -125,16 +125,16 @@ impl Driven {
             .map(|(((request, read), fill), update)| Access {
                 address: request.address,
                 op: match request.kind {
-                    Kind::Read if !as_updates => Op::Read(read),
-                    Kind::Write if !as_updates => Op::Write(fill),
+                    RequestKind::Read if !as_updates => Op::Read(read),
+                    RequestKind::Write if !as_updates => Op::Write(fill),
                     _ => Op::Update(update),
                 },
             })
             .collect();
-        let outcome = match (self.asks_first(), &mut accesses[..]) {
+        let outcome = match (self.tries_client_first(), &mut accesses[..]) {
             (true, [Access { address, op }]) => {
                 let found = self.composed.serve_on_client(*address, op);
-                self.found += u64::from(matches!(found, Ok(true)));
+                self.found_on_client += u64::from(matches!(found, Ok(true)));
                 match found {
                     Ok(true) => Ok(()),
                     Ok(false) => self.composed.oram().access(&mut accesses),
@@ -152,8 +152,8 @@ impl Driven {
         for ((request, read), seen) in batch.iter().zip(&reads).zip(&seen).take(served) {
             let held = &mut expected[request.address as usize];
             let answer = match request.kind {
-                Kind::Read if !as_updates => Some(read),
-                Kind::Write if !as_updates => None,
+                RequestKind::Read if !as_updates => Some(read),
+                RequestKind::Write if !as_updates => None,
                 _ => Some(seen),
             };
             assert!(
@@ -168,7 +168,7 @@ impl Driven {
         (served, outcome)
     }
 
-    fn asks_first(&self) -> bool {
+    fn tries_client_first(&self) -> bool {
         (self.combination.scheme, self.combination.hits) == (Scheme::Rotating, HitPolicy::Serve)
     }
 
@@ -213,7 +213,7 @@ impl Driven {
 pub(crate) fn requests(
     workload: workload::Workload,
     seed: u64,
-    kinds: impl Fn(usize, bool) -> Kind,
+    kinds: impl Fn(usize, bool) -> RequestKind,
 ) -> impl Iterator<Item = Request> {
     workload.requests(CAPACITY, seed).enumerate().map(move |(i, request)| Request {
         address: request.address,

@@ -19,7 +19,7 @@ pub struct Written {
 
 /// Consecutive buckets of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct BucketRange {
     /// The tree.
     pub tree: TreeId,
     /// The level in that tree.
@@ -28,7 +28,7 @@ pub struct Stretch {
     pub buckets: Range<u64>,
 }
 
-impl Stretch {
+impl BucketRange {
     /// The pieces to request in a trip: each bucket as a whole.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         let bucket = |index| BucketId::new(self.level, index);
@@ -49,13 +49,13 @@ impl Stretch {
 ///
 /// The contents are as untrusted as the answer of a store.
 #[derive(Default)]
-pub struct Moved {
+pub struct SealedCopy {
     pieces: Vec<Piece>,
     buffer: Vec<u8>,
     spans: Vec<Span>,
 }
 
-impl Moved {
+impl SealedCopy {
     /// Reads buckets, replacing the current contents.
     ///
     /// # Errors
@@ -64,13 +64,13 @@ impl Moved {
     pub fn read(
         &mut self,
         from: &mut (impl BucketStore + ?Sized),
-        stretch: &Stretch,
+        range: &BucketRange,
     ) -> Result<(), StoreError> {
         self.pieces.clear();
         self.buffer.clear();
         self.spans.clear();
-        let pieces: Vec<_> = stretch.pieces().collect();
-        let bytes = bucket_bytes(from, stretch);
+        let pieces: Vec<_> = range.pieces().collect();
+        let bytes = bucket_bytes(from, range);
         let frames = from.read(&pieces)?;
         check_lengths(frames, pieces.len(), bytes)?;
         for i in 0..frames.len() {
@@ -103,7 +103,7 @@ impl Moved {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let frames = Frames::new(&self.buffer, &spans);
-        to.write(&pieces, &mut |blanks| blanks.put_moved(frames))?;
+        to.write(&pieces, &mut |blanks| blanks.put_copy(frames))?;
         let bytes = spans.iter().map(|span| span.bytes as u64).sum();
         Ok(Written { buckets: pieces.len() as u64, bytes })
     }
@@ -136,9 +136,9 @@ fn length(store: &(impl BucketStore + ?Sized), piece: &Piece) -> Option<u64> {
     store.shape(piece.tree)?.level_of(piece.bucket).map(|level| level.bucket_bytes)
 }
 
-/// Bytes of each bucket of a stretch. 0 if it does not exist, and then it cannot be read either.
-fn bucket_bytes(store: &(impl BucketStore + ?Sized), stretch: &Stretch) -> u64 {
-    stretch.pieces().next().and_then(|piece| length(store, &piece)).unwrap_or_default()
+/// Bytes of each bucket of a range. 0 if it does not exist, and then it cannot be read either.
+fn bucket_bytes(store: &(impl BucketStore + ?Sized), range: &BucketRange) -> u64 {
+    range.pieces().next().and_then(|piece| length(store, &piece)).unwrap_or_default()
 }
 
 fn check_lengths(frames: Frames<'_>, count: usize, bytes: u64) -> Result<(), StoreError> {
@@ -164,12 +164,12 @@ mod tests {
         MemoryStore::new(&bytes.map(shape), LayoutKind::Striped).unwrap()
     }
 
-    fn stretch(level: u8, buckets: Range<u64>) -> Stretch {
-        Stretch { tree: TREE, level, buckets }
+    fn range(level: u8, buckets: Range<u64>) -> BucketRange {
+        BucketRange { tree: TREE, level, buckets }
     }
 
     fn bytes_of(store: &mut MemoryStore, level: u8, index: u64) -> &mut [u8] {
-        let piece = stretch(level, index..index + 1).pieces().next().unwrap();
+        let piece = range(level, index..index + 1).pieces().next().unwrap();
         let range = store.span(&piece).unwrap().range();
         &mut store.contents_mut()[range]
     }
@@ -179,19 +179,19 @@ mod tests {
         let (mut from, mut to) = (store([3, 8]), store([3, 8]));
         bytes_of(&mut from, 1, 1).copy_from_slice(b"a bucket");
         bytes_of(&mut to, 1, 0).copy_from_slice(b"and this");
-        let mut moved = Moved::default();
-        moved.read(&mut from, &stretch(0, 0..1)).unwrap();
-        assert_eq!(moved.write(&mut to).unwrap(), Written::default());
-        moved.read(&mut from, &stretch(1, 0..2)).unwrap();
-        assert_eq!(moved.write(&mut to).unwrap(), Written { buckets: 1, bytes: 8 });
+        let mut copy = SealedCopy::default();
+        copy.read(&mut from, &range(0, 0..1)).unwrap();
+        assert_eq!(copy.write(&mut to).unwrap(), Written::default());
+        copy.read(&mut from, &range(1, 0..2)).unwrap();
+        assert_eq!(copy.write(&mut to).unwrap(), Written { buckets: 1, bytes: 8 });
         assert_eq!(bytes_of(&mut to, 1, 1), b"a bucket");
         assert_eq!(bytes_of(&mut to, 1, 0), b"and this");
-        let differing = moved.first_difference(&mut to).unwrap().unwrap();
+        let differing = copy.first_difference(&mut to).unwrap().unwrap();
         assert_eq!(differing.bucket, BucketId::new(1, 0));
         bytes_of(&mut to, 1, 0).fill(0);
-        assert_eq!(moved.first_difference(&mut to).unwrap(), None);
+        assert_eq!(copy.first_difference(&mut to).unwrap(), None);
         bytes_of(&mut to, 1, 1)[7] ^= 1;
-        let differing = moved.first_difference(&mut to).unwrap().unwrap();
+        let differing = copy.first_difference(&mut to).unwrap().unwrap();
         assert_eq!(differing.bucket, BucketId::new(1, 1));
     }
 
@@ -199,14 +199,14 @@ mod tests {
     fn a_store_for_other_buckets_is_refused() {
         let (mut from, mut to) = (store([3, 8]), store([3, 9]));
         bytes_of(&mut from, 1, 1).copy_from_slice(b"a bucket");
-        let mut moved = Moved::default();
-        moved.read(&mut from, &stretch(1, 0..2)).unwrap();
-        assert_eq!(moved.write(&mut to).unwrap_err().kind(), StoreErrorKind::Refused);
+        let mut copy = SealedCopy::default();
+        copy.read(&mut from, &range(1, 0..2)).unwrap();
+        assert_eq!(copy.write(&mut to).unwrap_err().kind(), StoreErrorKind::Refused);
         assert!(to.contents().iter().all(|byte| *byte == 0));
-        let beyond = moved.read(&mut from, &stretch(2, 0..1)).unwrap_err();
+        let beyond = copy.read(&mut from, &range(2, 0..1)).unwrap_err();
         assert_eq!(beyond.kind(), StoreErrorKind::Refused);
         assert_eq!(
-            moved.write(&mut from).unwrap(),
+            copy.write(&mut from).unwrap(),
             Written::default(),
             "the contents are empty after an error"
         );

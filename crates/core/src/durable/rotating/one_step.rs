@@ -4,29 +4,29 @@ use alloc::vec::Vec;
 
 use rand_core::CryptoRng;
 
-use super::{RotatingOram, nothing_to_do};
+use super::{DurableRawOram, ignored_ops};
 use crate::error::Error;
 use crate::front::{Access, Oram, check_requests};
 use crate::scheme::Move;
 use crate::store::BucketStore;
 
-impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
+impl<S: BucketStore, R: CryptoRng> DurableRawOram<S, R> {
     /// Step 1 of the accesses to `addresses`, in this order: draws a fresh leaf for each. Changes
     /// nothing, and shows storage nothing.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end, or
-    /// [needs](Self::needs) positions that are not on the client.
-    pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
+    /// [needs](Self::missing_positions_to_access) positions that are not on the client.
+    pub fn plan_accesses(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
         addresses.iter().try_for_each(|address| self.check_address(*address))?;
         let Self { positions, coins, .. } = self;
         positions.draw_moves(&[], addresses.iter().copied().map(Some), coins)
     }
 
     /// Step 1 of dummy accesses, which storage cannot tell from others.
-    pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
+    pub fn plan_dummies(&mut self, accesses: usize) -> Vec<Move> {
         let Self { positions, coins, .. } = self;
-        (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
+        (0..accesses).map(|_| Move::dummy(positions.draw(coins))).collect()
     }
 
     /// The coins that draw leaves.
@@ -41,7 +41,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
 }
 
 /// Never returns to an earlier state: each window keeps the state that it starts from.
-impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
+impl<S: BucketStore, R: CryptoRng> Oram for DurableRawOram<S, R> {
     fn capacity(&self) -> u64 {
         self.config.data_blocks()
     }
@@ -55,18 +55,22 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
         let window_max = self.window_accesses_max();
         let mut rest = batch;
         while !rest.is_empty() {
-            self.backend.keep_state();
+            self.backend.mark_durable();
             let fitting = self.backend.accesses_left().min(rest.len().min(window_max) as u64);
             let addresses: Vec<_> =
                 rest[..fitting as usize].iter().map(|request| request.address).collect();
-            let needed = if self.has_flat_map() { Vec::new() } else { self.needs(&addresses)? };
+            let needed = if self.has_flat_map() {
+                Vec::new()
+            } else {
+                self.missing_positions_to_access(&addresses)?
+            };
             if !needed.is_empty() {
-                let steps = self.intend(&needed)?;
-                self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
+                let steps = self.plan_accesses(&needed)?;
+                self.carry_out(&steps, &mut ignored_ops(steps.len()))?;
                 continue;
             }
             let (now, later) = core::mem::take(&mut rest).split_at_mut(fitting as usize);
-            let steps = self.intend(&addresses)?;
+            let steps = self.plan_accesses(&addresses)?;
             let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
             self.carry_out_checked(&steps, &mut ops)?;
             rest = later;

@@ -2,7 +2,7 @@
 
 use super::super::TreeConfig;
 use super::super::client::Client;
-use super::{RotatingScheme, TakenSlot, TakenSlots, invalid};
+use super::{TakenSlot, TakenSlots, VersionedTree, invalid};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::posmap::LivePosMap;
@@ -10,7 +10,7 @@ use crate::store::BucketStore;
 
 /// Where the client keeps a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum ClientLocation {
     /// In the stash.
     Stash,
     /// In a bucket of the tree top.
@@ -19,26 +19,26 @@ pub enum Home {
     Frontend,
 }
 
-impl<S: BucketStore> RotatingScheme<S> {
+impl<S: BucketStore> VersionedTree<S> {
     /// Drops the blocks from the client that are not live in `map`.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
     pub(crate) fn drop_dead(&mut self, map: &LivePosMap) -> Result<(), Error> {
-        self.client.check_sound()?;
+        self.client.check_not_broken()?;
         self.client.retain(|entry| map.is_live_at(entry.address, entry.leaf));
         Ok(())
     }
 
     /// Every block on the client with its bytes, for
-    /// [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block). Secret.
-    pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
+    /// [`restore_client_block`](crate::DurableRawOram::restore_client_block). Secret.
+    pub fn client_blocks(&self) -> impl Iterator<Item = (ClientLocation, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
-        let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));
-        let in_top = top.blocks().map(|(bucket, entry)| (Home::TreeTop(bucket), entry));
+        let in_stash = stash.entries().iter().map(|entry| (ClientLocation::Stash, entry));
+        let in_top = top.blocks().map(|(bucket, entry)| (ClientLocation::TreeTop(bucket), entry));
         in_stash
             .chain(in_top)
-            .map(|(home, entry)| (home, entry.address, entry.leaf, blocks.get(entry.place)))
+            .map(|(location, entry)| (location, entry.address, entry.leaf, blocks.get(entry.place)))
     }
 
     /// Restores a block where [`Self::client_blocks`] found it.
@@ -48,7 +48,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// there.
     pub(crate) fn restore_client_block(
         &mut self,
-        home: Home,
+        location: ClientLocation,
         address: u64,
         leaf: Leaf,
         bytes: &[u8],
@@ -56,7 +56,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         let TreeConfig { capacity, block_bytes, geometry, .. } = &self.client.config;
         let fits =
             address < *capacity && bytes.len() == *block_bytes && geometry.contains_leaf(leaf);
-        if fits && self.client.restore_client_block(home, address, leaf, bytes) {
+        if fits && self.client.restore_client_block(location, address, leaf, bytes) {
             Ok(())
         } else {
             Err(invalid("the state has a block that cannot have been on this client"))

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 /// A set of addresses below a bound. Sparse: memory is allocated for parts of 32,768 addresses,
 /// when one of them is inserted. Secret; wiped when dropped.
 #[derive(Clone)]
-pub struct Bits {
+pub struct SparseAddressSet {
     words: HashMap<u64, Box<[u64; WORDS]>>,
     end: u64,
 }
@@ -19,7 +19,7 @@ pub struct Bits {
 const WORDS: usize = 512;
 const BITS: u64 = 64 * WORDS as u64;
 
-impl Bits {
+impl SparseAddressSet {
     /// An empty set of addresses below `end`.
     pub fn new(end: u64) -> Self {
         Self { words: HashMap::new(), end }
@@ -95,7 +95,7 @@ impl Bits {
     }
 }
 
-impl Drop for Bits {
+impl Drop for SparseAddressSet {
     fn drop(&mut self) {
         self.words.values_mut().for_each(|words| words.zeroize());
     }
@@ -115,7 +115,7 @@ fn ones(bits: u64) -> impl Iterator<Item = u64> {
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
     while next < addresses.end {
-        let (part, word, bit) = Bits::place(next);
+        let (part, word, bit) = SparseAddressSet::place(next);
         let count = (64 - bit).min(addresses.end - next);
         each(part, word, u64::MAX >> (64 - count) << bit);
         next += count;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn it_holds_what_a_set_would() {
         const END: u64 = 3 * BITS;
-        let (mut bits, mut set) = (Bits::new(END), BTreeSet::new());
+        let (mut bits, mut set) = (SparseAddressSet::new(END), BTreeSet::new());
         assert!(bits.is_untouched() && bits.is_empty());
         let ranges =
             [(0, 1), (5, 70), (63, 64), (64, 128), (100, BITS + 9), (END - 1, END), (9, 9)];

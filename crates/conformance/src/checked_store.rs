@@ -26,14 +26,14 @@ pub(crate) fn shapes() -> [TreeShape; 3] {
 }
 
 /// A store and its expected contents.
-pub(crate) struct Bench<S> {
+pub(crate) struct CheckedStore<S> {
     pub(crate) store: S,
     pub(crate) shapes: Vec<TreeShape>,
     buckets: HashMap<(TreeId, BucketId), Vec<u8>>,
     pub(crate) coins: StdRng,
 }
 
-impl<S: BucketStore> Bench<S> {
+impl<S: BucketStore> CheckedStore<S> {
     pub(crate) fn new(store: S, shapes: &[TreeShape]) -> Self {
         let coins = StdRng::seed_from_u64(0);
         Self { store, shapes: shapes.to_vec(), buckets: HashMap::new(), coins }

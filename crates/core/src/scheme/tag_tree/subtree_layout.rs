@@ -50,7 +50,7 @@ impl Level {
 }
 
 /// The levels of a whole tree.
-pub(super) struct Places {
+pub(super) struct SubtreeLayout {
     /// From the root down.
     pub(super) levels: Box<[Level]>,
     /// Number of slots, with the gaps between subtrees.
@@ -59,7 +59,7 @@ pub(super) struct Places {
     pub(super) last_root_level: u8,
 }
 
-impl Places {
+impl SubtreeLayout {
     pub(super) fn new(geometry: &Geometry) -> Self {
         let subtrees = subtrees(geometry);
         let last_root_level = subtrees.last().map_or(0, |subtree| subtree.start) as u8;
@@ -116,11 +116,11 @@ mod tests {
     fn seven_levels_of_four_slots_are_a_page() {
         let tree = Geometry::uniform(24, 4).unwrap();
         assert_eq!(subtrees(&tree), [0..4, 4..11, 11..18, 18..25]);
-        let places = Places::new(&tree);
-        assert_eq!(places.last_root_level, 18);
+        let layout = SubtreeLayout::new(&tree);
+        assert_eq!(layout.last_root_level, 18);
         let pages = |leaf| {
             let page = |level: &Level| level.bucket(Leaf(leaf)) / PAGE_SLOTS;
-            places.levels.iter().map(page).collect::<HashSet<_>>().len()
+            layout.levels.iter().map(page).collect::<HashSet<_>>().len()
         };
         assert!((0..1 << 24).step_by(99_991).all(|leaf| pages(leaf) == 4));
     }
@@ -130,9 +130,9 @@ mod tests {
         let uneven: Vec<u16> = (0..=12).map(|level| [4, 1, 7, 250][level % 4]).collect();
         for slots in [&[3][..], &[1, 2, 3], &[4; 13], &uneven, &[255; 9]] {
             let tree = Geometry::profile(slots).unwrap();
-            let places = Places::new(&tree);
+            let layout = SubtreeLayout::new(&tree);
             let mut seen = HashSet::new();
-            for (level, place) in places.levels.iter().enumerate() {
+            for (level, place) in layout.levels.iter().enumerate() {
                 assert_eq!(place.bucket_slots, tree.slots(level));
                 let mut indices: Vec<_> = place.indices().collect();
                 assert!(indices.is_sorted_by_key(|index| place.bucket(Leaf(*index))));
@@ -146,7 +146,7 @@ mod tests {
                 }
             }
             assert_eq!(seen.len() as u64, tree.tree_slots());
-            assert!(seen.iter().all(|slot| (*slot as u64) < places.slots));
+            assert!(seen.iter().all(|slot| (*slot as u64) < layout.slots));
         }
     }
 }

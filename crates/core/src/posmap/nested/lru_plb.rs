@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::geometry::Leaf;
 
 /// A position-map block on the client. Secret; wiped when dropped.
-pub(crate) struct HeldBlock {
+pub(crate) struct PlbBlock {
     pub(crate) address: u64,
     /// Its leaf, on a path that storage has not seen for it.
     pub(crate) leaf: Leaf,
@@ -18,21 +18,21 @@ pub(crate) struct HeldBlock {
 
 /// A fully associative PLB: the requests of one batch need many blocks at once, and none of them
 /// may evict another.
-pub(super) struct HeldBlocks {
+pub(super) struct LruPlb {
     /// The blocks, each with the time of its last use.
-    blocks: HashMap<u64, (u64, HeldBlock)>,
+    blocks: HashMap<u64, (u64, PlbBlock)>,
     /// The addresses, by the time of last use.
     order: BTreeMap<u64, u64>,
     blocks_max: usize,
     clock: u64,
 }
 
-impl HeldBlocks {
+impl LruPlb {
     pub(super) fn new(blocks_max: usize) -> Self {
         Self { blocks: HashMap::new(), order: BTreeMap::new(), blocks_max, clock: 0 }
     }
 
-    pub(super) fn get(&self, address: u64) -> Option<&HeldBlock> {
+    pub(super) fn get(&self, address: u64) -> Option<&PlbBlock> {
         self.blocks.get(&address).map(|(_, block)| block)
     }
 
@@ -52,7 +52,7 @@ impl HeldBlocks {
 
     /// Adds a block that is not present. Returns the least recently used block if it must be
     /// evicted.
-    pub(super) fn insert(&mut self, block: HeldBlock) -> Option<HeldBlock> {
+    pub(super) fn insert(&mut self, block: PlbBlock) -> Option<PlbBlock> {
         self.clock += 1;
         self.order.insert(self.clock, block.address);
         self.blocks.insert(block.address, (self.clock, block));
@@ -64,7 +64,7 @@ impl HeldBlocks {
     }
 
     /// All blocks, least recently used first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &HeldBlock> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PlbBlock> {
         self.order.values().filter_map(|address| self.get(*address))
     }
 }
@@ -73,21 +73,24 @@ impl HeldBlocks {
 mod tests {
     use super::*;
 
-    fn block(address: u64) -> HeldBlock {
-        HeldBlock { address, leaf: Leaf(address), bytes: Zeroizing::new(vec![address as u8; 4]) }
+    fn block(address: u64) -> PlbBlock {
+        PlbBlock { address, leaf: Leaf(address), bytes: Zeroizing::new(vec![address as u8; 4]) }
     }
 
     #[test]
     fn the_least_recently_used_block_is_evicted() {
-        let mut held = HeldBlocks::new(3);
-        assert!([1, 2, 3].into_iter().all(|address| held.insert(block(address)).is_none()));
-        held.touch(1);
-        held.touch(9);
-        let _a_look_is_no_use = held.get(2);
-        assert_eq!(held.insert(block(4)).unwrap().address, 2);
-        assert_eq!(held.iter().map(|block| block.address).collect::<Vec<_>>(), [3, 1, 4]);
-        held.bytes_mut(3).unwrap().fill(7);
-        let gone = held.insert(block(5)).unwrap();
-        assert_eq!((gone.address, gone.bytes.as_slice(), held.blocks.len()), (3, &[7; 4][..], 3));
+        let mut plb = LruPlb::new(3);
+        assert!([1, 2, 3].into_iter().all(|address| plb.insert(block(address)).is_none()));
+        plb.touch(1);
+        plb.touch(9);
+        let _a_look_is_no_use = plb.get(2);
+        assert_eq!(plb.insert(block(4)).unwrap().address, 2);
+        assert_eq!(plb.iter().map(|block| block.address).collect::<Vec<_>>(), [3, 1, 4]);
+        plb.bytes_mut(3).unwrap().fill(7);
+        let evicted = plb.insert(block(5)).unwrap();
+        assert_eq!(
+            (evicted.address, evicted.bytes.as_slice(), plb.blocks.len()),
+            (3, &[7; 4][..], 3)
+        );
     }
 }

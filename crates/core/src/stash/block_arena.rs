@@ -16,32 +16,32 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::SparseWipedBytes;
 
-/// The location of a block's bytes in a [`BlockRoom`].
+/// The location of a block's bytes in a [`BlockArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+pub(crate) struct ArenaSlot(u32);
 
 /// Memory for a fixed number of blocks. Wiped when dropped. Blocks without bytes need no memory and
 /// may use any place.
-pub(crate) struct BlockRoom {
+pub(crate) struct BlockArena {
     bytes: SparseWipedBytes,
     block_bytes: usize,
     /// Places below this one are permanent; the others are in transit.
     first_in_transit: u32,
     /// The free permanent places are the first `free_count` of this list.
-    free: Vec<Place>,
+    free: Vec<ArenaSlot>,
     free_count: usize,
-    zero: Place,
+    zero: ArenaSlot,
 }
 
-impl BlockRoom {
+impl BlockArena {
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the system has no memory for it.
     pub(crate) fn new(
-        lasting: usize,
+        permanent: usize,
         in_transit: usize,
         block_bytes: usize,
     ) -> Result<Self, Error> {
-        let blocks = lasting + in_transit + 1;
+        let blocks = permanent + in_transit + 1;
         let bytes = blocks.checked_mul(block_bytes).and_then(zeros);
         let (Ok(zero), Some(bytes)) = (u32::try_from(blocks - 1), bytes) else {
             return Err(Error::new(
@@ -55,22 +55,22 @@ impl BlockRoom {
         Ok(Self {
             bytes: bytes.into(),
             block_bytes,
-            first_in_transit: lasting as u32,
-            free: (0..lasting as u32).rev().map(Place).collect(),
-            free_count: lasting,
-            zero: Place(zero),
+            first_in_transit: permanent as u32,
+            free: (0..permanent as u32).rev().map(ArenaSlot).collect(),
+            free_count: permanent,
+            zero: ArenaSlot(zero),
         })
     }
 
     /// The place of a block of zeros, the contents of a dummy.
-    pub(crate) fn zero(&self) -> Place {
+    pub(crate) fn zero(&self) -> ArenaSlot {
         self.zero
     }
 
     /// The place of slot `slot` of a path, whose slots are numbered from the root down.
     #[inline]
-    pub(crate) fn in_transit(&self, slot: usize) -> Place {
-        Place(self.first_in_transit + slot as u32)
+    pub(crate) fn in_transit(&self, slot: usize) -> ArenaSlot {
+        ArenaSlot(self.first_in_transit + slot as u32)
     }
 
     /// The bytes of `slots` consecutive slots of a path, starting with `slot`: they are adjacent in
@@ -87,7 +87,7 @@ impl BlockRoom {
     /// If no place is free. The caller of [`Self::new`] must count every block that can be on the
     /// client at once.
     #[inline]
-    pub(crate) fn take(&mut self) -> Place {
+    pub(crate) fn take(&mut self) -> ArenaSlot {
         if self.block_bytes == 0 {
             return self.zero;
         }
@@ -100,7 +100,7 @@ impl BlockRoom {
 
     /// Frees a place if it is permanent. No branch depends on that.
     #[inline]
-    pub(crate) fn give_back(&mut self, place: Place) {
+    pub(crate) fn free(&mut self, place: ArenaSlot) {
         if self.block_bytes == 0 {
             return;
         }
@@ -110,26 +110,26 @@ impl BlockRoom {
         }
     }
 
-    /// A permanent place for a block. A block in transit is moved to a new place.
+    /// Returns a permanent place for a block. A block in transit is moved to a new place.
     #[inline]
-    pub(crate) fn settle(&mut self, place: Place) -> Place {
+    pub(crate) fn make_permanent(&mut self, place: ArenaSlot) -> ArenaSlot {
         if self.block_bytes == 0 || place.0 < self.first_in_transit {
             return place;
         }
-        let lasting = self.take();
+        let permanent = self.take();
         let (start, end) =
-            (place.0 as usize * self.block_bytes, lasting.0 as usize * self.block_bytes);
+            (place.0 as usize * self.block_bytes, permanent.0 as usize * self.block_bytes);
         self.bytes.copy_within(start..start + self.block_bytes, end);
-        lasting
+        permanent
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: Place) -> &[u8] {
+    pub(crate) fn get(&self, place: ArenaSlot) -> &[u8] {
         &self.bytes[place.0 as usize * self.block_bytes..][..self.block_bytes]
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, place: Place) -> &mut [u8] {
+    pub(crate) fn get_mut(&mut self, place: ArenaSlot) -> &mut [u8] {
         &mut self.bytes[place.0 as usize * self.block_bytes..][..self.block_bytes]
     }
 }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_row_in_transit_is_its_slots_one_after_the_other() {
-        let mut room = BlockRoom::new(3, 9, 16).unwrap();
+        let mut room = BlockArena::new(3, 9, 16).unwrap();
         for slot in 0..9 {
             let place = room.in_transit(slot);
             room.get_mut(place).fill(slot as u8);

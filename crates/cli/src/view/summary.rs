@@ -1,0 +1,80 @@
+//! What storage saw of the paths of one tree, for pictures.
+
+use oblivio_core::store::TreeId;
+use oblivio_core::view::Tally;
+
+use super::leaves::BucketVisit;
+
+/// A summary of what storage saw. Public.
+pub(crate) struct TreeSummary {
+    pub(crate) tree: TreeId,
+    /// A sample of the visits, if there are many.
+    pub(crate) visits: Vec<BucketVisit>,
+    pub(crate) accesses: u64,
+    /// Buckets on the level of the leaves, including free ones for the next evictions.
+    pub(crate) leaf_buckets: u64,
+    pub(crate) tally: Tally,
+}
+
+/// Maximum number of visits in a sample. A picture does not show more.
+const SAMPLE_MAX: usize = 10_000;
+
+/// A sample of visits at equal distances from a sequence of any length.
+pub(super) struct Sample {
+    every: u64,
+    offered: u64,
+    kept: Vec<BucketVisit>,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { every: 1, offered: 0, kept: Vec::new() }
+    }
+}
+
+impl Sample {
+    pub(super) fn offer(&mut self, visit: BucketVisit) {
+        if self.offered.is_multiple_of(self.every) {
+            if self.kept.len() == SAMPLE_MAX {
+                self.thin_out();
+            }
+            if self.offered.is_multiple_of(self.every) {
+                self.kept.push(visit);
+            }
+        }
+        self.offered += 1;
+    }
+
+    /// Drops every second visit.
+    fn thin_out(&mut self) {
+        self.every *= 2;
+        let mut is_kept = false;
+        self.kept.retain(|_| {
+            is_kept = !is_kept;
+            is_kept
+        });
+    }
+
+    pub(super) fn kept(self) -> Vec<BucketVisit> {
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_bounded_and_spread_evenly() {
+        for offered in [3, SAMPLE_MAX as u64, SAMPLE_MAX as u64 + 1, 1_234_567] {
+            let mut sample = Sample::default();
+            for access in 0..offered {
+                sample.offer(BucketVisit { access, bucket: 0, is_eviction: false });
+            }
+            let kept: Vec<_> = sample.kept().iter().map(|visit| visit.access).collect();
+            assert!(kept.len() <= SAMPLE_MAX && kept.len() * 2 >= SAMPLE_MAX.min(offered as usize));
+            let every = kept[1] - kept[0];
+            assert!(kept.iter().copied().eq((0..offered).step_by(every as usize)), "{offered}");
+        }
+    }
+}
