@@ -4,7 +4,7 @@
 //! does it.
 
 /// Advice in library messages, and its replacement in messages of this program.
-const SAID: [(&str, &str); 28] = [
+const ADVICE: [(&str, &str); 28] = [
     ("allow more client memory", "allow more client memory (--client-memory)"),
     ("open the volume with `after_tampering`", "open the volume with --after-tampering"),
     ("check the volume with `after_tampering`", "run `oblivio check --after-tampering`"),
@@ -53,10 +53,10 @@ const SAID: [(&str, &str); 28] = [
 const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
 
 /// A library's message with the advice of this program.
-pub(crate) fn as_commands(message: &str) -> String {
+pub(crate) fn with_cli_advice(message: &str) -> String {
     let message = message.to_owned();
-    let said = SAID.iter().chain([&TOO_MANY_FILES]);
-    said.fold(message, |message, (library, here)| message.replace(library, here))
+    let advice = ADVICE.iter().chain([&TOO_MANY_FILES]);
+    advice.fold(message, |message, (library, here)| message.replace(library, here))
 }
 
 #[cfg(test)]
@@ -107,18 +107,21 @@ mod tests {
     fn every_replaced_advice_occurs_in_a_library() {
         let libraries = libraries();
         assert!(libraries.len() > 100);
-        for (library, here) in SAID {
+        for (library, here) in ADVICE {
             let says = |(_, text): &&(PathBuf, String)| text.contains(library);
             assert!(libraries.iter().any(|it| says(&it)), "no library has this text: {library}");
-            assert!(as_commands(library).contains(here), "{library}");
+            assert!(with_cli_advice(library).contains(here), "{library}");
         }
     }
 
     #[test]
     fn every_message_with_emfile_advises_a_higher_limit() {
         let shortage = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
-        let said = as_commands(&format!("cannot listen: {shortage}; choose another port"));
-        assert!(said.contains("Too many open files (os error 24; raise `ulimit -n`)"), "{said}");
+        let message = with_cli_advice(&format!("cannot listen: {shortage}; choose another port"));
+        assert!(
+            message.contains("Too many open files (os error 24; raise `ulimit -n`)"),
+            "{message}"
+        );
     }
 
     #[test]

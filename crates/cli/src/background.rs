@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::args::{BackgroundArgs, NAME_IN_BACKGROUND};
 use crate::error::CliError;
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 use crate::output;
 
 /// Default name of the log, in the client's directory.
@@ -37,7 +37,7 @@ pub(crate) fn run(
     here: impl FnOnce() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     if args.in_background {
-        inherited::take();
+        inherited::record();
     }
     if !args.background || args.in_background {
         return here();
@@ -63,19 +63,19 @@ fn start() -> Result<(), CliError> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     if let Some(pipe) = again.stdout.take() {
-        read_until_ready(pipe, &mut said).map_err(failed)?;
+        read_until_ready(pipe, &mut printed).map_err(failed)?;
     }
-    let is_ready = said.pop_if(|last| *last == READY).is_some();
-    let told = output::print_bytes(&said);
-    if is_ready && told.is_err() {
+    let is_ready = printed.pop_if(|last| *last == READY).is_some();
+    let result = output::print_bytes(&printed);
+    if is_ready && result.is_err() {
         // The user would not learn of the disk.
         rustix::process::kill_process(Pid::from_child(&again), Signal::TERM)
             .map_err(|error| failed(error.into()))?;
         again.wait().map_err(failed)?;
     }
-    told?;
+    result?;
     if is_ready {
         return Ok(());
     }
@@ -84,15 +84,15 @@ fn start() -> Result<(), CliError> {
         let message = "the process in the background ended before the disk could be used";
         return Err(CliError::Engine(message.into()));
     }
-    Err(CliError::Said(status))
+    Err(CliError::ChildReported(status))
 }
 
-fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
+fn read_until_ready(mut pipe: impl Read, printed: &mut Vec<u8>) -> io::Result<()> {
     let mut byte = [0];
-    while said.last() != Some(&READY) {
+    while printed.last() != Some(&READY) {
         match pipe.read(&mut byte) {
             Ok(0) => break,
-            Ok(_) => said.push(byte[0]),
+            Ok(_) => printed.push(byte[0]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -112,7 +112,7 @@ pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, C
 ///
 /// # Errors
 /// If the report cannot be delivered: then the user may not know of the disk.
-pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
+pub(crate) fn report_ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
     let Some(mut log) = log else { return output::print(text) };
     let failed = |error: io::Error| CliError::Engine(format!("cannot leave the terminal: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;
@@ -121,7 +121,7 @@ pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), C
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
     // The user may read the log as soon as the report arrives.
-    output::note(&mut log, &format!("process {}: {logged}", process::id()));
+    output::write_to_log(&mut log, &format!("process {}: {logged}", process::id()));
     let mut pipe = io::stdout();
     pipe.write_all(format!("{text}\n").as_bytes())
         .and_then(|()| pipe.write_all(&[READY]))
@@ -137,16 +137,16 @@ pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), C
 
 /// Opens a log for appending. Refuses a pipe without a reader instead of waiting for one.
 fn open_log(path: &Path) -> Result<File, CliError> {
-    files::refuse_other(path, Kind::LOG)?;
+    files::refuse_other(path, FileKind::LOG)?;
     let mut options = private::file_options();
     options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
     options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 
 /// Reports the end at the terminal or in the log.
-pub(crate) fn ended(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
+pub(crate) fn report_end(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
     if args.in_background {
-        output::remark(text);
+        output::print_remark(text);
         Ok(())
     } else {
         output::print(text)
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn output_is_read_up_to_the_ready_byte() {
-        let mut said = Vec::new();
-        read_until_ready(&b"mounted\n\0more"[..], &mut said).unwrap();
-        assert_eq!(said, b"mounted\n\0");
-        let mut said = Vec::new();
-        read_until_ready(&b"failed"[..], &mut said).unwrap();
-        assert_eq!(said, b"failed");
+        let mut printed = Vec::new();
+        read_until_ready(&b"mounted\n\0more"[..], &mut printed).unwrap();
+        assert_eq!(printed, b"mounted\n\0");
+        let mut printed = Vec::new();
+        read_until_ready(&b"failed"[..], &mut printed).unwrap();
+        assert_eq!(printed, b"failed");
     }
 }

@@ -22,14 +22,14 @@ impl Stopwatch {
 
 /// Processor time of the calling thread.
 pub fn processor_time_of_thread() -> Duration {
-    of_clock(ClockId::ThreadCPUTime)
+    clock_time(ClockId::ThreadCPUTime)
 }
 
 /// Processor time of all threads of this process.
 pub fn processor_time_of_process() -> Duration {
-    of_clock(ClockId::ProcessCPUTime)
+    clock_time(ClockId::ProcessCPUTime)
 }
 
-fn of_clock(clock: ClockId) -> Duration {
+fn clock_time(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }

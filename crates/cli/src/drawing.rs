@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::{RangedCoordf64, RangedCoordu64};
 use plotters::prelude::*;
 
-use crate::view::{Seen, Visit};
+use crate::view::{BucketVisit, TreeSummary};
 
 /// Maximum number of points in a panel. More points show no more.
 pub(crate) const POINTS_MAX: usize = 4000;
@@ -91,16 +91,20 @@ pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), B
 }
 
 /// Draws the buckets on the level of the leaves that storage saw, access by access.
-pub(crate) fn draw_seen(area: &Area<'_>, title: &str, seen: &Seen) -> Result<(), Box<dyn Error>> {
-    let accesses = 0..seen.accesses.max(1);
+pub(crate) fn draw_summary(
+    area: &Area<'_>,
+    title: &str,
+    summary: &TreeSummary,
+) -> Result<(), Box<dyn Error>> {
+    let accesses = 0..summary.accesses.max(1);
     let names = ["access", "bucket on the level of the leaves"];
-    let mut storage = panel(area, title, names, accesses, seen.leaf_buckets as f64)?;
-    draw_visits(&mut storage, &seen.visits)
+    let mut storage = panel(area, title, names, accesses, summary.leaf_buckets as f64)?;
+    draw_visits(&mut storage, &summary.visits)
 }
 
 fn draw_visits<'a, 'b: 'a>(
     panel: &mut Panel<'a, 'b>,
-    visits: &[Visit],
+    visits: &[BucketVisit],
 ) -> Result<(), Box<dyn Error>> {
     let kinds = [
         (false, SEEN.mix(0.7), "an access: a random path"),

@@ -54,7 +54,7 @@ pub enum CliError {
     /// A command that was run for the user ended with this status.
     Command(ExitStatus),
     /// This program, run again as a child, ended with this status and has reported why.
-    Said(ExitStatus),
+    ChildReported(ExitStatus),
 }
 
 impl CliError {
@@ -82,7 +82,7 @@ impl CliError {
             Self::UnknownVersion(_) => 13,
             Self::NeedsRecovery(_) => 14,
             Self::Unreachable(_) => 15,
-            Self::Command(status) | Self::Said(status) => {
+            Self::Command(status) | Self::ChildReported(status) => {
                 let as_shells_say = status.signal().map(|signal| SIGNALLED + signal);
                 let code = status.code().or(as_shells_say);
                 code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
@@ -93,8 +93,8 @@ impl CliError {
 
 impl CliError {
     /// Whether the error was reported already. A process that a signal ended could not report it.
-    pub fn is_said(&self) -> bool {
-        matches!(self, Self::Said(status) if status.code().is_some())
+    pub fn is_reported(&self) -> bool {
+        matches!(self, Self::ChildReported(status) if status.code().is_some())
     }
 }
 
@@ -117,10 +117,14 @@ impl fmt::Display for CliError {
             | Self::UnknownVersion(message)
             | Self::NeedsRecovery(message)
             | Self::Unreachable(message) => f.write_str(message),
-            Self::Command(status) | Self::Said(status) => match (status.code(), status.signal()) {
-                (None, Some(signal)) => write!(f, "signal {signal} ended the command"),
-                (code, _) => write!(f, "the command ended with exit code {}", code.unwrap_or(1)),
-            },
+            Self::Command(status) | Self::ChildReported(status) => {
+                match (status.code(), status.signal()) {
+                    (None, Some(signal)) => write!(f, "signal {signal} ended the command"),
+                    (code, _) => {
+                        write!(f, "the command ended with exit code {}", code.unwrap_or(1))
+                    }
+                }
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
 
 /// Writes a whole file, or leaves the old one unchanged.
 pub fn write(path: &Path, contents: &str) -> Result<(), CliError> {
-    Output::in_place_of_any(path)?.holding(contents)?.finish()
+    OutputTarget::in_place_of_any(path)?.with_text(contents)?.finish()
 }
 
 /// The error for a file that cannot be read.
@@ -113,7 +113,7 @@ impl OutputDir {
     /// Writes a whole file. Until it is complete, a reader finds the previous file.
     pub fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
-        Unnamed::with(&path, contents)?.name()?;
+        AtomicFile::with(&path, contents)?.persist()?;
         Ok(path)
     }
 }
@@ -121,7 +121,7 @@ impl OutputDir {
 /// The kind of an output file. A file of another kind is not replaced: it may be a volume, a key,
 /// or the state of a client.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub struct FileKind {
     /// Its name, with an article.
     name: &'static str,
     /// Whether a file that begins with these bytes may be of this kind.
@@ -130,7 +130,7 @@ pub struct Kind {
     is_private: bool,
 }
 
-impl Kind {
+impl FileKind {
     /// `view record`, `--record-view`. Recorded shares of t + 1 servers reveal the blocks.
     pub(crate) const VIEW: Self =
         Self::private("a view file", |start| start.starts_with(b"OBLVIEW"));
@@ -167,7 +167,7 @@ pub fn is_text(start: &[u8]) -> bool {
 
 /// Refuses to replace a file of another kind. An empty file may be replaced, and so may a path that
 /// is not a regular file.
-pub fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
+pub fn refuse_other(path: &Path, kind: FileKind) -> Result<(), CliError> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     if !found.is_file() || found.len() == 0 {
         return Ok(());
@@ -191,35 +191,35 @@ const START_BYTES: u64 = 24;
 
 /// An output in progress. It gets its name when it is complete. If that fails, nothing of it is
 /// left, and a previous file of the name stays.
-pub struct Output(Begun);
+pub struct OutputTarget(TargetKind);
 
-enum Begun {
-    File(Unnamed),
+enum TargetKind {
+    File(AtomicFile),
     /// An existing pipe, terminal or other special file, which is written directly.
     Device(PathBuf, File),
 }
 
-impl Output {
+impl OutputTarget {
     /// Begins an output. It may replace a file of the same kind only.
-    pub fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
+    pub fn begin(path: &Path, kind: FileKind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
         if kind.is_private
-            && let Begun::File(unnamed) = &output.0
+            && let TargetKind::File(atomic) = &output.0
             && path.symlink_metadata().is_err()
         {
-            let private = unnamed.file().set_permissions(Permissions::from_mode(0o600));
+            let private = atomic.file().set_permissions(Permissions::from_mode(0o600));
             private.map_err(|error| cannot_write(path, &error))?;
         }
         Ok(output)
     }
 
     /// Begins an output that holds `text`.
-    pub fn with(path: &Path, kind: Kind, text: &str) -> Result<Self, CliError> {
-        Self::begin(path, kind)?.holding(text)
+    pub fn with(path: &Path, kind: FileKind, text: &str) -> Result<Self, CliError> {
+        Self::begin(path, kind)?.with_text(text)
     }
 
-    fn holding(self, text: &str) -> Result<Self, CliError> {
+    fn with_text(self, text: &str) -> Result<Self, CliError> {
         self.file().write_all(text.as_bytes()).map_err(|error| self.failed(&error))?;
         Ok(self)
     }
@@ -229,47 +229,47 @@ impl Output {
         Ok(Self(match fs::metadata(path) {
             Ok(found) if !found.is_file() => {
                 let device = File::options().write(true).open(path).map_err(failed)?;
-                Begun::Device(path.to_owned(), device)
+                TargetKind::Device(path.to_owned(), device)
             }
             Ok(found) => {
                 // A user who may not write to the file may not replace it either.
                 File::options().write(true).open(path).map_err(failed)?;
                 // Replace the file itself, not a link to it.
-                let unnamed = Unnamed::begin(&path.canonicalize().map_err(failed)?)?;
-                make_as_private(unnamed.file(), &found).map_err(failed)?;
-                Begun::File(unnamed)
+                let atomic = AtomicFile::begin(&path.canonicalize().map_err(failed)?)?;
+                make_as_private(atomic.file(), &found).map_err(failed)?;
+                TargetKind::File(atomic)
             }
-            Err(_) => Begun::File(Unnamed::begin(path)?),
+            Err(_) => TargetKind::File(AtomicFile::begin(path)?),
         }))
     }
 
     /// The file to write to.
     pub fn file(&self) -> &File {
         match &self.0 {
-            Begun::File(unnamed) => unnamed.file(),
-            Begun::Device(_, file) => file,
+            TargetKind::File(atomic) => atomic.file(),
+            TargetKind::Device(_, file) => file,
         }
     }
 
     /// The error for this output.
     pub fn failed(&self, error: &io::Error) -> CliError {
         match &self.0 {
-            Begun::File(unnamed) => cannot_write(unnamed.path(), error),
-            Begun::Device(path, _) => cannot_write(path, error),
+            TargetKind::File(atomic) => cannot_write(atomic.path(), error),
+            TargetKind::Device(path, _) => cannot_write(path, error),
         }
     }
 
     /// Completes the output, which gets its name.
     pub fn finish(self) -> Result<(), CliError> {
         match self.0 {
-            Begun::File(unnamed) => unnamed.name(),
-            Begun::Device(..) => Ok(()),
+            TargetKind::File(atomic) => atomic.persist(),
+            TargetKind::Device(..) => Ok(()),
         }
     }
 }
 
 /// Writes a whole file. It may replace a file of the same kind only.
-pub fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> {
+pub fn replace(path: &Path, kind: FileKind, contents: &str) -> Result<(), CliError> {
     refuse_other(path, kind)?;
     write(path, contents)
 }
@@ -278,7 +278,7 @@ pub fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> 
 pub fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
     Builder::new()
         .permissions(Permissions::from_mode(0o666)) // Reduced by the user's mask.
-        .tempfile_in(folder_of(path))
+        .tempfile_in(parent_of(path))
         .map_err(|error| cannot_write(path, &error))
 }
 
@@ -288,7 +288,7 @@ pub fn make_private_folder(path: &Path) -> Result<(), CliError> {
     if let Ok(found) = fs::metadata(path)
         && found.is_dir()
     {
-        warning_about(path, &found).iter().for_each(|warning| output::remark(warning));
+        warning_about(path, &found).iter().for_each(|warning| output::print_remark(warning));
         return Ok(());
     }
     let made = private::dir_builder().create(path);
@@ -309,50 +309,50 @@ fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
 
 /// The error for a file that cannot be written.
 pub fn cannot_write(path: &Path, error: &io::Error) -> CliError {
-    let said = format!("{} cannot be written ({error})", path.display());
+    let message = format!("{} cannot be written ({error})", path.display());
     match error.kind() {
         io::ErrorKind::FileTooLarge => {
-            CliError::NoSpace(format!("{said}: allow longer files, or choose another place"))
+            CliError::NoSpace(format!("{message}: allow longer files, or choose another place"))
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            CliError::NoSpace(format!("{said}: make room there, or choose another place"))
+            CliError::NoSpace(format!("{message}: make room there, or choose another place"))
         }
-        _ => CliError::Output(format!("{said}: choose another place")),
+        _ => CliError::Output(format!("{message}: choose another place")),
     }
 }
 
 /// A file that gets its name when it is complete. Until then it leaves nothing behind, not even if
 /// this program is killed, on file systems that support files without a name.
-pub struct Unnamed {
+pub struct AtomicFile {
     path: PathBuf,
-    holding: Holding,
+    temporary: TemporaryFile,
 }
 
-enum Holding {
+enum TemporaryFile {
     /// A file without a name, which ends with the process.
     Nameless(File),
     /// A temporary file, on file systems without files without a name.
     Named(NamedTempFile),
 }
 
-impl Unnamed {
+impl AtomicFile {
     /// Begins a file in the folder of `path`.
     pub fn begin(path: &Path) -> Result<Self, CliError> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666); // Reduced by the user's mask.
-        let holding = match rustix::fs::open(folder_of(path), flags, mode) {
-            Ok(file) => Holding::Nameless(file.into()),
-            Err(_) => Holding::Named(temporary_beside(path)?),
+        let temporary = match rustix::fs::open(parent_of(path), flags, mode) {
+            Ok(file) => TemporaryFile::Nameless(file.into()),
+            Err(_) => TemporaryFile::Named(temporary_beside(path)?),
         };
-        Ok(Self { path: path.to_owned(), holding })
+        Ok(Self { path: path.to_owned(), temporary })
     }
 
     /// A file that holds `text`, not yet named.
     pub fn with(path: &Path, text: &str) -> Result<Self, CliError> {
-        let unnamed = Self::begin(path)?;
-        match unnamed.file().write_all(text.as_bytes()) {
-            Ok(()) => Ok(unnamed),
+        let atomic = Self::begin(path)?;
+        match atomic.file().write_all(text.as_bytes()) {
+            Ok(()) => Ok(atomic),
             Err(error) => Err(cannot_write(path, &error)),
         }
     }
@@ -364,9 +364,9 @@ impl Unnamed {
 
     /// The file to write to.
     pub fn file(&self) -> &File {
-        match &self.holding {
-            Holding::Nameless(file) => file,
-            Holding::Named(file) => file.as_file(),
+        match &self.temporary {
+            TemporaryFile::Nameless(file) => file,
+            TemporaryFile::Named(file) => file.as_file(),
         }
     }
 
@@ -377,15 +377,15 @@ impl Unnamed {
 
     /// Names the file, and replaces a previous file of that name. If that fails, the contents stay
     /// in a file under another name, which the error gives: making them may have taken hours.
-    pub fn name(self) -> Result<(), CliError> {
+    pub fn persist(self) -> Result<(), CliError> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
         // The previous file is lost, so the new one must survive a power loss.
         self.file().sync_all().map_err(failed)?;
-        let beside = match self.holding {
-            Holding::Named(file) => file.into_temp_path(),
+        let beside = match self.temporary {
+            TemporaryFile::Named(file) => file.into_temp_path(),
             // `linkat` cannot replace an existing name, so link under a temporary name and rename.
-            Holding::Nameless(file) => Builder::new()
-                .make_in(folder_of(&self.path), |beside| link(&file, beside))
+            TemporaryFile::Nameless(file) => Builder::new()
+                .make_in(parent_of(&self.path), |beside| link(&file, beside))
                 .map_err(failed)?
                 .into_temp_path(),
         };
@@ -404,12 +404,12 @@ impl Unnamed {
     }
 
     /// Names the file, unless a file of that name exists by now.
-    pub fn name_new(self) -> Result<(), CliError> {
-        let named = match self.holding {
-            Holding::Named(file) => {
+    pub fn persist_new(self) -> Result<(), CliError> {
+        let named = match self.temporary {
+            TemporaryFile::Named(file) => {
                 file.persist_noclobber(&self.path).map(drop).map_err(|it| it.error)
             }
-            Holding::Nameless(file) => link(&file, &self.path),
+            TemporaryFile::Nameless(file) => link(&file, &self.path),
         };
         named.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => exists(&self.path),
@@ -436,7 +436,7 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
 }
 
 /// The folder that holds `path`.
-fn folder_of(path: &Path) -> &Path {
+fn parent_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
@@ -466,11 +466,11 @@ mod tests {
         fs::write(&path, "order,old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let given_up = Output::begin(&link, Kind::CSV).unwrap();
+        let given_up = OutputTarget::begin(&link, FileKind::CSV).unwrap();
         given_up.file().write_all(b"order,half").unwrap();
         drop(given_up);
         assert_eq!(fs::read(&path).unwrap(), b"order,old");
-        let output = Output::begin(&link, Kind::CSV).unwrap();
+        let output = OutputTarget::begin(&link, FileKind::CSV).unwrap();
         output.file().write_all(b"order,new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"order,new");
@@ -486,8 +486,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         let path = folder.path().join("it.view");
-        for kind in [Kind::VIEW, Kind::CSV, Kind::PICTURE] {
-            Output::begin(&path, kind).unwrap().finish().unwrap();
+        for kind in [FileKind::VIEW, FileKind::CSV, FileKind::PICTURE] {
+            OutputTarget::begin(&path, kind).unwrap().finish().unwrap();
             assert_eq!(mode(&path), 0o600);
             fs::remove_file(&path).unwrap();
         }
@@ -511,7 +511,7 @@ mod tests {
     fn an_output_that_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view.csv");
-        let output = Output::begin(&path, Kind::CSV).unwrap();
+        let output = OutputTarget::begin(&path, FileKind::CSV).unwrap();
         output.file().write_all(b"order,whole").unwrap();
         fs::create_dir(&path).unwrap();
         let error = output.finish().unwrap_err().to_string();
@@ -528,12 +528,12 @@ mod tests {
         if is_root {
             std::os::unix::fs::chown(&path, Some(1234), Some(2345)).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-            replace(&path, Kind::CSV, "order,new").unwrap();
+            replace(&path, FileKind::CSV, "order,new").unwrap();
             let found = fs::metadata(&path).unwrap();
             assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (1234, 2345, 0o640));
         } else {
             fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
-            assert!(replace(&path, Kind::CSV, "order,new").is_err());
+            assert!(replace(&path, FileKind::CSV, "order,new").is_err());
         }
     }
 
@@ -542,15 +542,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let names = || fs::read_dir(folder.path()).unwrap().count();
-        let begun = Unnamed::begin_new(&path).unwrap();
+        let begun = AtomicFile::begin_new(&path).unwrap();
         begun.file().write_all(b"secret").unwrap();
         assert_eq!(names(), 0, "a process killed now leaves nothing");
-        begun.name_new().unwrap();
+        begun.persist_new().unwrap();
         assert_eq!((names(), fs::read(&path).unwrap()), (1, b"secret".to_vec()));
-        assert!(Unnamed::begin_new(&path).is_err());
-        Unnamed::with(&path, "new").unwrap().name().unwrap();
+        assert!(AtomicFile::begin_new(&path).is_err());
+        AtomicFile::with(&path, "new").unwrap().persist().unwrap();
         assert_eq!((names(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
-        assert!(Unnamed::begin(&path).unwrap().name_new().is_err());
+        assert!(AtomicFile::begin(&path).unwrap().persist_new().is_err());
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 }

@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
             "`{name}` is a command of the program oblivio-lab: run `cargo install --path \
              papers/program` in the repository, then `oblivio-lab help`"
         ));
-        output::complain(&error);
+        output::print_error(&error);
         return error.exit_code();
     }
     run_program(args::command(), |cli: Cli| run(cli.command))
@@ -62,8 +62,8 @@ pub fn run_program<C: FromArgMatches>(
     match signals::outlive_file_size_limit().and_then(|()| run(typed)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if !error.is_said() {
-                output::complain(&error);
+            if !error.is_reported() {
+                output::print_error(&error);
             }
             error.exit_code()
         }

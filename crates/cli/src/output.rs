@@ -9,7 +9,7 @@ use oblivio_store::path_text;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use crate::advice::as_commands;
+use crate::advice::with_cli_advice;
 use crate::error::CliError;
 
 /// Prints `text`, with a line end.
@@ -80,24 +80,24 @@ fn prefix_in_log() -> String {
 }
 
 /// Writes a message to a log that is not standard error yet.
-pub fn note(log: &mut impl Write, text: &str) {
-    let _ = log.write_all(format!("{}{}\n", prefix_in_log(), as_commands(text)).as_bytes());
+pub fn write_to_log(log: &mut impl Write, text: &str) {
+    let _ = log.write_all(format!("{}{}\n", prefix_in_log(), with_cli_advice(text)).as_bytes());
 }
 
 /// Prints a remark: something unexpected that is not an error.
-pub fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(text));
+pub fn print_remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{}{}", prefix(), with_cli_advice(text));
 }
 
 /// Prints `text` to standard error, apart from the output of a command that was run for the user.
-pub fn explain(text: &str) {
+pub fn print_aside(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints an error.
-pub fn complain(error: &CliError) {
+pub fn print_error(error: &CliError) {
     // If this fails, only the exit code is left to report the error.
-    let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(&error.to_string()));
+    let _ = writeln!(io::stderr(), "{}{}", prefix(), with_cli_advice(&error.to_string()));
 }
 
 /// Quotes a word for a shell, if necessary.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Shows `what` on a terminal while `work` runs.
-pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+pub fn with_spinner<T>(what: &str, work: impl FnOnce() -> T) -> T {
     const TICK: Duration = Duration::from_millis(200);
     let spinner = ProgressBar::new_spinner();
     let spinner = match ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
@@ -25,7 +25,7 @@ pub struct Counter(ProgressBar);
 
 impl Counter {
     /// A counter of `things`.
-    pub fn of(things: &str) -> Self {
+    pub fn new(things: &str) -> Self {
         let counter = ProgressBar::new_spinner();
         let style = format!("{{spinner}} {{human_pos}} {things} ({{elapsed}})");
         // The output of a command goes to the same terminal, so redraw rarely.
@@ -37,7 +37,7 @@ impl Counter {
     }
 
     /// Shows `count`.
-    pub fn is_at(&self, count: u64) {
+    pub fn set(&self, count: u64) {
         self.0.set_position(count);
     }
 }

@@ -23,20 +23,20 @@ pub(crate) fn ending_signals() -> impl Iterator<Item = i32> {
 
 /// The signals that ask this process to end, for a caller that handles them from now on. Their
 /// default action is disabled.
-pub(crate) fn take_ending_signals() -> impl Iterator<Item = i32> {
-    ARE_TAKEN.store(true, Ordering::Relaxed);
+pub(crate) fn handle_ending_signals() -> impl Iterator<Item = i32> {
+    ARE_HANDLED.store(true, Ordering::Relaxed);
     ending_signals()
 }
 
 /// Whether the signals are handled.
-static ARE_TAKEN: AtomicBool = AtomicBool::new(false);
+static ARE_HANDLED: AtomicBool = AtomicBool::new(false);
 
 /// Whether another part of the program handles the signals and decides how to end.
-pub(crate) fn are_taken() -> bool {
-    ARE_TAKEN.load(Ordering::Relaxed)
+pub(crate) fn are_handled() -> bool {
+    ARE_HANDLED.load(Ordering::Relaxed)
 }
 
-pub(crate) fn no_signals(error: std::io::Error) -> CliError {
+pub(crate) fn signal_error(error: std::io::Error) -> CliError {
     CliError::Engine(format!("cannot handle signals: {error}"))
 }
 
@@ -44,28 +44,28 @@ pub(crate) fn no_signals(error: std::io::Error) -> CliError {
 /// ends this process. Child processes do not inherit the handler, so they receive the signal as
 /// usual.
 pub fn outlive_file_size_limit() -> Result<(), CliError> {
-    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(signal_error)
 }
 
 /// Set when a signal asks this process to end. The second signal ends it at once: use this for work
-/// that has nothing to lose, and `CleanEnd` in `volume` for other work.
-pub struct EndAsked(Arc<AtomicBool>);
+/// that has nothing to lose, and `GracefulStop` in `volume` for other work.
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl EndAsked {
+impl StopFlag {
     /// Starts to handle the signals.
     pub fn listen() -> Result<Self, CliError> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in take_ending_signals() {
+        let requested = Arc::new(AtomicBool::new(false));
+        for signal in handle_ending_signals() {
             // In this order, only a second signal finds the flag set.
-            signal_hook::flag::register_conditional_shutdown(signal, 1, asked.clone())
-                .and_then(|_| signal_hook::flag::register(signal, asked.clone()))
-                .map_err(no_signals)?;
+            signal_hook::flag::register_conditional_shutdown(signal, 1, requested.clone())
+                .and_then(|_| signal_hook::flag::register(signal, requested.clone()))
+                .map_err(signal_error)?;
         }
-        Ok(Self(asked))
+        Ok(Self(requested))
     }
 
-    /// Whether a signal has asked this process to end.
-    pub fn is_asked(&self) -> bool {
+    /// Whether a signal has requested the end of this process.
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

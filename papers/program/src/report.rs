@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oblivio_cli::error::CliError;
-use oblivio_cli::files::{self, Kind, Output};
+use oblivio_cli::files::{self, FileKind, OutputTarget};
 use oblivio_cli::output;
 use oblivio_lab::report::{self, About, Figure};
 
@@ -11,11 +11,12 @@ use crate::args::ReportArgs;
 use crate::error::ProgramError;
 
 /// The kind of file that `--output` may replace.
-const PAGE: Kind = Kind::public("a report", |start| start.starts_with(b"<!DOCTYPE html>"));
+const PAGE: FileKind = FileKind::public("a report", |start| start.starts_with(b"<!DOCTYPE html>"));
 
 /// The kind of file that `--markdown` may replace.
-const MARKDOWN: Kind =
-    Kind::public("a report in Markdown", |start| files::is_text(start) && start.starts_with(b"# "));
+const MARKDOWN: FileKind = FileKind::public("a report in Markdown", |start| {
+    files::is_text(start) && start.starts_with(b"# ")
+});
 
 /// `oblivio-lab report`.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
@@ -46,14 +47,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
     };
 
     // Write both completely before naming either.
-    let page = Output::with(&args.output, PAGE, &report::html(&figures, &about))?;
+    let page = OutputTarget::with(&args.output, PAGE, &report::html(&figures, &about))?;
     let markdown = args
         .markdown
         .as_ref()
-        .map(|path| Output::with(path, MARKDOWN, &report::markdown(&figures, &about)));
+        .map(|path| OutputTarget::with(path, MARKDOWN, &report::markdown(&figures, &about)));
     let markdown = markdown.transpose()?;
     page.finish()?;
-    markdown.map(Output::finish).transpose()?;
+    markdown.map(OutputTarget::finish).transpose()?;
 
     let places = outputs().zip(["report  ", "markdown"]);
     let places = places.map(|(path, what)| format!("{what} {}", path.display()));

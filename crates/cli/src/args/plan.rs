@@ -15,7 +15,7 @@ use super::values::{parse_percent, parse_range_policy, parse_size};
 use super::{WorkloadName, link_help};
 
 #[derive(Args, Clone)]
-pub(crate) struct WishArgs {
+pub(crate) struct VolumeRequirementsArgs {
     // Its help comes from the table of schemes.
     #[arg(long, value_name = "NAME", help = scheme_help())]
     pub(crate) scheme: Option<String>,
@@ -73,7 +73,7 @@ const BLOCK_BYTES: u64 = 4 << 10;
 /// to a large block.
 const BLOCK_BYTES_OF_SHARES: u64 = 128 << 10;
 
-impl WishArgs {
+impl VolumeRequirementsArgs {
     /// The scheme for a volume on a store of this kind: the named one, or the default for the kind.
     pub(crate) fn scheme(&self, kind: StoreKind) -> String {
         let default = match kind {
@@ -161,7 +161,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, conflicts_with = "size")]
     pub(crate) sizes: bool,
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
+    pub(crate) requirements: VolumeRequirementsArgs,
     /// Plan a volume on this number of share servers, from 3 to 7.
     #[arg(
         long,

@@ -89,7 +89,7 @@ change nothing.
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 
 /// Options of a volume in use, which a rescued volume does not have.
-const OF_A_VOLUME_IN_USE: [&str; 12] = [
+const OPTIONS_OF_A_VOLUME_IN_USE: [&str; 12] = [
     "cache",
     "serve_hits",
     "sync_moves",
@@ -193,7 +193,7 @@ pub(crate) struct NbdArgs {
     /// Serve what a rescue recovers from a damaged volume, read-only: all of storage is read first,
     /// and nothing after that. Lost blocks cannot be read. Neither storage nor the client's
     /// directory is changed.
-    #[arg(long, conflicts_with_all = OF_A_VOLUME_IN_USE)]
+    #[arg(long, conflicts_with_all = OPTIONS_OF_A_VOLUME_IN_USE)]
     pub(crate) rescued: bool,
     /// Directory for the rescued blocks, which are kept sealed in a file without a name [default:
     /// the system's directory for temporary files]. It needs room for all blocks that hold data. It

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::values::{parse_bytes_per_second, parse_size};
-use super::{OpenArgs, VolumeArgs, WishArgs};
+use super::{OpenArgs, VolumeArgs, VolumeRequirementsArgs};
 
 #[derive(Args)]
 pub(crate) struct CreateArgs {
@@ -19,7 +19,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "IMAGE")]
     pub(crate) from: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
+    pub(crate) requirements: VolumeRequirementsArgs,
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,

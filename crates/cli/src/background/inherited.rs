@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 static INHERITED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// Records the inherited files. Call this before the process opens any file.
-pub(super) fn take() {
+pub(super) fn record() {
     const STREAMS: RawFd = 3;
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers: Vec<RawFd> =

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::demo_dir::DemoDir;
 use super::folder::Folder;
 use super::programs::{self, Background};
-use super::stage::Stage;
 use crate::error::CliError;
 use crate::files;
 
@@ -20,25 +20,25 @@ const NEEDS_RECOVERY: i32 = 14;
 const WORK: &str = "work";
 
 /// The result of killing a server.
-pub(super) struct Killed {
+pub(super) struct KillReport {
     /// Whether its client was still sending requests.
     client_was_busy: bool,
     /// The server storing the volume that was killed and restarted before, if any.
-    keeper: Option<&'static str>,
+    server: Option<&'static str>,
 }
 
-impl Killed {
+impl KillReport {
     pub(super) fn text(&self) -> String {
         let when = if self.client_was_busy { "while writing" } else { "just after writing" };
-        let store = self.keeper.map_or_else(String::new, |keeper| {
-            format!("{keeper} was killed before that and restarted, and the client went on; ")
+        let store = self.server.map_or_else(String::new, |server| {
+            format!("{server} was killed before that and restarted, and the client went on; ")
         });
         format!("{store}killed {when}; the volume reports that it needs recovery")
     }
 }
 
 /// The result of the work on a mounted file system.
-pub(super) enum Mounted {
+pub(super) enum MountReport {
     /// It cannot be mounted here, for this reason.
     LeftOut(String),
     /// The server was killed. These files had been synced, and were intact when the file system was
@@ -46,7 +46,7 @@ pub(super) enum Mounted {
     Killed(BTreeMap<PathBuf, [u8; 32]>),
 }
 
-impl Mounted {
+impl MountReport {
     /// The files that must exist.
     pub(super) fn synced(&self) -> &BTreeMap<PathBuf, [u8; 32]> {
         static NONE: BTreeMap<PathBuf, [u8; 32]> = BTreeMap::new();
@@ -69,37 +69,37 @@ impl Mounted {
 }
 
 /// Serves the volume, writes the image to it again, and kills the server halfway.
-pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, CliError> {
-    let mut serve = stage.oblivio(&["serve", "nbd"])?;
+pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillReport, CliError> {
+    let mut serve = demo_dir.oblivio(&["serve", "nbd"])?;
     // Without a cache, storage is busy as long as the client is.
-    serve.arg("--socket").arg(stage.socket()).args(["--cache", "0", "--json"]);
+    serve.arg("--socket").arg(demo_dir.socket()).args(["--cache", "0", "--json"]);
     let (mut server, line) = start_and_listen(&mut serve)?;
-    let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-    let uri = said["uri"].as_str().unwrap_or_default();
+    let report: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+    let uri = report["uri"].as_str().unwrap_or_default();
     let mut client =
-        Background::start(stage.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
+        Background::start(demo_dir.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
     std::thread::sleep(writing / 4);
-    let keeper = stage.kill_keeper()?;
+    let server = demo_dir.kill_server()?;
     std::thread::sleep(writing / 4);
     let failed = |error: io::Error| CliError::Engine(format!("the server was not killed: {error}"));
     let client_was_busy = client.0.try_wait().map_err(failed)?.is_none();
     server.kill().map_err(failed)?;
     client.0.wait().map_err(failed)?;
 
-    let mut info = stage.oblivio(&["info"])?;
+    let mut info = demo_dir.oblivio(&["info"])?;
     let (code, printed) = programs::outcome(info.arg("--require-clean"))?;
     if code != NEEDS_RECOVERY {
         return Err(CliError::Engine(format!("the volume does not need recovery: {printed}")));
     }
-    Ok(Killed { client_was_busy, keeper })
+    Ok(KillReport { client_was_busy, server })
 }
 
 /// Mounts the file system, works in it, and kills its server; then mounts it again and compares.
 pub(super) fn kill_mount(
-    stage: &Stage,
+    demo_dir: &DemoDir,
     source: &Folder,
     is_left_out: bool,
-) -> Result<Mounted, CliError> {
+) -> Result<MountReport, CliError> {
     let missing =
         ["/dev/fuse", "/dev/loop-control"].into_iter().find(|path| !Path::new(path).exists());
     let why_not = match missing {
@@ -109,21 +109,21 @@ pub(super) fn kill_mount(
         None => None,
     };
     if let Some(why) = why_not {
-        return Ok(Mounted::LeftOut(why));
+        return Ok(MountReport::LeftOut(why));
     }
-    let mount_point = stage.mount_point();
+    let mount_point = demo_dir.mount_point();
     fs::create_dir_all(&mount_point).map_err(|error| files::cannot_write(&mount_point, &error))?;
-    let outcome = work_and_kill(stage, source, &mount_point);
-    stage.leave_mount()?;
-    outcome.map(Mounted::Killed)
+    let outcome = work_and_kill(demo_dir, source, &mount_point);
+    demo_dir.leave_mount()?;
+    outcome.map(MountReport::Killed)
 }
 
 fn work_and_kill(
-    stage: &Stage,
+    demo_dir: &DemoDir,
     source: &Folder,
     mount_point: &Path,
 ) -> Result<BTreeMap<PathBuf, [u8; 32]>, CliError> {
-    let mut mount = stage.oblivio(&["mount"])?;
+    let mut mount = demo_dir.oblivio(&["mount"])?;
     mount.arg(mount_point);
     let (mut server, _) = start_and_listen(&mut mount)?;
     let failed = |error: io::Error| {
@@ -140,14 +140,14 @@ fn work_and_kill(
     unsynced.write_all(&[0x5a; 1 << 20]).map_err(failed)?;
     server.kill().map_err(failed)?;
     drop(unsynced);
-    stage.leave_mount()?;
+    demo_dir.leave_mount()?;
 
     let (_server, _) = start_and_listen(&mut mount)?;
     let again = Folder::read(mount_point)?;
     let expected = Folder { path: mount_point.to_owned(), files: synced, bytes: 0 };
     let difference = again.compare(&expected);
     // Unmount while the server is alive, which closes the volume.
-    stage.leave_mount()?;
+    demo_dir.leave_mount()?;
     if difference.is_none() {
         Ok(expected.files)
     } else {

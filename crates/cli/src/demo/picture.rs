@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use oblivio_pen::{FONT, PALETTE};
 use plotters::prelude::*;
 
-use super::session::Session;
-use super::stage::Stage;
-use crate::drawing::{HEADROOM, Panel, draw_seen, panel, stride};
+use super::demo_dir::DemoDir;
+use super::session::DemoSession;
+use crate::drawing::{HEADROOM, Panel, draw_summary, panel, stride};
 use crate::error::CliError;
 use crate::files;
 
@@ -27,17 +27,17 @@ pub(super) struct Pictures {
     pub(super) view: PathBuf,
 }
 
-/// Draws the picture into the stage's directory.
-pub(super) fn draw(stage: &Stage, session: &Session) -> Result<Pictures, CliError> {
+/// Draws the picture into the directory of the demonstration.
+pub(super) fn draw(demo_dir: &DemoDir, session: &DemoSession) -> Result<Pictures, CliError> {
     let mut picture = String::new();
     draw_both(&mut picture, session)
         .map_err(|error| CliError::Engine(format!("cannot draw the picture: {error}")))?;
-    let svg = stage.path("demo.svg");
+    let svg = demo_dir.path("demo.svg");
     fs::write(&svg, picture).map_err(|error| files::cannot_write(&svg, &error))?;
-    Ok(Pictures { svg, view: stage.path("demo.view") })
+    Ok(Pictures { svg, view: demo_dir.path("demo.view") })
 }
 
-fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> {
+fn draw_both(svg: &mut String, session: &DemoSession) -> Result<(), Box<dyn Error>> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let (left, right) = root.split_horizontally(SIZE.0 / 2);
@@ -53,13 +53,13 @@ fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> 
     draw_phases(&mut owner, session)?;
     draw_addresses(&mut owner, session)?;
 
-    draw_seen(&right, "What storage saw", &session.seen)?;
+    draw_summary(&right, "What storage saw", &session.summary)?;
     root.present()?;
     Ok(())
 }
 
 /// Draws a band and a name for each phase. A name that would overlap a previous one goes below it.
-fn draw_phases(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Box<dyn Error>> {
+fn draw_phases(panel: &mut Panel<'_, '_>, session: &DemoSession) -> Result<(), Box<dyn Error>> {
     let top = session.blocks as f64 * HEADROOM;
     let right_edge = panel.plotting_area().get_pixel_range().0.end;
     let mut rows = NameRows::default();
@@ -98,7 +98,7 @@ impl NameRows {
     }
 }
 
-fn draw_addresses(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Box<dyn Error>> {
+fn draw_addresses(panel: &mut Panel<'_, '_>, session: &DemoSession) -> Result<(), Box<dyn Error>> {
     let colours = session
         .phases
         .iter()
@@ -120,20 +120,20 @@ mod tests {
     use oblivio_core::store::TreeId;
     use oblivio_core::view::Tally;
 
-    use super::super::diary::Phase;
+    use super::super::request_log::Phase;
     use super::*;
     use crate::drawing::text_boxes::texts_apart;
-    use crate::view::{Seen, Visit};
+    use crate::view::{BucketVisit, TreeSummary};
 
     /// A session whose phases have these numbers of requests.
-    fn session(requests: [usize; 4]) -> Session {
+    fn session(requests: [usize; 4]) -> DemoSession {
         let names = ["write the files", "read the disk", "three blocks", "a loop"];
         let phase = |(name, requests)| Phase { name, blocks: vec![7; requests] };
-        let visit = |is_eviction| Visit { access: 1, bucket: 5, is_eviction };
-        Session {
+        let visit = |is_eviction| BucketVisit { access: 1, bucket: 5, is_eviction };
+        DemoSession {
             phases: names.into_iter().zip(requests).map(phase).collect(),
             blocks: 1 << 20,
-            seen: Seen {
+            summary: TreeSummary {
                 tree: TreeId(2),
                 visits: [false, true].map(visit).to_vec(),
                 accesses: 10,

@@ -6,10 +6,10 @@ use oblivio_core::view::Operation;
 use oblivio_store::path_text;
 use serde::{Serialize, Serializer};
 
-use super::crash::Mounted;
+use super::crash::MountReport;
 use super::folder::{Difference, Folder};
 use super::picture::Pictures;
-use super::session::Session;
+use super::session::DemoSession;
 use crate::error::CliError;
 
 /// The output of `--json`. Names are API.
@@ -53,9 +53,9 @@ impl Report {
     pub(super) fn new(
         source: &Folder,
         disk_bytes: u64,
-        session: &Session,
+        session: &DemoSession,
         differences: [&Difference; 2],
-        mounted: &Mounted,
+        mounted: &MountReport,
         pictures: &Pictures,
     ) -> Self {
         let requests = session.requests();
@@ -67,7 +67,7 @@ impl Report {
             requests_of_owner: requests,
             microseconds_per_request: session.elapsed.as_secs_f64() * 1e6 / requests as f64,
             seen_by_storage: SeenByStorage::new(session),
-            was_mounted: matches!(mounted, Mounted::Killed(_)),
+            was_mounted: matches!(mounted, MountReport::Killed(_)),
             files_synced_before_the_kill: mounted.synced().len(),
             files_lost: differences.iter().map(|difference| difference.lost).sum(),
             files_changed: differences.iter().map(|difference| difference.changed).sum(),
@@ -120,11 +120,11 @@ impl Report {
 }
 
 impl SeenByStorage {
-    fn new(session: &Session) -> Self {
-        let tally = &session.seen.tally;
+    fn new(session: &DemoSession) -> Self {
+        let tally = &session.summary.tally;
         let totals = Operation::ALL.map(|operation| tally.of(operation));
         Self {
-            accesses: session.seen.accesses,
+            accesses: session.summary.accesses,
             trips: totals.iter().map(|total| total.trips).sum(),
             pieces: totals.iter().map(|total| total.events).sum(),
             bytes_read: tally.of(Operation::Read).bytes,

@@ -9,31 +9,31 @@ use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
 use rand::RngExt;
 
-use super::diary::{Diary, Phase};
+use super::demo_dir::DemoDir;
 use super::programs;
-use super::stage::Stage;
+use super::request_log::{Phase, RequestLog};
 use crate::args::RunArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::view::{Look, Seen};
+use crate::view::{TreeSummary, ViewEvaluation};
 use crate::volume::{Opened, coins, open};
 
 /// Number of blocks in the loop.
 const LOOP_BLOCKS: u64 = 300;
 
 /// What was recorded.
-pub(super) struct Session {
+pub(super) struct DemoSession {
     /// The owner's requests. Secret.
     pub(super) phases: Vec<Phase>,
     /// Blocks of the disk.
     pub(super) blocks: u64,
-    pub(super) seen: Seen,
+    pub(super) summary: TreeSummary,
     /// Time to write the file system.
     pub(super) writing: Duration,
     pub(super) elapsed: Duration,
 }
 
-impl Session {
+impl DemoSession {
     /// All requested blocks, in order.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.phases.iter().flat_map(|phase| phase.blocks.iter().copied())
@@ -45,27 +45,27 @@ impl Session {
 }
 
 /// Plays all phases. The disk has no cache, so every request reaches storage.
-pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
-    let view_path = stage.path("demo.view");
+pub(super) fn play(demo_dir: &DemoDir) -> Result<DemoSession, CliError> {
+    let view_path = demo_dir.path("demo.view");
     let run = RunArgs { cache: 0, record_view: Some(view_path.clone()), ..RunArgs::default() };
-    let Opened { volume, recording, .. } = open(&stage.open_args(), &run)?;
+    let Opened { volume, recording, .. } = open(&demo_dir.open_args(), &run)?;
     let blocks = volume.blocks();
     let disk = Arc::new(Disk::start(volume, &run.disk_options())?);
-    let diary = Diary::default();
-    let watched = diary.of(disk.clone());
-    let server = serve(watched.clone(), Listen::Unix(stage.socket()), NbdOptions::default())
+    let request_log = RequestLog::default();
+    let watched = request_log.of(disk.clone());
+    let server = serve(watched.clone(), Listen::Unix(demo_dir.socket()), NbdOptions::default())
         .map_err(|error| CliError::Engine(error.to_string()))?;
 
     let stopwatch = Stopwatch::start();
     let mut phases = Vec::new();
-    programs::run(&mut stage.write_image(&server.uri())?)?;
-    phases.push(diary.end_phase("write the files"));
+    programs::run(&mut demo_dir.write_image(&server.uri())?)?;
+    phases.push(request_log.end_phase("write the files"));
     let writing = stopwatch.elapsed();
-    programs::run(&mut stage.read_disk(&server.uri(), &stage.copy())?)?;
-    phases.push(diary.end_phase("read the disk"));
-    for (name, asked) in short_phases(blocks, stage.short_phase())? {
-        read_each(&*watched, &asked)?;
-        phases.push(diary.end_phase(name));
+    programs::run(&mut demo_dir.read_disk(&server.uri(), &demo_dir.copy())?)?;
+    phases.push(request_log.end_phase("read the disk"));
+    for (name, requested) in short_phases(blocks, demo_dir.short_phase())? {
+        read_each(&*watched, &requested)?;
+        phases.push(request_log.end_phase(name));
     }
     let elapsed = stopwatch.elapsed();
 
@@ -74,9 +74,12 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Look::at(slice::from_ref(&view_path), &[], Some(stage.watched_tree()))?.into_seen();
-    let seen = seen.ok_or_else(|| CliError::Engine("storage saw no access to the data".into()))?;
-    Ok(Session { phases, blocks, seen, writing, elapsed })
+    let summary =
+        ViewEvaluation::read(slice::from_ref(&view_path), &[], Some(demo_dir.watched_tree()))?
+            .into_summary();
+    let summary =
+        summary.ok_or_else(|| CliError::Engine("storage saw no access to the data".into()))?;
+    Ok(DemoSession { phases, blocks, summary, writing, elapsed })
 }
 
 /// The phases that read block by block.

@@ -1,6 +1,6 @@
 //! The two sides as plots for a terminal. A character of Braille has 2 × 4 dots.
 
-use super::session::Session;
+use super::session::DemoSession;
 use crate::drawing::stride;
 
 /// Characters of a plot, without its frame.
@@ -11,18 +11,18 @@ const DOTS_A_COLUMN: usize = 2;
 const DOTS_A_ROW: usize = 4;
 
 /// The owner's requests above, and below what storage saw.
-pub(super) fn plots(session: &Session) -> String {
-    let Session { seen, blocks, .. } = session;
+pub(super) fn plots(session: &DemoSession) -> String {
+    let DemoSession { summary, blocks, .. } = session;
     let names: Vec<_> = session.phases.iter().map(|phase| phase.name).collect();
     let owner: Vec<_> = (0..).zip(session.addresses()).collect();
-    let visits = seen.visits.iter().filter(|visit| !visit.is_eviction);
+    let visits = summary.visits.iter().filter(|visit| !visit.is_eviction);
     let storage: Vec<_> = visits.map(|visit| (visit.access, visit.bucket)).collect();
     format!(
         "What the owner did: {}\n{}\nWhat storage saw: each access reads another random path (the \
          moving gap is where evictions write next)\n{}",
         names.join(" | "),
         scatter(&owner, [session.requests(), *blocks], ["requests", "blocks"]),
-        scatter(&storage, [seen.accesses, seen.leaf_buckets], ["accesses", "buckets"]),
+        scatter(&storage, [summary.accesses, summary.leaf_buckets], ["accesses", "buckets"]),
     )
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::plan::Plan;
 use crate::args::AllocArgs;
 use crate::error::CliError;
-use crate::files::{self, Kind};
+use crate::files::{self, FileKind};
 use crate::progress;
 
 /// Maximum length of a file of slots. No search writes more.
@@ -26,17 +26,17 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 const LAST_RUN_ACCESSES: u64 = 4;
 
 /// A searched allocation of slots to levels, applied to a plan.
-pub(crate) struct Allocated {
+pub(crate) struct SearchedSlots {
     found: Allocation,
     /// The profile that was found, for this volume.
     profile: Profile,
     /// The plan with the same slots on every level.
-    uniform: Box<Plan>,
+    uniform: Box<VolumePlan>,
     tree: RawParams,
 }
 
 /// `oblivio plan --alloc`: searches, and saves the result.
-pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
+pub(super) fn search(uniform: VolumePlan, args: &AllocArgs) -> Result<VolumePlan, CliError> {
     let tree = tree_of(&uniform.params)?;
     let plan = alloc_search::SearchPlan {
         workload: args.alloc_workload.into(),
@@ -52,11 +52,11 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     let search = alloc_search::run(&plan, Vec::new(), threads, &bench)?;
     bench.0.finish_and_clear();
     if let Some(path) = &args.alloc_output {
-        files::replace(path, Kind::SLOTS, &search.to_json()?)?;
+        files::replace(path, FileKind::SLOTS, &search.to_json()?)?;
     }
     let found = Allocation::from_search(&search);
     let profile = found.profile_for(&volume_tree(&tree))?;
-    Allocated::plan(uniform, tree, found, profile)
+    SearchedSlots::plan(uniform, tree, found, profile)
 }
 
 /// Runs profiles on the engine, with a progress bar.
@@ -81,14 +81,14 @@ impl Bench<BySlots> for WatchedBench {
 }
 
 /// `oblivio plan --alloc-from`: applies the result of an earlier search.
-pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
+pub(super) fn from_file(uniform: VolumePlan, path: &Path) -> Result<VolumePlan, CliError> {
     let cannot_use =
         |error: Error| CliError::Input(format!("{} cannot be used: {error}", path.display()));
     let tree = tree_of(&uniform.params)?;
     let text = files::read_text(path, FILE_BYTES_MAX)?;
     let found = Allocation::from_json(&text).map_err(cannot_use)?;
     let profile = found.profile_for(&volume_tree(&tree)).map_err(cannot_use)?;
-    Allocated::plan(uniform, tree, found, profile)
+    SearchedSlots::plan(uniform, tree, found, profile)
 }
 
 /// The tree of a volume, if its scheme supports different slots for each level.
@@ -122,20 +122,20 @@ fn slots_max(slots: &Slots) -> u16 {
     }
 }
 
-impl Allocated {
+impl SearchedSlots {
     fn plan(
-        uniform: Plan,
+        uniform: VolumePlan,
         tree: RawParams,
         found: Allocation,
         profile: Profile,
-    ) -> Result<Plan, CliError> {
+    ) -> Result<VolumePlan, CliError> {
         let mut params = tree.clone();
         // Equal slots on all levels are stored as one number.
         if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
-        let mut plan = Plan::of(VolumeParams::of(&params), uniform.kind)?;
-        plan.bytes_asked = uniform.bytes_asked;
+        let mut plan = VolumePlan::of(VolumeParams::of(&params), uniform.kind)?;
+        plan.bytes_requested = uniform.bytes_requested;
         let evictions = found.evictions_per_access().unwrap_or(0.0);
         add_evictions(&mut plan, evictions, params.evict_period);
         plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform), tree });
@@ -219,7 +219,7 @@ impl Allocated {
 }
 
 /// Adds early evictions to the costs. Each reads and writes as much as a scheduled one.
-fn add_evictions(plan: &mut Plan, per_access: f64, evict_period: u32) {
+fn add_evictions(plan: &mut VolumePlan, per_access: f64, evict_period: u32) {
     let eviction_bytes = plan.cost.written_bytes_per_access * f64::from(evict_period);
     plan.cost.read_bytes_per_access += per_access * eviction_bytes;
     plan.cost.written_bytes_per_access += per_access * eviction_bytes;

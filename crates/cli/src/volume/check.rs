@@ -35,7 +35,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
     });
     bar.finish_and_clear();
     let blocks = checked?;
-    progress::during("closing the volume", || volume.close())?;
+    progress::with_spinner("closing the volume", || volume.close())?;
     if args.json {
         output::print(&format!(
             "{:#}",

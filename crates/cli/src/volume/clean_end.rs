@@ -7,7 +7,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::CliError;
 use crate::output;
-use crate::signals::{no_signals, take_ending_signals};
+use crate::signals::{handle_ending_signals, signal_error};
 
 /// What the end of a process with an open volume waits for.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
@@ -18,52 +18,52 @@ pub(super) const CLOSING_NOW: &str = "closing the volume: what was written is be
 /// The clean end of a process that may hold unwritten data. The first signal requests it. Further
 /// signals only make the process report what the end still waits for, so impatience loses no data.
 #[derive(Clone)]
-pub(super) struct CleanEnd(Arc<Mutex<State>>);
+pub(super) struct GracefulStop(Arc<Mutex<State>>);
 
 struct State {
-    is_asked: bool,
+    is_requested: bool,
     waits_for: String,
 }
 
-impl CleanEnd {
+impl GracefulStop {
     /// Starts to handle signals. Call this once the volume is open: before that nothing can be
     /// lost, and Ctrl-C at the passphrase prompt should end the process. `waits_for` is what the
-    /// end waits for until [`Self::now_waits_for`] changes it.
+    /// end waits for until [`Self::set_waiting_for`] changes it.
     pub(super) fn listen(waits_for: &str) -> Result<Self, CliError> {
-        let mut signals = Signals::new(take_ending_signals()).map_err(no_signals)?;
+        let mut signals = Signals::new(handle_ending_signals()).map_err(signal_error)?;
         let waits_for = waits_for.to_owned();
-        let end = Self(Arc::new(Mutex::new(State { is_asked: false, waits_for })));
-        let told = end.clone();
+        let end = Self(Arc::new(Mutex::new(State { is_requested: false, waits_for })));
+        let handler = end.clone();
         thread::Builder::new()
             .name("signals".into())
-            .spawn(move || signals.forever().for_each(|_| told.ask()))
-            .map_err(no_signals)?;
+            .spawn(move || signals.forever().for_each(|_| handler.request()))
+            .map_err(signal_error)?;
         Ok(end)
     }
 
-    pub(super) fn is_asked(&self) -> bool {
-        self.state().is_asked
+    pub(super) fn is_requested(&self) -> bool {
+        self.state().is_requested
     }
 
     /// Records that the end is in progress, requested or not, and waits for `what`.
-    pub(super) fn now_waits_for(&self, what: impl Into<String>) {
-        *self.state() = State { is_asked: true, waits_for: what.into() };
+    pub(super) fn set_waiting_for(&self, what: impl Into<String>) {
+        *self.state() = State { is_requested: true, waits_for: what.into() };
     }
 
     /// Begins a clean end that no signal has requested.
     pub(super) fn begin(&self) {
-        self.state().is_asked = true;
+        self.state().is_requested = true;
     }
 
-    fn ask(&self) {
+    fn request(&self) {
         let mut state = self.state();
-        if state.is_asked {
-            output::remark(&format!(
+        if state.is_requested {
+            output::print_remark(&format!(
                 "{}; after that the process ends by itself, and nothing is lost",
                 state.waits_for
             ));
         }
-        state.is_asked = true;
+        state.is_requested = true;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -7,36 +7,36 @@ use crate::output;
 /// Watches a server. Each kind of trouble is reported once, and counted at the end.
 #[derive(Default)]
 pub(super) struct ClientWatch {
-    told: NotLetIn,
+    reported: NotLetIn,
 }
 
 impl ClientWatch {
-    pub(super) fn look(&mut self, server: &ServerHandle) {
+    pub(super) fn poll(&mut self, server: &ServerHandle) {
         let NotLetIn { turned_away, displaced } = server.not_let_in();
         let Limits { connections_max, handshakes_max, .. } = Limits::DEFAULT;
-        if turned_away > 0 && self.told.turned_away == 0 {
-            output::remark(&format!(
+        if turned_away > 0 && self.reported.turned_away == 0 {
+            output::print_remark(&format!(
                 "a client was turned away: {connections_max} clients already use the disk. \
                  Disconnect some of them"
             ));
-            self.told.turned_away = turned_away;
+            self.reported.turned_away = turned_away;
         }
-        if displaced > 0 && self.told.displaced == 0 {
-            output::remark(&format!(
+        if displaced > 0 && self.reported.displaced == 0 {
+            output::print_remark(&format!(
                 "a client was disconnected before it had chosen an export, because \
                  {handshakes_max} more clients connected after it: some client connects and then \
                  sends nothing"
             ));
-            self.told.displaced = displaced;
+            self.reported.displaced = displaced;
         }
     }
 
     /// Reports the final counts, if they are higher than reported before.
     pub(super) fn end(&mut self, server: &ServerHandle) {
-        self.look(server);
+        self.poll(server);
         let now = server.not_let_in();
-        if now != self.told {
-            output::remark(&format!(
+        if now != self.reported {
+            output::print_remark(&format!(
                 "{} clients were turned away, and {} were disconnected before they had chosen an \
                  export",
                 now.turned_away, now.displaced

@@ -15,12 +15,12 @@ use oblivio_volume::copying::{
 use oblivio_volume::superblock::LockedSuperblock;
 use serde_json::{Value, json};
 
-use super::kept_progress::KeptProgress;
+use super::kept_progress::ProgressFile;
 use super::plan::size;
 use super::room;
 use crate::args::CopyArgs;
 use crate::error::CliError;
-use crate::signals::EndAsked;
+use crate::signals::StopFlag;
 use crate::{output, progress};
 
 /// `oblivio copy`.
@@ -42,14 +42,14 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     }
     let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
-    condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
+    condition.damage.iter().for_each(|damage| output::print_remark(&format!("{from}: {damage}")));
     let looked = copying::read_superblock(&mut *source)
         .map_err(|error| no_superblock(error, from.kind()))?;
     check_parties(from, looked.unauthenticated_params())?;
     let shapes = shapes_of(&*source);
-    let kept = KeptProgress::of(args, &shapes)?;
+    let kept = ProgressFile::of(args, &shapes)?;
     // From here on, an interrupted copy needs a message.
-    let end = EndAsked::listen()?;
+    let end = StopFlag::listen()?;
     let name = VolumeFingerprint::compute(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
         true => match kept.read()? {
@@ -121,7 +121,7 @@ fn report_text(args: &CopyArgs, copied: &Copied) -> String {
 fn begin(
     to: &Location,
     shapes: &[TreeShape],
-    kept: &KeptProgress,
+    kept: &ProgressFile,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
     kept.keep(&begun).map_err(|error| not_kept(kept, &error))?;
@@ -136,7 +136,7 @@ fn begin(
 fn resume(
     to: &Location,
     shapes: &[TreeShape],
-    kept: &KeptProgress,
+    kept: &ProgressFile,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
     let is_at_its_beginning = begun.step == CopyStep::Moving && begun.buckets == 0;
@@ -156,7 +156,11 @@ fn resume(
         }
         opened => opened?,
     };
-    opened.condition.mended.iter().for_each(|mended| output::remark(&format!("{to}: {mended}")));
+    opened
+        .condition
+        .mended
+        .iter()
+        .for_each(|mended| output::print_remark(&format!("{to}: {mended}")));
     Ok((opened.store, begun))
 }
 
@@ -164,7 +168,7 @@ fn resume(
 fn resume_at_the_end(
     args: &CopyArgs,
     looked: &LockedSuperblock,
-    kept: &KeptProgress,
+    kept: &ProgressFile,
     source: VolumeFingerprint,
 ) -> Result<(BoxedStore, Progress), CliError> {
     let CopyArgs { from, to, .. } = args;
@@ -197,15 +201,15 @@ fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Re
 }
 
 struct Watch<'k> {
-    kept: &'k KeptProgress,
+    kept: &'k ProgressFile,
     bar: ProgressBar,
-    end: EndAsked,
+    end: StopFlag,
     reads_back: bool,
 }
 
 impl CopyWatch for Watch<'_> {
     fn keep(&mut self, progress: &Progress) -> io::Result<()> {
-        self.kept.keep(progress)
+        self.kept.record(progress)
     }
 
     fn should_continue(&mut self, progress: &Progress, of: u64) -> bool {
@@ -213,11 +217,11 @@ impl CopyWatch for Watch<'_> {
         let done = if progress.step == CopyStep::Moving { 0 } else { of };
         self.bar.set_length(of.saturating_mul(steps));
         self.bar.set_position(done.saturating_add(progress.buckets));
-        !self.end.is_asked()
+        !self.end.is_requested()
     }
 }
 
-fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgress) -> CliError {
+fn explained(error: CopyError, from: &Location, to: &Location, kept: &ProgressFile) -> CliError {
     let message = error.to_string();
     match error {
         CopyError::NoVolume(error) => no_superblock(error, from.kind()).into(),
@@ -248,7 +252,7 @@ fn failed(place: &Location, error: StoreError, advice: &str) -> CliError {
     VolumeError::new(VolumeError::from(error).kind(), message).into()
 }
 
-fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
+fn not_kept(kept: &ProgressFile, error: &io::Error) -> CliError {
     let path = kept.path().display();
     let message = format!("{path} cannot be written or removed ({error})");
     match error.kind() {

@@ -14,12 +14,12 @@ use rustix::process::geteuid;
 use serde_json::json;
 
 use super::image::{Image, interrupted};
-use super::plan::{Plan, opening_line};
+use super::plan::{VolumePlan, opening_line};
 use super::{opening, room, secret};
 use crate::args::{CreateArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::output::{self, shell_word};
-use crate::signals::EndAsked;
+use crate::signals::StopFlag;
 
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
@@ -30,7 +30,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
         // Without an image, the command line requires a size.
         None => args.size.unwrap_or_default(),
     };
-    let plan = Plan::new(bytes, &args.wish, location.kind())?;
+    let plan = VolumePlan::new(bytes, &args.requirements, location.kind())?;
     // Before the passphrase prompt. The store refuses an existing volume again.
     location.check_vacant()?;
     room::check_store(&plan, location)?;
@@ -53,7 +53,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
 }
 
 /// The summary of a new volume: where it is, what to keep, and what to do next.
-fn made(plan: &Plan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
+fn made(plan: &VolumePlan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
     let with = args.options().iter().map(|option| format!(" {option}")).collect::<String>();
     let volume = shell_word(output::location_text(&args.volume));
     // Root has another home directory.
@@ -90,7 +90,7 @@ fn make(
     coins: Coins,
     image: Option<&Image>,
 ) -> Result<(), CliError> {
-    let end = EndAsked::listen()?;
+    let end = StopFlag::listen()?;
     let blocks = owner.superblock.params().blocks;
     let mut blocks = image.map(|image| image.blocks(blocks, &end));
     let contents = blocks.as_mut().map(|blocks| blocks as &mut dyn Contents);
@@ -99,7 +99,7 @@ fn make(
     let made = Creation { location, storage, state, owner, options, contents };
     let made = made.make(coins, |volume| {
         volume.close()?;
-        if end.is_asked() { Err(interrupted()) } else { Ok(()) }
+        if end.is_requested() { Err(interrupted()) } else { Ok(()) }
     });
     // If the image failed, its own error says why.
     made.map_err(|error| blocks.and_then(|it| it.failure).unwrap_or_else(|| error.into()))

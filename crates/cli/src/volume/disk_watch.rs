@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oblivio_volume::Disk;
 use oblivio_volume::disk::Punctuality;
 
-use super::clean_end::CleanEnd;
+use super::clean_end::GracefulStop;
 use crate::output;
 
 /// A remark is made if more than one of this number of ticks is left out.
@@ -15,54 +15,54 @@ const TICKS_PER_REMARK: u64 = 100;
 pub(super) struct DiskWatch {
     disk: Arc<Disk>,
     /// The clean end. It begins if a defect leaves the disk unable to answer anything but errors.
-    end: CleanEnd,
+    end: GracefulStop,
     /// The state at the last remark, or at the start.
-    told: Punctuality,
-    has_told: bool,
-    has_told_failure: bool,
+    reported: Punctuality,
+    has_reported: bool,
+    has_reported_failure: bool,
 }
 
 impl DiskWatch {
-    pub(super) fn new(disk: &Arc<Disk>, end: &CleanEnd) -> Self {
-        let told = Punctuality::default();
+    pub(super) fn new(disk: &Arc<Disk>, end: &GracefulStop) -> Self {
+        let reported = Punctuality::default();
         let (disk, end) = (disk.clone(), end.clone());
-        Self { disk, end, told, has_told: false, has_told_failure: false }
+        Self { disk, end, reported, has_reported: false, has_reported_failure: false }
     }
 
     /// Remarks once that the disk has failed, and once that ticks are left out. Ends the program if
     /// the thread of the volume has died.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         let failure = self.disk.failure();
         let has_panicked = self.disk.has_panicked();
         if has_panicked {
             self.end.begin();
         }
         if let Some(failure) = failure
-            && !self.has_told_failure
+            && !self.has_reported_failure
         {
             let advice = if has_panicked { "This program ends" } else { "Stop this program" };
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "the disk has failed, and every request fails from now on: {failure}. {advice}; \
                  what was flushed is kept"
             ));
-            self.has_told_failure = true;
+            self.has_reported_failure = true;
         }
         let now = self.disk.punctuality().unwrap_or_default();
-        let ticks = now.ticks - self.told.ticks;
-        let left_out = now.left_out - self.told.left_out;
+        let ticks = now.ticks - self.reported.ticks;
+        let left_out = now.left_out - self.reported.left_out;
         // Two of the first few are already more than one of a hundred.
         let of_ticks = (ticks + left_out).max(TICKS_PER_REMARK);
-        if left_out * TICKS_PER_REMARK > of_ticks && !self.has_told {
-            output::remark(&format!(
+        if left_out * TICKS_PER_REMARK > of_ticks && !self.has_reported {
+            output::print_remark(&format!(
                 "the rate is not kept: {left_out} of {} ticks were left out, because the accesses \
                  of the previous tick were not finished. Storage sees which. Choose a lower \
                  --rate, or a longer --period",
                 ticks + left_out
             ));
-            self.has_told = true;
+            self.has_reported = true;
         }
         if ticks + left_out >= TICKS_PER_REMARK {
-            self.told = now;
+            self.reported = now;
         }
     }
 
@@ -70,7 +70,7 @@ impl DiskWatch {
     pub(super) fn end(&self) {
         let Punctuality { ticks, left_out, latest } = self.disk.punctuality().unwrap_or_default();
         if left_out > 0 {
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "at the fixed rate, {ticks} ticks were made and {left_out} were left out; the \
                  latest tick began {:.1} ms late",
                 latest.as_secs_f64() * 1e3

@@ -17,7 +17,7 @@ pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
         let json = json!({ "key": key.to_string(), "name": args.name, "line": line });
         return output::print(&format!("{json:#}"));
     }
-    output::remark("a line for the server's allow file:");
+    output::print_remark("a line for the server's allow file:");
     output::print(&line)
 }
 
@@ -32,10 +32,10 @@ pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
         return output::print(&format!("{json:#}"));
     }
     if let Some(line) = peer {
-        output::remark("a line for the peers files of other share servers:");
+        output::print_remark("a line for the peers files of other share servers:");
         return output::print(&line);
     }
-    output::remark("for the URLs of its volumes, after a question mark:");
+    output::print_remark("for the URLs of its volumes, after a question mark:");
     output::print(&query)
 }
 
@@ -47,6 +47,6 @@ fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
     }
     let key = SecretKey::generate().map_err(unusable)?;
     key.write(path).map_err(|error| files::cannot_write(path, &error))?;
-    output::remark(&format!("a new key is in {}: keep it secret", path.display()));
+    output::print_remark(&format!("a new key is in {}: keep it secret", path.display()));
     Ok(key.public())
 }

@@ -12,7 +12,7 @@ use oblivio_core::{Error, ErrorKind};
 use crate::error::CliError;
 use crate::files;
 use crate::progress;
-use crate::signals::EndAsked;
+use crate::signals::StopFlag;
 
 /// A disk image: a file or a device with random access.
 pub(super) struct Image {
@@ -57,7 +57,7 @@ impl Image {
     }
 
     /// The contents of a disk of `blocks` blocks that begins with the image.
-    pub(super) fn blocks<'a>(&'a self, blocks: u64, end: &'a EndAsked) -> Blocks<'a> {
+    pub(super) fn blocks<'a>(&'a self, blocks: u64, end: &'a StopFlag) -> Blocks<'a> {
         let bar = progress::bar_of(blocks, "blocks");
         Blocks { image: self, end, bar, failure: None }
     }
@@ -66,7 +66,7 @@ impl Image {
 /// The blocks of a disk that begins with an image.
 pub(super) struct Blocks<'a> {
     image: &'a Image,
-    end: &'a EndAsked,
+    end: &'a StopFlag,
     bar: ProgressBar,
     /// Why a block could not be supplied.
     pub(super) failure: Option<CliError>,
@@ -81,7 +81,7 @@ impl Contents for Blocks<'_> {
         self.bar.inc(1);
         self.failure = match read {
             Err(error) => Some(files::cannot_read(&image.path, &error)),
-            Ok(()) if self.end.is_asked() => Some(interrupted().into()),
+            Ok(()) if self.end.is_requested() => Some(interrupted().into()),
             Ok(()) => return Ok(data.iter().any(|byte| *byte != 0)),
         };
         Err(Error::new(ErrorKind::InvalidRequest, "the image cannot be read further"))

@@ -11,9 +11,9 @@ use oblivio_volume::{VolumeError, tampering, wrong_servers};
 use serde_json::{Value, json};
 
 use super::machine::Machine;
-use super::plan::{Plan, opening_line, size};
+use super::plan::{VolumePlan, opening_line, size};
 use super::{opening, secret};
-use crate::advice::as_commands;
+use crate::advice::with_cli_advice;
 use crate::args::{InfoArgs, OpenArgs};
 use crate::error::CliError;
 use crate::output;
@@ -25,7 +25,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         // Only the process that has the volume open knows whether it is clean.
         Err(CliError::Locked(message)) if !args.require_clean && is_on_files(location) => {
             let facts = in_use(args)?;
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "{message}. Facts that need the client's directory are left out"
             ));
             facts
@@ -127,7 +127,7 @@ impl Facts {
     }
 
     fn text(&self) -> Result<String, CliError> {
-        let plan = Plan::of(self.params.clone(), self.kind)?;
+        let plan = VolumePlan::of(self.params.clone(), self.kind)?;
         let mut lines = vec![format!("volume            {}", self.id()), plan.text()];
         let passphrases = self.slots.iter().filter(|slot| slot.kind == SecretKind::Passphrase);
         let dearest = passphrases.filter_map(|slot| slot.cost).max_by_key(Cost::memory_kib);
@@ -149,11 +149,11 @@ impl Facts {
             );
         }
         if let Some(found) = known.and_then(|known| known.what_was_found.as_ref()) {
-            lines.push(format!("found             {}", as_commands(found)));
+            lines.push(format!("found             {}", with_cli_advice(found)));
         }
         for server in known.iter().flat_map(|known| &known.wrong_servers) {
             let said = wrong_servers::warning(*server, &format!("server {}", server + 1));
-            lines.push(format!("wrong shares      {}", as_commands(&said)));
+            lines.push(format!("wrong shares      {}", with_cli_advice(&said)));
         }
         lines.extend(Machine::here().remarks());
         lines.extend([String::new(), slots_text(&self.slots)]);
@@ -161,7 +161,7 @@ impl Facts {
     }
 
     fn json(&self) -> Result<Value, CliError> {
-        let mut json = Plan::of(self.params.clone(), self.kind)?.json();
+        let mut json = VolumePlan::of(self.params.clone(), self.kind)?.json();
         json["id"] = json!(self.id());
         json["allocated_bytes"] = json!(self.allocated_bytes);
         let known = self.known_to_client.as_ref();

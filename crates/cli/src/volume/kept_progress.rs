@@ -15,9 +15,9 @@ use crate::error::CliError;
 use crate::files;
 
 /// The path of the progress file.
-pub(super) struct KeptProgress(PathBuf);
+pub(super) struct ProgressFile(PathBuf);
 
-impl KeptProgress {
+impl ProgressFile {
     /// The file named by `--progress`, or one beside the copy.
     pub(super) fn of(args: &CopyArgs, shapes: &[TreeShape]) -> Result<Self, CliError> {
         let path = match &args.progress {
@@ -82,7 +82,7 @@ impl KeptProgress {
     }
 
     /// Replaces the recorded progress. If this fails, the previous record stays.
-    pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
+    pub(super) fn record(&self, progress: &Progress) -> io::Result<()> {
         let new = self.next();
         // Remove and do not follow a link of this name, which another user of the folder may have
         // made.
@@ -151,11 +151,11 @@ mod tests {
     fn a_link_in_place_of_the_next_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("copy.copying");
-        let (kept, precious) = (KeptProgress(path), folder.path().join("precious"));
+        let (kept, precious) = (ProgressFile(path), folder.path().join("precious"));
         fs::write(&precious, "precious").unwrap();
         symlink(&precious, kept.next()).unwrap();
         let progress = Progress::begin(VolumeFingerprint([7; 32]));
-        kept.keep(&progress).unwrap();
+        kept.record(&progress).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
         assert_eq!(kept.read().unwrap(), Some(progress));
         assert_eq!(fs::metadata(kept.path()).unwrap().mode() & 0o777, 0o600);

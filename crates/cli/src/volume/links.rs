@@ -5,9 +5,9 @@ use oblivio_store::StoreKind;
 use oblivio_volume::VolumeError;
 use serde_json::{Value, json};
 
-use super::media::{BESIDE, milliseconds};
-use super::plan::{Plan, size};
-use crate::args::WishArgs;
+use super::media::{COMPARED_SCHEMES, milliseconds};
+use super::plan::{VolumePlan, size};
+use crate::args::VolumeRequirementsArgs;
 use crate::error::CliError;
 use crate::table;
 
@@ -32,7 +32,7 @@ const HEAD: [&str; 10] = [
 ];
 
 /// Estimates for volumes on a link.
-pub(super) struct OnLink {
+pub(super) struct LinkEstimate {
     link: Link,
     rows: Vec<Row>,
     /// Which volumes cannot exist, and why.
@@ -46,33 +46,42 @@ struct Row {
     volume: VolumeOnLink,
 }
 
-impl OnLink {
+impl LinkEstimate {
     /// The planned volume, other schemes with the same block size, and its scheme with other block
     /// sizes.
-    pub(super) fn of(plan: &Plan, wish: &WishArgs, link: Link) -> Result<Self, CliError> {
+    pub(super) fn of(
+        plan: &VolumePlan,
+        requirements: &VolumeRequirementsArgs,
+        link: Link,
+    ) -> Result<Self, CliError> {
         let scheme = plan.params.scheme.as_str();
-        let mut on_link = Self { link, rows: vec![Row::of(plan)?], left_out: Vec::new() };
-        let schemes = BESIDE.into_iter().filter(|beside| *beside != scheme);
+        let mut link_estimate = Self { link, rows: vec![Row::of(plan)?], left_out: Vec::new() };
+        let schemes = COMPARED_SCHEMES.into_iter().filter(|beside| *beside != scheme);
         let planned = u64::from(plan.params.block_bytes);
         let blocks = BLOCKS.into_iter().filter(|block| *block != planned);
-        let other_schemes = schemes.map(|scheme| wish.with_scheme(scheme));
-        let other_schemes = other_schemes
-            .map(|wish| (WishArgs { block: Some(planned), ..wish }, StoreKind::default()));
-        let other_blocks = blocks.map(|block| {
-            let wish = WishArgs { block: Some(block), alloc_from: None, ..wish.clone() };
-            (wish, plan.kind)
+        let other_schemes = schemes.map(|scheme| requirements.with_scheme(scheme));
+        let other_schemes = other_schemes.map(|requirements| {
+            (VolumeRequirementsArgs { block: Some(planned), ..requirements }, StoreKind::default())
         });
-        for (wish, kind) in other_schemes.chain(other_blocks) {
-            match Plan::new(plan.params.capacity_bytes(), &wish, kind) {
-                Ok(plan) => on_link.rows.push(Row::of(&plan)?),
-                Err(error) => on_link.left_out.push(format!(
+        let other_blocks = blocks.map(|block| {
+            let requirements = VolumeRequirementsArgs {
+                block: Some(block),
+                alloc_from: None,
+                ..requirements.clone()
+            };
+            (requirements, plan.kind)
+        });
+        for (requirements, kind) in other_schemes.chain(other_blocks) {
+            match VolumePlan::new(plan.params.capacity_bytes(), &requirements, kind) {
+                Ok(plan) => link_estimate.rows.push(Row::of(&plan)?),
+                Err(error) => link_estimate.left_out.push(format!(
                     "`{}` with blocks of {}: {error}",
-                    wish.scheme(kind),
-                    size(wish.block_bytes(kind) as f64)
+                    requirements.scheme(kind),
+                    size(requirements.block_bytes(kind) as f64)
                 )),
             }
         }
-        Ok(on_link)
+        Ok(link_estimate)
     }
 
     /// The estimates as text.
@@ -134,7 +143,7 @@ impl OnLink {
 }
 
 impl Row {
-    fn of(plan: &Plan) -> Result<Self, CliError> {
+    fn of(plan: &VolumePlan) -> Result<Self, CliError> {
         let config = plan.params.config()?;
         Ok(Self {
             scheme: plan.params.scheme.as_str().to_owned(),
@@ -151,11 +160,11 @@ impl Row {
             size(self.block_bytes as f64),
             milliseconds(volume.read_seconds(link)),
             milliseconds(volume.read_with_evictions_seconds(link)),
-            of_three_digits(reads),
-            of_three_digits(reads * SMALL_BYTES / 1e6),
-            of_three_digits(volume.writes_per_second(link)),
+            three_digits(reads),
+            three_digits(reads * SMALL_BYTES / 1e6),
+            three_digits(volume.writes_per_second(link)),
             milliseconds(volume.long_read_seconds(link)),
-            of_three_digits(volume.long_reads_bytes_per_second(link) / 1e6),
+            three_digits(volume.long_reads_bytes_per_second(link) / 1e6),
             duration(volume.fill_seconds(link)),
         ]
     }
@@ -185,7 +194,7 @@ impl Row {
 }
 
 /// A number with about three significant digits.
-fn of_three_digits(number: f64) -> String {
+fn three_digits(number: f64) -> String {
     match number {
         number if number >= 100.0 => format!("{number:.0}"),
         number if number >= 10.0 => format!("{number:.1}"),

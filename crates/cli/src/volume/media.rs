@@ -7,13 +7,13 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::plan::{Plan, size};
-use crate::args::WishArgs;
+use super::plan::{VolumePlan, size};
+use crate::args::VolumeRequirementsArgs;
 use crate::error::CliError;
 use crate::table;
 
 /// Schemes, with default parameters, that are compared with the planned one.
-pub(super) const BESIDE: [&str; 2] = ["raw", "range"];
+pub(super) const COMPARED_SCHEMES: [&str; 2] = ["raw", "range"];
 
 /// The longest read of the table, at a random position.
 const READ_BYTES_MAX: u64 = 16 << 20;
@@ -26,7 +26,7 @@ const READS_MAX: u64 = 256;
 const HEAD: [&str; 5] = ["scheme", "a read of", "seeks", "moves", "takes"];
 
 /// Estimates for schemes on a medium.
-pub(super) struct OnMedium {
+pub(super) struct MediumEstimate {
     medium: Medium,
     rows: Vec<Row>,
 }
@@ -40,14 +40,22 @@ struct Row {
     seconds: f64,
 }
 
-impl OnMedium {
+impl MediumEstimate {
     /// The planned scheme, and others with the same block size.
-    pub(super) fn of(plan: &Plan, wish: &WishArgs, medium: Medium) -> Result<Self, CliError> {
+    pub(super) fn of(
+        plan: &VolumePlan,
+        requirements: &VolumeRequirementsArgs,
+        medium: Medium,
+    ) -> Result<Self, CliError> {
         let mut rows = rows(plan, medium)?;
-        for scheme in BESIDE.into_iter().filter(|scheme| *scheme != plan.params.scheme.as_str()) {
-            let wish = wish.with_scheme(scheme);
+        for scheme in
+            COMPARED_SCHEMES.into_iter().filter(|scheme| *scheme != plan.params.scheme.as_str())
+        {
+            let requirements = requirements.with_scheme(scheme);
             // A scheme that cannot have this disk is left out.
-            if let Ok(plan) = Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
+            if let Ok(plan) =
+                VolumePlan::new(plan.params.capacity_bytes(), &requirements, StoreKind::default())
+            {
                 rows.extend(self::rows(&plan, medium)?);
             }
         }
@@ -142,7 +150,7 @@ impl OnMedium {
 }
 
 /// Estimates of all read lengths with one scheme; empty if there is no model of it.
-fn rows(plan: &Plan, medium: Medium) -> Result<Vec<Row>, CliError> {
+fn rows(plan: &VolumePlan, medium: Medium) -> Result<Vec<Row>, CliError> {
     let config = plan.params.config()?;
     let Some(mut model) = VolumeModel::from_config(&*config).map_err(VolumeError::from)? else {
         return Ok(Vec::new());

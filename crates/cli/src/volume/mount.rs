@@ -16,17 +16,17 @@ use oblivio_mount::{
 use oblivio_volume::Disk;
 use rustix::process::geteuid;
 
-use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
+use super::clean_end::{CLOSING, CLOSING_NOW, GracefulStop};
 use super::disk_watch::DiskWatch;
 use super::opening;
-use super::watching::{self, Watching};
+use super::watching::{self, BoundWatchPage};
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::{background, progress};
 
 /// How often to check for an end.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long `umount` waits for a `mount` that is still opening its volume.
 const STARTING_MAX: Duration = Duration::from_secs(60);
@@ -77,29 +77,29 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     }
     // `umount` waits for the end of the registration, so it is dropped last.
     let mut registration = Registry::open()?.register(&args.directory)?;
-    let mut watching = Watching::bind(&args.watch)?;
+    let mut watching = BoundWatchPage::bind(&args.watch)?;
     let opened = opening::open_watched(&args.at, &args.run, watching.as_mut())?;
     if let Err(hides) = refuse_hiding(&args.directory, [opened.state.as_path()]) {
         opened.volume.close()?;
         return Err(hides.into());
     }
-    let end = CleanEnd::listen(CLOSING)?;
+    let end = GracefulStop::listen(CLOSING)?;
     let is_known_empty = !opened.volume.may_hold_contents();
     let insight = opened.volume.insight();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
     let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
-    let page_told = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.told()));
+    let page_line = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.line()));
     // A log that was opened below the mount point once it is mounted would keep the mount in use.
     let served = background::log(&args.background, &opened.state).and_then(|mut log| {
         if let Some(warning) = &warning {
-            output::remark(warning);
-            log.iter_mut().for_each(|log| output::note(log, warning));
+            output::print_remark(warning);
+            log.iter_mut().for_each(|log| output::write_to_log(log, warning));
         }
         if args.raw {
             let options = FuseOptions { read_only: args.read_only };
             let mut mount = mount_raw(device, registration.directory(), &options)?;
-            let what = format!("the disk is {}{page_told}", mount.disk().display());
+            let what = format!("the disk is {}{page_line}", mount.disk().display());
             tell(args, log, registration.directory(), &what)?;
             let is_unmounted = FuseMount::wait_until_unmounted;
             run(&end, &mut watch, &mut mount, is_unmounted, FuseMount::unmount)
@@ -108,14 +108,14 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
             let options =
                 MountOptions { make, filesystem, is_known_empty, read_only: args.read_only };
             let mut mount = mount_filesystem(device, &registration, &options)?;
-            let what = format!("mounted on {}{page_told}", mount.directory().display());
+            let what = format!("mounted on {}{page_line}", mount.directory().display());
             tell(args, log, mount.directory(), &what)?;
             let is_unmounted = FilesystemMount::wait_until_unmounted;
             run(&end, &mut watch, &mut mount, is_unmounted, FilesystemMount::unmount)
         }
     });
-    end.now_waits_for("what was written is being made durable");
-    let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
+    end.set_waiting_for("what was written is being made durable");
+    let closed = progress::with_spinner(CLOSING_NOW, || disk.close()).map_err(CliError::from);
     // Drop the page last, so that it draws what closing shows.
     drop(page);
     watch.end();
@@ -128,7 +128,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     }
     drop(registration);
     ended?;
-    background::ended(&args.background, "unmounted, and the volume is closed")
+    background::report_end(&args.background, "unmounted, and the volume is closed")
 }
 
 /// Reports that the disk can be used, and how to unmount it.
@@ -138,13 +138,13 @@ fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Re
     let text =
         format!("{what}\noblivio umount {directory}{ctrl_c} unmounts it and closes the volume.");
     let logged = what.lines().next().unwrap_or_default();
-    background::ready(log, &text, logged)
+    background::report_ready(log, &text, logged)
 }
 
 /// Waits until the directory is unmounted or a signal requests the end. A mount in use stays in
 /// spite of signals: its users would lose what they write.
 fn run<M>(
-    end: &CleanEnd,
+    end: &GracefulStop,
     watch: &mut DiskWatch,
     mount: &mut M,
     is_unmounted: impl Fn(&M, Duration) -> bool,
@@ -152,19 +152,19 @@ fn run<M>(
 ) -> Result<(), CliError> {
     let mut was_busy = false;
     loop {
-        watch.look();
-        if is_unmounted(mount, LOOK) || end.is_asked() {
+        watch.poll();
+        if is_unmounted(mount, POLL_INTERVAL) || end.is_requested() {
             if !was_busy {
-                end.now_waits_for("what was written to the directory is being written back");
+                end.set_waiting_for("what was written to the directory is being written back");
             }
             match unmount(mount) {
                 Err(error @ MountError::Busy(_)) => {
-                    end.now_waits_for(error.to_string());
+                    end.set_waiting_for(error.to_string());
                     if !was_busy {
-                        output::remark(&format!("{error}; it is unmounted once it is free"));
+                        output::print_remark(&format!("{error}; it is unmounted once it is free"));
                     }
                     was_busy = true;
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 outcome => return Ok(outcome?),
             }
@@ -177,17 +177,18 @@ pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
     let directory = args.directory.display();
     let registry = Registry::open()?;
     let waiting = format!("{directory} is unmounted once its volume is closed");
-    let unmounted =
-        progress::during(&waiting, || unmount_served(&args.directory, &registry, STARTING_MAX))?;
+    let unmounted = progress::with_spinner(&waiting, || {
+        unmount_served(&args.directory, &registry, STARTING_MAX)
+    })?;
     output::print(&match unmounted {
         Unmounted::Closed => format!("{directory} is unmounted, and its volume is closed"),
         Unmounted::Failed { exit_code, why } => {
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "{directory} is unmounted, but its server failed: {why}. What was flushed is kept; \
                  the rest may be lost"
             ));
             // The exit code of the mount itself: scripts distinguish a full disk from a broken one.
-            return Err(CliError::Said(ExitStatus::from_raw(i32::from(exit_code) << 8)));
+            return Err(CliError::ChildReported(ExitStatus::from_raw(i32::from(exit_code) << 8)));
         }
         Unmounted::Abandoned => format!(
             "{directory} is unmounted. The process that served it had died: its volume recovers \

@@ -12,7 +12,7 @@ use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeOptions};
 
 use super::recording::Recording;
 use super::secret;
-use super::watching::Watching;
+use super::watching::BoundWatchPage;
 use crate::args::{OpenArgs, RunArgs};
 use crate::error::CliError;
 use crate::output;
@@ -41,7 +41,7 @@ pub(crate) fn unlock(
 ) -> Result<UnlockedStore, CliError> {
     let request = unlock_request(args, newer);
     let unlocked = secret::with(&args.place.secret, |secret| request.unlock(options, secret))?;
-    unlocked.condition.mended.iter().for_each(|mended| output::remark(mended));
+    unlocked.condition.mended.iter().for_each(|mended| output::print_remark(mended));
     Ok(unlocked)
 }
 
@@ -74,7 +74,7 @@ pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
 pub(super) fn open_watched(
     args: &OpenArgs,
     run: &RunArgs,
-    watching: Option<&mut Watching>,
+    watching: Option<&mut BoundWatchPage>,
 ) -> Result<Opened, CliError> {
     run.rate.check()?;
     let options = retrying_for(run.retry_for).with_direct(run.direct);
@@ -102,13 +102,13 @@ pub(super) fn open_watched(
         .with_warn(output::remark);
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
-        output::remark(&format!(
+        output::print_remark(&format!(
             "the volume had not been closed: it was recovered, and {} accesses were made again",
             recovery.accesses
         ));
     }
     if recovery.state_bytes_ignored > 0 {
-        output::remark(&format!(
+        output::print_remark(&format!(
             "the last {} bytes of the client's state could not be opened, and were left out. A \
              crash can tear off bytes that were not yet durable; without a crash, the client's \
              directory was damaged, and the latest writes may be missing",
@@ -116,10 +116,12 @@ pub(super) fn open_watched(
         ));
     }
     if recovery.anchors_damaged > 0 {
-        output::remark("a damaged anchor was repaired: a crash tore it, or storage is damaged");
+        output::print_remark(
+            "a damaged anchor was repaired: a crash tore it, or storage is damaged",
+        );
     }
     if recovery.superblocks_mended > 0 {
-        output::remark("damaged copies of the superblock were repaired");
+        output::print_remark("damaged copies of the superblock were repaired");
     }
     Ok(Opened { volume, recovery, state, recording, store_bytes })
 }

@@ -15,7 +15,7 @@ pub(super) const TEXT_BYTES_MAX: usize = PASSPHRASE_BYTES_MAX + 2;
 
 /// Why a text is not a passphrase. Reveals nothing else about the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PassphraseFault {
+pub(super) enum InvalidPassphrase {
     Empty,
     TooLong,
     NotUtf8,
@@ -26,7 +26,7 @@ pub(super) enum PassphraseFault {
 }
 
 /// Completes a sentence that begins with the source: "the passphrase file p".
-impl fmt::Display for PassphraseFault {
+impl fmt::Display for InvalidPassphrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "is empty",
@@ -58,13 +58,13 @@ pub(super) enum PassphraseUse {
 pub(super) fn passphrase_in(
     mut text: Zeroizing<Vec<u8>>,
     purpose: PassphraseUse,
-) -> Result<Zeroizing<Vec<u8>>, PassphraseFault> {
+) -> Result<Zeroizing<Vec<u8>>, InvalidPassphrase> {
     let line = match text.strip_suffix(b"\n") {
         Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
         None => &text[..],
     };
     let bytes = line.len();
-    match fault_of(line, purpose) {
+    match check_line(line, purpose) {
         Some(fault) => Err(fault),
         None => {
             // The line end stays in the capacity, which is wiped, too.
@@ -74,31 +74,31 @@ pub(super) fn passphrase_in(
     }
 }
 
-fn fault_of(line: &[u8], purpose: PassphraseUse) -> Option<PassphraseFault> {
+fn check_line(line: &[u8], purpose: PassphraseUse) -> Option<InvalidPassphrase> {
     if line.is_empty() {
-        Some(PassphraseFault::Empty)
+        Some(InvalidPassphrase::Empty)
     } else if line.len() > PASSPHRASE_BYTES_MAX {
-        Some(PassphraseFault::TooLong)
+        Some(InvalidPassphrase::TooLong)
     } else if line.contains(&b'\n') {
-        Some(PassphraseFault::ManyLines)
+        Some(InvalidPassphrase::ManyLines)
     } else if line.contains(&b'\r') {
-        Some(PassphraseFault::CarriageReturn)
+        Some(InvalidPassphrase::CarriageReturn)
     } else if purpose == PassphraseUse::New {
-        fault_of_characters(line)
+        check_characters(line)
     } else {
         None
     }
 }
 
-fn fault_of_characters(line: &[u8]) -> Option<PassphraseFault> {
-    let Ok(line) = str::from_utf8(line) else { return Some(PassphraseFault::NotUtf8) };
+fn check_characters(line: &[u8]) -> Option<InvalidPassphrase> {
+    let Ok(line) = str::from_utf8(line) else { return Some(InvalidPassphrase::NotUtf8) };
     let holds = |is_such: fn(char) -> bool| line.contains(is_such);
     if holds(|it| matches!(it, '\u{2028}' | '\u{2029}')) {
-        Some(PassphraseFault::ManyLines)
+        Some(InvalidPassphrase::ManyLines)
     } else if holds(|it| it == '\u{feff}') {
-        Some(PassphraseFault::ByteOrderMark)
+        Some(InvalidPassphrase::ByteOrderMark)
     } else if holds(char::is_control) {
-        Some(PassphraseFault::ControlCharacter)
+        Some(InvalidPassphrase::ControlCharacter)
     } else {
         None
     }
@@ -108,16 +108,16 @@ fn fault_of_characters(line: &[u8]) -> Option<PassphraseFault> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::PassphraseFault::{
+    use super::InvalidPassphrase::{
         ByteOrderMark, CarriageReturn, ControlCharacter, Empty, ManyLines, NotUtf8, TooLong,
     };
     use super::*;
 
-    fn taken_for(purpose: PassphraseUse, text: &[u8]) -> Result<Vec<u8>, PassphraseFault> {
+    fn taken_for(purpose: PassphraseUse, text: &[u8]) -> Result<Vec<u8>, InvalidPassphrase> {
         passphrase_in(Zeroizing::new(text.to_vec()), purpose).map(|it| it.to_vec())
     }
 
-    fn taken(text: &[u8]) -> Result<Vec<u8>, PassphraseFault> {
+    fn taken(text: &[u8]) -> Result<Vec<u8>, InvalidPassphrase> {
         taken_for(PassphraseUse::New, text)
     }
 

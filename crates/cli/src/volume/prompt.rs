@@ -11,7 +11,7 @@ use signal_hook::consts::SIGTSTP;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::signals::{are_taken, ending_signals};
+use crate::signals::{are_handled, ending_signals};
 use zeroize::Zeroizing;
 
 /// Maximum bytes of a line from a terminal, without the line end. The terminal drops what is typed
@@ -25,9 +25,9 @@ const LINE_BYTES_MAX: usize = 4095;
 /// If there is no terminal, if it ends, or if it may have cut the line.
 pub(super) fn ask(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
-    outlast_signals()?;
-    // Silence begins before the prompt, to cover programs that type as soon as they see it.
-    let _silence = Silence::begin(&terminal)?;
+    restore_on_signals()?;
+    // Echo is off before the prompt, to cover programs that type as soon as they see it.
+    let _echo_off = EchoOff::begin(&terminal)?;
     terminal.write_all(prompt.as_bytes())?;
     let answer = read_line(&terminal);
     // The typed line end was not shown.
@@ -57,15 +57,15 @@ fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
 }
 
 /// The terminal that is silent now, and its previous modes.
-static SILENT: Mutex<Option<(File, Termios)>> = Mutex::new(None);
+static ECHO_OFF: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
-fn silent() -> MutexGuard<'static, Option<(File, Termios)>> {
-    SILENT.lock().unwrap_or_else(PoisonError::into_inner)
+fn echo_off() -> MutexGuard<'static, Option<(File, Termios)>> {
+    ECHO_OFF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the terminal show what is typed again.
 fn restore() {
-    if let Some((terminal, before)) = silent().take() {
+    if let Some((terminal, before)) = echo_off().take() {
         // A terminal that was closed shows nothing either.
         let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
     }
@@ -74,7 +74,7 @@ fn restore() {
 /// Makes ending signals restore the terminal before they end this process, until another part of
 /// the program handles them. Ctrl-Z is ignored while a terminal is silent: the shell's user would
 /// not see what they type.
-fn outlast_signals() -> io::Result<()> {
+fn restore_on_signals() -> io::Result<()> {
     static IS_LISTENING: AtomicBool = AtomicBool::new(false);
     if IS_LISTENING.swap(true, Ordering::Relaxed) {
         return Ok(());
@@ -83,10 +83,10 @@ fn outlast_signals() -> io::Result<()> {
     let end = move || {
         for signal in signals.forever() {
             let does_as_usual = if signal == SIGTSTP {
-                silent().is_none()
+                echo_off().is_none()
             } else {
                 restore();
-                !are_taken()
+                !are_handled()
             };
             if does_as_usual {
                 // If this fails, the process continues.
@@ -98,22 +98,22 @@ fn outlast_signals() -> io::Result<()> {
 }
 
 /// Keeps the terminal from showing what is typed, until dropped.
-struct Silence;
+struct EchoOff;
 
-impl Silence {
+impl EchoOff {
     fn begin(terminal: &File) -> io::Result<Self> {
         let before = tcgetattr(terminal)?;
-        let mut silence = before.clone();
-        silence.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+        let mut modes = before.clone();
+        modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
         // From here on, a signal finds the previous modes.
-        *silent() = Some((terminal.try_clone()?, before));
+        *echo_off() = Some((terminal.try_clone()?, before));
         let begun = Self;
-        tcsetattr(terminal, OptionalActions::Now, &silence)?;
+        tcsetattr(terminal, OptionalActions::Now, &modes)?;
         Ok(begun)
     }
 }
 
-impl Drop for Silence {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         restore();
     }

@@ -12,10 +12,10 @@ use oblivio_shares::host::Watcher;
 use oblivio_shares::view::{WireRecorder, servers_seen_by};
 use oblivio_wire::keys::{AllowedClient, PublicKey};
 
-use super::recording::Sink;
-use super::views_room::{Taken, ViewsRoom};
+use super::recording::TimedSink;
+use super::views_room::{RecordingQuota, Reservation};
 use crate::error::CliError;
-use crate::files::{self, Kind, Output};
+use crate::files::{self, FileKind, OutputTarget};
 
 /// Records to files in `folder`, which is created if missing, up to `bytes_max` bytes in total. The
 /// files are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is this server's number among the
@@ -29,10 +29,11 @@ pub(super) fn record_to(
     let names: HashMap<PublicKey, String> =
         clients.iter().map(|client| (client.key, client.name.clone())).collect();
     let folder = folder.to_owned();
-    let room = Arc::new(ViewsRoom::new(&folder, bytes_max));
+    let room = Arc::new(RecordingQuota::new(&folder, bytes_max));
     Ok(Box::new(move |computed: &Computed<'_>| {
         let client = names.get(&computed.client).map_or("unknown", String::as_str);
-        let begun = room.take().and_then(|room| Recorded::begin(&folder, client, computed, room));
+        let begun =
+            room.reserve().and_then(|room| Recorded::begin(&folder, client, computed, room));
         let begun = begun.inspect_err(|error| {
             tracing::warn!(volume = computed.name, %error, "cannot record the view of a volume");
         });
@@ -43,9 +44,9 @@ pub(super) fn record_to(
 /// A recording whose file gets its name when the volume is no longer in use.
 struct Recorded {
     /// `None` once the file has its name.
-    under_way: Option<(WireRecorder<Sink>, Output)>,
+    under_way: Option<(WireRecorder<TimedSink>, OutputTarget)>,
     /// Reserved until the file has its name.
-    _room: Taken,
+    _room: Reservation,
 }
 
 impl Recorded {
@@ -53,14 +54,14 @@ impl Recorded {
         folder: &Path,
         client: &str,
         computed: &Computed<'_>,
-        room: Taken,
+        room: Reservation,
     ) -> Result<Self, CliError> {
         let setup = computed.trees.first();
         let number = setup.map_or(0, |setup| setup.number);
         let path = unused(folder, &format!("{client}-{}-server{number}", computed.name));
-        let output = Output::begin(&path, Kind::VIEW)?;
+        let output = OutputTarget::begin(&path, FileKind::VIEW)?;
         let servers = setup.and_then(|setup| servers_seen_by(setup));
-        let sink = Sink::begin(&output, Capabilities::NONE, servers)?.with_room(room.bytes());
+        let sink = TimedSink::begin(&output, Capabilities::NONE, servers)?.with_room(room.bytes());
         let recorder = WireRecorder::new(sink, computed.trees.iter().copied());
         Ok(Self { under_way: Some((recorder, output)), _room: room })
     }

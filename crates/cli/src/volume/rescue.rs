@@ -8,20 +8,20 @@ use std::path::Path;
 use oblivio_volume::rescue::RescueTarget;
 use zeroize::Zeroizing;
 
-use super::salvage::Salvage;
+use super::salvage::DamagedVolume;
 use crate::args::RescueArgs;
 use crate::error::CliError;
-use crate::files::Unnamed;
+use crate::files::AtomicFile;
 use crate::{files, output};
 
 /// `oblivio rescue`.
 pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     // Before the volume is opened: on share servers, a rescue opens it to write, which fences off
     // other clients. The file gets its name when it is complete.
-    let unnamed = Unnamed::begin_new(&args.output)?;
-    let salvage = Salvage::begin(&args.at)?;
+    let atomic = AtomicFile::begin_new(&args.output)?;
+    let salvage = DamagedVolume::begin(&args.at)?;
     // A user who can read the image can read the disk.
-    let file = unnamed.file();
+    let file = atomic.file();
     file.set_permissions(Permissions::from_mode(0o600))
         .and_then(|()| file.set_len(salvage.params().capacity_bytes()))
         .map_err(|error| files::cannot_write(&args.output, &error))?;
@@ -32,7 +32,7 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
         error => error,
     })?;
     file.sync_all().map_err(|error| files::cannot_write(&args.output, &error))?;
-    unnamed.name_new()?;
+    atomic.persist_new()?;
     output::print(&if args.json {
         format!("{:#}", report.json())
     } else {

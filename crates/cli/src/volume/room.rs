@@ -9,7 +9,7 @@ use oblivio_volume::plan::StateRoom;
 use oblivio_volume::volume::shapes;
 use rustix::fs::{StatFs, statfs};
 
-use super::plan::{Plan, size};
+use super::plan::{VolumePlan, size};
 use crate::error::CliError;
 use crate::output;
 
@@ -24,9 +24,9 @@ pub(super) const EXT4_FILE_BYTES_MAX: u64 = EXT_FILE_BLOCKS_MAX * 4096;
 
 /// Refuses a volume whose files the file system does not support, and remarks on space that may not
 /// suffice. Files are small at first, so space may be made later.
-pub(super) fn check_store(plan: &Plan, location: &Location) -> Result<(), CliError> {
+pub(super) fn check_store(plan: &VolumePlan, location: &Location) -> Result<(), CliError> {
     let advice = "choose a smaller --size, or another file system, such as XFS";
-    for Need { there, path, bytes } in needs(location, &shapes(&plan.params)?, advice)? {
+    for SpaceNeed { there, path, bytes } in space_needs(location, &shapes(&plan.params)?, advice)? {
         there.remark_on("the volume", path, bytes);
     }
     Ok(())
@@ -38,9 +38,9 @@ pub(super) fn check_copy(
     shapes: &[TreeShape],
     bytes_now: u64,
 ) -> Result<(), CliError> {
-    let needs = needs(location, shapes, "choose another file system, such as XFS")?;
+    let needs = space_needs(location, shapes, "choose another file system, such as XFS")?;
     let whole: u64 = needs.iter().map(|need| need.bytes).sum();
-    for Need { there, path, bytes } in needs {
+    for SpaceNeed { there, path, bytes } in needs {
         let part = u128::from(bytes) * u128::from(bytes_now) / u128::from(whole.max(1));
         there.remark_on("the copy", path, u64::try_from(part).unwrap_or(u64::MAX));
     }
@@ -48,7 +48,7 @@ pub(super) fn check_copy(
 }
 
 /// Space that a volume needs on one file system.
-struct Need<'l> {
+struct SpaceNeed<'l> {
     there: FileSystem,
     /// Path of the first file there.
     path: &'l Path,
@@ -57,12 +57,12 @@ struct Need<'l> {
 }
 
 /// The space needed on each file system. Files on one file system share its space.
-fn needs<'l>(
+fn space_needs<'l>(
     location: &'l Location,
     shapes: &[TreeShape],
     advice: &str,
-) -> Result<Vec<Need<'l>>, CliError> {
-    let mut needs: Vec<Need<'_>> = Vec::new();
+) -> Result<Vec<SpaceNeed<'l>>, CliError> {
+    let mut needs: Vec<SpaceNeed<'_>> = Vec::new();
     for (path, bytes) in location.files_needed(shapes)? {
         let Some(there) = FileSystem::of(path) else { continue };
         if there.is_ext() && bytes > EXT_FILE_BLOCKS_MAX * there.stat.f_bsize as u64 {
@@ -75,14 +75,14 @@ fn needs<'l>(
         }
         match needs.iter_mut().find(|known| known.there.device == there.device) {
             Some(known) => known.bytes = known.bytes.saturating_add(bytes),
-            None => needs.push(Need { there, path, bytes }),
+            None => needs.push(SpaceNeed { there, path, bytes }),
         }
     }
     Ok(needs)
 }
 
 /// Remarks on space for the client's directory. Every file system supports its files.
-pub(super) fn check_state(plan: &Plan, state: &Path) {
+pub(super) fn check_state(plan: &VolumePlan, state: &Path) {
     let StateRoom { in_use_bytes_max, .. } = plan.state_room;
     if let Some(there) = FileSystem::of(state) {
         there.remark_on("the client's directory", state, in_use_bytes_max);
@@ -114,7 +114,7 @@ impl FileSystem {
         // A file system in memory without a limit reports zero blocks.
         let is_bounded = self.stat.f_blocks > 0;
         if is_bounded && free < bytes {
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "{} are free where {} is, less than {what} may need ({}): make room before it is \
                  used up",
                 size(free as f64),

@@ -17,15 +17,15 @@ use crate::error::CliError;
 use crate::progress;
 
 /// Maximum number of ranges, and of damages, that are reported one by one.
-const TOLD_MAX: usize = 20;
+const REPORTED_MAX: usize = 20;
 
 /// A damaged volume, ready to be read.
-pub(super) struct Salvage {
+pub(super) struct DamagedVolume {
     unlocked: UnlockedStore,
     is_on_share_servers: bool,
 }
 
-impl Salvage {
+impl DamagedVolume {
     /// Opens the store and the client's directory read-only.
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         // Share servers compute only for a client that opens to write, which fences off other
@@ -83,12 +83,12 @@ impl Report {
         };
         json!({
             "blocks": rescued.blocks,
-            "blocks_lost": count(&rescued.lost),
+            "blocks_lost": block_count(&rescued.lost),
             "lost": ranges(&rescued.lost),
             "doubtful": ranges(&rescued.doubtful),
             "state_is_behind": rescued.state_is_behind,
             "damage": rescued.damage.entries(),
-            "damage_left_out": untold(&rescued.damage, rescued.damage.entries().len()),
+            "damage_left_out": unreported(&rescued.damage, rescued.damage.entries().len()),
             "missing": rescued.missing,
         })
     }
@@ -96,7 +96,7 @@ impl Report {
     /// The report as text. `became` completes the sentence "n blocks …".
     pub(super) fn text(&self, became: &str) -> String {
         let Self { rescued, block_bytes, .. } = self;
-        let lost = match count(&rescued.lost) {
+        let lost = match block_count(&rescued.lost) {
             0 => String::new(),
             lost => format!(", and {lost} are lost"),
         };
@@ -108,16 +108,16 @@ impl Report {
                 let bytes = (range.end - range.start) * block_bytes;
                 format!("{bytes} bytes from {} on: {what}", range.start * block_bytes)
             });
-            let left_out = blocks.len().saturating_sub(TOLD_MAX);
-            lines.extend(ranges.take(TOLD_MAX));
+            let left_out = blocks.len().saturating_sub(REPORTED_MAX);
+            lines.extend(ranges.take(REPORTED_MAX));
             lines.extend(more(left_out as u64, ": --json has all of them"));
         }
         let damage = &rescued.damage;
-        lines.extend(damage.entries().iter().take(TOLD_MAX).cloned());
+        lines.extend(damage.entries().iter().take(REPORTED_MAX).cloned());
         let in_json = damage.entries().len();
         let advice =
-            if in_json > TOLD_MAX { format!(": --json has {in_json}") } else { String::new() };
-        lines.extend(more(untold(damage, in_json.min(TOLD_MAX)), &advice));
+            if in_json > REPORTED_MAX { format!(": --json has {in_json}") } else { String::new() };
+        lines.extend(more(unreported(damage, in_json.min(REPORTED_MAX)), &advice));
         lines.join("\n")
     }
 
@@ -134,8 +134,8 @@ impl Report {
         let found = format!(
             "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}",
             rescued.damage.count(),
-            count(&rescued.lost),
-            count(&rescued.doubtful)
+            block_count(&rescued.lost),
+            block_count(&rescued.doubtful)
         );
         if let Some(missing) = &rescued.missing {
             return Err(CliError::Unreachable(format!(
@@ -163,10 +163,10 @@ fn more(left_out: u64, advice: &str) -> Option<String> {
 }
 
 /// How many items of damage were not reported.
-fn untold(damage: &Damage, told: usize) -> u64 {
-    damage.count().saturating_sub(told as u64)
+fn unreported(damage: &Damage, reported: usize) -> u64 {
+    damage.count().saturating_sub(reported as u64)
 }
 
-fn count(blocks: &[Range<u64>]) -> u64 {
+fn block_count(blocks: &[Range<u64>]) -> u64 {
     blocks.iter().map(|range| range.end - range.start).sum()
 }

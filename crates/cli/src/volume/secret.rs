@@ -11,7 +11,7 @@ use oblivio_volume::keys::{Cost, KEY_FILE_BYTES_MAX, PASSPHRASE_BYTES_MAX, Secre
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-use super::passphrase::{self, PassphraseFault, PassphraseUse, passphrase_in};
+use super::passphrase::{self, InvalidPassphrase, PassphraseUse, passphrase_in};
 use super::prompt;
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
@@ -33,7 +33,7 @@ pub(crate) fn with<T>(
                 was_asked.set(true);
                 let typed = passphrase_in(ask("Passphrase: ")?, PassphraseUse::Open);
                 typed.map(Secret::Passphrase).map_err(|fault| match fault {
-                    PassphraseFault::Empty => no_passphrase("what was typed", fault),
+                    InvalidPassphrase::Empty => no_passphrase("what was typed", fault),
                     _ => CliError::WrongKey(format!(
                         "the passphrase is wrong: what was typed {fault}"
                     )),
@@ -44,7 +44,7 @@ pub(crate) fn with<T>(
         asked += usize::from(was_asked.get());
         match outcome {
             Err(CliError::WrongKey(message)) if was_asked.get() && asked < ASKED_MAX => {
-                output::remark(&format!("{message}. Try again"));
+                output::print_remark(&format!("{message}. Try again"));
             }
             other => return other,
         }
@@ -182,12 +182,12 @@ fn named(args: &SecretArgs, purpose: PassphraseUse) -> Result<Option<Secret>, Cl
     })
 }
 
-fn no_passphrase(source: &str, fault: PassphraseFault) -> CliError {
+fn no_passphrase(source: &str, fault: InvalidPassphrase) -> CliError {
     let advice = match fault {
-        PassphraseFault::ManyLines => "; `head -n 1` prints the first line",
-        PassphraseFault::CarriageReturn
-        | PassphraseFault::ByteOrderMark
-        | PassphraseFault::NotUtf8 => "; write it again as plain UTF-8 text",
+        InvalidPassphrase::ManyLines => "; `head -n 1` prints the first line",
+        InvalidPassphrase::CarriageReturn
+        | InvalidPassphrase::ByteOrderMark
+        | InvalidPassphrase::NotUtf8 => "; write it again as plain UTF-8 text",
         _ => "",
     };
     CliError::Input(format!(

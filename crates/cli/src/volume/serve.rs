@@ -16,14 +16,14 @@ use oblivio_volume::rescue::{RescuedDisk, Scratch};
 use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
 
-use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
+use super::clean_end::{CLOSING, CLOSING_NOW, GracefulStop};
 use super::client_watch::ClientWatch;
 use super::disk_watch::DiskWatch;
 use super::opening::{self, Opened};
 use super::plan::size;
 use super::running_command::RunningCommand;
-use super::salvage::Salvage;
-use super::watching::{self, Watched, Watching};
+use super::salvage::DamagedVolume;
+use super::watching::{self, BoundWatchPage, WatchPage};
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::background;
 use crate::error::CliError;
@@ -31,7 +31,7 @@ use crate::output::{self, shell_word};
 use crate::progress::{self, Counter};
 
 /// How often to check for an end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
 pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
@@ -39,31 +39,31 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 }
 
 fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
-    let mut watching = Watching::bind(&args.watch)?;
+    let mut watching = BoundWatchPage::bind(&args.watch)?;
     let Opened { volume, state, recording, recovery, .. } =
         opening::open_watched(&args.at, &args.run, watching.as_mut())?;
-    let end = CleanEnd::listen(CLOSING)?;
+    let end = GracefulStop::listen(CLOSING)?;
     let insight = volume.insight();
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
-    let told = json!({ "accesses_repeated": recovery.accesses });
-    let told = Told { facts: told, page: page.as_ref() };
+    let announcement = json!({ "accesses_repeated": recovery.accesses });
+    let announcement = Announcement { facts: announcement, page: page.as_ref() };
     let recorded = recording.as_ref().filter(|_| args.run_command.is_some());
-    let counter = recorded.map(|it| (it, Counter::of("trips to storage recorded")));
-    let look = || {
-        watch.look();
+    let counter = recorded.map(|it| (it, Counter::new("trips to storage recorded")));
+    let poll = || {
+        watch.poll();
         if let Some((recording, counter)) = &counter {
-            counter.is_at(recording.trips());
+            counter.set(recording.trips());
         }
     };
     let served = bind(&listen(args, &state), options(args))
         .map_err(CliError::from)
-        .and_then(|bound| serve_disk(args, bound, device, &state, &end, told, look));
+        .and_then(|bound| serve_disk(args, bound, device, &state, &end, announcement, poll));
     drop(counter);
     // Close in any case, to keep what was written.
-    end.now_waits_for("what was written is being made durable");
-    let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
+    end.set_waiting_for("what was written is being made durable");
+    let closed = progress::with_spinner(CLOSING_NOW, || disk.close()).map_err(CliError::from);
     // Drop the page last, so that it draws what closing shows.
     drop(page);
     watch.end();
@@ -73,7 +73,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let ended = closed.and(recorded);
     if let (Err(left), Err(_)) = (&served, &ended) {
         // The failure of the disk is the cause, and is returned.
-        output::remark(&left.to_string());
+        output::print_remark(&left.to_string());
     }
     ended_with(ended.and(served)?)?;
     // JSON is read by a program, which needs no closing remark.
@@ -82,7 +82,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     if is_read_by_another {
         return Ok(());
     }
-    background::ended(&args.background, "the volume is closed")
+    background::report_end(&args.background, "the volume is closed")
 }
 
 /// Serves what is left of a damaged volume.
@@ -102,7 +102,7 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
                  --scratch"
             ))
         })?;
-    let salvage = Salvage::begin(&args.at)?;
+    let salvage = DamagedVolume::begin(&args.at)?;
     let VolumeParams { blocks, block_bytes, .. } = *salvage.params();
     let state = salvage.state().to_owned();
     // Before all of storage is read, which may take hours.
@@ -116,13 +116,13 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
         )),
         error => error,
     })?;
-    let end = CleanEnd::listen("clients are about to be disconnected")?;
+    let end = GracefulStop::listen("clients are about to be disconnected")?;
     if !args.json {
-        output::remark(&report.text("can be read"));
+        output::print_remark(&report.text("can be read"));
     }
     let disk = Arc::new(RescuedDisk::new(scratch, blocks, report.rescued.lost.clone()));
-    let told = Told { facts: report.json(), page: None };
-    let status = serve_disk(args, bound, disk, &state, &end, told, || ())?;
+    let announcement = Announcement { facts: report.json(), page: None };
+    let status = serve_disk(args, bound, disk, &state, &end, announcement, || ())?;
     ended_with(status).and(report.verdict())
 }
 
@@ -131,46 +131,46 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
 }
 
 /// What to report beside the disk's URI.
-struct Told<'a> {
+struct Announcement<'a> {
     facts: Value,
-    page: Option<&'a Watched>,
+    page: Option<&'a WatchPage>,
 }
 
-/// Serves until a signal requests the end, or the command of `--run` ends. Calls `look` regularly.
+/// Serves until a signal requests the end, or the command of `--run` ends. Calls `poll` regularly.
 fn serve_disk(
     args: &NbdArgs,
     bound: BoundServer,
     disk: Arc<dyn BlockDevice>,
     state: &Path,
-    end: &CleanEnd,
-    told: Told<'_>,
-    mut look: impl FnMut(),
+    end: &GracefulStop,
+    announcement: Announcement<'_>,
+    mut poll: impl FnMut(),
 ) -> Result<ExitStatus, CliError> {
     let server = bound.serve(disk)?;
-    announce(args, &server, state, told)?;
+    announce(args, &server, state, announcement)?;
     let mut clients = ClientWatch::default();
-    let mut look = || {
-        look();
-        clients.look(&server);
+    let mut poll = || {
+        poll();
+        clients.poll(&server);
         if server.has_ended() {
             end.begin();
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     };
     let outcome = match &args.run_command {
         Some(command) => {
             let socket = args.tcp.is_none().then(|| socket(args, state));
-            run_until_it_ends(command, &server.uri(), socket.as_deref(), end, look)
+            run_until_it_ends(command, &server.uri(), socket.as_deref(), end, poll)
         }
         None => {
-            while !end.is_asked() {
-                look();
+            while !end.is_requested() {
+                poll();
             }
             Ok(ExitStatus::default())
         }
     };
     clients.end(&server);
-    end.now_waits_for("requests of clients are being answered");
+    end.set_waiting_for("requests of clients are being answered");
     let stopped = server.shutdown().map_err(CliError::from);
     stopped.and(outcome)
 }
@@ -190,7 +190,7 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
     if matches!(recorded, Ok(()) | Err(CliError::Command(_))) {
         let path = args.output.display().to_string();
         let bytes = std::fs::metadata(&args.output).map_or(0, |file| file.len());
-        output::explain(&format!(
+        output::print_aside(&format!(
             "what storage saw is in {path} ({}): oblivio view show {}",
             size(bytes as f64),
             shell_word(path.clone())
@@ -235,9 +235,9 @@ fn announce(
     args: &NbdArgs,
     server: &ServerHandle,
     state: &Path,
-    told: Told<'_>,
+    announcement: Announcement<'_>,
 ) -> Result<(), CliError> {
-    let Told { mut facts, page } = told;
+    let Announcement { mut facts, page } = announcement;
     let text = if args.json {
         facts["uri"] = server.uri().into();
         if let Some(page) = page {
@@ -248,7 +248,7 @@ fn announce(
         }
         facts.to_string()
     } else if args.run_command.is_none() {
-        let page = page.map_or_else(String::new, |page| format!("{}\n", page.told()));
+        let page = page.map_or_else(String::new, |page| format!("{}\n", page.line()));
         let end = if args.rescued { "ends this" } else { "closes the volume" };
         let by = match args.background.in_background {
             true => format!("kill {}", process::id()),
@@ -257,28 +257,28 @@ fn announce(
         format!("serving at {}\n{page}{by} {end}.", server.uri())
     } else {
         // The output of the command must not be mixed with other text.
-        page.into_iter().for_each(|page| output::explain(&page.told()));
+        page.into_iter().for_each(|page| output::print_aside(&page.line()));
         return Ok(());
     };
     let log = background::log(&args.background, state)?;
-    background::ready(log, &text, &format!("serving at {}", server.uri()))
+    background::report_ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns how it ended. Calls `look` regularly, which sleeps a moment.
+/// Runs a shell command, and returns how it ended. Calls `poll` regularly, which sleeps a moment.
 fn run_until_it_ends(
     command: &str,
     uri: &str,
     socket: Option<&Path>,
-    end: &CleanEnd,
-    mut look: impl FnMut(),
+    end: &GracefulStop,
+    mut poll: impl FnMut(),
 ) -> Result<ExitStatus, CliError> {
     let failed = |error: io::Error| CliError::Engine(format!("the command failed: {error}"));
     let command = RunningCommand::start(command, uri, socket).map_err(failed)?;
-    while !command.has_ended().map_err(failed)? && !end.is_asked() {
-        look();
+    while !command.has_ended().map_err(failed)? && !end.is_requested() {
+        poll();
     }
-    if end.is_asked() {
-        end.now_waits_for("the command of --run is ending");
+    if end.is_requested() {
+        end.set_waiting_for("the command of --run is ending");
     }
     command.stop().map_err(failed)
 }

@@ -13,7 +13,7 @@ use oblivio_wire::keys::{
 };
 use serde_json::json;
 
-use super::clean_end::CleanEnd;
+use super::clean_end::GracefulStop;
 use super::metrics_page::MetricsPage;
 use super::recorded_servers::record_to;
 use crate::args::{SharesArgs, StoreArgs};
@@ -109,7 +109,7 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
     let metrics = handle.clone();
     let page = args.metrics.map(|address| MetricsPage::serve(address, move || metrics.metrics()));
     let page = page.transpose()?;
-    let end = CleanEnd::listen("requests of clients are being answered")?;
+    let end = GracefulStop::listen("requests of clients are being answered")?;
     let public = public.split_whitespace().last().unwrap_or_default();
     let query = format!("server={public}");
     if args.json {
@@ -134,7 +134,7 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
         }
     }
     let stopper = thread::Builder::new().name("stopper".into()).spawn(move || {
-        while !end.is_asked() {
+        while !end.is_requested() {
             thread::sleep(LOOK);
         }
         handle.stop();

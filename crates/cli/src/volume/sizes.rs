@@ -3,9 +3,9 @@
 use oblivio_store::StoreKind;
 use serde_json::Value;
 
-use super::plan::{Plan, size};
-use crate::advice::as_commands;
-use crate::args::WishArgs;
+use super::plan::{VolumePlan, size};
+use crate::advice::with_cli_advice;
+use crate::args::VolumeRequirementsArgs;
 use crate::error::CliError;
 use crate::{output, table};
 
@@ -26,21 +26,24 @@ const HEAD: [&str; 9] = [
 
 /// Plans a disk of each size with the same requirements. Stops at the first size that is too large
 /// for them, and says why.
-pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
+pub(super) fn compare(
+    requirements: &VolumeRequirementsArgs,
+    as_json: bool,
+) -> Result<(), CliError> {
     let (mut plans, mut refused) = (Vec::new(), None);
     for bytes in SIZES {
-        match Plan::new(bytes, wish, StoreKind::default()) {
+        match VolumePlan::new(bytes, requirements, StoreKind::default()) {
             Ok(plan) => plans.push(plan),
             Err(error) if plans.is_empty() => return Err(error),
             Err(error) => {
-                let why = as_commands(&error.to_string());
+                let why = with_cli_advice(&error.to_string());
                 refused = Some(format!("\nfrom {} on: {why}", size(bytes as f64)));
                 break;
             }
         }
     }
     if as_json {
-        let plans: Value = plans.iter().map(Plan::json).collect();
+        let plans: Value = plans.iter().map(VolumePlan::json).collect();
         return output::print(&format!("{plans:#}"));
     }
     let rows = plans.iter().map(row);
@@ -54,8 +57,8 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
     ))
 }
 
-fn row(plan: &Plan) -> [String; HEAD.len()] {
-    let Plan { params, cost, store_bytes, .. } = plan;
+fn row(plan: &VolumePlan) -> [String; HEAD.len()] {
+    let VolumePlan { params, cost, store_bytes, .. } = plan;
     [
         size(params.capacity_bytes() as f64),
         size(*store_bytes as f64),

@@ -18,24 +18,24 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 const FILE_BYTES_MAX: u64 = 2 << 30;
 
 /// The space of a folder to which no other process records.
-pub(super) struct ViewsRoom {
+pub(super) struct RecordingQuota {
     folder: PathBuf,
     bytes_max: u64,
     /// Bytes reserved for recordings in progress.
-    taken: Mutex<u64>,
+    reserved: Mutex<u64>,
 }
 
 /// Bytes reserved for one recording. Released when the recording ends and its file counts with its
 /// actual length.
-pub(super) struct Taken {
-    room: Arc<ViewsRoom>,
+pub(super) struct Reservation {
+    room: Arc<RecordingQuota>,
     bytes: u64,
 }
 
-impl ViewsRoom {
+impl RecordingQuota {
     /// The files of `folder` may take `bytes_max` bytes.
     pub(super) fn new(folder: &Path, bytes_max: u64) -> Self {
-        Self { folder: folder.to_owned(), bytes_max, taken: Mutex::default() }
+        Self { folder: folder.to_owned(), bytes_max, reserved: Mutex::default() }
     }
 
     /// Reserves half of the space left for a recording, at most 2 GiB, so that others can begin
@@ -43,12 +43,12 @@ impl ViewsRoom {
     ///
     /// # Errors
     /// If that is too little, or the folder cannot be read.
-    pub(super) fn take(self: &Arc<Self>) -> Result<Taken, CliError> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn reserve(self: &Arc<Self>) -> Result<Reservation, CliError> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = self.kept().map_err(|error| {
             CliError::Output(format!("{} cannot be read ({error})", self.folder.display()))
         })?;
-        let left = self.bytes_max.saturating_sub(kept).saturating_sub(*taken);
+        let left = self.bytes_max.saturating_sub(kept).saturating_sub(*reserved);
         let bytes = (left / 2).min(FILE_BYTES_MAX);
         if bytes < FILE_BYTES_MIN {
             return Err(CliError::Output(format!(
@@ -58,8 +58,8 @@ impl ViewsRoom {
                 self.bytes_max
             )));
         }
-        *taken += bytes;
-        Ok(Taken { room: self.clone(), bytes })
+        *reserved += bytes;
+        Ok(Reservation { room: self.clone(), bytes })
     }
 
     /// Bytes that the existing files count.
@@ -75,15 +75,15 @@ impl ViewsRoom {
     }
 }
 
-impl Taken {
+impl Reservation {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-impl Drop for Taken {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        *self.room.taken.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        *self.room.reserved.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
     }
 }
 
@@ -98,30 +98,33 @@ mod tests {
     #[test]
     fn files_and_recordings_under_way_take_no_more_together_than_is_allowed() {
         let folder = tempfile::tempdir().unwrap();
-        let room = Arc::new(ViewsRoom::new(folder.path(), 16 * MIB));
+        let room = Arc::new(RecordingQuota::new(folder.path(), 16 * MIB));
         let file = |name: &str, bytes| {
             File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
         };
-        let taken = |of: &[Taken]| of.iter().map(|it| it.bytes() / MIB).collect::<Vec<_>>();
-        let mut under_way: Vec<_> = (0..4).map(|_| room.take().unwrap()).collect();
-        assert_eq!(taken(&under_way), [8, 4, 2, 1]);
-        assert!(room.take().is_err_and(|error| error.to_string().contains("--record-views-max")));
+        let reserved =
+            |of: &[Reservation]| of.iter().map(|it| it.bytes() / MIB).collect::<Vec<_>>();
+        let mut under_way: Vec<_> = (0..4).map(|_| room.reserve().unwrap()).collect();
+        assert_eq!(reserved(&under_way), [8, 4, 2, 1]);
+        assert!(
+            room.reserve().is_err_and(|error| error.to_string().contains("--record-views-max"))
+        );
         // The first recording has ended, and its file is short.
         file("alice-disk-server1-1.view", 3 * MIB);
         under_way.remove(0);
-        under_way.push(room.take().unwrap());
-        assert_eq!(taken(&under_way), [4, 2, 1, 3]);
+        under_way.push(room.reserve().unwrap());
+        assert_eq!(reserved(&under_way), [4, 2, 1, 3]);
         drop(under_way);
         // Empty files count with the minimum, so their number is limited, too.
         (2..13).for_each(|number| file(&format!("alice-disk-server1-{number}.view"), 0));
-        assert_eq!(room.take().unwrap().bytes(), MIB);
+        assert_eq!(room.reserve().unwrap().bytes(), MIB);
         file("alice-disk-server1-13.view", 0);
-        assert!(room.take().is_err());
+        assert!(room.reserve().is_err());
         // Other files are not recordings.
         fs::remove_file(folder.path().join("alice-disk-server1-1.view")).unwrap();
         file("notes", 9 * MIB);
-        assert_eq!(room.take().unwrap().bytes(), 2 * MIB);
-        let much = Arc::new(ViewsRoom::new(folder.path(), 1 << 40));
-        assert_eq!(much.take().unwrap().bytes(), FILE_BYTES_MAX);
+        assert_eq!(room.reserve().unwrap().bytes(), 2 * MIB);
+        let much = Arc::new(RecordingQuota::new(folder.path(), 1 << 40));
+        assert_eq!(much.reserve().unwrap().bytes(), FILE_BYTES_MAX);
     }
 }

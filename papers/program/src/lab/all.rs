@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use oblivio_cli::files::{OutputDir, Unnamed};
+use oblivio_cli::files::{AtomicFile, OutputDir};
 use oblivio_cli::output;
 use oblivio_lab::blocks::{self, Blocks, FIGURES};
 use oblivio_lab::evaluation::{self, Evaluation, Manifest};
@@ -92,7 +92,7 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
         machine: runs::machine(),
         when: String::new(),
     };
-    Unnamed::with(&page, &report::html(&figures, &about))?.name()?;
+    AtomicFile::with(&page, &report::html(&figures, &about))?.persist()?;
     if *json {
         return Ok(output::print(
             &serde_json::to_string_pretty(&figures).map_err(LabError::from)?,
@@ -113,7 +113,7 @@ impl AllExperiments<'_> {
     /// Runs an experiment, with output to a directory of its name.
     fn perform<E: Experiment>(&mut self, experiment: E) -> Result<(), ProgramError> {
         let output = self.args.output.join(E::NAME);
-        output::remark(&format!("{}: writing to {}", E::NAME, output.display()));
+        output::print_remark(&format!("{}: writing to {}", E::NAME, output.display()));
         self.performed.push(perform(experiment, threads(self.args.runs.jobs), &output)?);
         Ok(())
     }

@@ -173,7 +173,7 @@ fn check_switches(
         machines(switches).ok().map(|all| all.into_iter().map(machine).collect::<Vec<_>>())
     });
     if !idle.is_empty() {
-        output::remark(&format!("without effect on these figures: {}", idle.join(", ")));
+        output::print_remark(&format!("without effect on these figures: {}", idle.join(", ")));
     }
     Ok(())
 }

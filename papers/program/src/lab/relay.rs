@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oblivio_cli::clock::Stopwatch;
 use oblivio_cli::output;
-use oblivio_cli::signals::EndAsked;
+use oblivio_cli::signals::StopFlag;
 use oblivio_lab::relay::{Counts, Cuts, Relay, WayCounts};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(crate) fn relay(args: &RelayArgs) -> Result<(), ProgramError> {
         false => Cuts::once_after,
     });
     let relay = Relay::bind(args.listen, args.to, args.link, cuts)?;
-    let end = EndAsked::listen()?;
+    let end = StopFlag::listen()?;
     output::print(&match args.json {
         true => json!({ "listens": relay.address().to_string(), "link": relay.link() }).to_string(),
         false => format!("listens  {}, to {}, on {}", relay.address(), args.to, relay.link()),
@@ -31,7 +31,7 @@ pub(crate) fn relay(args: &RelayArgs) -> Result<(), ProgramError> {
     let stopwatch = Stopwatch::start();
     thread::scope(|scope| {
         scope.spawn(|| relay.run(&|| stopwatch.elapsed()));
-        while !end.is_asked() {
+        while !end.is_requested() {
             thread::sleep(LOOK_EVERY);
         }
         relay.stop();

@@ -140,13 +140,17 @@ impl RunsFile {
                 file.write_all(&whole[text.len()..])
                     .map_err(|error| files::cannot_write(&path, &error))?;
                 text = whole;
-                output::remark(&format!("unpacked {} to {}", packed.display(), path.display()));
+                output::print_remark(&format!(
+                    "unpacked {} to {}",
+                    packed.display(),
+                    path.display()
+                ));
             }
         }
         let KeptRecords { records, whole_bytes } =
             KeptRecords::read(&path.display().to_string(), &text)?;
         if whole_bytes < text.len() {
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "the last line of {} is torn and was dropped: that run is made again",
                 path.display()
             ));
@@ -236,7 +240,7 @@ impl<R: Serialize> Host<R> for LabHost {
     }
 
     fn remark(&self, text: &str) {
-        self.bar.suspend(|| output::remark(text));
+        self.bar.suspend(|| output::print_remark(text));
     }
 
     fn machine(&self) -> &str {

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use oblivio_cli::error::CliError;
-use oblivio_cli::files::{self, OutputDir, Unnamed};
+use oblivio_cli::files::{self, AtomicFile, OutputDir};
 use oblivio_lab::{LabError, Trees};
 
 /// A directory with one file for each tree.
@@ -35,9 +35,9 @@ impl Trees for TreesDir {
         name: &str,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let unnamed = Unnamed::begin(&self.0.path(name)).map_err(not_kept)?;
+        let unnamed = AtomicFile::begin(&self.0.path(name)).map_err(not_kept)?;
         write(&mut unnamed.file())?;
-        unnamed.name().map_err(not_kept)
+        unnamed.persist().map_err(not_kept)
     }
 
     fn remove(&self, name: &str) -> Result<(), LabError> {

@@ -101,7 +101,7 @@ fn report_idle_switches(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), Pr
             let variant = variant(args)?;
             let leaf_level = variant.leaf_level(args.levels);
             if leaf_level != args.levels {
-                output::remark(&format!(
+                output::print_remark(&format!(
                     "{} has its leaves on level {leaf_level}, the possible level nearest to \
                      --levels {}",
                     args.variant, args.levels
@@ -140,7 +140,7 @@ fn report_idle_switches(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), Pr
     }
     if !idle.is_empty() {
         let what = if args.print_spec { "what is printed" } else { "this machine" };
-        output::remark(&format!("without effect on {what}: {}", idle.join(", ")));
+        output::print_remark(&format!("without effect on {what}: {}", idle.join(", ")));
     }
     Ok(())
 }
@@ -195,7 +195,7 @@ impl Work {
                         let warm_up = args.warm_up.unwrap_or(length / 5);
                         let left = length.saturating_sub(warm_up);
                         if left == 0 {
-                            output::remark(&format!(
+                            output::print_remark(&format!(
                                 "the warm-up takes all {length} records of the trace: it is \
                                  repeated, and {length} more count"
                             ));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use oblivio_cli::error::CliError;
-use oblivio_cli::files::{self, Unnamed};
+use oblivio_cli::files::{self, AtomicFile};
 use oblivio_cli::progress;
 use oblivio_models::workload::Workload;
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
@@ -36,7 +36,7 @@ pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), ProgramError> {
 
 /// `oblivio-lab trace convert`.
 pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), ProgramError> {
-    let output = Unnamed::begin_new(&args.output)?;
+    let output = AtomicFile::begin_new(&args.output)?;
     let trace = match args.from {
         None => read(&args.input)?,
         Some(format) => read_in(format.into(), &args.input)?,
@@ -46,7 +46,7 @@ pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), ProgramError> {
 
 /// `oblivio-lab trace mix`.
 pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), ProgramError> {
-    let output = Unnamed::begin_new(&args.output)?;
+    let output = AtomicFile::begin_new(&args.output)?;
     let traces = read_all(&args.files)?;
     let mixed = Trace::mix(&name_of_file(&args.output), &traces, args.slice)?;
     write(&remapped(mixed, &args.remap)?, output, &args.write)
@@ -54,7 +54,7 @@ pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), ProgramError> {
 
 /// `oblivio-lab trace make`.
 pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), ProgramError> {
-    let output = Unnamed::begin_new(&args.output)?;
+    let output = AtomicFile::begin_new(&args.output)?;
     let synthetic = Synthetic {
         pattern: pattern(args)?,
         lines: args.lines,
@@ -92,10 +92,10 @@ fn remapped(trace: Trace, args: &RemapArgs) -> Result<Trace, ProgramError> {
 }
 
 /// Writes `trace`, and prints its statistics.
-fn write(trace: &Trace, output: Unnamed, args: &TraceWriteArgs) -> Result<(), ProgramError> {
+fn write(trace: &Trace, output: AtomicFile, args: &TraceWriteArgs) -> Result<(), ProgramError> {
     let path = output.path();
     writing::write(trace, output.file(), path, args.to.into(), args.compress.into())?;
-    output.name_new()?;
+    output.persist_new()?;
     report::print(&[report::Entry::from_trace(trace)], args.json)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use oblivio_cli::clock::Stopwatch;
 use oblivio_cli::error::CliError;
-use oblivio_cli::signals::EndAsked;
+use oblivio_cli::signals::StopFlag;
 use oblivio_cli::{files, output, progress};
 use oblivio_sim::recording::raw::{self, HEADER_BYTES, Progress, RECORD_BYTES, State};
 use oblivio_sim::recording::{LastLevel, Pages, Traffic};
@@ -39,15 +39,15 @@ pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), ProgramError> {
         stdout_apart: args.json,
     };
     let path = args.output.clone().unwrap_or_else(|| default_output(name));
-    let (summary, status) = recording.run(&path, &EndAsked::listen()?)?;
+    let (summary, status) = recording.run(&path, &StopFlag::listen()?)?;
     if args.json {
         output::print(&format!("{:#}", summary.json()))?;
     } else {
-        output::explain(&summary.text());
+        output::print_aside(&summary.text());
     }
     let records = summary.misses.reads + summary.misses.writes;
     if records < args.how.misses {
-        output::remark(&format!(
+        output::print_remark(&format!(
             "the program ended after {records} records of {}: give it more to do, or lower \
              --warm-up",
             args.how.misses
@@ -77,7 +77,7 @@ impl Recording<'_> {
     pub(super) fn run(
         &self,
         path: &Path,
-        end: &EndAsked,
+        end: &StopFlag,
     ) -> Result<(Summary, Option<ExitStatus>), ProgramError> {
         let raw = files::temporary_beside(path)?;
         let stopwatch = Stopwatch::start();
@@ -101,7 +101,7 @@ impl Recording<'_> {
     fn emulate(
         &self,
         raw: &Path,
-        end: &EndAsked,
+        end: &StopFlag,
     ) -> Result<(Progress, Option<ExitStatus>), ProgramError> {
         let mut command = self.command(raw);
         let child = command.spawn().map_err(|error| {
@@ -119,7 +119,7 @@ impl Recording<'_> {
             let progress = read_progress(&file)?;
             bar.set_position(progress.map_or(0, |progress| progress.records));
             let is_over = progress.is_some_and(|progress| progress.state != State::Running);
-            if end.is_asked() {
+            if end.is_requested() {
                 return Err(CliError::Engine(
                     "stopped before the end: no trace was written".into(),
                 )

@@ -8,7 +8,7 @@ use std::process::Command;
 use oblivio_cli::error::CliError;
 use oblivio_cli::files::OutputDir;
 use oblivio_cli::output;
-use oblivio_cli::signals::EndAsked;
+use oblivio_cli::signals::StopFlag;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
@@ -28,17 +28,17 @@ pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), ProgramError> 
     let emulator = Emulator::find(&args.how)?;
     let kernels = kernels(args.kernels.clone())?;
     let output_dir = OutputDir::prepare(&args.output)?;
-    let end = EndAsked::listen()?;
+    let end = StopFlag::listen()?;
     let mut rows = Vec::new();
     for workload in wanted {
         let Some(ready) = workload.program.prepare(&kernels)? else {
-            output::remark(&format!(
+            output::print_remark(&format!(
                 "skipping {}: {} is not installed",
                 workload.name, workload.what
             ));
             continue;
         };
-        output::remark(&format!("recording {} ({})", workload.name, workload.what));
+        output::print_remark(&format!("recording {} ({})", workload.name, workload.what));
         let recording = Recording {
             emulator: &emulator,
             how: &args.how,
@@ -52,7 +52,9 @@ pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), ProgramError> 
         rows.push((workload, summary));
     }
     if args.how.misses < RECORDS_FOR_FIGURES {
-        output::remark("traces this short only fill the caches: their rates are not meaningful");
+        output::print_remark(
+            "traces this short only fill the caches: their rates are not meaningful",
+        );
     }
     if args.json {
         let json: Vec<_> = rows.iter().map(|(workload, summary)| json(workload, summary)).collect();

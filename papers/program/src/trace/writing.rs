@@ -4,21 +4,21 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use oblivio_cli::files::{self, Kind, Output};
+use oblivio_cli::files::{self, FileKind, OutputTarget};
 use oblivio_sim::SimError;
 use oblivio_sim::trace::{Compression, Format, Trace};
 
 use crate::error::ProgramError;
 
 /// The kind of file that `trace record` may replace.
-const TRACE: Kind = Kind::public("a trace of a program", |start| {
+const TRACE: FileKind = FileKind::public("a trace of a program", |start| {
     files::is_text(start) || start.starts_with(&[0x1f, 0x8b])
 });
 
 /// Writes `trace` to `path` in USIMM's format, with gzip if the name ends in `.gz`. An existing
 /// file is replaced once the new one is complete.
 pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), ProgramError> {
-    let output = Output::begin(path, TRACE)?;
+    let output = OutputTarget::begin(path, TRACE)?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
     let compression = if is_gzip { Compression::Gzip } else { Compression::None };
     write(trace, output.file(), path, Format::Usimm, compression)?;

@@ -15,17 +15,17 @@ pub(super) struct Outcome {
     pub(super) latencies: Latencies,
 }
 
-/// Sends requests until the load is over, or `go_on` returns false; its argument is the finished
-/// fraction. A flush at the end belongs to the load, because it writes back what the load left in
-/// the cache.
+/// Sends requests until the load is over, or `should_continue` returns false; its argument is the
+/// finished fraction. A flush at the end belongs to the load, because it writes back what the load
+/// left in the cache.
 pub(super) fn drive(
     disk: &dyn BlockDevice,
     load: &Load,
     queue_depth: usize,
-    go_on: &mut dyn FnMut(f64) -> bool,
+    should_continue: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Outcome, DiskError> {
     let clock = Stopwatch::start();
-    let (tell, answers) = mpsc::sync_channel(queue_depth);
+    let (sender, answers) = mpsc::sync_channel(queue_depth);
     let mut requests = load.requests();
     let mut latencies = Latencies::new();
     let mut in_flight = 0;
@@ -33,7 +33,7 @@ pub(super) fn drive(
     loop {
         while !is_over && in_flight < queue_depth {
             let Some(op) = requests.next() else { break };
-            disk.submit(timed(op, tell.clone()));
+            disk.submit(timed(op, sender.clone()));
             in_flight += 1;
         }
         if in_flight == 0 {
@@ -44,18 +44,18 @@ pub(super) fn drive(
         latencies.add(answer?);
         in_flight -= 1;
         let part = part_done(load, latencies.count(), clock.elapsed());
-        is_over = is_over || part >= 1.0 || !go_on(part);
+        is_over = is_over || part >= 1.0 || !should_continue(part);
     }
     call(disk, DiskOp::Flush)?;
     Ok(Outcome { requests: latencies.count(), latencies })
 }
 
 /// A request that reports its latency.
-fn timed(op: DiskOp, tell: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
+fn timed(op: DiskOp, sender: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
     let clock = Stopwatch::start();
     let done = Box::new(move |answer: Result<WipedBytes, DiskError>| {
         // The channel has room for every answer, unless an error has ended the loop.
-        let _ = tell.try_send(answer.map(|_| clock.elapsed()));
+        let _ = sender.try_send(answer.map(|_| clock.elapsed()));
     });
     Request { op, done }
 }

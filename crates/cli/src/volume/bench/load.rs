@@ -18,7 +18,7 @@ const SHORT_BYTES: u64 = 4096;
 pub(super) struct Load {
     pub(super) name: &'static str,
     pub(super) action: Action,
-    order: Order,
+    order: AccessOrder,
     pub(super) request_bytes: u64,
     disk_bytes: u64,
     /// Time after which the load ends, if it has a limit.
@@ -37,7 +37,7 @@ pub(super) enum Action {
 }
 
 #[derive(Clone, Copy)]
-enum Order {
+enum AccessOrder {
     Sequential,
     Random,
 }
@@ -45,8 +45,8 @@ enum Order {
 impl Load {
     /// All loads in the order in which they run: the first fills the disk, the last empties it.
     pub(super) fn all(disk_bytes: u64, time: Duration) -> Vec<Self> {
+        use AccessOrder::{Random, Sequential};
         use Action::{DurableWrite, Read, Trim, Write};
-        use Order::{Random, Sequential};
         let load = |name, action, order| {
             let request_bytes = match order {
                 Sequential => LONG_BYTES,
@@ -77,8 +77,8 @@ impl Load {
         let places = self.disk_bytes.div_ceil(self.request_bytes);
         (0..self.requests_max.unwrap_or(u64::MAX)).map(move |index| {
             let place = match self.order {
-                Order::Sequential => index % places,
-                Order::Random => rng.random_range(0..places),
+                AccessOrder::Sequential => index % places,
+                AccessOrder::Random => rng.random_range(0..places),
             };
             let offset = place * self.request_bytes;
             self.request(offset, self.request_bytes.min(self.disk_bytes - offset), index)

@@ -2,19 +2,19 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `subject` | the volume that is measured, and what storage sees of it |
+//! | `bench_volume` | the volume that is measured, and what storage sees of it |
 //! | `load` | the requests |
 //! | `drive` | sends the requests, many at once |
 //! | `spending` | where the thread that uses the volume spends its time |
 //! | `latency` | how long the answers took |
 //! | `report` | the results |
 
+mod bench_volume;
 mod drive;
 mod latency;
 mod load;
 mod report;
 mod spending;
-mod subject;
 
 use std::env;
 use std::path::PathBuf;
@@ -22,19 +22,19 @@ use std::path::PathBuf;
 use oblivio::Location;
 use oblivio_core::view::Operation;
 
+use self::bench_volume::BenchVolume;
 use self::drive::drive;
 use self::load::Load;
 use self::report::{Figures, Traffic};
-use self::subject::Subject;
 use crate::args::BenchArgs;
 use crate::clock::{self, Stopwatch};
 use crate::error::CliError;
-use crate::signals::EndAsked;
+use crate::signals::StopFlag;
 use crate::{files, output, progress};
 
 /// `oblivio bench`.
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
-    let end = EndAsked::listen()?;
+    let end = StopFlag::listen()?;
     let parent: PathBuf = args.directory.clone().unwrap_or_else(env::temp_dir);
     use oblivio_store::Location::File;
     if !matches!(Location::parse(parent.as_os_str()), Ok(Location::Store(File(_)))) {
@@ -48,10 +48,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         .prefix("oblivio-bench-")
         .tempdir_in(&parent)
         .map_err(|error| files::cannot_write(&parent, &error))?;
-    let outcome = Subject::create(place.path(), args).and_then(|mut subject| {
-        let figures = measure(&mut subject, args, &end);
+    let outcome = BenchVolume::create(place.path(), args).and_then(|mut volume| {
+        let figures = measure(&mut volume, args, &end);
         // Close the volume even after an error. That error matters more than one of closing.
-        let closed = subject.close();
+        let closed = volume.close();
         figures.and_then(|figures| closed.map(|()| figures))
     });
     let removed = place.close().map_err(|error| {
@@ -67,31 +67,31 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
 
 /// Runs every load on the state that the previous one left.
 fn measure(
-    subject: &mut Subject,
+    volume: &mut BenchVolume,
     args: &BenchArgs,
-    end: &EndAsked,
+    end: &StopFlag,
 ) -> Result<Vec<Figures>, CliError> {
-    let loads = Load::all(subject.bytes(), args.seconds);
+    let loads = Load::all(volume.bytes(), args.seconds);
     let bar = progress::bar_of_parts(loads.len() as u64);
     let mut figures = Vec::new();
     for load in loads {
         bar.set_message(load.name);
         // This clock runs while the others are read, so they count no time outside of it.
         let clock = Stopwatch::start();
-        let before = (subject.seen(), subject.spent(), clock::processor_time_of_process());
-        let outcome = drive(subject.disk(), &load, args.queue_depth as usize, &mut |part| {
+        let before = (volume.seen(), volume.spent(), clock::processor_time_of_process());
+        let outcome = drive(volume.disk(), &load, args.queue_depth as usize, &mut |part| {
             bar.set_position(progress::position(figures.len() as u64, part));
-            !end.is_asked()
+            !end.is_requested()
         });
         let outcome = outcome.map_err(|error| CliError::Engine(error.to_string()))?;
-        if end.is_asked() {
+        if end.is_requested() {
             bar.finish_and_clear();
             return Err(CliError::Engine("stopped before the end: there are no results".into()));
         }
-        let seen = subject.seen();
+        let seen = volume.seen();
         let of = |operation| Traffic::between(before.0.of(operation), seen.of(operation));
         let (read, written) = (of(Operation::Read), of(Operation::Write));
-        let spent = subject.spent() - before.1;
+        let spent = volume.spent() - before.1;
         let processors = clock::processor_time_of_process().saturating_sub(before.2);
         let elapsed = clock.elapsed();
         figures.push(Figures { load, outcome, elapsed, read, written, spent, processors });

@@ -10,8 +10,8 @@ use super::super::machine::Machine;
 use super::super::plan::size;
 use super::drive::Outcome;
 use super::load::{Action, Load};
-use super::spending::Spending;
-use super::subject::cache_bytes;
+use super::spending::TimeByPurpose;
+use super::bench_volume::cache_bytes;
 use crate::args::BenchArgs;
 
 /// One load and its results.
@@ -23,7 +23,7 @@ pub(super) struct Figures {
     pub(super) read: Traffic,
     pub(super) written: Traffic,
     /// Time of the thread that uses the volume.
-    pub(super) spent: Spending,
+    pub(super) spent: TimeByPurpose,
     /// Processor time of all threads.
     pub(super) processors: Duration,
 }
@@ -78,7 +78,7 @@ impl Figures {
 
     /// The time of a request by purpose, in microseconds, in the order of [`SPENDING_HEAD`].
     fn micros_per_request(&self) -> [f64; 8] {
-        let Spending { read, write, flush, log, client } = self.spent;
+        let TimeByPurpose { read, write, flush, log, client } = self.spent;
         let elapsed = self.elapsed;
         let rest = self.spent.rest_of(elapsed);
         [client, read, write, flush, log, rest, elapsed, self.processors]

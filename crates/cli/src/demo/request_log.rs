@@ -6,7 +6,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
 
 /// Records which blocks are requested, in order.
 #[derive(Clone, Default)]
-pub(super) struct Diary(Arc<Mutex<Vec<u64>>>);
+pub(super) struct RequestLog(Arc<Mutex<Vec<u64>>>);
 
 /// A part of the session.
 pub(super) struct Phase {
@@ -15,7 +15,7 @@ pub(super) struct Phase {
     pub(super) blocks: Vec<u64>,
 }
 
-impl Diary {
+impl RequestLog {
     /// A disk whose requests are recorded.
     pub(super) fn of<D: BlockDevice>(&self, disk: Arc<D>) -> Arc<dyn BlockDevice> {
         let (block_bytes, notes) = (u64::from(disk.block_bytes()), self.0.clone());

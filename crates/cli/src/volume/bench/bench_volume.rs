@@ -18,19 +18,19 @@ use rand::Rng;
 use zeroize::Zeroizing;
 
 use super::super::opening;
-use super::spending::{Meter, Spending};
+use super::spending::{Meter, TimeByPurpose};
 use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::files;
 
 /// A volume whose file and client's directory are deleted when the process ends.
-pub(super) struct Subject {
+pub(super) struct BenchVolume {
     disk: Disk,
     seen: Arc<Mutex<Tally>>,
     meter: Meter,
 }
 
-impl Subject {
+impl BenchVolume {
     /// Creates an empty volume in `place`.
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
         let params = VolumeParams::plan(&schemes::requirements(args.size))?;
@@ -72,7 +72,7 @@ impl Subject {
     }
 
     /// Time of the thread that uses the volume so far.
-    pub(super) fn spent(&self) -> Spending {
+    pub(super) fn spent(&self) -> TimeByPurpose {
         self.meter.spent()
     }
 

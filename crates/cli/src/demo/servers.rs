@@ -25,26 +25,26 @@ const SERVERS_MAX: usize = 7;
 const DEAD_FOR: Duration = Duration::from_secs(2);
 
 /// The servers that store the volume.
-pub(super) struct Keepers {
+pub(super) struct DemoServers {
     folder: PathBuf,
-    kind: Kind,
-    servers: Vec<Running>,
+    kind: ServerKind,
+    servers: Vec<RunningServer>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ServerKind {
     Store,
     Shares,
 }
 
 /// A server, killed when dropped.
-struct Running {
+struct RunningServer {
     child: Child,
     address: String,
     key: String,
 }
 
-impl Keepers {
+impl DemoServers {
     /// The names of the files that the servers make in the directory of the demonstration.
     pub(super) fn made() -> impl Iterator<Item = String> {
         let of_each = (1..=SERVERS_MAX).flat_map(|number| [folder_name(number), key_name(number)]);
@@ -53,7 +53,7 @@ impl Keepers {
 
     /// Starts a bucket server on any free port of this machine.
     pub(super) fn store(folder: &Path) -> Result<Self, CliError> {
-        Self::start(folder, Kind::Store, &["127.0.0.1:0".to_owned()])
+        Self::start(folder, ServerKind::Store, &["127.0.0.1:0".to_owned()])
     }
 
     /// Starts `servers` share servers, which know each other.
@@ -72,10 +72,10 @@ impl Keepers {
             .collect::<Result<_, _>>()
             .map_err(no_port)?;
         drop(taken);
-        Self::start(folder, Kind::Shares, &addresses)
+        Self::start(folder, ServerKind::Shares, &addresses)
     }
 
-    fn start(folder: &Path, kind: Kind, addresses: &[String]) -> Result<Self, CliError> {
+    fn start(folder: &Path, kind: ServerKind, addresses: &[String]) -> Result<Self, CliError> {
         let unusable = |error: KeyError| CliError::Output(error.to_string());
         let key = |name: &str| {
             let key = SecretKey::generate().map_err(unusable)?;
@@ -90,22 +90,22 @@ impl Keepers {
             peers += &format!("{} {address}\n", key(&key_name(number))?);
         }
         files::write(&folder.join("peers"), &peers)?;
-        let mut keepers = Self { folder: folder.to_owned(), kind, servers: Vec::new() };
+        let mut servers = Self { folder: folder.to_owned(), kind, servers: Vec::new() };
         for (number, address) in (1..).zip(addresses) {
-            let server = keepers.listen(number, address)?;
-            keepers.servers.push(server);
+            let server = servers.listen(number, address)?;
+            servers.servers.push(server);
         }
-        Ok(keepers)
+        Ok(servers)
     }
 
-    fn listen(&self, number: usize, address: &str) -> Result<Running, CliError> {
+    fn listen(&self, number: usize, address: &str) -> Result<RunningServer, CliError> {
         let folder = &self.folder;
         let mut command = programs::oblivio()?;
-        command.args(["serve", if self.kind == Kind::Store { "store" } else { "shares" }]);
+        command.args(["serve", if self.kind == ServerKind::Store { "store" } else { "shares" }]);
         command.arg(folder.join(folder_name(number)));
         command.arg("--key").arg(folder.join(key_name(number)));
         command.arg("--allow").arg(folder.join("allow"));
-        if self.kind == Kind::Shares {
+        if self.kind == ServerKind::Shares {
             command.arg("--peers").arg(folder.join("peers"));
             // Killing one of the servers is part of the demonstration, so hide the messages about
             // it.
@@ -114,18 +114,18 @@ impl Keepers {
         command.args(["--listen", address, "--json"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let not_started = |error| CliError::Engine(format!("cannot start a server: {error}"));
         let mut child = command.spawn().map_err(not_started)?;
-        let mut said = String::new();
+        let mut report = String::new();
         let lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
         for line in lines {
-            said += &line.map_err(not_started)?;
-            if said.ends_with('}') {
+            report += &line.map_err(not_started)?;
+            if report.ends_with('}') {
                 break;
             }
         }
-        let said: Value = serde_json::from_str(&said).unwrap_or_default();
-        let of = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        let report: Value = serde_json::from_str(&report).unwrap_or_default();
+        let of = |name: &str| report[name].as_str().unwrap_or_default().to_owned();
         let (address, key) = (of("address"), of("key"));
-        Ok(Running { child, address, key })
+        Ok(RunningServer { child, address, key })
     }
 
     /// The location of the volume.
@@ -135,13 +135,14 @@ impl Keepers {
             CliError::Input(format!("{} is not UTF-8: choose another --output", key.display()))
         })?;
         let key = key.replace('%', "%25").replace('&', "%26").replace('?', "%3f");
-        let all =
-            |of: fn(&Running) -> &str| self.servers.iter().map(of).collect::<Vec<_>>().join(",");
+        let all = |of: fn(&RunningServer) -> &str| {
+            self.servers.iter().map(of).collect::<Vec<_>>().join(",")
+        };
         let (addresses, keys) = (all(|server| &server.address), all(|server| &server.key));
         // With five servers, one of which may collude, one server may be missing.
         let (scheme, more) = match self.kind {
-            Kind::Store => ("oblivio+tls", ""),
-            Kind::Shares => ("shares", "&collude=1"),
+            ServerKind::Store => ("oblivio+tls", ""),
+            ServerKind::Shares => ("shares", "&collude=1"),
         };
         let url = format!("{scheme}://{addresses}/volume?server={keys}&key={key}{more}");
         url.parse()
@@ -152,7 +153,7 @@ impl Keepers {
     pub(super) fn kill_and_start_one(&mut self) -> Result<(), CliError> {
         let last = self.servers.len() - 1;
         self.servers[last].kill();
-        if self.kind == Kind::Shares {
+        if self.kind == ServerKind::Shares {
             thread::sleep(DEAD_FOR);
         }
         let address = self.servers[last].address.clone();
@@ -163,8 +164,8 @@ impl Keepers {
     /// The killed server, in words.
     pub(super) fn killed(&self) -> &'static str {
         match self.kind {
-            Kind::Store => "the bucket server",
-            Kind::Shares => "one of the share servers",
+            ServerKind::Store => "the bucket server",
+            ServerKind::Shares => "one of the share servers",
         }
     }
 }
@@ -177,7 +178,7 @@ fn key_name(number: usize) -> String {
     format!("server-{number}.key")
 }
 
-impl Running {
+impl RunningServer {
     fn kill(&mut self) {
         // Errors mean that it has ended by itself.
         let _ = self.child.kill();
@@ -185,7 +186,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.kill();
     }

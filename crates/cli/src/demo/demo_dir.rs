@@ -15,8 +15,8 @@ use oblivio_wire::private;
 use rand::Rng;
 
 use super::folder::Folder;
-use super::keepers::Keepers;
 use super::programs::{self, DEBUGFS, E2FSCK, MKE2FS};
+use super::servers::DemoServers;
 use crate::args::{DemoStore, OpenArgs, SecretArgs, UnlockArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::files;
@@ -28,16 +28,16 @@ const KEY_BYTES: usize = 32;
 const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
 
 /// The directory, and the volume of the demonstration.
-pub(super) struct Stage {
+pub(super) struct DemoDir {
     folder: PathBuf,
     volume: Location,
     /// What stores the volume.
     store: DemoStore,
     /// The servers that store the volume, if it is not a file here.
-    keepers: Option<Mutex<Keepers>>,
+    servers: Option<Mutex<DemoServers>>,
 }
 
-impl Stage {
+impl DemoDir {
     /// Creates the directory, and removes files of an earlier demonstration.
     pub(super) fn prepare(
         path: &Path,
@@ -48,10 +48,10 @@ impl Stage {
         private::dir_builder().recursive(true).create(path).map_err(failed)?;
         let folder = fs::canonicalize(path).map_err(failed)?;
         let volume = Location::from(oblivio_store::Location::File(folder.join("volume.obl")));
-        let mut stage = Self { folder, volume, store, keepers: None };
-        stage.leave_mount()?;
-        for name in MADE_AGAIN.map(str::to_owned).into_iter().chain(Keepers::made()) {
-            let path = stage.folder.join(name);
+        let mut demo_dir = Self { folder, volume, store, servers: None };
+        demo_dir.leave_mount()?;
+        for name in MADE_AGAIN.map(str::to_owned).into_iter().chain(DemoServers::made()) {
+            let path = demo_dir.folder.join(name);
             let removed =
                 if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             if let Err(error) = removed
@@ -60,24 +60,24 @@ impl Stage {
                 return Err(files::cannot_write(&path, &error));
             }
         }
-        stage.make_key()?;
-        let keepers = match store {
-            DemoStore::File => return Ok(stage),
-            DemoStore::Server => Keepers::store(&stage.folder)?,
-            DemoStore::Shares => Keepers::shares(&stage.folder, share_servers.into())?,
+        demo_dir.make_key()?;
+        let servers = match store {
+            DemoStore::File => return Ok(demo_dir),
+            DemoStore::Server => DemoServers::store(&demo_dir.folder)?,
+            DemoStore::Shares => DemoServers::shares(&demo_dir.folder, share_servers.into())?,
         };
-        stage.volume = keepers.location()?;
-        stage.keepers = Some(Mutex::new(keepers));
-        Ok(stage)
+        demo_dir.volume = servers.location()?;
+        demo_dir.servers = Some(Mutex::new(servers));
+        Ok(demo_dir)
     }
 
     /// Kills and restarts a server that stores the volume, if there is one. Returns its
     /// description.
-    pub(super) fn kill_keeper(&self) -> Result<Option<&'static str>, CliError> {
-        let Some(keepers) = &self.keepers else { return Ok(None) };
-        let mut keepers = keepers.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.kill_and_start_one()?;
-        Ok(Some(keepers.killed()))
+    pub(super) fn kill_server(&self) -> Result<Option<&'static str>, CliError> {
+        let Some(servers) = &self.servers else { return Ok(None) };
+        let mut servers = servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.kill_and_start_one()?;
+        Ok(Some(servers.killed()))
     }
 
     /// The tree of the view that shows which paths were accessed.
@@ -218,9 +218,9 @@ impl Stage {
         let mut serve = self.oblivio(&["serve", "nbd"])?;
         serve.arg("--socket").arg(self.socket()).args(["--json", "--run", &copy]);
         let printed = programs::run(&mut serve)?;
-        let said = printed.lines().find_map(|line| serde_json::from_str(line).ok());
-        let said: serde_json::Value = said.unwrap_or_default();
-        said["accesses_repeated"].as_u64().ok_or_else(|| {
+        let report = printed.lines().find_map(|line| serde_json::from_str(line).ok());
+        let report: serde_json::Value = report.unwrap_or_default();
+        report["accesses_repeated"].as_u64().ok_or_else(|| {
             CliError::Engine(format!("the server did not report its address: {printed}"))
         })
     }
