@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use crate::subject::{Description, Row, Subject};
 
 /// How long to look.
-pub struct Plan {
+pub struct MeasurementPlan {
     pub rounds: usize,
     /// The time a subject runs in each round, at least.
     pub batch: Duration,
@@ -29,7 +29,7 @@ pub struct Measured {
     pub rounds: Vec<f64>,
 }
 
-impl Plan {
+impl MeasurementPlan {
     /// What one subject adds to the length of a progress bar.
     pub fn steps(&self) -> u64 {
         self.rounds as u64 + 2
@@ -39,7 +39,7 @@ impl Plan {
 /// Builds, fills and measures the subjects of one row, and drops them.
 pub fn measure(
     descriptions: Vec<Description>,
-    plan: &Plan,
+    plan: &MeasurementPlan,
     progress: &ProgressBar,
 ) -> Result<Vec<Measured>, String> {
     let mut running = descriptions
@@ -67,7 +67,7 @@ pub fn measure(
 /// Builds a subject on the clock, then checks and fills it.
 fn start(
     description: Description,
-    plan: &Plan,
+    plan: &MeasurementPlan,
     progress: &ProgressBar,
 ) -> Result<(Box<dyn Subject>, Measured), String> {
     progress.set_message(format!("{}: set-up", description.name));

@@ -18,7 +18,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
-    interleave::Plan,
+    interleave::MeasurementPlan,
     subject::{Description, ROWS},
 };
 
@@ -51,9 +51,9 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> MeasurementPlan {
         let (rounds, batch, fill) = if self.quick { (3, 100, 1) } else { (15, 250, 20) };
-        Plan {
+        MeasurementPlan {
             rounds: self.rounds.map_or(rounds, |rounds| rounds as usize),
             batch: Duration::from_millis(batch),
             fill: Duration::from_secs(fill),

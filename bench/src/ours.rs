@@ -29,13 +29,18 @@ const COUNTED_REQUESTS: u64 = 20_000;
 const FLAT: &str = "RAW Z5A5";
 
 /// Recursive position maps, and what they are asked for.
-const RECURSIVE: [(&str, Integrity, usize, Order); 6] = [
-    ("Freecursive RAW, uniform", Integrity::None, SMALL_PLB, Order::AsAsked),
-    ("Freecursive RAW, scan", Integrity::None, SMALL_PLB, Order::Scan),
-    ("Freecursive RAW + PMMAC, uniform", Integrity::Pmmac, SMALL_PLB, Order::AsAsked),
-    ("Freecursive RAW + PMMAC, scan", Integrity::Pmmac, SMALL_PLB, Order::Scan),
-    ("Freecursive RAW + PMMAC, PLB 64 KiB, uniform", Integrity::Pmmac, LARGE_PLB, Order::AsAsked),
-    ("Freecursive RAW + PMMAC, PLB 64 KiB, scan", Integrity::Pmmac, LARGE_PLB, Order::Scan),
+const RECURSIVE: [(&str, Integrity, usize, AddressOrder); 6] = [
+    ("Freecursive RAW, uniform", Integrity::None, SMALL_PLB, AddressOrder::AsRequested),
+    ("Freecursive RAW, scan", Integrity::None, SMALL_PLB, AddressOrder::Scan),
+    ("Freecursive RAW + PMMAC, uniform", Integrity::Pmmac, SMALL_PLB, AddressOrder::AsRequested),
+    ("Freecursive RAW + PMMAC, scan", Integrity::Pmmac, SMALL_PLB, AddressOrder::Scan),
+    (
+        "Freecursive RAW + PMMAC, PLB 64 KiB, uniform",
+        Integrity::Pmmac,
+        LARGE_PLB,
+        AddressOrder::AsRequested,
+    ),
+    ("Freecursive RAW + PMMAC, PLB 64 KiB, scan", Integrity::Pmmac, LARGE_PLB, AddressOrder::Scan),
 ];
 
 /// Blocks of the PLB that is chosen unasked.
@@ -181,8 +186,8 @@ fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
 
 /// In which order blocks are asked for.
 #[derive(Clone, Copy)]
-enum Order {
-    AsAsked,
+enum AddressOrder {
+    AsRequested,
     /// One after the other, whatever is asked for.
     Scan,
 }
@@ -190,15 +195,15 @@ enum Order {
 /// A subject whose accesses come in another order.
 struct Ordered<S> {
     subject: S,
-    order: Order,
+    order: AddressOrder,
     next: u64,
 }
 
 impl<S: Subject> Subject for Ordered<S> {
     fn access(&mut self, address: u64, write: bool) {
         let address = match self.order {
-            Order::AsAsked => address,
-            Order::Scan => self.next,
+            AddressOrder::AsRequested => address,
+            AddressOrder::Scan => self.next,
         };
         self.next = (self.next + 1) % ROW_64.blocks() as u64;
         self.subject.access(address, write);

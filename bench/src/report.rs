@@ -51,7 +51,7 @@ pub fn print(row: Row, measured: &[Measured]) {
 
     let parts = measured.iter().filter(|subject| subject.description.ruler);
     let parts: Vec<_> = parts.map(|subject| subject.description.name.as_str()).collect();
-    let (rounds, ruler) = (ruler.len(), microseconds(Spread::of(&ruler).median));
+    let (rounds, ruler) = (ruler.len(), microseconds(Spread::from_values(&ruler).median));
     println!("min, median, max: us per access, over {rounds} rounds");
     println!("x floor: over {ruler} us = {}", parts.join(" + "));
 }
@@ -68,7 +68,10 @@ fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Sp
     let find = |name: &str| measured.iter().find(|subject| subject.description.name == name);
     let ratio = |(name, base): &(String, String)| {
         let (subject, base_subject) = (find(name)?, find(base)?);
-        Some((format!("{name} over {base}"), Spread::of(&ratios(subject, &base_subject.rounds))))
+        Some((
+            format!("{name} over {base}"),
+            Spread::from_values(&ratios(subject, &base_subject.rounds)),
+        ))
     };
     compared.iter().filter_map(ratio).collect()
 }
@@ -81,14 +84,14 @@ const FIGURES: Range<usize> = 1..7;
 
 fn cells(subject: &Measured, ruler: &[f64]) -> [String; 9] {
     let Measured { description, set_up, filled, rounds } = subject;
-    let access = Spread::of(rounds);
+    let access = Spread::from_values(rounds);
     let filled = *filled as f64 / description.row.blocks() as f64;
     [
         description.name.clone(),
         microseconds(access.min),
         microseconds(access.median),
         microseconds(access.max),
-        format!("{:.2}", Spread::of(&ratios(subject, ruler)).median),
+        format!("{:.2}", Spread::from_values(&ratios(subject, ruler)).median),
         format!("{:.2} s", set_up.as_secs_f64()),
         format!("{:.1} %", filled * 100.0),
         description.encrypts.to_owned(),
@@ -148,10 +151,10 @@ fn records(row: &[Measured], command: &str) -> Vec<Value> {
         .flat_map(|subject| {
             let blocks = subject.description.row.blocks() as f64;
             [
-                ("access", "ns", Spread::of(&subject.rounds)),
-                ("access over floor", "ratio", Spread::of(&ratios(subject, &ruler))),
-                ("set-up", "s", Spread::of(&[subject.set_up.as_secs_f64()])),
-                ("filled", "fraction", Spread::of(&[subject.filled as f64 / blocks])),
+                ("access", "ns", Spread::from_values(&subject.rounds)),
+                ("access over floor", "ratio", Spread::from_values(&ratios(subject, &ruler))),
+                ("set-up", "s", Spread::from_values(&[subject.set_up.as_secs_f64()])),
+                ("filled", "fraction", Spread::from_values(&[subject.filled as f64 / blocks])),
             ]
             .map(|(figure, unit, Spread { min, median, max, rounds })| {
                 let description = &subject.description;
@@ -188,7 +191,7 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(values: &[f64]) -> Self {
+    fn from_values(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let rounds = sorted.len();

@@ -10,8 +10,8 @@
 
 #[path = "support/buckets.rs"]
 mod buckets;
-#[path = "support/shelf_model.rs"]
-mod shelf_model;
+#[path = "support/client_volumes_model.rs"]
+mod client_volumes_model;
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -20,6 +20,7 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
+use client_volumes_model::ClientVolumesModel;
 use libfuzzer_sys::fuzz_target;
 use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerOptions};
 use oblivio_core::BucketId;
@@ -29,7 +30,6 @@ use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::tls::Caller;
 use oblivio_wire::{Answer, OpenMode, Request, frame};
-use shelf_model::ShelfModel;
 use tempfile::TempDir;
 
 /// Whoever waits longer for an answer gets none.
@@ -138,7 +138,7 @@ impl Input<'_> {
         Piece { tree, bucket: BucketId::new(level, index), part }
     }
 
-    fn request(&mut self, connection: usize, model: &ShelfModel) -> Request {
+    fn request(&mut self, connection: usize, model: &ClientVolumesModel) -> Request {
         let number = u64::from(self.byte());
         match number % 11 {
             0 | 1 => Request::Open { name: self.name(), mode: OpenMode::Create(self.shapes()) },
@@ -195,12 +195,12 @@ fn levels(bits: u8) -> Vec<LevelShape> {
 struct Client {
     address: SocketAddr,
     links: [Option<Link>; CONNECTIONS],
-    model: ShelfModel,
+    model: ClientVolumesModel,
 }
 
 impl Client {
     fn new(address: SocketAddr) -> Self {
-        Self { address, links: [const { None }; CONNECTIONS], model: ShelfModel::default() }
+        Self { address, links: [const { None }; CONNECTIONS], model: ClientVolumesModel::default() }
     }
 
     fn step(&mut self, step: u8, input: &mut Input<'_>) {

@@ -18,7 +18,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
 use oblivio_testkit::{Call, Faulty, Rule, example_params};
 use oblivio_volume::anchor_fuzzing as anchor;
-use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::keys::{Cost, NewSlot, Secret, UnlockLimits, VolumeKey};
 use oblivio_volume::superblock::copies::{
     BACK, COPIES, FRONT, read_copies, repair, rewrite_copies, shape,
 };
@@ -49,10 +49,10 @@ fuzz_target!(|input: &[u8]| {
 
     let copies = read_copies(&mut store);
     let _ = copies.newest();
-    let Ok(unlocked) = copies.unlock(&secret(), Attempt::default()) else { return };
+    let Ok(unlocked) = copies.unlock(&secret(), UnlockLimits::default()) else { return };
     let superblock = unlocked.superblock;
     assert!(AUTHENTIC.iter().any(|authentic| authentic.encode() == superblock.encode()));
-    store.rule = Lengths::default();
+    store.rule = WrongSizes::default();
     if changes.len() % 2 == 0 {
         repair(&mut store, &superblock).expect("writing works");
     } else {
@@ -66,15 +66,15 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// A store whose answers have more or fewer frames than pieces, and more or fewer bytes in each.
-type Hostile = Faulty<MemoryStore, Lengths>;
+type Hostile = Faulty<MemoryStore, WrongSizes>;
 
 #[derive(Default)]
-struct Lengths {
+struct WrongSizes {
     frames: isize,
     bytes: isize,
 }
 
-impl Rule<MemoryStore> for Lengths {
+impl Rule<MemoryStore> for WrongSizes {
     fn handle(&mut self, inner: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
         if call.operation != Operation::Read {
             return call.forward(inner);
@@ -114,7 +114,7 @@ fn places() -> [Piece; COPIES + 2] {
 fn store() -> Hostile {
     let shapes = [shape(), anchor::shape(), TreeShape::new(Vec::new()), shape()];
     let inner = MemoryStore::new(&shapes, LayoutKind::Striped).expect("these trees are possible");
-    let mut store = Faulty::new(inner, Lengths::default());
+    let mut store = Faulty::new(inner, WrongSizes::default());
     for number in ANCHOR_NUMBERS {
         anchor::write(&mut store, number).expect("writing works");
     }

@@ -44,7 +44,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn of(bits: u8) -> Self {
+    fn from_bits(bits: u8) -> Self {
         let is_set = |bit: u8| bits >> bit & 1 == 1;
         Self {
             tls_required: is_set(0),
@@ -120,7 +120,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 
 fuzz_target!(|input: &[u8]| {
     let Some(([bits], said)) = input.split_first_chunk() else { return };
-    let (setup, world) = (Setup::of(*bits), &*WORLD);
+    let (setup, world) = (Setup::from_bits(*bits), &*WORLD);
     let service = if setup.tls_required { &world.required } else { &world.offered };
     let asked = world.disk.asked();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

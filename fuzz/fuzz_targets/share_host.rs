@@ -74,10 +74,10 @@ impl ShareFile for File {
     }
 }
 
-/// Nobody is there.
-struct Nobody;
+/// NoPeers is there.
+struct NoPeers;
 
-impl Peers for Nobody {
+impl Peers for NoPeers {
     fn send(&self, _: u8, _: usize, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::ConnectionRefused.into())
     }
@@ -86,7 +86,7 @@ impl Peers for Nobody {
 }
 
 fn ask(host: &mut Host, message: &[u8]) -> Answer {
-    let answer = host.answer(message, &Nobody, &|_| Ok(()));
+    let answer = host.answer(message, &NoPeers, &|_| Ok(()));
     Answer::decode(&answer).expect("a server answers")
 }
 

@@ -58,7 +58,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn of(bits: u8) -> Self {
+    fn from_bits(bits: u8) -> Self {
         let is_set = |bit: u8| bits >> bit & 1 == 1;
         Self {
             two_meet: is_set(0),
@@ -71,7 +71,7 @@ impl Setup {
 
 fuzz_target!(|input: &[u8]| {
     let Some((bits, said)) = input.split_first() else { return };
-    let setup = Setup::of(*bits);
+    let setup = Setup::from_bits(*bits);
     match setup.two_meet {
         true => meet(&setup, said),
         false => hear_a_stranger(&setup, said),

@@ -8,7 +8,7 @@
 #[path = "support/counted.rs"]
 mod counted;
 
-use counted::within;
+use counted::check_allocations;
 use libfuzzer_sys::fuzz_target;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Request, frame};
@@ -29,7 +29,8 @@ fuzz_target!(|input: &[u8]| {
     loop {
         let bytes_max = FRAME_BYTES + COPIES * rest.len();
         let before = rest.len();
-        let received = within(bytes_max, || frame::receive(&mut rest, MESSAGE_BYTES_MAX));
+        let received =
+            check_allocations(bytes_max, || frame::receive(&mut rest, MESSAGE_BYTES_MAX));
         let Ok(Some(message)) = received else { break };
         assert_eq!(before - rest.len(), frame::LENGTH_BYTES + message.len());
         is_said_in_one_way(&message);
@@ -38,12 +39,12 @@ fuzz_target!(|input: &[u8]| {
 
 fn is_said_in_one_way(message: &[u8]) {
     let bytes_max = MESSAGE_BYTES + COPIES * message.len();
-    match within(bytes_max, || Request::decode(message)) {
+    match check_allocations(bytes_max, || Request::decode(message)) {
         Ok(Request::Hello { version }) if version != VERSION => (),
         Ok(request) => assert_eq!(request.encode(), message),
         Err(_) => (),
     }
-    match within(bytes_max, || Answer::decode(&message.to_vec().into())) {
+    match check_allocations(bytes_max, || Answer::decode(&message.to_vec().into())) {
         Ok(Answer::Welcome { version }) if version != VERSION => (),
         Ok(answer) => assert_eq!(answer.encode(), message),
         Err(_) => (),

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::load::Load;
 use crate::rounds::Rounds;
 use crate::spread::Spread;
-use crate::subjects::Ground;
+use crate::subjects::Testbed;
 
 /// A bucket of five blocks of 4 KiB, as a volume has them.
 const BUCKET_BYTES: usize = 5 * 4096;
@@ -52,8 +52,8 @@ struct Costs {
 }
 
 impl Floor {
-    pub fn prepare(ground: &Ground) -> Result<Self, String> {
-        let folder = ground.folder()?;
+    pub fn prepare(testbed: &Testbed) -> Result<Self, String> {
+        let folder = testbed.folder()?;
         let make = |name: &str| {
             let path = folder.path().join(name);
             OpenOptions::new().read(true).write(true).create_new(true).open(path)
@@ -144,7 +144,8 @@ impl Floor {
         if self.rounds.is_empty() {
             return None;
         }
-        let over = |part: fn(&Costs) -> f64| Spread::of(self.rounds.iter().map(part)).median;
+        let over =
+            |part: fn(&Costs) -> f64| Spread::from_values(self.rounds.iter().map(part)).median;
         Some(Costs {
             reads: over(|costs| costs.reads),
             writes: over(|costs| costs.writes),

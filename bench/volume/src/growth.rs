@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::load::{RANDOM_READ, RANDOM_WRITE};
-use crate::rounds::{self, Plan, Rounds, Turn};
+use crate::rounds::{self, BenchPlan, Rounds, SubjectTurn};
 use crate::subjects::oblivio::{self, Served, Volume};
-use crate::subjects::{Ground, Subject};
+use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 
 const GIB: u64 = 1 << 30;
@@ -36,9 +36,9 @@ pub struct Creation {
 }
 
 /// Makes volumes, and removes them.
-pub fn creation(ground: &Ground, end: &End) -> Result<Vec<Creation>, String> {
+pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
     let create = |disk_bytes| {
-        let volume = Volume::create(disk_bytes, &[], ground, end)?;
+        let volume = Volume::create(disk_bytes, &[], testbed, end)?;
         let allocated_bytes = volume.allocated_bytes()?;
         Ok(Creation { disk_bytes, time: volume.creation, allocated_bytes })
     };
@@ -75,18 +75,18 @@ pub struct Model {
 
 impl Model {
     /// Of a volume of so many bytes that is made with options.
-    pub fn of_wish(
+    pub fn for_options(
         bytes: u64,
         options: &[String],
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Self, String> {
-        let plan = oblivio::plan(bytes, options, ground, end)?;
-        Self::of(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))
+        let plan = oblivio::plan(bytes, options, testbed, end)?;
+        Self::from_plan(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))
     }
 
     /// Of what `oblivio plan` or `oblivio info` says.
-    pub fn of(plan: &Value) -> Option<Self> {
+    pub fn from_plan(plan: &Value) -> Option<Self> {
         Some(Self {
             read_bytes: plan["read_bytes_per_access"].as_f64()?,
             written_bytes: plan["written_bytes_per_access"].as_f64()?,
@@ -110,16 +110,16 @@ impl Model {
 }
 
 /// Puts volumes of all sizes under random loads, in turns, and asks the model beyond.
-pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, String> {
-    let plan = Plan { rounds: plan.rounds.min(ROUNDS_MAX), ..*plan };
+pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Grown>, String> {
+    let plan = BenchPlan { rounds: plan.rounds.min(ROUNDS_MAX), ..*plan };
     let mut running: Vec<(Served, Vec<Rounds>)> = Vec::new();
     for bytes in MEASURED_BYTES {
         let loads = [RANDOM_READ, RANDOM_WRITE].map(|load| Rounds { load, rounds: Vec::new() });
-        running.push((oblivio::serve_nbd(bytes, ground, end)?, loads.into()));
+        running.push((oblivio::serve_nbd(bytes, testbed, end)?, loads.into()));
     }
     let progress = rounds::progress(u64::from(plan.rounds) * 2 * running.len() as u64);
     let names = MEASURED_BYTES.map(|bytes| format!("{} MiB", bytes >> 20));
-    let subjects = names.iter().zip(&mut running).map(|(name, (served, loads))| Turn {
+    let subjects = names.iter().zip(&mut running).map(|(name, (served, loads))| SubjectTurn {
         name,
         subject: served,
         is_fuse: false,
@@ -132,18 +132,18 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Grown>, St
     for (mut served, loads) in running {
         let peak_memory = loads.iter().filter_map(Rounds::server_peak).max();
         served.stop()?;
-        grown.push(Grown { loads, peak_memory, ..unmeasured(served.bytes(), ground, end)? });
+        grown.push(Grown { loads, peak_memory, ..unmeasured(served.bytes(), testbed, end)? });
     }
     for bytes in MODELLED_BYTES {
-        grown.push(unmeasured(bytes, ground, end)?);
+        grown.push(unmeasured(bytes, testbed, end)?);
     }
     grown.sort_by_key(|one| one.disk_bytes);
     tie_to_ruler(&mut grown);
     Ok(grown)
 }
 
-fn unmeasured(disk_bytes: u64, ground: &Ground, end: &End) -> Result<Grown, String> {
-    let model = Model::of_wish(disk_bytes, &[], ground, end)?;
+fn unmeasured(disk_bytes: u64, testbed: &Testbed, end: &End) -> Result<Grown, String> {
+    let model = Model::for_options(disk_bytes, &[], testbed, end)?;
     Ok(Grown { disk_bytes, loads: Vec::new(), peak_memory: None, model, modelled: [None; 2] })
 }
 
@@ -173,10 +173,10 @@ mod tests {
             "client_bytes": 20,
             "client_bytes_in_use_max": 30,
         });
-        assert_eq!(Model::of(&plan).unwrap().moved_bytes_per_request(), 400.0);
+        assert_eq!(Model::from_plan(&plan).unwrap().moved_bytes_per_request(), 400.0);
         plan["position_map_depth"] = json!(2);
-        assert_eq!(Model::of(&plan).unwrap().moved_bytes_per_request(), 1200.0);
+        assert_eq!(Model::from_plan(&plan).unwrap().moved_bytes_per_request(), 1200.0);
         plan["client_bytes"] = json!(null);
-        assert!(Model::of(&plan).is_none());
+        assert!(Model::from_plan(&plan).is_none());
     }
 }

@@ -9,11 +9,11 @@ use std::process::Stdio;
 
 use crate::growth::Model;
 use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SINGLE_READ};
-use crate::rounds::{self, Plan, Rounds, Turn};
+use crate::rounds::{self, BenchPlan, Rounds, SubjectTurn};
 use crate::subjects::link::Link;
 use crate::subjects::oblivio::Volume;
 use crate::subjects::remote::{Peer, Remote};
-use crate::subjects::{Ground, Subject};
+use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 use crate::wire::Wire;
 
@@ -71,14 +71,14 @@ enum Carries {
 }
 
 /// Starts all, fills them, and puts them under their loads in turns.
-pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Linked>, String> {
-    let (mut started, mut wire) = near(plan.disk_bytes, ground, end)?;
+pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Linked>, String> {
+    let (mut started, mut wire) = near(plan.disk_bytes, testbed, end)?;
     for (link, mebibytes) in &LINKS {
-        started.extend(behind(link, mebibytes << 20, ground, end)?);
+        started.extend(behind(link, mebibytes << 20, testbed, end)?);
     }
     let turns: usize = started.iter().map(|one| one.linked.loads.len()).sum();
     let progress = rounds::progress(u64::from(plan.rounds) * turns as u64);
-    let turns = started.iter_mut().map(|Started { subject, linked, .. }| Turn {
+    let turns = started.iter_mut().map(|Started { subject, linked, .. }| SubjectTurn {
         name: &linked.name,
         subject: &mut **subject,
         is_fuse: false,
@@ -99,11 +99,11 @@ pub fn measure(plan: &Plan, ground: &Ground, end: &End) -> Result<Vec<Linked>, S
 }
 
 /// The volume on this machine, and the one on a file.
-fn near(bytes: u64, ground: &Ground, end: &End) -> Result<(Vec<Started>, Wire), String> {
-    let volume = Volume::create(bytes, &[], ground, end)?.filled(ground, end)?;
+fn near(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire), String> {
+    let volume = Volume::create(bytes, &[], testbed, end)?.filled(testbed, end)?;
     let model = volume.model(end)?;
-    let file = volume.serve_nbd(&[], Stdio::inherit(), ground, end)?;
-    let server = Remote::start(bytes, None, &[], ground, end)?;
+    let file = volume.serve_nbd(&[], Stdio::inherit(), testbed, end)?;
+    let server = Remote::start(bytes, None, &[], testbed, end)?;
     let wire = Wire::prepare(&server.model)?;
     let over_tls = Some(server.model);
     let started = vec![
@@ -114,10 +114,10 @@ fn near(bytes: u64, ground: &Ground, end: &End) -> Result<(Vec<Started>, Wire), 
 }
 
 /// The volume behind a link, and its peer.
-fn behind(link: &Link, bytes: u64, ground: &Ground, end: &End) -> Result<[Started; 2], String> {
-    let peer = Peer::start(bytes, link, ground, end)?;
+fn behind(link: &Link, bytes: u64, testbed: &Testbed, end: &End) -> Result<[Started; 2], String> {
+    let peer = Peer::start(bytes, link, testbed, end)?;
     let options = FAR_CACHE.map(str::to_owned);
-    let volume = Remote::start(bytes, Some(link), &options, ground, end)?;
+    let volume = Remote::start(bytes, Some(link), &options, testbed, end)?;
     let (model, carries) = (volume.model, Carries::Link(link.accesses_per_second(&volume.model)));
     let of_peer = format!("nbdkit memory, behind {}", link.name);
     Ok([

@@ -40,8 +40,8 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::report::Results;
-use crate::rounds::Plan;
-use crate::subjects::{Description, Ground};
+use crate::rounds::BenchPlan;
+use crate::subjects::{Description, Testbed};
 use crate::tools::{End, Programs};
 
 /// Measures an Oblivio volume beside other disks, under the same loads in one interleaved run.
@@ -97,9 +97,9 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> BenchPlan {
         let (rounds, seconds, mebibytes) = if self.quick { (2, 1, 128) } else { (5, 5, 1024) };
-        Plan {
+        BenchPlan {
             rounds: self.rounds.unwrap_or(rounds),
             time: Duration::from_secs(self.seconds.unwrap_or(seconds)),
             disk_bytes: self.mebibytes.unwrap_or(mebibytes) << 20,
@@ -141,25 +141,25 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Err("nothing is selected; --list without --only shows all".into());
     }
     let end = End::listen()?;
-    let ground = prepare(arguments, &subjects, if goes_far { &links::PROGRAMS } else { &[] })?;
+    let testbed = prepare(arguments, &subjects, if goes_far { &links::PROGRAMS } else { &[] })?;
     let plan = arguments.plan();
 
     report::print_head(&plan);
-    let (measured, floor) = rounds::measure(&subjects, &plan, &ground, &end)?;
+    let (measured, floor) = rounds::measure(&subjects, &plan, &testbed, &end)?;
     report::print_loads(&measured, floor.as_ref(), &plan);
-    let created = if creates { growth::creation(&ground, &end)? } else { Vec::new() };
+    let created = if creates { growth::creation(&testbed, &end)? } else { Vec::new() };
     report::print_creation(&created);
-    let grown = if grows { growth::measure(&plan, &ground, &end)? } else { Vec::new() };
+    let grown = if grows { growth::measure(&plan, &testbed, &end)? } else { Vec::new() };
     report::print_growth(&grown);
     let techniques = if compares_techniques {
-        techniques::measure(&plan, arguments.alloc.as_deref(), &ground, &end)?
+        techniques::measure(&plan, arguments.alloc.as_deref(), &testbed, &end)?
     } else {
         Vec::new()
     };
     report::print_techniques(&techniques);
-    let links = if goes_far { links::measure(&plan, &ground, &end)? } else { Vec::new() };
+    let links = if goes_far { links::measure(&plan, &testbed, &end)? } else { Vec::new() };
     report::print_links(&links);
-    let verdict = verdict::of(&measured, &created, &links, &plan);
+    let verdict = verdict::judge(&measured, &created, &links, &plan);
     report::print_verdict(&verdict);
     let results = Results { measured, created, grown, techniques, links, verdict };
     report::write(&arguments.json, &plan, &results)?;
@@ -173,13 +173,13 @@ fn prepare(
     arguments: &Arguments,
     subjects: &[Description],
     more: &[&str],
-) -> Result<Ground, String> {
+) -> Result<Testbed, String> {
     let programs = Programs::find(arguments.oblivio.clone(), &arguments.peers, subjects, more)?;
     if let Some(folder) = arguments.json.parent() {
         make_dir(folder)?;
     }
     make_dir(&arguments.directory)?;
-    Ground::new(&arguments.directory, programs)
+    Testbed::new(&arguments.directory, programs)
 }
 
 fn make_dir(path: &Path) -> Result<(), String> {

@@ -12,13 +12,13 @@ use crate::growth::{Creation, Grown};
 use crate::links::Linked;
 use crate::load::Load;
 use crate::machine;
-use crate::rounds::{Measured, Plan, Rounds};
+use crate::rounds::{BenchPlan, Measured, Rounds};
 use crate::spread::Spread;
 use crate::techniques::{ACCESSES_PER_SECOND, BURST, Technique};
 use crate::verdict::Target;
 
 /// Says what is about to be measured, and where.
-pub fn print_head(plan: &Plan) {
+pub fn print_head(plan: &BenchPlan) {
     if let Value::Object(facts) = machine::describe() {
         for (name, value) in facts {
             println!("{name:<11} {}", value.as_str().map_or(value.to_string(), str::to_owned));
@@ -33,7 +33,7 @@ pub fn print_head(plan: &Plan) {
 }
 
 /// Prints every subject under every load.
-pub fn print_loads(measured: &[Measured], floor: Option<&Floor>, plan: &Plan) {
+pub fn print_loads(measured: &[Measured], floor: Option<&Floor>, plan: &BenchPlan) {
     if measured.is_empty() {
         return;
     }
@@ -324,7 +324,7 @@ pub struct Results {
 }
 
 /// Writes every figure.
-pub fn write(path: &Path, plan: &Plan, results: &Results) -> Result<(), String> {
+pub fn write(path: &Path, plan: &BenchPlan, results: &Results) -> Result<(), String> {
     let Results { measured, created, grown, techniques, links, verdict } = results;
     let report = json!({
         "command": env::args().collect::<Vec<_>>(),

@@ -9,12 +9,12 @@ use crate::fio::{self, Answers, PERCENTILES, Until};
 use crate::floor::Floor;
 use crate::load::{FILL, LOADS, Load};
 use crate::spread::Spread;
-use crate::subjects::{Description, Ground, Subject};
+use crate::subjects::{Description, Subject, Testbed};
 use crate::tools::{self, End, Usage};
 
 /// How long to look, and at what.
 #[derive(Clone, Copy)]
-pub struct Plan {
+pub struct BenchPlan {
     pub rounds: u32,
     /// Of each load in each round.
     pub time: Duration,
@@ -92,33 +92,33 @@ impl Rounds {
             round.usage.as_ref().map(|usage| figure(usage) / round.answers.requests as f64)
         };
         let values: Option<Vec<_>> = self.rounds.iter().map(per_request).collect();
-        values.map(Spread::of)
+        values.map(Spread::from_values)
     }
 
     fn over(&self, figure: impl Fn(&Round) -> f64) -> Spread {
-        Spread::of(self.rounds.iter().map(figure))
+        Spread::from_values(self.rounds.iter().map(figure))
     }
 }
 
 /// Starts, fills, measures and stops the subjects.
 pub fn measure(
     descriptions: &[Description],
-    plan: &Plan,
-    ground: &Ground,
+    plan: &BenchPlan,
+    testbed: &Testbed,
     end: &End,
 ) -> Result<(Vec<Measured>, Option<Floor>), String> {
     let steps = 2 * descriptions.len() + plan.rounds as usize * LOADS.len() * descriptions.len();
     let progress = progress(steps as u64);
     let mut running = Vec::new();
     for description in descriptions {
-        running.push(start(description, plan, ground, end, &progress)?);
+        running.push(start(description, plan, testbed, end, &progress)?);
     }
     let subjects = running.iter_mut().map(|(subject, measured)| {
         let Measured { description: Description { name, is_fuse, .. }, loads, .. } = measured;
-        Turn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
+        SubjectTurn { name, subject: &mut **subject, is_fuse: *is_fuse, loads }
     });
     let has_floor = descriptions.iter().any(|description| description.is_volume);
-    let mut floor = has_floor.then(|| Floor::prepare(ground)).transpose()?;
+    let mut floor = has_floor.then(|| Floor::prepare(testbed)).transpose()?;
     let mut measure_floor = || floor.as_mut().map_or(Ok(()), Floor::round);
     in_turns(subjects.collect(), &mut measure_floor, plan, end, &progress)?;
     progress.finish_and_clear();
@@ -133,7 +133,7 @@ pub fn measure(
 }
 
 /// A subject in the loop.
-pub struct Turn<'a> {
+pub struct SubjectTurn<'a> {
     pub name: &'a str,
     pub subject: &'a mut dyn Subject,
     pub is_fuse: bool,
@@ -142,9 +142,9 @@ pub struct Turn<'a> {
 
 /// The loop itself: puts each subject under the next of its loads, round by round, and measures the floor with each round.
 pub fn in_turns(
-    mut subjects: Vec<Turn<'_>>,
+    mut subjects: Vec<SubjectTurn<'_>>,
     measure_floor: &mut dyn FnMut() -> Result<(), String>,
-    plan: &Plan,
+    plan: &BenchPlan,
     end: &End,
     progress: &ProgressBar,
 ) -> Result<(), String> {
@@ -152,7 +152,7 @@ pub fn in_turns(
     for round in 0..plan.rounds {
         measure_floor()?;
         for index in 0..loads_max {
-            for Turn { name, subject, is_fuse, loads } in &mut subjects {
+            for SubjectTurn { name, subject, is_fuse, loads } in &mut subjects {
                 let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
                 progress.set_message(format!("{name}: {}", load.name));
                 // Other places in every round: a cache must not know them already.
@@ -183,11 +183,11 @@ impl Round {
 pub fn one_round(
     subject: &dyn Subject,
     load: &Load,
-    plan: &Plan,
+    plan: &BenchPlan,
     seed: u32,
     end: &End,
 ) -> Result<Round, String> {
-    let usage = |subject: &dyn Subject| subject.server().map(Usage::of).transpose();
+    let usage = |subject: &dyn Subject| subject.server().map(Usage::read).transpose();
     let processes = [subject.server(), subject.storage()];
     processes.into_iter().flatten().try_for_each(tools::forget_peak_memory)?;
     let before = usage(subject)?;
@@ -202,8 +202,8 @@ pub fn one_round(
 
 fn start(
     description: &Description,
-    plan: &Plan,
-    ground: &Ground,
+    plan: &BenchPlan,
+    testbed: &Testbed,
     end: &End,
     progress: &ProgressBar,
 ) -> Result<(Box<dyn Subject>, Measured), String> {
@@ -211,7 +211,7 @@ fn start(
     let failed = |error| format!("{name}: {error}");
     progress.set_message(format!("{name}: set-up"));
     let clock = Instant::now();
-    let subject = (description.start)(plan.disk_bytes, ground, end).map_err(failed)?;
+    let subject = (description.start)(plan.disk_bytes, testbed, end).map_err(failed)?;
     let set_up = clock.elapsed();
     progress.inc(1);
     progress.set_message(format!("{name}: fill"));

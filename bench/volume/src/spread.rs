@@ -10,7 +10,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of at least one value.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<_> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied());
+        let spread = |values: &[f64]| Spread::from_values(values.iter().copied());
         assert_eq!(spread(&[3.0, 1.0, 9.0]), Spread { min: 1.0, median: 3.0, max: 9.0 });
         assert_eq!(spread(&[4.0, 2.0]).median, 3.0);
         assert_eq!(spread(&[4.0]).median, 4.0);

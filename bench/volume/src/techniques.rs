@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use crate::growth::Model;
 use crate::load::TECHNIQUE_LOADS;
-use crate::rounds::{self, Plan, Round, Rounds};
+use crate::rounds::{self, BenchPlan, Round, Rounds};
 use crate::spread::Spread;
 use crate::subjects::oblivio::{self, Volume};
-use crate::subjects::{Ground, Subject};
+use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 
 /// Accesses a second: what a busy machine with two processors keeps for most of the time.
@@ -72,18 +72,18 @@ impl Turns {
 }
 
 fn spread(values: &[f64]) -> Option<Spread> {
-    (!values.is_empty()).then(|| Spread::of(values.iter().copied()))
+    (!values.is_empty()).then(|| Spread::from_values(values.iter().copied()))
 }
 
 /// Makes and fills the volumes, and puts them under load in turns. Where `alloc` is not given, or the
 /// program has no option for it, there is no volume with slots per level.
 pub fn measure(
-    plan: &Plan,
+    plan: &BenchPlan,
     alloc: Option<&Path>,
-    ground: &Ground,
+    testbed: &Testbed,
     end: &End,
 ) -> Result<Vec<Technique>, String> {
-    let is_known = oblivio::can_create_with(ALLOC_FROM, ground, end)?;
+    let is_known = oblivio::can_create_with(ALLOC_FROM, testbed, end)?;
     let shapes = shapes(alloc.filter(|_| is_known));
     if shapes.len() < 3 {
         let reason = if is_known { "without --alloc FILE" } else { "the program cannot make any" };
@@ -97,9 +97,10 @@ pub fn measure(
     let (mut volumes, mut planned) = (Vec::new(), Vec::new());
     for (name, options) in &shapes {
         progress.set_message(format!("{name}: fill"));
-        planned.push(Model::of_wish(plan.disk_bytes, options, ground, end)?.bytes_per_access());
-        let volume = Volume::create(plan.disk_bytes, options, ground, end)?;
-        volumes.push(volume.filled(ground, end)?);
+        planned
+            .push(Model::for_options(plan.disk_bytes, options, testbed, end)?.bytes_per_access());
+        let volume = Volume::create(plan.disk_bytes, options, testbed, end)?;
+        volumes.push(volume.filled(testbed, end)?);
         progress.inc(1);
     }
     let technique = |variant: Variant| {
@@ -118,7 +119,7 @@ pub fn measure(
                 progress.set_message(format!("{}: {}", variant.name, turns.rounds.load.name));
                 let volume = volumes.remove(variant.shape);
                 let seed = round * TECHNIQUE_LOADS.len() as u32 + index as u32 + 1;
-                let volume = turn(variant, volume, turns, plan, seed, ground, end)
+                let volume = turn(variant, volume, turns, plan, seed, testbed, end)
                     .map_err(|error| format!("{}: {error}", variant.name))?;
                 volumes.insert(variant.shape, volume);
                 progress.inc(1);
@@ -170,15 +171,15 @@ fn turn(
     variant: &Variant,
     volume: Volume,
     turns: &mut Turns,
-    plan: &Plan,
+    plan: &BenchPlan,
     seed: u32,
-    ground: &Ground,
+    testbed: &Testbed,
     end: &End,
 ) -> Result<Volume, String> {
     let failed = |error: std::io::Error| format!("what the server says cannot be had: {error}");
     let mut remarks = tempfile::tempfile().map_err(failed)?;
     let stderr: File = remarks.try_clone().map_err(failed)?;
-    let mut served = volume.serve_nbd(&variant.serve_options, stderr.into(), ground, end)?;
+    let mut served = volume.serve_nbd(&variant.serve_options, stderr.into(), testbed, end)?;
     let clock = Instant::now();
     let round = rounds::one_round(&served, &turns.rounds.load, plan, seed, end)?;
     let seconds = clock.elapsed().as_secs_f64();

@@ -241,7 +241,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    pub fn of(process: u32) -> Result<Self, String> {
+    pub fn read(process: u32) -> Result<Self, String> {
         let file = |name: &str| {
             let path = format!("/proc/{process}/{name}");
             std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!((usage.read_bytes, usage.written_bytes), (10, 20));
         let ticks = usage.cpu_seconds * rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(ticks.round(), 300.0);
-        assert!(Usage::of(std::process::id()).unwrap().read_bytes > 0);
+        assert!(Usage::read(std::process::id()).unwrap().read_bytes > 0);
         assert!(parse_usage("7 (x) S 1", "").is_none());
     }
 

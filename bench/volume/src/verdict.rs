@@ -3,7 +3,7 @@
 use crate::growth::Creation;
 use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, far};
 use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SEQUENTIAL_READ};
-use crate::rounds::{Measured, Plan};
+use crate::rounds::{BenchPlan, Measured};
 
 /// Requests a second that a volume of 1 GiB answers, at least. Of sequential reads, that is 80 MB a second.
 const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
@@ -37,11 +37,11 @@ const TIMES_OF_FILE_MIN: f64 = 0.5;
 const PART_OF_LINK_MIN: f64 = 0.8;
 
 /// The targets for which there are figures.
-pub fn of(
+pub fn judge(
     measured: &[Measured],
     created: &[Creation],
     links: &[Linked],
-    plan: &Plan,
+    plan: &BenchPlan,
 ) -> Vec<Target> {
     let median = |name: &str, load: &Load| {
         let subject = measured.iter().find(|subject| subject.description.name == name)?;

@@ -34,10 +34,10 @@ pub struct Wire {
 impl Wire {
     /// For accesses as a volume makes them.
     pub fn prepare(model: &Model) -> Result<Self, String> {
-        Self::of(model.written_bytes as usize, model.read_bytes as usize).map_err(failed)
+        Self::with_bytes(model.written_bytes as usize, model.read_bytes as usize).map_err(failed)
     }
 
-    fn of(up: usize, down: usize) -> io::Result<Self> {
+    fn with_bytes(up: usize, down: usize) -> io::Result<Self> {
         let generate = || SecretKey::generate().map_err(io::Error::other);
         let (client, server) = (generate()?, generate()?);
         Ok(Self {
@@ -61,7 +61,7 @@ impl Wire {
     /// Accesses a second under a load: one after the other if it asks so.
     pub fn accesses_per_second(&self, load: &Load) -> Option<f64> {
         let rates = if load.depth == 1 { &self.in_turn } else { &self.at_once };
-        (!rates.is_empty()).then(|| Spread::of(rates.iter().copied()).median)
+        (!rates.is_empty()).then(|| Spread::from_values(rates.iter().copied()).median)
     }
 
     fn rate(
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn both_ways_are_measured() {
-        let mut wire = Wire::of(20 << 20, 100 << 20).unwrap();
+        let mut wire = Wire::with_bytes(20 << 20, 100 << 20).unwrap();
         assert_eq!(wire.accesses_per_second(&RANDOM_READ), None);
         wire.round().unwrap();
         for load in [RANDOM_READ, SINGLE_READ] {

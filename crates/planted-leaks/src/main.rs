@@ -129,7 +129,7 @@ fn throw_switches(
     report: &Report,
 ) -> Result<bool, String> {
     let found = workers::at_once(batch.switched.iter(), |(number, leak)| {
-        let verdict = Verdict::of(leak, tests, Some(*number))?;
+        let verdict = Verdict::judge(leak, tests, Some(*number))?;
         report.print(&verdict.line(leak))?;
         Ok(verdict.is_found())
     })?;
@@ -167,7 +167,7 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
     let built = tests.build(&programs([leak].into_iter()));
     let verdict = built.and_then(|built| match built {
         Err(wrong) => Ok(Verdict::DoesNotCompile(wrong)),
-        Ok(()) => Verdict::of(leak, tests, None),
+        Ok(()) => Verdict::judge(leak, tests, None),
     });
     planted.restore()?;
     verdict

@@ -9,7 +9,7 @@ use crate::leaks::Leak;
 use crate::tests::Test;
 
 /// A line as JSON and as text.
-pub(crate) struct Line {
+pub(crate) struct ReportLine {
     pub(crate) json: serde_json::Value,
     pub(crate) text: String,
 }
@@ -25,7 +25,7 @@ impl Report {
         Self { as_json, out: Mutex::new(io::stdout()) }
     }
 
-    pub(crate) fn print(&self, line: &Line) -> Result<(), String> {
+    pub(crate) fn print(&self, line: &ReportLine) -> Result<(), String> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match self.as_json {
             true => writeln!(out, "{}", line.json),
@@ -35,9 +35,9 @@ impl Report {
     }
 }
 
-pub(crate) fn listing(leak: &Leak) -> Line {
+pub(crate) fn listing(leak: &Leak) -> ReportLine {
     let found_by: Vec<_> = leak.found_by.iter().map(Test::to_string).collect();
-    Line {
+    ReportLine {
         json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": found_by }),
         text: format!("{:32} {}", leak.name, leak.shows),
     }

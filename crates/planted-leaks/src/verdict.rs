@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::leaks::Leak;
-use crate::report::Line;
+use crate::report::ReportLine;
 use crate::test_runs::{DoesNotCompile, TestRuns};
 use crate::tests::{Test, by_program};
 
@@ -25,7 +25,7 @@ impl Verdict {
     ///
     /// # Errors
     /// See [`TestRuns::run`].
-    pub(crate) fn of(
+    pub(crate) fn judge(
         leak: &Leak,
         tests: &TestRuns<'_>,
         switch: Option<usize>,
@@ -46,14 +46,14 @@ impl Verdict {
         matches!(self, Self::Found { .. })
     }
 
-    pub(crate) fn line(&self, leak: &Leak) -> Line {
+    pub(crate) fn line(&self, leak: &Leak) -> ReportLine {
         let name = &leak.name;
         match self {
-            Self::Found { by } => Line {
+            Self::Found { by } => ReportLine {
                 json: json!({ "leak": name, "verdict": "found", "by": by }),
                 text: format!("found     {name}: {}", by.join(", ")),
             },
-            Self::Survived { missed_by, found_by } => Line {
+            Self::Survived { missed_by, found_by } => ReportLine {
                 json: json!({
                     "leak": name,
                     "verdict": "survived",
@@ -66,11 +66,11 @@ impl Verdict {
                     if found_by.is_empty() { "none".to_owned() } else { found_by.join(", ") },
                 ),
             },
-            Self::NoLongerApplies(reason) => Line {
+            Self::NoLongerApplies(reason) => ReportLine {
                 json: json!({ "leak": name, "verdict": "no longer applies", "reason": reason }),
                 text: format!("OUTDATED  {name}: {reason}"),
             },
-            Self::DoesNotCompile(errors) => Line {
+            Self::DoesNotCompile(errors) => ReportLine {
                 json: json!({
                     "leak": name,
                     "verdict": "does not compile",

@@ -28,7 +28,7 @@ unsafe impl GlobalAlloc for Counted {
 }
 
 /// Fails if `act` has more than `bytes_max` bytes at a time, beside those that there were.
-pub(crate) fn within<T>(bytes_max: usize, act: impl FnOnce() -> T) -> T {
+pub(crate) fn check_allocations<T>(bytes_max: usize, act: impl FnOnce() -> T) -> T {
     let before = TAKEN.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let outcome = act();

@@ -80,19 +80,19 @@ impl Dial for LyingServer {
         state.came.clear();
         state.said.clear();
         let (server, link) = (self.clone(), state.link);
-        let reader = Box::new(Hears { server, link, until: None });
-        Ok(Link { reader, writer: Box::new(Says { server: self.clone(), link }) })
+        let reader = Box::new(ServerReader { server, link, until: None });
+        Ok(Link { reader, writer: Box::new(ServerWriter { server: self.clone(), link }) })
     }
 }
 
 /// The end of the client that reads.
-struct Hears {
+struct ServerReader {
     server: LyingServer,
     link: usize,
     until: Option<Moment>,
 }
 
-impl Read for Hears {
+impl Read for ServerReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.server.state();
         while state.link == self.link && state.said.is_empty() && state.is_up {
@@ -110,7 +110,7 @@ impl Read for Hears {
     }
 }
 
-impl LinkReader for Hears {
+impl LinkReader for ServerReader {
     fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
         self.until = within.map(|within| Moment::now().after(within));
         Ok(())
@@ -122,12 +122,12 @@ impl LinkReader for Hears {
 }
 
 /// The end that writes. What was asked is answered at once.
-struct Says {
+struct ServerWriter {
     server: LyingServer,
     link: usize,
 }
 
-impl Write for Says {
+impl Write for ServerWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.server.state();
         if !state.is_up || state.link != self.link {
@@ -148,7 +148,7 @@ impl Write for Says {
     }
 }
 
-impl LinkWriter for Says {
+impl LinkWriter for ServerWriter {
     fn close(&mut self) {
         self.server.close(self.link);
     }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::Ground;
+use super::Testbed;
 use crate::growth::Model;
 use crate::tools::{End, Running};
 
@@ -34,9 +34,9 @@ pub struct Relay {
 }
 
 impl Relay {
-    pub fn start(link: &Link, to: &str, ground: &Ground, end: &End) -> Result<Self, String> {
+    pub fn start(link: &Link, to: &str, testbed: &Testbed, end: &End) -> Result<Self, String> {
         let Link { down, up, delay, .. } = link;
-        let mut command = Command::new(&ground.programs.lab);
+        let mut command = Command::new(&testbed.programs.lab);
         command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
         let (relay, said) =
             Running::start_and_hear(command.arg(format!("{down}/{up}/{delay}")), end)?;

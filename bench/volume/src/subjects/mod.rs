@@ -34,7 +34,7 @@ pub trait Subject {
 }
 
 /// Makes a disk of about so many bytes, which its server serves from then on.
-pub type Start = fn(bytes: u64, ground: &Ground, end: &End) -> Result<Box<dyn Subject>, String>;
+pub type Start = fn(bytes: u64, testbed: &Testbed, end: &End) -> Result<Box<dyn Subject>, String>;
 
 /// How to start a subject, and what a reader has to know to compare it.
 #[derive(Clone, Copy)]
@@ -68,14 +68,14 @@ pub fn all() -> Vec<Description> {
 }
 
 /// Where subjects live, and the programs they are made of.
-pub struct Ground {
+pub struct Testbed {
     pub programs: Programs,
     disks: TempDir,
     /// Paths of sockets must be short.
     sockets: TempDir,
 }
 
-impl Ground {
+impl Testbed {
     /// Everything in it is removed when it is dropped.
     pub fn new(directory: &Path, programs: Programs) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("cannot make a directory: {error}");
@@ -88,7 +88,7 @@ impl Ground {
         })
     }
 
-    /// A new directory for a disk. Its owner removes it, and whoever does not leaves it to the ground.
+    /// A new directory for a disk. Its owner removes it, and whoever does not leaves it to the testbed.
     pub fn folder(&self) -> Result<TempDir, String> {
         tempfile::tempdir_in(self.disks.path())
             .map_err(|error| format!("cannot make a directory: {error}"))

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{Description, Ground, Subject, sparse_file};
+use super::{Description, Subject, Testbed, sparse_file};
 use crate::fio::Target;
 use crate::tools::{End, Running, run_to_its_end};
 
@@ -18,21 +18,21 @@ pub const FILE_PLUGIN: Description = Description {
     is_fuse: false,
     is_volume: false,
     programs: &["nbdkit"],
-    start: |bytes, ground, end| {
+    start: |bytes, testbed, end| {
         let file = |path: &Path, _: &End| {
             sparse_file(path, bytes)?;
             Ok(vec!["file".into(), path.into()])
         };
-        Ok(Box::new(Nbdkit::start("file", bytes, file, ground, end)?))
+        Ok(Box::new(Nbdkit::start("file", bytes, file, testbed, end)?))
     },
 };
 
 pub const MEMORY_PLUGIN: Description = Description {
     name: "nbdkit memory",
     note: "a disk of memory: what the protocol costs",
-    start: |bytes, ground, end| {
+    start: |bytes, testbed, end| {
         let memory = |_: &Path, _: &End| Ok(vec!["memory".into(), bytes.to_string().into()]);
-        Ok(Box::new(Nbdkit::start("memory", bytes, memory, ground, end)?))
+        Ok(Box::new(Nbdkit::start("memory", bytes, memory, testbed, end)?))
     },
     ..FILE_PLUGIN
 };
@@ -41,13 +41,13 @@ pub const LUKS_FILTER: Description = Description {
     name: "nbdkit luks",
     note: "the same file, encrypted as dm-crypt does it (AES-256-XTS): the price of encryption alone",
     programs: &["nbdkit", "qemu-img"],
-    start: |bytes, ground, end| {
+    start: |bytes, testbed, end| {
         let luks = |path: &Path, end: &End| {
             make_luks(path, bytes, end)?;
             let passphrase = format!("passphrase={PASSPHRASE}");
             Ok(vec!["--filter=luks".into(), "file".into(), path.into(), passphrase.into()])
         };
-        Ok(Box::new(Nbdkit::start("luks", bytes, luks, ground, end)?))
+        Ok(Box::new(Nbdkit::start("luks", bytes, luks, testbed, end)?))
     },
     ..FILE_PLUGIN
 };
@@ -71,8 +71,8 @@ pub struct OverTcp {
 }
 
 impl OverTcp {
-    pub fn start(bytes: u64, ground: &Ground, end: &End) -> Result<Self, String> {
-        let folder = ground.folder()?;
+    pub fn start(bytes: u64, testbed: &Testbed, end: &End) -> Result<Self, String> {
+        let folder = testbed.folder()?;
         // It makes this one when it takes connections.
         let ready = folder.path().join("ready");
         // It cannot choose a port and say which.
@@ -109,11 +109,11 @@ impl Nbdkit {
         name: &str,
         bytes: u64,
         make: impl FnOnce(&Path, &End) -> Result<Vec<OsString>, String>,
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Self, String> {
-        let folder = ground.folder()?;
-        let socket = ground.socket(&format!("nbdkit-{name}"));
+        let folder = testbed.folder()?;
+        let socket = testbed.socket(&format!("nbdkit-{name}"));
         let served = make(&folder.path().join("disk"), end)?;
         let mut command = Command::new("nbdkit");
         command.args(["--foreground", "--unix"]).arg(&socket).args(served);

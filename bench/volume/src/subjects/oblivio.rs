@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{Description, Ground, Subject};
+use super::{Description, Subject, Testbed};
 use crate::fio::{self, Target, Until};
 use crate::growth::Model;
 use crate::load::FILL;
@@ -22,7 +22,7 @@ pub const NBD: Description = Description {
     is_fuse: false,
     is_volume: true,
     programs: &[],
-    start: |bytes, ground, end| Ok(Box::new(serve_nbd(bytes, ground, end)?)),
+    start: |bytes, testbed, end| Ok(Box::new(serve_nbd(bytes, testbed, end)?)),
 };
 
 pub const MOUNT: Description = Description {
@@ -32,7 +32,7 @@ pub const MOUNT: Description = Description {
     is_fuse: true,
     is_volume: true,
     programs: &["fusermount3"],
-    start: |bytes, ground, end| Ok(Box::new(mount_raw(bytes, ground, end)?)),
+    start: |bytes, testbed, end| Ok(Box::new(mount_raw(bytes, testbed, end)?)),
 };
 
 /// Another scheme, and so another floor: none is measured.
@@ -40,10 +40,10 @@ pub const RANGE: Description = Description {
     name: "oblivio nbd, ranges",
     note: "a volume made with --scheme range: ranges of 4 KiB and 1 MiB (rORAM)",
     is_volume: false,
-    start: |bytes, ground, end| {
+    start: |bytes, testbed, end| {
         let options = ["--scheme", "range"].map(str::to_owned);
-        let volume = Volume::create(bytes, &options, ground, end)?;
-        Ok(Box::new(volume.serve_nbd(&[], Stdio::inherit(), ground, end)?))
+        let volume = Volume::create(bytes, &options, testbed, end)?;
+        Ok(Box::new(volume.serve_nbd(&[], Stdio::inherit(), testbed, end)?))
     },
     ..NBD
 };
@@ -64,12 +64,12 @@ impl Volume {
     pub fn create(
         bytes: u64,
         options: &[String],
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Self, String> {
-        let folder = ground.folder()?;
+        let folder = testbed.folder()?;
         let place = folder.path().join("volume").into();
-        Self::create_at(place, folder, bytes, options, ground, end)
+        Self::create_at(place, folder, bytes, options, testbed, end)
     }
 
     /// Makes one at a path or a URL. Its key and the client's directory go to `folder`.
@@ -78,12 +78,12 @@ impl Volume {
         folder: TempDir,
         bytes: u64,
         options: &[String],
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Self, String> {
         write_key(&folder.path().join("key"))
             .map_err(|error| format!("cannot make a key: {error}"))?;
-        let program = ground.programs.oblivio.clone();
+        let program = testbed.programs.oblivio.clone();
         let mut volume = Self { program, folder, place, bytes, creation: Duration::ZERO };
         let start = Instant::now();
         let mut command = volume.command(&["create"]);
@@ -107,8 +107,8 @@ impl Volume {
     }
 
     /// Writes all of it once, with the options that nobody changed.
-    pub fn filled(self, ground: &Ground, end: &End) -> Result<Self, String> {
-        let mut served = self.serve_nbd(&[], Stdio::inherit(), ground, end)?;
+    pub fn filled(self, testbed: &Testbed, end: &End) -> Result<Self, String> {
+        let mut served = self.serve_nbd(&[], Stdio::inherit(), testbed, end)?;
         fio::run(&served.target(), served.bytes(), &FILL, Until::End, 0, end)?;
         served.stop()?;
         Ok(served.volume)
@@ -119,12 +119,12 @@ impl Volume {
         self,
         options: &[String],
         remarks: Stdio,
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Served, String> {
         // One for each volume: several may be served at once.
         let name = self.folder.path().file_name().unwrap_or_default();
-        let socket = ground.socket(&name.to_string_lossy());
+        let socket = testbed.socket(&name.to_string_lossy());
         let mut command = self.command(&["serve", "nbd"]);
         command.arg("--socket").arg(&socket).args(options).stderr(remarks);
         let mut server = Running::start(&mut command)?;
@@ -135,7 +135,7 @@ impl Volume {
     /// What `oblivio info` says that it costs: unlike a plan, it knows where the volume is stored.
     pub fn model(&self, end: &End) -> Result<Model, String> {
         let text = run_to_its_end(self.command(&["info"]).arg("--json"), end)?;
-        let costs = serde_json::from_str(&text).ok().and_then(|costs| Model::of(&costs));
+        let costs = serde_json::from_str(&text).ok().and_then(|costs| Model::from_plan(&costs));
         costs.ok_or_else(|| format!("the costs are not understood: {text}"))
     }
 
@@ -163,12 +163,12 @@ pub struct Served {
 }
 
 /// Makes a volume, and serves it as a network block device.
-pub fn serve_nbd(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
-    Volume::create(bytes, &[], ground, end)?.serve_nbd(&[], Stdio::inherit(), ground, end)
+pub fn serve_nbd(bytes: u64, testbed: &Testbed, end: &End) -> Result<Served, String> {
+    Volume::create(bytes, &[], testbed, end)?.serve_nbd(&[], Stdio::inherit(), testbed, end)
 }
 
-fn mount_raw(bytes: u64, ground: &Ground, end: &End) -> Result<Served, String> {
-    let volume = Volume::create(bytes, &[], ground, end)?;
+fn mount_raw(bytes: u64, testbed: &Testbed, end: &End) -> Result<Served, String> {
+    let volume = Volume::create(bytes, &[], testbed, end)?;
     let directory = volume.folder.path().join("mount");
     fs::create_dir(&directory).map_err(|error| format!("cannot make a directory: {error}"))?;
     let mut command = volume.command(&["mount"]);
@@ -200,17 +200,17 @@ impl Subject for Served {
 pub fn plan(
     bytes: u64,
     options: &[String],
-    ground: &Ground,
+    testbed: &Testbed,
     end: &End,
 ) -> Result<serde_json::Value, String> {
-    let mut command = Command::new(&ground.programs.oblivio);
+    let mut command = Command::new(&testbed.programs.oblivio);
     command.args(["plan", "--json", "--size", &bytes.to_string()]).args(options);
     let text = run_to_its_end(&mut command, end)?;
     serde_json::from_str(&text).map_err(|error| format!("the plan is not understood: {error}"))
 }
 
 /// Whether `oblivio create` knows an option.
-pub fn can_create_with(option: &str, ground: &Ground, end: &End) -> Result<bool, String> {
-    let mut command = Command::new(&ground.programs.oblivio);
+pub fn can_create_with(option: &str, testbed: &Testbed, end: &End) -> Result<bool, String> {
+    let mut command = Command::new(&testbed.programs.oblivio);
     Ok(run_to_its_end(command.args(["create", "--help"]), end)?.contains(option))
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::{Description, Ground, Subject};
+use super::{Description, Subject, Testbed};
 use crate::fio::Target;
 use crate::tools::{End, Running, run_to_its_end};
 
@@ -20,7 +20,7 @@ pub const MOUNT: Description = Description {
     is_fuse: true,
     is_volume: false,
     programs: &["fusermount"],
-    start: |_, ground, end| Ok(Box::new(Oramfs::start(ground, end)?)),
+    start: |_, testbed, end| Ok(Box::new(Oramfs::start(testbed, end)?)),
 };
 
 /// What its commands call the disk.
@@ -38,8 +38,8 @@ struct Oramfs {
 }
 
 impl Oramfs {
-    fn start(ground: &Ground, end: &End) -> Result<Self, String> {
-        let folder = ground.folder()?;
+    fn start(testbed: &Testbed, end: &End) -> Result<Self, String> {
+        let folder = testbed.folder()?;
         let failed = |error: std::io::Error| format!("oramfs cannot be set up: {error}");
         let path = |name: &str| folder.path().join(name);
         let mountpoint = path("mount");
@@ -47,7 +47,7 @@ impl Oramfs {
             fs::create_dir(path(name)).map_err(failed)?;
         }
         let oramfs = |words: &[&str]| {
-            let mut command = Command::new(&ground.programs.oramfs);
+            let mut command = Command::new(&testbed.programs.oramfs);
             command.env("HOME", path("home")).current_dir(folder.path()).args(words);
             command
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Description, Ground, Subject, sparse_file};
+use super::{Description, Subject, Testbed, sparse_file};
 use crate::fio::Target;
 
 pub const FILE: Description = Description {
@@ -14,7 +14,7 @@ pub const FILE: Description = Description {
     is_fuse: false,
     is_volume: false,
     programs: &[],
-    start: |bytes, ground, _| Ok(Box::new(Raw::create(bytes, ground)?)),
+    start: |bytes, testbed, _| Ok(Box::new(Raw::create(bytes, testbed)?)),
 };
 
 struct Raw {
@@ -24,8 +24,8 @@ struct Raw {
 }
 
 impl Raw {
-    fn create(bytes: u64, ground: &Ground) -> Result<Self, String> {
-        let folder = ground.folder()?;
+    fn create(bytes: u64, testbed: &Testbed) -> Result<Self, String> {
+        let folder = testbed.folder()?;
         let path = folder.path().join("disk");
         sparse_file(&path, bytes)?;
         Ok(Self { path, bytes, _folder: folder })

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::link::{Link, Relay};
 use super::nbdkit::OverTcp;
 use super::oblivio::{Served, Volume};
-use super::{Ground, Subject};
+use super::{Subject, Testbed};
 use crate::fio::Target;
 use crate::growth::Model;
 use crate::tools::{End, Running, run_to_its_end};
@@ -26,10 +26,10 @@ struct Store {
 }
 
 impl Store {
-    fn start(ground: &Ground, end: &End) -> Result<Self, String> {
-        let folder = ground.folder()?;
+    fn start(testbed: &Testbed, end: &End) -> Result<Self, String> {
+        let folder = testbed.folder()?;
         let path = |name| folder.path().join(name);
-        let program = || Command::new(&ground.programs.oblivio);
+        let program = || Command::new(&testbed.programs.oblivio);
         let client_key = path("client.key");
         let mut command = program();
         command.args(["key", "client"]).arg(&client_key).args(["--name", "client"]);
@@ -69,20 +69,21 @@ impl Remote {
         bytes: u64,
         link: Option<&Link>,
         options: &[String],
-        ground: &Ground,
+        testbed: &Testbed,
         end: &End,
     ) -> Result<Self, String> {
-        let store = Store::start(ground, end)?;
+        let store = Store::start(testbed, end)?;
         let here = store.url(&store.address);
-        let volume = Volume::create_at(here, ground.folder()?, bytes, &[], ground, end)?;
-        let volume = volume.filled(ground, end)?;
+        let volume = Volume::create_at(here, testbed.folder()?, bytes, &[], testbed, end)?;
+        let volume = volume.filled(testbed, end)?;
         let model = volume.model(end)?;
-        let relay = link.map(|link| Relay::start(link, &store.address, ground, end)).transpose()?;
+        let relay =
+            link.map(|link| Relay::start(link, &store.address, testbed, end)).transpose()?;
         let volume = match &relay {
             Some(relay) => volume.at(store.url(&relay.address)),
             None => volume,
         };
-        let served = volume.serve_nbd(options, Stdio::inherit(), ground, end)?;
+        let served = volume.serve_nbd(options, Stdio::inherit(), testbed, end)?;
         Ok(Self { served, relay, store, model })
     }
 }
@@ -119,9 +120,9 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn start(bytes: u64, link: &Link, ground: &Ground, end: &End) -> Result<Self, String> {
-        let server = OverTcp::start(bytes, ground, end)?;
-        let relay = Relay::start(link, &server.address, ground, end)?;
+    pub fn start(bytes: u64, link: &Link, testbed: &Testbed, end: &End) -> Result<Self, String> {
+        let server = OverTcp::start(bytes, testbed, end)?;
+        let relay = Relay::start(link, &server.address, testbed, end)?;
         Ok(Self { relay, server, bytes })
     }
 }

@@ -8,11 +8,13 @@ use super::{Judge, Profile, Run, SearchPlan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// It was measured for comparison only.
-    Compared,
+    #[serde(rename = "Compared")]
+    ComparisonOnly,
     /// It was the best of its round, and the search continued from it.
     Taken,
     /// Another profile of the same round was better.
-    Passed,
+    #[serde(rename = "Passed")]
+    NotBest,
     /// It is no better than the profile at the start of the round.
     NoGain,
     /// It needs too many background evictions.

@@ -79,18 +79,18 @@ pub fn measure<J: Judge>(
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let mut coins = StdRng::seed_from_u64(seed);
     let addresses = Addresses::new(plan.workload, plan.capacity, StdRng::from_rng(&mut coins));
-    let asked = Asked { plan, addresses, accesses, seed };
+    let parameters = RunParameters { plan, addresses, accesses, seed };
     match plan.scheme {
-        Scheme::Path => count(PathOram::path(&tree, sealer, store, coins)?, asked, progress),
+        Scheme::Path => count(PathOram::path(&tree, sealer, store, coins)?, parameters, progress),
         Scheme::Raw { evict_period } => {
             let raw = RawConfig::of_tree(tree, evict_period);
-            count(RawOram::raw(&raw, sealer, store, coins)?, asked, progress)
+            count(RawOram::raw(&raw, sealer, store, coins)?, parameters, progress)
         }
     }
 }
 
 /// The parameters of a run.
-struct Asked<'a, J> {
+struct RunParameters<'a, J> {
     plan: &'a SearchPlan<J>,
     addresses: Addresses,
     accesses: u64,
@@ -99,10 +99,10 @@ struct Asked<'a, J> {
 
 fn count<B: scheme::Scheme, J: Judge>(
     oram: FlatOram<B, StdRng>,
-    asked: Asked<'_, J>,
+    parameters: RunParameters<'_, J>,
     progress: &dyn Fn(u64),
 ) -> Result<Run, Error> {
-    let Asked { plan, mut addresses, accesses, seed } = asked;
+    let RunParameters { plan, mut addresses, accesses, seed } = parameters;
     let mut client = Client {
         oram,
         scheme: plan.scheme,
@@ -159,7 +159,7 @@ impl<B: scheme::Scheme> Client<B> {
             let now = left.min(ACCESSES_AT_ONCE);
             let evictions_max = self.evictions + EVICTIONS_PER_ACCESS_MAX * ACCESSES_AT_ONCE;
             for _ in 0..now {
-                self.make_room(evictions_max)?;
+                self.evict_to_bound(evictions_max)?;
                 if self.ran_away {
                     progress(left);
                     return Ok(());
@@ -176,7 +176,7 @@ impl<B: scheme::Scheme> Client<B> {
 
     /// Makes background evictions until the stash is within its bound, or `self.evictions` has
     /// reached `evictions_max`.
-    fn make_room(&mut self, evictions_max: u64) -> Result<(), Error> {
+    fn evict_to_bound(&mut self, evictions_max: u64) -> Result<(), Error> {
         let before = self.evictions;
         let allowance = self.scheme.stash_allowance(self.accesses);
         let stash_blocks_max = self.oram.config().stash_blocks_max + allowance;

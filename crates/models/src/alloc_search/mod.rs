@@ -76,7 +76,7 @@ mod tests {
         let steps = found.profile.steps_down(plan.tree_top_levels, &[1]);
         for step in steps {
             let tried = search.tried.iter().rfind(|tried| tried.profile == step).unwrap();
-            assert!(!matches!(tried.verdict, Verdict::Taken | Verdict::Passed), "{tried:?}");
+            assert!(!matches!(tried.verdict, Verdict::Taken | Verdict::NotBest), "{tried:?}");
         }
         for verdict in [Verdict::Taken, Verdict::TooManyEvictions, Verdict::TooMuchSpace] {
             assert!(search.tried.iter().any(|tried| tried.verdict == verdict), "{verdict:?}");

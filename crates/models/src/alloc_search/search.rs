@@ -70,7 +70,7 @@ pub fn run<J: Judge, B: Bench<J>>(
         };
     }
 
-    let endurance = runner.endure(&baseline, &mut tried)?;
+    let endurance = runner.run_last_tree(&baseline, &mut tried)?;
     Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
 }
 
@@ -104,7 +104,7 @@ fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &SearchPlan<J>) -> Op
     let cost = |candidate: &Candidate| candidate.cost(plan).unwrap_or(f64::INFINITY);
     let best = candidates
         .iter_mut()
-        .filter(|candidate| candidate.verdict == Verdict::Passed)
+        .filter(|candidate| candidate.verdict == Verdict::NotBest)
         .min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     best.verdict = Verdict::Taken;
     Some(best.clone())
@@ -151,7 +151,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         } else if candidate.cost(self.plan) >= best.cost(self.plan) {
             Verdict::NoGain
         } else {
-            Verdict::Passed
+            Verdict::NotBest
         }
     }
 
@@ -165,38 +165,42 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
 
     /// Makes the final run on the last tree, with the profile taken last. Falls back to an earlier
     /// profile if that is better there. A search by time only uses another seed, not another tree.
-    fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, B::Error> {
+    fn run_last_tree(
+        &self,
+        baseline: &Candidate,
+        tried: &mut [Candidate],
+    ) -> Result<Run, B::Error> {
         if self.plan.judge.channels().is_some() {
             let taken = tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
             return self.last_run(&taken.unwrap_or(baseline).profile);
         }
-        let mut held: Option<(usize, Run, f64)> = None;
+        let mut accepted: Option<(usize, Run, f64)> = None;
         for at in (0..tried.len()).rev() {
             let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
             // At best it has no background evictions there.
             let at_best = self.plan.slots_moved(profile, 0.0);
-            if held.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
+            if accepted.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
                 break;
             }
             let run = self.last_run(profile)?;
-            match (self.slots_if_held(profile, &run, baseline), &held) {
+            match (self.slots_if_accepted(profile, &run, baseline), &accepted) {
                 (None, None) => tried[at].verdict = Verdict::NotOnLastTree,
-                (Some(slots), held_now)
-                    if held_now.as_ref().is_none_or(|(_, _, least)| slots < *least) =>
+                (Some(slots), accepted_now)
+                    if accepted_now.as_ref().is_none_or(|(_, _, least)| slots < *least) =>
                 {
-                    if let Some((bolder, ..)) = held.replace((at, run, slots)) {
+                    if let Some((bolder, ..)) = accepted.replace((at, run, slots)) {
                         tried[bolder].verdict = Verdict::NotOnLastTree;
                     }
                 }
                 _ => break,
             }
         }
-        held.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
+        accepted.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
     }
 
     /// The slots moved per access in the final run; `None` if the run exceeds the limit or gains
     /// nothing.
-    fn slots_if_held(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
+    fn slots_if_accepted(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
         let evictions =
             run.evictions_per_access().filter(|evictions| self.allows(*evictions, baseline))?;
         let slots = self.plan.slots_moved(profile, evictions);
@@ -236,7 +240,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         let candidates = profiles.into_iter().map(|(name, profile)| Candidate {
             name,
             profile,
-            verdict: Verdict::Compared,
+            verdict: Verdict::ComparisonOnly,
             runs: runs.by_ref().take(seeds.len()).collect(),
         });
         Ok(candidates.collect())

@@ -114,7 +114,7 @@ impl FromStr for Medium {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let strange = || {
+        let unknown_medium = || {
             "expected hdd, ssd, link (1 ms, 1000 Mbit/s), or link=MILLISECONDS,MEGABITS, such as \
              link=20,100"
                 .to_owned()
@@ -126,9 +126,9 @@ impl FromStr for Medium {
             _ => (),
         }
         let of_link = text.strip_prefix("link=").and_then(|of_link| of_link.split_once(','));
-        let (millis, megabits) = of_link.ok_or_else(strange)?;
-        let millis: f64 = millis.parse().map_err(|_| strange())?;
-        let megabits: u32 = megabits.parse().map_err(|_| strange())?;
+        let (millis, megabits) = of_link.ok_or_else(unknown_medium)?;
+        let millis: f64 = millis.parse().map_err(|_| unknown_medium())?;
+        let megabits: u32 = megabits.parse().map_err(|_| unknown_medium())?;
         if !(0.0..=60_000.0).contains(&millis) || !(1..=1_000_000).contains(&megabits) {
             return Err("a link must have 0 to 60000 ms and 1 to 1000000 Mbit/s".to_owned());
         }

@@ -61,9 +61,9 @@ impl SearchTables for Search {
                 shown.evictions,
                 shown.cost,
                 match candidate.verdict {
-                    Verdict::Compared => "",
+                    Verdict::ComparisonOnly => "",
                     Verdict::Taken => "taken",
-                    Verdict::Passed => "another is better",
+                    Verdict::NotBest => "another is better",
                     Verdict::NoGain => "no gain",
                     Verdict::TooManyEvictions => "too many evictions",
                     Verdict::TooMuchSpace => "too much space",

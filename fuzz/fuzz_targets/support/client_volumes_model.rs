@@ -9,7 +9,7 @@ use crate::buckets::Buckets;
 
 /// The volumes that there are, and what the latest connections are to them.
 #[derive(Default)]
-pub(crate) struct ShelfModel {
+pub(crate) struct ClientVolumesModel {
     volumes: BTreeMap<String, VolumeModel>,
     /// Of each connection, while it has one open.
     open: BTreeMap<usize, Open>,
@@ -37,7 +37,7 @@ struct VolumeModel {
     session: u64,
 }
 
-impl ShelfModel {
+impl ClientVolumesModel {
     /// The number of the latest session of a volume.
     pub(crate) fn session(&self, name: &str) -> Option<u64> {
         self.volumes.get(name).map(|volume| volume.session)
