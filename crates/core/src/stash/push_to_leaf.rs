@@ -75,7 +75,7 @@ impl PathPlan {
     #[inline]
     pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
         let deepest = push_back(leaf, entry.leaf, self.full)
-            .filter(|level| *level >= usize::from(top.levels()) || top.promise(entry.address));
+            .filter(|level| *level >= usize::from(top.levels()) || top.reserve(entry.address));
         match deepest {
             Some(level) => {
                 let bucket = &mut self.buckets[level];

@@ -591,7 +591,7 @@ fn schemes_that_are_too_small_are_invalid_configs() {
 #[test]
 fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client() {
     let config = RecursiveConfig { capacity: 300, block_bytes: 16, client_entries_max: 5 };
-    let mut oram = recursive(&config, 1).handed_on(coins(9));
+    let mut oram = recursive(&config, 1).with_coins(coins(9));
     let maps = config.blocks().unwrap().len() as u64 - 1;
     for address in 0..config.capacity {
         oram.write(address, &[address as u8; 16]).unwrap();

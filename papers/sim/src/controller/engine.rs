@@ -190,7 +190,7 @@ fn with_rho(
     let small = noted(tags, Contents::new(&[], config.small.block_bytes)?, log);
     let of_rho = fork(coins);
     let two_trees = |main| TwoTrees::new(&config, main, small, of_rho);
-    Ok(RhoOram::new(&config, main.handed_on(two_trees, fork(coins))?)?)
+    Ok(RhoOram::new(&config, main.rewrapped(two_trees, fork(coins))?)?)
 }
 
 fn fork(coins: &mut StdRng) -> Box<dyn CryptoRng> {

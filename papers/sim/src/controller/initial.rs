@@ -47,7 +47,7 @@ impl InitialOram {
             (Self::Seed(seed), Some(studied), _) => Study::new(&studied, seed, &mut |_| ())?,
             (Self::Seed(seed), None, Scheme::Raw { evict_period }) => {
                 let oram = scanned(spec, *evict_period, log, seed)?;
-                return Ok(oram.handed_on(Ok, coins)?);
+                return Ok(oram.rewrapped(Ok, coins)?);
             }
             _ => {
                 let message =
@@ -59,7 +59,7 @@ impl InitialOram {
             let (tags, contents) = scheme.into_parts();
             Ok(noted(tags, contents, log))
         };
-        Ok(study.into_oram().handed_on(noted, coins)?)
+        Ok(study.into_oram().rewrapped(noted, coins)?)
     }
 }
 

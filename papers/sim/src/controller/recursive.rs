@@ -32,7 +32,7 @@ pub(super) fn recursive(
     let schemes = schemes.collect::<Result<_, _>>()?;
     let mut oram = RecursiveOram::new(&spec.recursion()?, schemes, StdRng::from_rng(&mut first))?;
     fill(&mut oram, spec, &mut first)?;
-    Ok(oram.handed_on(coins))
+    Ok(oram.with_coins(coins))
 }
 
 /// The tree of a level. Level 0 holds the data.

@@ -624,7 +624,7 @@ fn it_reads_the_paths_that_the_engine_reads() {
         let mut engine =
             FreecursiveOram::new(&frontend, scheme, StdRng::from_rng(&mut seed)).unwrap();
         engine.populate().unwrap();
-        let mut engine = engine.handed_on(Ok, StdRng::from_rng(&mut request_rng(1))).unwrap();
+        let mut engine = engine.rewrapped(Ok, StdRng::from_rng(&mut request_rng(1))).unwrap();
         leaves.borrow_mut().clear();
 
         for _ in 0..500 {

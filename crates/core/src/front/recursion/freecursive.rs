@@ -1,9 +1,9 @@
 //! Freecursive ORAM (Fletcher et al., ASPLOS'15): the frontend of Tiny ORAM, section V-E.
 
 mod front;
-mod handed_on;
 #[cfg(feature = "std")]
 mod image;
+mod rewrapped;
 
 use alloc::format;
 use alloc::vec;

@@ -113,7 +113,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
     }
 
     /// The same ORAM with other coins for later accesses.
-    pub fn handed_on<Q: CryptoRng>(self, coins: Q) -> RecursiveOram<S, Q> {
+    pub fn with_coins<Q: CryptoRng>(self, coins: Q) -> RecursiveOram<S, Q> {
         let Self { levels, fan_out, table, accesses, requests, .. } = self;
         RecursiveOram { levels, fan_out, table, coins, accesses, requests }
     }

@@ -122,8 +122,8 @@ impl TreeTop {
 
     /// Adds a block to a bucket that [has room](Self::has_room) for it.
     pub(crate) fn insert(&mut self, bucket: BucketId, entry: Entry) {
-        let promised = self.reserve(entry.address);
-        debug_assert!(promised, "the bucket has room");
+        let reserved = self.reserve(entry.address);
+        debug_assert!(reserved, "the bucket has room");
         self.put(bucket, entry);
     }
 

@@ -8,8 +8,8 @@ use oblivio_core::view::{Event, Operation};
 use oblivio_testkit::workload::Workload;
 
 use crate::support::grid::{
-    ACCESSES_PER_EVICTION, CAPACITY, Combination, Map, POSITION_MAP_DEPTH, Request, RequestKind,
-    SMALL_PER_MAIN, Scheme, TestedOram, all_allowed, covering_set, requests,
+    ACCESSES_PER_EVICTION, CAPACITY, Combination, GridOram, Map, POSITION_MAP_DEPTH, Request,
+    RequestKind, SMALL_PER_MAIN, Scheme, all_allowed, covering_set, requests,
 };
 
 const REQUESTS: usize = 700;
@@ -48,7 +48,7 @@ struct Rare {
 fn check_all(combinations: &[Combination]) -> Rare {
     let mut rare = Rare::default();
     for (seed, combination) in (1..).zip(combinations) {
-        let mut tested = TestedOram::new(combination, seed);
+        let mut tested = GridOram::new(combination, seed);
         let mut seen = BTreeMap::new();
         for workload in mixed(seed) {
             for part in workload.chunks(REQUESTS / 10) {
@@ -77,7 +77,7 @@ fn check_all(combinations: &[Combination]) -> Rare {
 
 /// Checks the invariants. The scan is removed from the view, so it is not counted.
 #[track_caller]
-fn check_invariants(combination: &Combination, tested: &mut TestedOram) {
+fn check_invariants(combination: &Combination, tested: &mut GridOram) {
     tested.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));
     tested.take_view();
 }
@@ -98,7 +98,7 @@ fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
 
 /// Checks that the tallies match the view and the requests.
 #[track_caller]
-fn assert_owns_up(combination: &Combination, tested: &TestedOram, seen: &BTreeMap<u16, u64>) {
+fn assert_owns_up(combination: &Combination, tested: &GridOram, seen: &BTreeMap<u16, u64>) {
     let place = format!("{combination:?}");
     let accesses = tested.composed.accesses(tested.room_made);
     for (tree, accesses) in (0..).zip(&accesses) {

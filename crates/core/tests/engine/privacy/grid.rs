@@ -10,12 +10,12 @@ use super::FALSE_ALARMS;
 use super::leaves::judge_leaves;
 use super::rings::Rings;
 use crate::support::grid::{
-    ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Front, LEAVES, Map, Request, RequestKind,
-    Requests, Scheme, TOP_LEVELS, TestedOram, Top, covering_set, requests,
+    ACCESSES_PER_EVICTION, Bound, CAPACITY, Combination, Front, GridOram, LEAVES, Map, Request,
+    RequestKind, Requests, Scheme, TOP_LEVELS, Top, covering_set, requests,
 };
 
 /// Writes every block, so that all blocks exist.
-fn fill(tested: &mut TestedOram) {
+fn fill(tested: &mut GridOram) {
     let all = (0..CAPACITY).map(|address| Request { address, kind: RequestKind::Write, fill: 1 });
     tested.serve_all(&all.collect::<Vec<_>>());
 }
@@ -31,7 +31,7 @@ fn the_same_addresses_give_the_same_view() {
         let may_change_operations =
             matches!(combination.front, Front::None | Front::CacheDelayed | Front::DelayedRho);
         let view = |kinds: fn(usize) -> RequestKind, flip| {
-            let mut tested = TestedOram::new(&combination, seed);
+            let mut tested = GridOram::new(&combination, seed);
             fill(&mut tested);
             for workload in [Workload::Uniform, Workload::Zipf, Workload::TwoAlternating] {
                 let kinds =
@@ -70,7 +70,7 @@ fn all_addresses_give_a_prefix_of_one_shape() {
     let loose = |combination| Combination { bound: Bound::Loose, ..combination };
     for (seed, combination) in (1..).zip(covering_set(2).into_iter().map(loose)) {
         let views = Workload::ALL.map(|workload| {
-            let mut tested = TestedOram::new(&combination, seed);
+            let mut tested = GridOram::new(&combination, seed);
             let kinds = |_, is_write| if is_write { RequestKind::Write } else { RequestKind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(500).collect();
             tested.serve_all(&all[..250]);
@@ -125,7 +125,7 @@ fn has_leaves_that_are_uniform_independent_and_fresh() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
         let combination = Combination { bound: Bound::Loose, ..combination };
         for workload in [Workload::Uniform, Workload::Zipf, Workload::Scan] {
-            let mut tested = TestedOram::new(&combination, seed);
+            let mut tested = GridOram::new(&combination, seed);
             let kinds = |_, is_write| if is_write { RequestKind::Write } else { RequestKind::Read };
             let all: Vec<_> = requests(workload, seed, kinds).take(10_000).collect();
             tested.serve_all(&all);

@@ -40,7 +40,7 @@ impl Request {
 }
 
 /// A running ORAM, and the plain array that it should equal.
-pub(crate) struct TestedOram {
+pub(crate) struct GridOram {
     combination: Combination,
     pub(crate) composed: Box<dyn Composed>,
     log: Log,
@@ -53,7 +53,7 @@ pub(crate) struct TestedOram {
     pub(crate) room_made: u64,
 }
 
-impl TestedOram {
+impl GridOram {
     pub(crate) fn new(combination: &Combination, seed: u64) -> Self {
         let (composed, log) = compose(combination, seed).unwrap_or_else(|error| {
             panic!("the engine refuses {combination:?}: {error}");

@@ -15,6 +15,6 @@ pub(crate) use build::{
     compose,
 };
 pub(crate) use covering::{all_allowed, all_refused, allowed_together, covering_set, together};
-pub(crate) use drive::{Request, RequestKind, TestedOram, requests};
+pub(crate) use drive::{GridOram, Request, RequestKind, requests};
 pub(crate) use factors::{Bound, Combination, Front, Map, Requests, Scheme, Top};
 pub(crate) use refusal::{Refusal, refusal};

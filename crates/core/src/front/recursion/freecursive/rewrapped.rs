@@ -18,7 +18,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     /// # Errors
     /// The errors of `wrap`; [`ErrorKind::InvalidConfig`] if the wrapped scheme has another tree;
     /// [`ErrorKind::MustReopen`] after an earlier error.
-    pub fn handed_on<T: Scheme, Q: CryptoRng>(
+    pub fn rewrapped<T: Scheme, Q: CryptoRng>(
         self,
         wrap: impl FnOnce(S) -> Result<T, Error>,
         coins: Q,
