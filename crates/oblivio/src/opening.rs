@@ -8,7 +8,7 @@ use oblivio_shares::remote::SharedStore;
 use oblivio_store::{
     BoxedStore, Condition, OpenErrorKind, OpenedStore, RemoteMode, StoreKind, StoreOptions,
 };
-use oblivio_volume::keys::{Attempt, Secret, SecretKind};
+use oblivio_volume::keys::{Secret, SecretKind, UnlockLimits};
 use oblivio_volume::state_dir::{FsStateDir, StateDir};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeId, VolumeParams,
@@ -43,7 +43,7 @@ pub struct UnlockRequest<'a> {
     /// The client's directory, if it is not [the default one](home::client_directory).
     pub state: Option<&'a Path>,
     /// What to try with the secret.
-    pub attempt: Attempt,
+    pub limits: UnlockLimits,
     /// How to treat superblocks of newer programs.
     pub newer: NewerCopies,
 }
@@ -303,7 +303,7 @@ impl UnlockRequest<'_> {
         };
         let client_copy = client_copy.as_ref();
         let unlocked =
-            unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
+            unlock::unlock(store, self.limits, self.newer, client_copy, directory, secret);
         let owner = unlocked.map_err(|error| {
             UnlockFailure::Other(match error {
                 UnlockError::StoreIsOlder { newest, error } => {

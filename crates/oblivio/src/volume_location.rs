@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oblivio_store::StoreOptions;
-use oblivio_volume::keys::{Attempt, Cost, Secret};
+use oblivio_volume::keys::{Cost, Secret, UnlockLimits};
 use oblivio_volume::plan::ArrayRequirements;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
@@ -150,7 +150,7 @@ impl VolumeLocation {
         let request = UnlockRequest {
             location: &self.location,
             state: self.state.as_deref(),
-            attempt: Attempt::default(),
+            limits: UnlockLimits::default(),
             newer: NewerCopies::Refuse,
         };
         let UnlockedStore { store, owner, state, dir, .. } =

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use oblivio::creation::{self, Creation};
 use oblivio::oblivio_core::durable::Contents;
-use oblivio::oblivio_volume::keys::Attempt;
 use oblivio::oblivio_volume::keys::Cost;
+use oblivio::oblivio_volume::keys::UnlockLimits;
 use oblivio::oblivio_volume::superblock::VolumeParams;
 use oblivio::oblivio_volume::unlock::NewerCopies;
 use oblivio::oblivio_volume::{Coins, Schedule};
@@ -375,7 +375,7 @@ fn an_unlocked_volume_holds_the_lock_of_its_directory() {
         let request = UnlockRequest {
             location: &location,
             state: Some(&state),
-            attempt: Attempt::default(),
+            limits: UnlockLimits::default(),
             newer,
         };
         let options = StoreOptions::default().with_read_only(read_only);

@@ -7,7 +7,7 @@
 //! | read the superblock's copies | each copy once, in a trip of its own |
 //! | refuse storage that shows none | nothing |
 //! | get the secret | nothing |
-//! | try it in key slots, within the bounds of the [`Attempt`] | nothing |
+//! | try it in key slots, within the bounds of the [`UnlockLimits`] | nothing |
 //! | if it opens none, try it in the superblock of the client's directory | nothing |
 //!
 //! Public problems are reported before a secret is requested. Storage sees the same trips whatever
@@ -22,7 +22,7 @@
 use oblivio_core::BucketStore;
 
 use crate::error::VolumeError;
-use crate::keys::{Attempt, Budget, Secret};
+use crate::keys::{Budget, Secret, UnlockLimits};
 use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::copies::{Copies, read_copies};
@@ -76,7 +76,7 @@ pub enum NewerCopies {
 /// [`UnlockError`]. Nothing was changed.
 pub fn unlock<E>(
     store: &mut impl BucketStore,
-    attempt: Attempt,
+    limits: UnlockLimits,
     newer: NewerCopies,
     client_copy: Option<&LockedSuperblock>,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
@@ -93,8 +93,8 @@ pub fn unlock<E>(
     }
     let secret = secret().map_err(UnlockError::NoSecret)?;
     let unlocked = match client_copy {
-        Some(copy) => copy.unlock_within(&secret, &mut Budget::new(attempt)),
-        None => copies.unlock_named(&secret, attempt, |owner| {
+        Some(copy) => copy.unlock_within(&secret, &mut Budget::new(limits)),
+        None => copies.unlock_named(&secret, limits, |owner| {
             newest::named(&*directory(owner.superblock.volume_id())?, &owner.volume_key)
         }),
     };
@@ -102,7 +102,7 @@ pub fn unlock<E>(
         let newest = match error.kind() {
             // The requested slot may be new, too.
             SuperblockErrorKind::WrongKey | SuperblockErrorKind::InvalidRequest => {
-                owner_by_directory(&copies, directory, &secret, attempt)
+                owner_by_directory(&copies, directory, &secret, limits)
             }
             _ => None,
         };
@@ -119,7 +119,7 @@ fn owner_by_directory(
     copies: &Copies,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
     secret: &Secret,
-    attempt: Attempt,
+    limits: UnlockLimits,
 ) -> Option<Unlocked> {
     let dir = directory(copies.newest().ok()?.unauthenticated_volume_id())?;
     let copy = newest::copy(&*dir).ok()??;
@@ -127,7 +127,7 @@ fn owner_by_directory(
     if copies.contains(&copy) {
         return None;
     }
-    let newest = copy.unlock_within(secret, &mut Budget::new(attempt)).ok()?;
+    let newest = copy.unlock_within(secret, &mut Budget::new(limits)).ok()?;
     // Without this check, a removed key could open an old copy in the directory.
     newest::check(&*dir, &newest).ok()?;
     copies.are_older_than(&newest).then_some(newest)

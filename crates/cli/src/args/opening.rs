@@ -7,7 +7,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, ValueHint};
 use oblivio::Location;
-use oblivio_volume::keys::Attempt;
+use oblivio_volume::keys::UnlockLimits;
 
 use super::values::parse_size;
 use crate::output::shell_word;
@@ -98,7 +98,7 @@ impl VolumeArgs {
 #[derive(Args, Clone)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
-    pub(crate) place: VolumeArgs,
+    pub(crate) volume: VolumeArgs,
     #[command(flatten)]
     pub(crate) unlock: UnlockArgs,
 }
@@ -118,16 +118,16 @@ pub(crate) struct UnlockArgs {
 
 impl UnlockArgs {
     /// The same for the library.
-    pub(crate) fn attempt(self) -> Attempt {
+    pub(crate) fn unlock_limits(self) -> UnlockLimits {
         let memory_kib_max = u32::try_from(self.unlock_memory_max >> 10).unwrap_or(u32::MAX);
-        Attempt { slot: self.key_slot, memory_kib_max }
+        UnlockLimits { slot: self.key_slot, memory_kib_max }
     }
 }
 
 /// The values if no option is given.
 impl Default for UnlockArgs {
     fn default() -> Self {
-        let Attempt { slot, memory_kib_max } = Attempt::default();
+        let UnlockLimits { slot, memory_kib_max } = UnlockLimits::default();
         Self { key_slot: slot, unlock_memory_max: u64::from(memory_kib_max) << 10 }
     }
 }

@@ -146,12 +146,12 @@ impl DemoDir {
 
     /// The volume, and how to open it.
     pub(super) fn open_args(&self) -> OpenArgs {
-        let place = VolumeArgs {
+        let volume = VolumeArgs {
             volume: self.volume.clone(),
             state: Some(self.path("state")),
             secret: SecretArgs { key_file: Some(self.key()), ..SecretArgs::default() },
         };
-        OpenArgs { place, unlock: UnlockArgs::default() }
+        OpenArgs { volume, unlock: UnlockArgs::default() }
     }
 
     /// A command of this program that uses the volume.

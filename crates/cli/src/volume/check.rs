@@ -14,7 +14,7 @@ use crate::{output, progress};
 
 /// `oblivio check`.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
-    if args.rate_max.is_some() && matches!(args.at.place.volume, Location::Shares(_)) {
+    if args.rate_max.is_some() && matches!(args.at.volume.volume, Location::Shares(_)) {
         let message = "--rate-max has no effect on share servers, which read their shares \
                        themselves: leave it out";
         return Err(CliError::Input(message.into()));

@@ -20,7 +20,7 @@ use crate::output;
 
 /// `oblivio info`.
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
-    let location = &args.at.place.volume;
+    let location = &args.at.volume.volume;
     let facts = match if args.public { public(location) } else { known(args) } {
         // Only the process that has the volume open knows whether it is clean.
         Err(CliError::Locked(message)) if !args.require_clean && is_on_files(location) => {
@@ -67,7 +67,7 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
         Ok(needs_recovery) => needs_recovery,
     };
     Ok(Facts {
-        kind: args.at.place.volume.kind(),
+        kind: args.at.volume.volume.kind(),
         id: owner.superblock.volume_id(),
         params: owner.superblock.params().clone(),
         slots: owner.superblock.slots(),
@@ -83,12 +83,12 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
 
 /// The facts in the superblock of a volume that another process has open.
 fn in_use(args: &InfoArgs) -> Result<Facts, CliError> {
-    let OpenArgs { place, .. } = &args.at;
+    let OpenArgs { volume, .. } = &args.at;
     let request = opening::unlock_request(&args.at, NewerCopies::Refuse);
     let (owner, condition) =
-        secret::with(&place.secret, |secret| request.owner_while_in_use(secret))?;
+        secret::with(&volume.secret, |secret| request.owner_while_in_use(secret))?;
     Ok(Facts {
-        kind: place.volume.kind(),
+        kind: volume.volume.kind(),
         id: owner.superblock.volume_id(),
         params: owner.superblock.params().clone(),
         slots: owner.superblock.slots(),

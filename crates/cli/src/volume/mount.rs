@@ -39,15 +39,15 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
 
 /// The files that are named on the command line.
 fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
-    let place = &args.at.place;
+    let volume = &args.at.volume;
     let named = [
         &args.background.log,
         &args.run.record_view,
-        &place.state,
-        &place.secret.key_file,
-        &place.secret.passphrase_file,
+        &volume.state,
+        &volume.secret.key_file,
+        &volume.secret.passphrase_file,
     ];
-    place.volume.local_files().into_iter().chain(named.into_iter().flatten().map(PathBuf::as_path))
+    volume.volume.local_files().into_iter().chain(named.into_iter().flatten().map(PathBuf::as_path))
 }
 
 /// Exempts this process from waiting for its own disk when memory is short. Call this before any

@@ -24,11 +24,11 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
 
 /// The volume to unlock, and what may be tried.
 pub(super) fn unlock_request(args: &OpenArgs, newer: NewerCopies) -> UnlockRequest<'_> {
-    let OpenArgs { place, unlock } = args;
+    let OpenArgs { volume, unlock } = args;
     UnlockRequest {
-        location: &place.volume,
-        state: place.state.as_deref(),
-        attempt: unlock.attempt(),
+        location: &volume.volume,
+        state: volume.state.as_deref(),
+        limits: unlock.unlock_limits(),
         newer,
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn unlock(
     newer: NewerCopies,
 ) -> Result<UnlockedStore, CliError> {
     let request = unlock_request(args, newer);
-    let unlocked = secret::with(&args.place.secret, |secret| request.unlock(options, secret))?;
+    let unlocked = secret::with(&args.volume.secret, |secret| request.unlock(options, secret))?;
     unlocked.condition.mended.iter().for_each(|mended| output::print_remark(mended));
     Ok(unlocked)
 }

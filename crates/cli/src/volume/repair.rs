@@ -33,7 +33,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let request = UnlockRequest {
         location: volume,
         state: state.as_deref(),
-        attempt: unlock.attempt(),
+        limits: unlock.unlock_limits(),
         newer: NewerCopies::Refuse,
     };
     let owner = secret::with(secret, |secret| request.owner_of(&mut looked, false, secret));

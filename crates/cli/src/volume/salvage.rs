@@ -30,7 +30,7 @@ impl DamagedVolume {
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         // Share servers compute only for a client that opens to write, which fences off other
         // clients.
-        let computes = matches!(at.place.volume, Location::Shares(_));
+        let computes = matches!(at.volume.volume, Location::Shares(_));
         let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
         let unlocked = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         Ok(Self { unlocked, is_on_share_servers: computes })

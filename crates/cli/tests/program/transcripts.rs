@@ -9,7 +9,7 @@ use std::{fs, io};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, good};
+use crate::common::{fails_with, succeeds};
 
 fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
     fs::metadata(dir.path().join(path)).unwrap().len()
@@ -28,12 +28,12 @@ fn dir_with_folder() -> TempDir {
 #[test]
 fn a_demonstration_loses_nothing_and_leaves_its_pictures() {
     let dir = dir_with_folder();
-    let text = good(&dir, "demo --folder data --output out --without-mount");
+    let text = succeeds(&dir, "demo --folder data --output out --without-mount");
     for part in ["SIGKILL", "What the owner did", "What storage saw", "all 2 checksums are right"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     // Again in the same place: the files of the first run are no obstacle.
-    let json = good(&dir, "demo --folder data --output out --without-mount --json");
+    let json = succeeds(&dir, "demo --folder data --output out --without-mount --json");
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&report["files"], &report["was_mounted"]), (&2.into(), &false.into()));
     assert_eq!((&report["files_lost"], &report["files_changed"]), (&0.into(), &0.into()));
@@ -41,11 +41,11 @@ fn a_demonstration_loses_nothing_and_leaves_its_pictures() {
     assert!(seen.as_u64().unwrap() > asked.as_u64().unwrap() / 2, "{json}");
     assert!(size(&dir, "out/demo.svg") > 0);
 
-    let csv = good(&dir, "view export out/demo.view");
+    let csv = succeeds(&dir, "view export out/demo.view");
     assert!(csv.starts_with("order,trip,operation,"));
-    good(&dir, "view export out/demo.view --csv again.csv");
+    succeeds(&dir, "view export out/demo.view --csv again.csv");
     assert_eq!(csv, fs::read_to_string(dir.path().join("again.csv")).unwrap());
-    let message = bad(&dir, "view export out/demo.view --csv nowhere/view.csv", 4);
+    let message = fails_with(&dir, "view export out/demo.view --csv nowhere/view.csv", 4);
     assert!(message.contains("choose another place"), "{message}");
 }
 
@@ -60,7 +60,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("view export data/large", "not a complete view file"),
     ];
     for (command_line, advice) in cases {
-        let message = bad(&dir, command_line, 3);
+        let message = fails_with(&dir, command_line, 3);
         assert!(message.contains(advice), "{command_line}: {message}");
     }
 }
@@ -71,7 +71,7 @@ fn output_that_cannot_be_written_is_code_4() {
     for command_line in
         ["demo --folder data --output data/large", "demo --folder data --output data/large/deeper"]
     {
-        bad(&dir, command_line, 4);
+        fails_with(&dir, command_line, 4);
     }
 }
 
@@ -79,10 +79,10 @@ fn output_that_cannot_be_written_is_code_4() {
 fn a_command_line_not_understood_is_code_2() {
     let dir = TempDir::new().unwrap();
     for command_line in ["", "demo --colour", "demo --without-mount=perhaps"] {
-        let message = bad(&dir, command_line, 2);
+        let message = fails_with(&dir, command_line, 2);
         assert!(message.contains("Usage") || message.contains("--help"), "{message}");
     }
-    assert!(good(&dir, "--help").contains("Exit codes"));
+    assert!(succeeds(&dir, "--help").contains("Exit codes"));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_benchmark_reports_every_load_and_leaves_nothing() {
     fs::create_dir(dir.path().join("place")).unwrap();
     let options = "--size 2M --seconds 0.05 --queue-depth 4";
     let report: Value =
-        serde_json::from_str(&good(&dir, &format!("bench place {options} --json"))).unwrap();
+        serde_json::from_str(&succeeds(&dir, &format!("bench place {options} --json"))).unwrap();
     let loads = report["loads"].as_array().unwrap();
     assert_eq!(loads.len(), 6);
     for load in loads {
@@ -117,12 +117,12 @@ fn a_benchmark_reports_every_load_and_leaves_nothing() {
         assert_eq!(load["write_amplification"].as_f64().is_some_and(|x| x > 0.0), writes, "{load}");
     }
     assert_eq!(loads[0]["requests"], 2);
-    assert!(good(&dir, &format!("bench place {options}")).contains("random read"));
+    assert!(succeeds(&dir, &format!("bench place {options}")).contains("random read"));
     assert_eq!(fs::read_dir(dir.path().join("place")).unwrap().count(), 0);
-    let message = bad(&dir, "bench nowhere --size 2M", 4);
+    let message = fails_with(&dir, "bench nowhere --size 2M", 4);
     assert!(message.contains("nowhere"), "{message}");
     for wrong in ["--seconds 0", "--seconds inf", "--queue-depth 0", "--size 1X"] {
-        bad(&dir, &format!("bench {wrong}"), 2);
+        fails_with(&dir, &format!("bench {wrong}"), 2);
     }
 }
 
@@ -149,5 +149,5 @@ fn a_benchmark_that_is_stopped_leaves_nothing() {
 #[test]
 fn completions_are_printed() {
     let dir = TempDir::new().unwrap();
-    assert!(good(&dir, "completions bash").contains("oblivio"));
+    assert!(succeeds(&dir, "completions bash").contains("oblivio"));
 }

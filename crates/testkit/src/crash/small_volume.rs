@@ -12,7 +12,7 @@ use oblivio_core::store::TreeShape;
 use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::{BlockDevice, DiskError};
 use oblivio_volume::key_change;
-use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::keys::{Cost, NewSlot, Secret, UnlockLimits, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
@@ -482,7 +482,7 @@ impl SmallVolume {
 /// # Errors
 /// If the superblock does not open.
 pub fn owner_of(store: &mut impl BucketStore) -> Result<Unlocked, VolumeError> {
-    Ok(read_copies(store).unlock(&secret(), Attempt::default())?)
+    Ok(read_copies(store).unlock(&secret(), UnlockLimits::default())?)
 }
 
 fn secret() -> Secret {

@@ -29,7 +29,7 @@ impl Cost {
     pub const CALIBRATED_MEMORY_KIB_MAX: u32 = 1 << 20;
 
     /// The most passes that it chooses. With it, an opening tries all slots within the bounds of an
-    /// [`Attempt`](super::Attempt)'s default.
+    /// [`UnlockLimits`](super::UnlockLimits)'s default.
     const CALIBRATED_PASSES_MAX: u32 = 8;
 
     /// A cost of the owner's choice. Lanes are filled one after the other: more lanes help only an

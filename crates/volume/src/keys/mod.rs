@@ -13,17 +13,15 @@
 //! The stored bytes of a slot are public and untrusted. A slot is bound to its volume, its number
 //! and its description, and the cost that it states is bounded before it is spent.
 
-mod attempt;
 mod cost;
 mod error;
 pub(crate) mod fields;
 mod secret;
 mod slot;
 mod table;
+mod unlock_limits;
 mod volume_key;
 
-pub use attempt::Attempt;
-pub(crate) use attempt::Budget;
 pub use cost::Cost;
 pub use error::{KeyError, KeyErrorKind};
 pub use secret::{
@@ -33,4 +31,6 @@ pub use slot::{LABEL_BYTES_MAX, NewSlot};
 pub(crate) use slot::{OutOfRange, SLOT_BYTES};
 pub(crate) use table::KeySlots;
 pub use table::{SLOTS_MAX, SlotInfo};
+pub(crate) use unlock_limits::Budget;
+pub use unlock_limits::UnlockLimits;
 pub use volume_key::VolumeKey;

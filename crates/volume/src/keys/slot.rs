@@ -10,11 +10,11 @@ use rand_core::CryptoRng;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
-use super::attempt::Budget;
 use super::cost::Cost;
 use super::error::KeyError;
 use super::fields::{FieldReader, FieldWriter};
 use super::secret::{Secret, SecretKind};
+use super::unlock_limits::Budget;
 use super::volume_key::{KEY_BYTES, VolumeKey, expand};
 
 /// Bytes of a slot in the superblock.

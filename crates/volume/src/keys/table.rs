@@ -2,12 +2,12 @@
 
 use rand_core::CryptoRng;
 
-use super::attempt::Budget;
 use super::cost::Cost;
 use super::error::{KeyError, KeyErrorKind};
 use super::fields::{FieldReader, FieldWriter};
 use super::secret::{Secret, SecretKind};
 use super::slot::{KeySlot, NewSlot, OutOfRange, SlotLocation};
+use super::unlock_limits::Budget;
 use super::volume_key::VolumeKey;
 
 /// The number of slots of a volume.
@@ -33,7 +33,7 @@ pub(crate) struct KeySlots {
 }
 
 impl KeySlots {
-    /// Tries `secret` on every slot of its kind, or on the slot that the attempt names. The time it
+    /// Tries `secret` on every slot of its kind, or on the slot that the limits name. The time it
     /// takes reveals how many slots were tried.
     pub(crate) fn open(
         &self,
@@ -42,7 +42,7 @@ impl KeySlots {
         budget: &mut Budget,
     ) -> Result<(VolumeKey, u8), KeyError> {
         secret.check()?;
-        if let Some(wanted) = budget.attempt.slot
+        if let Some(wanted) = budget.limits.slot
             && !self.taken().any(|(number, _)| number == wanted)
         {
             return Err(no_such_slot(wanted));

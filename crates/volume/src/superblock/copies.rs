@@ -15,7 +15,7 @@ use oblivio_core::store::{TreeId, TreeShape};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
 use super::{LockedSuperblock, MAC_BYTES, SUPERBLOCK_BYTES, Superblock, Unlocked};
-use crate::keys::{Attempt, Budget, Secret};
+use crate::keys::{Budget, Secret, UnlockLimits};
 
 /// The tree with the first pair of copies.
 pub const FRONT: TreeId = TreeId(0);
@@ -115,8 +115,12 @@ impl Copies {
     /// The errors of [`Self::newest`], and of [`LockedSuperblock::unlock`] for the newest copy, if
     /// none opens. If a secret opens an older copy but not a newer authentic one, it was removed:
     /// the error is that of the newer copy.
-    pub fn unlock(&self, secret: &Secret, attempt: Attempt) -> Result<Unlocked, SuperblockError> {
-        self.unlock_named(secret, attempt, |_| None)
+    pub fn unlock(
+        &self,
+        secret: &Secret,
+        limits: UnlockLimits,
+    ) -> Result<Unlocked, SuperblockError> {
+        self.unlock_named(secret, limits, |_| None)
     }
 
     /// Like [`Self::unlock`]. Several authentic copies can share the highest number, after a lost
@@ -125,10 +129,10 @@ impl Copies {
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,
-        attempt: Attempt,
+        limits: UnlockLimits,
         named: impl FnOnce(&Unlocked) -> Option<[u8; MAC_BYTES]>,
     ) -> Result<Unlocked, SuperblockError> {
-        let mut budget = Budget::new(attempt);
+        let mut budget = Budget::new(limits);
         let mut refused: Vec<(&LockedSuperblock, SuperblockError)> = Vec::new();
         let copies = self.newest_first()?;
         for copy in &copies {

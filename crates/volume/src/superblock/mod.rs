@@ -26,7 +26,7 @@ pub use format::SUPERBLOCK_BYTES;
 pub use params::{SchemeName, VolumeParams};
 
 use crate::keys::{
-    Attempt, Budget, KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, VolumeKey,
+    Budget, KeyError, KeyErrorKind, KeySlots, NewSlot, Secret, SlotInfo, UnlockLimits, VolumeKey,
 };
 use format::Body;
 pub(crate) use format::MAC_BYTES;
@@ -185,14 +185,14 @@ impl LockedSuperblock {
     }
 
     /// Tries the slots of the secret's kind, one after the other, until one gives the volume key.
-    /// Then authenticates the superblock with that key. Spends at most [`Attempt::default`].
+    /// Then authenticates the superblock with that key. Spends at most [`UnlockLimits::default`].
     ///
     /// # Errors
     /// [`SuperblockErrorKind::WrongKey`], [`SuperblockErrorKind::TooCostly`],
     /// [`SuperblockErrorKind::Tampered`], and [`SuperblockErrorKind::InvalidRequest`] for a secret
     /// that is too short or too long to be one.
     pub fn unlock(&self, secret: &Secret) -> Result<Unlocked, SuperblockError> {
-        self.unlock_within(secret, &mut Budget::new(Attempt::default()))
+        self.unlock_within(secret, &mut Budget::new(UnlockLimits::default()))
     }
 
     /// Like [`Self::unlock`], with the rest of `budget`.

@@ -9,7 +9,7 @@ use oblivio_shares::servers::AnyServers;
 use oblivio_shares::sharing::recover;
 use oblivio_testkit::crash::{Survival, World};
 use oblivio_volume::key_change::change_slots;
-use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::keys::{Cost, NewSlot, Secret, UnlockLimits, VolumeKey};
 use oblivio_volume::rescue::{Damage, rescue};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::copies::{COPIES, read_copies};
@@ -328,7 +328,7 @@ fn the_superblock_that_the_directory_names_counts_among_those_with_one_number() 
     let setup = Setup::new();
     setup.create(VolumeOptions::default()).unwrap().close().unwrap();
     let secret = |byte| Secret::KeyFile(Zeroizing::new(vec![byte; 32]));
-    let owner = || read_copies(&mut setup.store()).unlock(&secret(5), Attempt::default());
+    let owner = || read_copies(&mut setup.store()).unlock(&secret(5), UnlockLimits::default());
     let (mut lost, mut repeated) = (owner().unwrap(), owner().unwrap());
     let mut coins = StdRng::seed_from_u64(77);
     let mut add = |superblock: &mut Superblock, key: &VolumeKey, byte| {
@@ -348,9 +348,9 @@ fn the_superblock_that_the_directory_names_counts_among_those_with_one_number() 
             let directory = |_| -> Option<Box<dyn StateDir>> {
                 has_directory.then(|| Box::new(setup.world.dir()) as _)
             };
-            let attempt = Attempt::default();
+            let limits = UnlockLimits::default();
             let secret = || Ok::<_, VolumeError>(secret(byte));
-            unlock(&mut store(), attempt, NewerCopies::Refuse, None, directory, secret)
+            unlock(&mut store(), limits, NewerCopies::Refuse, None, directory, secret)
         };
         for byte in [5, 7] {
             let owner = unlock_with(byte, true).unwrap();

@@ -26,14 +26,14 @@ pub(crate) fn oblivio(dir: impl AsRef<Path>, command_line: &str) -> (i32, String
 }
 
 /// Standard output of a command line that must succeed.
-pub(crate) fn good(dir: impl AsRef<Path>, command_line: &str) -> String {
+pub(crate) fn succeeds(dir: impl AsRef<Path>, command_line: &str) -> String {
     let (code, stdout, stderr) = oblivio(dir, command_line);
     assert_eq!(code, 0, "{command_line}: {stderr}");
     stdout
 }
 
 /// Standard error of a command line that must end with `code`.
-pub(crate) fn bad(dir: impl AsRef<Path>, command_line: &str, code: i32) -> String {
+pub(crate) fn fails_with(dir: impl AsRef<Path>, command_line: &str, code: i32) -> String {
     let (actual, stdout, stderr) = oblivio(dir, command_line);
     assert_eq!(actual, code, "{command_line}: {stdout}{stderr}");
     stderr

@@ -4,24 +4,25 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::world::{MIB, VOLUME, World, bytes};
+use super::test_dir::{MIB, TestDir, VOLUME, bytes};
 
 /// A tree of ten levels, all in storage.
-const WISH: &str = "--size 4M --tree-top 0";
+const REQUIREMENTS: &str = "--size 4M --tree-top 0";
 
 const SEARCH: &str = "--alloc --alloc-accesses 2000";
 
-/// A world with the result of a search in `slots.json`, and its plan.
-fn searched() -> (World, Value) {
-    let world = World::new();
-    let plan = world.json(&format!("plan {WISH} {SEARCH} --alloc-output slots.json --json"));
-    (world, plan)
+/// A test directory with the result of a search in `slots.json`, and its plan.
+fn searched() -> (TestDir, Value) {
+    let test_dir = TestDir::new();
+    let plan =
+        test_dir.json(&format!("plan {REQUIREMENTS} {SEARCH} --alloc-output slots.json --json"));
+    (test_dir, plan)
 }
 
 #[test]
 fn searched_slots_are_shown_beside_the_plan_without_them() {
-    let (world, plan) = searched();
-    let without = world.json(&format!("plan {WISH} --json"));
+    let (test_dir, plan) = searched();
+    let without = test_dir.json(&format!("plan {REQUIREMENTS} --json"));
     let alloc = &plan["alloc"];
     assert_eq!(alloc["uniform"], without);
     assert_eq!((&without["slots"], &alloc["path_slots_uniform"]), (&5.into(), &50.into()));
@@ -35,71 +36,73 @@ fn searched_slots_are_shown_beside_the_plan_without_them() {
         assert!(plan[figure].as_f64() < without[figure].as_f64(), "{figure}: {plan}");
     }
 
-    let text = world.good(&format!("plan {WISH} --alloc-from slots.json"));
+    let text = test_dir.succeeds(&format!("plan {REQUIREMENTS} --alloc-from slots.json"));
     for part in ["slots by level    0", "with Z = 5 on every level", "path              50 slots"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     // The seed determines the result exactly.
-    let file = || fs::read(world.path("slots.json")).unwrap();
+    let file = || fs::read(test_dir.path("slots.json")).unwrap();
     let first = file();
-    world.good(&format!("plan {WISH} {SEARCH} --alloc-output slots.json"));
+    test_dir.succeeds(&format!("plan {REQUIREMENTS} {SEARCH} --alloc-output slots.json"));
     assert!(first == file());
-    world.good(&format!("plan {WISH} {SEARCH} --seed 2 --alloc-output slots.json"));
+    test_dir.succeeds(&format!("plan {REQUIREMENTS} {SEARCH} --seed 2 --alloc-output slots.json"));
     assert!(first != file());
 }
 
 #[test]
 fn a_volume_works_with_searched_slots() {
-    let (world, plan) = searched();
-    let wish = format!("{WISH} --alloc-from slots.json");
-    assert_eq!(world.json(&format!("plan {wish} --json")), plan);
-    let mut made = world.json(&format!("create {VOLUME} {wish} --json"));
+    let (test_dir, plan) = searched();
+    let requirements = format!("{REQUIREMENTS} --alloc-from slots.json");
+    assert_eq!(test_dir.json(&format!("plan {requirements} --json")), plan);
+    let mut made = test_dir.json(&format!("create {VOLUME} {requirements} --json"));
     made.as_object_mut().unwrap().retain(|field, _| field != "volume" && field != "state");
     assert_eq!(made, plan);
-    assert_eq!(world.store().len(), plan["storage_bytes"]);
+    assert_eq!(test_dir.store().len(), plan["storage_bytes"]);
 
     for seed in [2, 3] {
-        fs::write(world.path("data"), bytes(seed, 4 * MIB)).unwrap();
-        world.fill();
-        world.assert_nothing_is_lost();
+        fs::write(test_dir.path("data"), bytes(seed, 4 * MIB)).unwrap();
+        test_dir.fill();
+        test_dir.assert_nothing_is_lost();
     }
     for options in ["disk.obl --key-file key", "disk.obl --public"] {
-        let info = world.json(&format!("info {options} --json"));
+        let info = test_dir.json(&format!("info {options} --json"));
         assert_eq!(info["slots"], plan["slots"]);
     }
     let slots = plan["slots"].as_array().unwrap().iter().map(Value::to_string);
     let shown = format!("Z = {}, A = 5", slots.collect::<Vec<_>>().join(" "));
-    assert!(world.good(&format!("info {VOLUME}")).contains(&shown), "no {shown:?}");
+    assert!(test_dir.succeeds(&format!("info {VOLUME}")).contains(&shown), "no {shown:?}");
 }
 
 #[test]
 fn the_built_in_profile_fits_volumes_with_default_parameters() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/results/alloc-volume.json");
     for (tree_top, uniform, found) in [("", 30, 29), ("--tree-top 12M", 40, 33)] {
-        let plan = world.json(&format!("plan --size 1G {tree_top} --alloc-from '{file}' --json"));
+        let plan =
+            test_dir.json(&format!("plan --size 1G {tree_top} --alloc-from '{file}' --json"));
         assert_eq!(plan["alloc"]["path_slots_uniform"], uniform);
         assert_eq!(plan["alloc"]["path_slots"], found);
     }
     // A smaller volume has no searched levels in storage, so its slots stay uniform.
-    let small = world.json(&format!("plan --size 16M --alloc-from '{file}' --json"));
+    let small = test_dir.json(&format!("plan --size 16M --alloc-from '{file}' --json"));
     assert_eq!(small["slots"], 5);
 }
 
 #[test]
 fn an_unsuitable_slots_file_is_refused_and_nothing_is_made() {
-    let (world, _) = searched();
-    let good: Value = serde_json::from_slice(&fs::read(world.path("slots.json")).unwrap()).unwrap();
+    let (test_dir, _) = searched();
+    let good: Value =
+        serde_json::from_slice(&fs::read(test_dir.path("slots.json")).unwrap()).unwrap();
     let write = |name: &str, pointer: &str, value: Value| {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = value;
-        fs::write(world.path(name), bad.to_string()).unwrap();
+        fs::write(test_dir.path(name), bad.to_string()).unwrap();
     };
     write("short.json", "/profile", json!([1, 2, 3]));
     write("large.json", "/profile/4", json!(6));
     write("newer.json", "/version", json!(9));
     write("path.json", "/plan/scheme", json!("Path"));
-    fs::write(world.path("text.json"), "slots").unwrap();
+    fs::write(test_dir.path("text.json"), "slots").unwrap();
     for (options, advice) in [
         ("--alloc-from nowhere.json", "check the path"),
         ("--alloc-from .", "give a file"),
@@ -113,18 +116,18 @@ fn an_unsuitable_slots_file_is_refused_and_nothing_is_made() {
         ("--alloc-from slots.json --evict-period 4", "run oblivio plan --alloc"),
         ("--alloc-from slots.json --stash 60", "C = 64, but this volume has 60"),
     ] {
-        world.bad(&format!("plan {WISH} {options}"), 3, advice);
-        world.bad(&format!("create {VOLUME} {WISH} {options}"), 3, advice);
+        test_dir.fails_with(&format!("plan {REQUIREMENTS} {options}"), 3, advice);
+        test_dir.fails_with(&format!("create {VOLUME} {REQUIREMENTS} {options}"), 3, advice);
     }
-    assert!(!world.path("disk.obl").exists());
-    world.bad(&format!("plan {WISH} {SEARCH} --slots 17"), 3, "2 to 16 slots");
-    let nowhere = format!("plan {WISH} {SEARCH} --alloc-output nowhere/slots.json");
-    world.bad(&nowhere, 4, "choose another place");
+    assert!(!test_dir.path("disk.obl").exists());
+    test_dir.fails_with(&format!("plan {REQUIREMENTS} {SEARCH} --slots 17"), 3, "2 to 16 slots");
+    let nowhere = format!("plan {REQUIREMENTS} {SEARCH} --alloc-output nowhere/slots.json");
+    test_dir.fails_with(&nowhere, 4, "choose another place");
 }
 
 #[test]
 fn options_of_a_search_need_one() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     for options in [
         "--seed 2",
         "--alloc-output slots.json",
@@ -135,6 +138,6 @@ fn options_of_a_search_need_one() {
         "--alloc --evictions-max much%",
         "--alloc --alloc-level 0",
     ] {
-        world.bad(&format!("plan {WISH} {options}"), 2, "--help");
+        test_dir.fails_with(&format!("plan {REQUIREMENTS} {options}"), 2, "--help");
     }
 }

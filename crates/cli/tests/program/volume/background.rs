@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::needs::can_mount;
 use super::page_reader::Address;
-use super::world::{VOLUME, World, wait_until};
+use super::test_dir::{TestDir, VOLUME, wait_until};
 use crate::common::terminal::Terminal;
-use crate::common::{bad, command, good};
+use crate::common::{command, fails_with, succeeds};
 
 /// Whether a process exists and is not a zombie.
 fn is_running(pid: i32) -> bool {
@@ -34,32 +34,32 @@ fn a_mount_continues_in_the_background_until_it_is_unmounted() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(16);
-    fs::create_dir(world.path("mnt")).unwrap();
-    let said = world.good(&format!("mount {VOLUME} mnt --background"));
-    assert!(said.contains("mounted on") && said.contains("oblivio umount"), "{said}");
+    let test_dir = TestDir::with_volume(16);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    let printed = test_dir.succeeds(&format!("mount {VOLUME} mnt --background"));
+    assert!(printed.contains("mounted on") && printed.contains("oblivio umount"), "{printed}");
     // The directory is mounted by now.
-    fs::write(world.path("mnt/file"), "kept").unwrap();
-    let log = || fs::read_to_string(world.state().join("background.log")).unwrap();
+    fs::write(test_dir.path("mnt/file"), "kept").unwrap();
+    let log = || fs::read_to_string(test_dir.state().join("background.log")).unwrap();
     let pid = logged_pid(&log());
     assert!(is_running(pid));
 
-    let said = world.good("umount mnt");
-    assert!(said.contains("its volume is closed"), "{said}");
+    let printed = test_dir.succeeds("umount mnt");
+    assert!(printed.contains("its volume is closed"), "{printed}");
     wait_until("the process has ended", || !is_running(pid));
     let log = log();
     assert!(log.ends_with("unmounted, and the volume is closed\n"), "{log}");
     assert!(log.lines().all(|line| line.starts_with("20")), "each line has a time: {log}");
-    world.good(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 
     // Again, with a log elsewhere, and ended by a signal.
-    world.good(&format!("mount {VOLUME} mnt --background --log ./mount.log"));
-    assert_eq!(fs::read_to_string(world.path("mnt/file")).unwrap(), "kept");
-    let pid = logged_pid(&fs::read_to_string(world.path("mount.log")).unwrap());
+    test_dir.succeeds(&format!("mount {VOLUME} mnt --background --log ./mount.log"));
+    assert_eq!(fs::read_to_string(test_dir.path("mnt/file")).unwrap(), "kept");
+    let pid = logged_pid(&fs::read_to_string(test_dir.path("mount.log")).unwrap());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     wait_until("the process has ended", || !is_running(pid));
-    world.good(&format!("info {VOLUME} --require-clean"));
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 /// `umount` reports the failure, so that its user does not assume that all data was kept.
@@ -68,20 +68,20 @@ fn an_unmount_of_a_disk_that_failed_fails() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(16);
-    fs::create_dir(world.path("mnt")).unwrap();
-    world.good(&format!("mount {VOLUME} mnt --background --cache 0"));
+    let test_dir = TestDir::with_volume(16);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    test_dir.succeeds(&format!("mount {VOLUME} mnt --background --cache 0"));
     let contents = vec![7; 4 << 20];
-    fs::write(world.path("mnt/file"), &contents).unwrap();
-    File::open(world.path("mnt"))
+    fs::write(test_dir.path("mnt/file"), &contents).unwrap();
+    File::open(test_dir.path("mnt"))
         .and_then(|it| rustix::fs::syncfs(it).map_err(Into::into))
         .unwrap();
-    let store = world.store();
+    let store = test_dir.store();
     store.replace(1 << 20, &vec![0; store.len() as usize - (2 << 20)]);
-    fs::write(world.path("mnt/other"), &contents).unwrap();
-    let _ = rustix::fs::syncfs(File::open(world.path("mnt")).unwrap());
-    world.bad("umount mnt", 1, "but its server failed");
-    world.bad(&format!("info {VOLUME} --require-clean"), 14, "");
+    fs::write(test_dir.path("mnt/other"), &contents).unwrap();
+    let _ = rustix::fs::syncfs(File::open(test_dir.path("mnt")).unwrap());
+    test_dir.fails_with("umount mnt", 1, "but its server failed");
+    test_dir.fails_with(&format!("info {VOLUME} --require-clean"), 14, "");
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn an_error_before_mounting_is_reported_with_its_exit_code() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(4);
-    fs::create_dir(world.path("mnt")).unwrap();
-    fs::write(world.path("other"), "another key, of 32 bytes or more").unwrap();
-    let pipe = Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    let test_dir = TestDir::with_data(4);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    fs::write(test_dir.path("other"), "another key, of 32 bytes or more").unwrap();
+    let pipe = Command::new("mkfifo").arg(test_dir.path("pipe")).status().unwrap();
     assert!(pipe.success());
     for (command_line, code, advice) in [
         ("mount disk.obl mnt --background --key-file other", 6, "key list"),
@@ -104,51 +104,54 @@ fn an_error_before_mounting_is_reported_with_its_exit_code() {
         ("mount disk.obl mnt --log x --key-file key", 2, "required arguments"),
         ("mount disk.obl mnt --raw --background --log no/x --key-file key", 4, "choose another"),
     ] {
-        let message = bad(world.path(""), command_line, code);
+        let message = fails_with(test_dir.path(""), command_line, code);
         assert_eq!(message.matches(advice).count(), 1, "{command_line}: {message}");
     }
-    world.good(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(world.path("mnt").to_str().unwrap()), "{mounts}");
+    assert!(!mounts.contains(test_dir.path("mnt").to_str().unwrap()), "{mounts}");
 }
 
 #[test]
 fn a_server_continues_in_the_background_until_it_is_killed() {
-    let world = World::with_data(4);
-    let said = world.json(&format!("serve nbd {VOLUME} --background --json"));
-    let pid = said["pid"].as_i64().unwrap() as i32;
+    let test_dir = TestDir::with_data(4);
+    let printed = test_dir.json(&format!("serve nbd {VOLUME} --background --json"));
+    let pid = printed["pid"].as_i64().unwrap() as i32;
     assert!(is_running(pid));
     let copied = Command::new("nbdcopy")
-        .args([said["uri"].as_str().unwrap(), world.path("back").to_str().unwrap()])
+        .args([printed["uri"].as_str().unwrap(), test_dir.path("back").to_str().unwrap()])
         .status()
         .unwrap();
     assert!(copied.success());
-    assert!(fs::read(world.path("back")).unwrap() == fs::read(world.path("data")).unwrap());
+    assert!(fs::read(test_dir.path("back")).unwrap() == fs::read(test_dir.path("data")).unwrap());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     wait_until("the process has ended", || !is_running(pid));
-    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    let log = fs::read_to_string(test_dir.state().join("background.log")).unwrap();
     assert!(log.ends_with("the volume is closed\n"), "{log}");
-    world.good(&format!("info {VOLUME} --require-clean"));
-    world.bad(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
 }
 
 /// The session that started it may end: the disk stays, and only its owner can read the log.
 #[test]
 fn a_server_in_the_background_outlives_its_terminal() {
-    let world = World::new();
-    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
-    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    test_dir.succeeds("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
     let terminal = Terminal::new();
     let line = "serve nbd disk.obl --background --json --log ./serve.log";
-    let mut session = terminal.run(&command(&world.path(""), line)).spawn().unwrap();
+    let mut session = terminal.run(&command(&test_dir.path(""), line)).spawn().unwrap();
     let mut asked = false;
     let shown = terminal.type_secrets(|shown| {
         (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
             .then(|| "Vollmond-Kaktus-7193".to_owned())
     });
     assert!(session.wait().unwrap().success(), "{shown}");
-    let log = fs::read_to_string(world.path("serve.log")).unwrap();
-    assert_eq!(fs::metadata(world.path("serve.log")).unwrap().permissions().mode() & 0o777, 0o600);
+    let log = fs::read_to_string(test_dir.path("serve.log")).unwrap();
+    assert_eq!(
+        fs::metadata(test_dir.path("serve.log")).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     let pid = logged_pid(&log);
     // Wait for the signal that a closing terminal sends.
     thread::sleep(Duration::from_millis(200));
@@ -164,27 +167,27 @@ fn a_server_in_the_background_outlives_its_terminal() {
 /// If the report about the disk cannot be delivered, the disk is closed.
 #[test]
 fn a_disk_is_closed_if_its_report_cannot_be_delivered() {
-    let world = World::with_volume(4);
+    let test_dir = TestDir::with_volume(4);
     let line = format!("serve nbd {VOLUME} --background --log ./serve.log");
     let full = File::options().write(true).open("/dev/full").unwrap();
-    let ended = command(&world.path(""), &line).stdout(full).stderr(Stdio::null()).status();
+    let ended = command(&test_dir.path(""), &line).stdout(full).stderr(Stdio::null()).status();
     assert_eq!(ended.unwrap().code(), Some(4));
-    let log = fs::read_to_string(world.path("serve.log")).unwrap();
+    let log = fs::read_to_string(test_dir.path("serve.log")).unwrap();
     assert!(log.ends_with("the volume is closed\n"), "{log}");
-    world.good(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
 /// The command line and the environment of the background process hold no secret.
 #[test]
 fn the_passphrase_is_not_handed_over() {
-    let world = World::new();
-    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
-    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
-    let said = good(
-        world.path(""),
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    test_dir.succeeds("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let printed = succeeds(
+        test_dir.path(""),
         "serve nbd disk.obl --passphrase-command 'cat words' --background --json",
     );
-    let pid = serde_json::from_str::<serde_json::Value>(&said).unwrap()["pid"].as_i64().unwrap();
+    let pid = serde_json::from_str::<serde_json::Value>(&printed).unwrap()["pid"].as_i64().unwrap();
     for file in ["cmdline", "environ"] {
         let text = fs::read(format!("/proc/{pid}/{file}")).unwrap();
         assert!(!String::from_utf8_lossy(&text).contains("Vollmond"), "{file}");
@@ -198,21 +201,23 @@ fn the_passphrase_is_not_handed_over() {
 /// end.
 #[test]
 fn inherited_files_are_closed() {
-    let world = World::with_volume(4);
-    fs::write(world.path("lock"), "").unwrap();
+    let test_dir = TestDir::with_volume(4);
+    fs::write(test_dir.path("lock"), "").unwrap();
     // The key comes from one of these files, so they are not closed at once.
     let script = "exec 7<lock 8<lock 9<key; \
                   exec \"$0\" serve nbd disk.obl --key-file /dev/fd/9 --background --json";
     let mut shell = Command::new("sh");
-    shell.current_dir(world.path("")).args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio"));
-    shell.envs(command(&world.path(""), "").get_envs().filter_map(|(name, it)| Some((name, it?))));
+    shell.current_dir(test_dir.path("")).args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio"));
+    shell.envs(
+        command(&test_dir.path(""), "").get_envs().filter_map(|(name, it)| Some((name, it?))),
+    );
     let output = shell.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let pid = said["pid"].as_i64().unwrap() as i32;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pid = printed["pid"].as_i64().unwrap() as i32;
     let open = || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(|it| it.unwrap().path());
-    let inherited = [world.path("lock"), world.path("key")];
+    let inherited = [test_dir.path("lock"), test_dir.path("key")];
     let is_inherited = |path: &Path| inherited.iter().any(|it| it == path);
     let held = || open().filter_map(|it| fs::read_link(it).ok()).any(|it| is_inherited(&it));
     // It reports that it is ready a moment before it closes these files.
@@ -224,13 +229,13 @@ fn inherited_files_are_closed() {
 /// The page's address is printed, and is in no file.
 #[test]
 fn the_page_address_of_a_disk_in_the_background_is_printed_and_not_logged() {
-    let world = World::with_volume(4);
-    let said = world.good(&format!("serve nbd {VOLUME} --background --watch"));
-    let page = said.lines().find_map(|line| line.strip_prefix("watch it at ")).unwrap();
+    let test_dir = TestDir::with_volume(4);
+    let printed = test_dir.succeeds(&format!("serve nbd {VOLUME} --background --watch"));
+    let page = printed.lines().find_map(|line| line.strip_prefix("watch it at ")).unwrap();
     let address = Address::enter(page);
     let answer = address.get(&format!("/{}/", address.token), &address.host());
     assert!(answer.contains("What storage sees"), "{answer}");
-    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    let log = fs::read_to_string(test_dir.state().join("background.log")).unwrap();
     assert!(log.contains("serving at") && !log.contains("watch it at"), "{log}");
     let pid = logged_pid(&log);
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
@@ -240,25 +245,25 @@ fn the_page_address_of_a_disk_in_the_background_is_printed_and_not_logged() {
 /// If the starting process has died before the disk can be used, the disk is closed.
 #[test]
 fn a_disk_whose_starting_process_has_died_is_closed() {
-    let world = World::new();
-    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
-    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    test_dir.succeeds("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
     let wait = "echo $PPID > pid; until [ -e go ]; do sleep 0.01; done; cat words";
     let line = format!("serve nbd disk.obl --passphrase-command '{wait}' --background");
-    let mut beginner = command(&world.path(""), &line)
+    let mut beginner = command(&test_dir.path(""), &line)
         .stdout(Stdio::null())
-        .stderr(File::create(world.path("complaints")).unwrap())
+        .stderr(File::create(test_dir.path("messages")).unwrap())
         .spawn()
         .unwrap();
-    let pid = || fs::read_to_string(world.path("pid")).ok()?.trim().parse::<i32>().ok();
+    let pid = || fs::read_to_string(test_dir.path("pid")).ok()?.trim().parse::<i32>().ok();
     wait_until("it asks for the passphrase", || pid().is_some());
     let pid = pid().unwrap();
     assert!(pid != beginner.id() as i32 && is_running(pid));
     beginner.kill().unwrap();
     beginner.wait().unwrap();
-    fs::write(world.path("go"), "").unwrap();
+    fs::write(test_dir.path("go"), "").unwrap();
     wait_until("the process has ended", || !is_running(pid));
-    let complaints = fs::read_to_string(world.path("complaints")).unwrap();
-    assert!(complaints.contains("the process that started this one has ended"), "{complaints}");
-    world.good("info disk.obl --passphrase-file words --require-clean");
+    let messages = fs::read_to_string(test_dir.path("messages")).unwrap();
+    assert!(messages.contains("the process that started this one has ended"), "{messages}");
+    test_dir.succeeds("info disk.obl --passphrase-file words --require-clean");
 }

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::{Observed, Operation, read_view};
 
-use super::world::{Bytes, VOLUME, World};
+use super::test_dir::{Bytes, TestDir, VOLUME};
 
 /// The tree of the store that holds the blocks.
 const DATA_TREE: TreeId = TreeId(2);
@@ -22,38 +22,38 @@ const SALT_BYTES: u64 = 32;
 /// Both openings begin from the same bytes.
 #[test]
 fn two_openings_of_one_volume_draw_other_leaves_and_salts() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     let sides = [("disk.obl", "kept.obl"), ("state-home", "kept-state-home")];
-    sides.iter().for_each(|(side, kept)| world.copy(side, kept));
+    sides.iter().for_each(|(side, kept)| test_dir.copy(side, kept));
     let drawn = ["one", "other"].map(|view| {
-        sides.iter().for_each(|(side, kept)| world.copy(kept, side));
-        Drawn::by_an_opening(&world, view)
+        sides.iter().for_each(|(side, kept)| test_dir.copy(kept, side));
+        OpeningDraws::by_an_opening(&test_dir, view)
     });
     assert_drawn_apart(&drawn);
 }
 
 #[test]
 fn openings_of_two_volumes_draw_other_leaves_and_salts() {
-    let drawn = [0; 2].map(|_| Drawn::by_an_opening(&World::with_volume(1), "view"));
+    let drawn = [0; 2].map(|_| OpeningDraws::by_an_opening(&TestDir::with_volume(1), "view"));
     assert_drawn_apart(&drawn);
 }
 
 /// The visible random values of one opening.
-struct Drawn {
+struct OpeningDraws {
     /// The ends of the paths of its first accesses.
     ends: Vec<u64>,
     /// The salt of its state file.
     salt: Vec<u8>,
 }
 
-impl Drawn {
+impl OpeningDraws {
     /// Records an opening without requests, whose accesses are all to fresh random leaves.
-    fn by_an_opening(world: &World, view: &str) -> Self {
-        world.good(&format!(
+    fn by_an_opening(test_dir: &TestDir, view: &str) -> Self {
+        test_dir.succeeds(&format!(
             "serve nbd {VOLUME} --period 10 --burst 8 --cache 256K --record-view {view} \
              --run 'sleep 1'"
         ));
-        let file = BufReader::new(File::open(world.path(view)).unwrap());
+        let file = BufReader::new(File::open(test_dir.path(view)).unwrap());
         let events = read_view(file).unwrap().filter_map(|observed| match observed.unwrap() {
             Observed::Event(event) => Some(event),
             Observed::PeerMessage(_) => None,
@@ -66,12 +66,12 @@ impl Drawn {
         let trips = reads.chunk_by(|one, next| one.trip == next.trip);
         let ends = trips.map(|trip| trip.last().unwrap().piece.unwrap().bucket.index());
         let ends = ends.take(READS).collect();
-        let salt = Bytes::of(&world.state_file()).read(SALT_AT, SALT_BYTES);
+        let salt = Bytes::of(&test_dir.state_file()).read(SALT_AT, SALT_BYTES);
         Self { ends, salt }
     }
 }
 
-fn assert_drawn_apart([one, other]: &[Drawn; 2]) {
+fn assert_drawn_apart([one, other]: &[OpeningDraws; 2]) {
     assert_ne!(one.salt, other.salt);
     assert_eq!([one.ends.len(), other.ends.len()], [READS; 2]);
     // Every sixth path belongs to an eviction; their order is public.

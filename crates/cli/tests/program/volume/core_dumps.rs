@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
-use super::world::{Server, World};
+use super::test_dir::{Server, TestDir};
 
 const UNLIMITED: Rlimit = Rlimit { current: None, maximum: None };
 
@@ -19,8 +19,8 @@ fn core_file_bytes_max(pid: u32) -> String {
 
 #[test]
 fn a_server_has_no_core_dumps_whatever_its_shell_allows() {
-    let world = World::with_volume(1);
-    let server = Server::start_in_shell(&world, "ulimit -Sc \"$(ulimit -Hc)\"; exec").ready();
+    let test_dir = TestDir::with_volume(1);
+    let server = Server::start_in_shell(&test_dir, "ulimit -Sc \"$(ulimit -Hc)\"; exec").ready();
     assert_eq!(core_file_bytes_max(server.pid()), "0");
     assert_eq!(server.stop(), (0, String::new()));
 }
@@ -29,10 +29,11 @@ fn a_server_has_no_core_dumps_whatever_its_shell_allows() {
 /// dumpable.
 #[test]
 fn a_server_is_not_dumped_even_without_a_limit() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     let mut any = Command::new("sleep");
-    let mut any = any.arg("1000").current_dir(world.path("")).stdin(Stdio::null()).spawn().unwrap();
-    let server = world.serve("");
+    let mut any =
+        any.arg("1000").current_dir(test_dir.path("")).stdin(Stdio::null()).spawn().unwrap();
+    let server = test_dir.serve("");
     let mut dumped = Vec::new();
     for pid in [any.id(), server.pid()].map(|pid| Pid::from_raw(pid as i32).unwrap()) {
         if prlimit(Some(pid), Resource::Core, UNLIMITED).is_err() {
@@ -44,7 +45,7 @@ fn a_server_is_not_dumped_even_without_a_limit() {
         kill_process(pid, Signal::ABORT).unwrap();
     }
     dumped.push(any.wait().unwrap().core_dumped());
-    dumped.push(server.died().core_dumped());
+    dumped.push(server.wait_for_death().core_dumped());
     if !dumped[0] {
         eprintln!("LEFT OUT: this system makes no core dumps of any process");
     }

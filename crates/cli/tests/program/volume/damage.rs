@@ -10,8 +10,8 @@ use super::rescue::Rescue;
 use super::store_file::{
     BUCKETS_AT, FRONT_AT, HEADER_BYTES, PAIR_BYTES, SUPERBLOCK_BYTES, back_at, superblocks,
 };
+use super::test_dir::{Bytes, MIB, TestDir, VOLUME, bytes};
 use super::tools::try_run;
-use super::world::{Bytes, MIB, VOLUME, World, bytes};
 use crate::common::oblivio;
 
 fn zeros(bytes: u64) -> Vec<u8> {
@@ -20,11 +20,11 @@ fn zeros(bytes: u64) -> Vec<u8> {
 
 #[test]
 fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
-    let world = World::with_data(4);
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    let store = test_dir.store();
     let end = back_at(&store);
     let flip = |place| store.replace(place, &[store.read(place, 1)[0] ^ 0x10]);
-    let check = || oblivio(world.path(""), &format!("check {VOLUME} --after-tampering"));
+    let check = || oblivio(test_dir.path(""), &format!("check {VOLUME} --after-tampering"));
     // Spread over all levels. Some hit copies that are no longer used.
     let places = (1..20).map(|n| BUCKETS_AT + (end - BUCKETS_AT) / 20 * n);
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     }
     assert_eq!(found.len(), 3, "three of the changed places must matter");
     assert_eq!(check().0, 0, "it is put right");
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
     let place = found.into_iter().find(|place| {
         // Reads since then may have moved the blocks of this bucket.
         let good = flip(*place);
@@ -57,11 +57,11 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     assert_eq!(check().0, 0, "it is put right");
     let good = flip(place.unwrap());
     // A client that reads everything gets an error, too, and no wrong byte.
-    let server = world.serve("");
-    let copied = try_run("nbdcopy", &[server.uri(), world.path("back").to_str().unwrap()]);
+    let server = test_dir.serve("");
+    let copied = try_run("nbdcopy", &[server.uri(), test_dir.path("back").to_str().unwrap()]);
     assert!(!copied.status.success());
-    let data = fs::read(world.path("data")).unwrap();
-    let back = fs::read(world.path("back")).unwrap();
+    let data = fs::read(test_dir.path("data")).unwrap();
+    let back = fs::read(test_dir.path("back")).unwrap();
     let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
     let mut blocks = back.chunks(4096).zip(data.chunks(4096));
     assert!(blocks.all(|(copied, block)| copied == block || is_empty(copied)));
@@ -69,70 +69,75 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     assert_eq!(code, 7, "{message}");
 
     // A failed volume is not opened again, even if its storage is restored.
-    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
-    world.bad(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
-    let Rescue { lost, damage, .. } = Rescue::of(&world, 7);
+    test_dir.fails_with(&format!("check {VOLUME}"), 7, "--after-tampering");
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --run true"), 7, "oblivio rescue");
+    let Rescue { lost, damage, .. } = Rescue::of(&test_dir, 7);
     assert!(lost <= 5 * 4096 && damage.len() == 1, "{damage:?}");
     store.replace(place.unwrap(), &good);
-    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    test_dir.fails_with(&format!("check {VOLUME}"), 7, "--after-tampering");
     assert_eq!(check().0, 0, "it is put right");
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 /// A superblock made meanwhile would be newer than the storage that the owner restores.
 #[test]
 fn found_tampering_is_reported_by_info_and_prevents_changes_of_keys() {
-    let world = World::with_data(4);
-    fs::write(world.path("other"), bytes(3, 32)).unwrap();
+    let test_dir = TestDir::with_data(4);
+    fs::write(test_dir.path("other"), bytes(3, 32)).unwrap();
     let found = || {
-        let said =
-            world.good(&format!("info {VOLUME}")).contains("storage was found to be changed");
-        assert_eq!(world.json(&format!("info {VOLUME} --json"))["tampering_found"], said);
-        said
+        let printed = test_dir
+            .succeeds(&format!("info {VOLUME}"))
+            .contains("storage was found to be changed");
+        assert_eq!(test_dir.json(&format!("info {VOLUME} --json"))["tampering_found"], printed);
+        printed
     };
     assert!(!found());
-    let store = world.store();
+    let store = test_dir.store();
     let good = store.replace(BUCKETS_AT, &bytes(4, back_at(&store) - BUCKETS_AT));
-    world.bad(&format!("check {VOLUME}"), 7, "--after-tampering");
+    test_dir.fails_with(&format!("check {VOLUME}"), 7, "--after-tampering");
     assert!(found());
-    assert!(world.json("info disk.obl --public --json")["tampering_found"].is_null());
+    assert!(test_dir.json("info disk.obl --public --json")["tampering_found"].is_null());
     for change in ["add", "remove"] {
         let what = if change == "add" { "--new-key-file other" } else { "0" };
-        world.bad(&format!("key {change} {VOLUME} {what}"), 7, "before you change its keys");
+        test_dir.fails_with(
+            &format!("key {change} {VOLUME} {what}"),
+            7,
+            "before you change its keys",
+        );
     }
     store.replace(BUCKETS_AT, &good);
-    world.good(&format!("check {VOLUME} --after-tampering"));
+    test_dir.succeeds(&format!("check {VOLUME} --after-tampering"));
     assert!(!found());
-    world.good(&format!("key add {VOLUME} --new-key-file other"));
-    world.assert_nothing_is_lost();
+    test_dir.succeeds(&format!("key add {VOLUME} --new-key-file other"));
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_store_cut_short_is_code_7() {
-    let world = World::with_data(4);
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    let store = test_dir.store();
     let whole = store.len();
     for cut in [1, HEADER_BYTES, whole / 2, whole - HEADER_BYTES] {
         let rest = store.read(whole - cut, cut);
         store.set_len(whole - cut);
         for command in ["info", "check"] {
-            world.bad(&format!("{command} {VOLUME}"), 7, "backup");
+            test_dir.fails_with(&format!("{command} {VOLUME}"), 7, "backup");
         }
         store.set_len(whole);
         store.replace(whole - cut, &rest);
     }
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
     // The rest does not show what it was.
     for left in [1, 0] {
         store.set_len(left);
-        world.bad(&format!("check {VOLUME}"), 3, "check the path");
+        test_dir.fails_with(&format!("check {VOLUME}"), 3, "check the path");
     }
 }
 
 #[test]
 fn damaged_headers_and_superblocks_are_repaired_from_the_other_end() {
-    let world = World::with_data(4);
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    let store = test_dir.store();
     let back = back_at(&store);
     let garbage = bytes(4, HEADER_BYTES);
     for (at, bytes) in [
@@ -145,19 +150,19 @@ fn damaged_headers_and_superblocks_are_repaired_from_the_other_end() {
         for damage in [zeros(bytes), garbage.iter().copied().cycle().take(bytes as usize).collect()]
         {
             let good = store.replace(at, &damage);
-            let (code, _, remark) = oblivio(world.path(""), &format!("check {VOLUME}"));
+            let (code, _, remark) = oblivio(test_dir.path(""), &format!("check {VOLUME}"));
             assert_eq!(code, 0, "{at}: {remark}");
             assert!(remark.contains("were repaired"), "{at}: {remark}");
             assert!(store.read(at, bytes) == good, "{at}: all as it was");
         }
     }
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_volume_without_any_superblock_is_code_7() {
-    let world = World::with_data(4);
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    let store = test_dir.store();
     let places = superblocks(&store);
     for damage in [zeros(SUPERBLOCK_BYTES), bytes(5, SUPERBLOCK_BYTES)] {
         let good = places.map(|at| store.replace(at, &damage));
@@ -167,45 +172,45 @@ fn a_volume_without_any_superblock_is_code_7() {
             "key list disk.obl".into(),
             format!("check {VOLUME}"),
         ] {
-            world.bad(&command_line, 7, "backup");
+            test_dir.fails_with(&command_line, 7, "backup");
         }
         for (at, good) in places.into_iter().zip(good) {
             store.replace(at, &good);
         }
-        world.assert_nothing_is_lost();
+        test_dir.assert_nothing_is_lost();
     }
     // One flipped bit in each copy leaves most of each readable.
     for at in places {
         store.replace(at + 100, &[store.read(at + 100, 1)[0] ^ 1]);
     }
-    world.bad(&format!("info {VOLUME}"), 7, "backup");
+    test_dir.fails_with(&format!("info {VOLUME}"), 7, "backup");
 }
 
 #[test]
 fn a_store_from_a_backup_is_code_8() {
-    let world = World::with_data(8);
-    world.copy("disk.obl", "backup.obl");
-    fs::write(world.path("data"), bytes(6, 8 * MIB)).unwrap();
-    world.fill();
-    world.copy("disk.obl", "latest.obl");
-    world.copy("backup.obl", "disk.obl");
+    let test_dir = TestDir::with_data(8);
+    test_dir.copy("disk.obl", "backup.obl");
+    fs::write(test_dir.path("data"), bytes(6, 8 * MIB)).unwrap();
+    test_dir.fill();
+    test_dir.copy("disk.obl", "latest.obl");
+    test_dir.copy("backup.obl", "disk.obl");
     for command_line in [format!("check {VOLUME}"), format!("serve nbd {VOLUME} --run true")] {
-        world.bad(&command_line, 8, "Bring the latest back");
+        test_dir.fails_with(&command_line, 8, "Bring the latest back");
     }
-    world.copy("latest.obl", "disk.obl");
-    world.assert_nothing_is_lost();
+    test_dir.copy("latest.obl", "disk.obl");
+    test_dir.assert_nothing_is_lost();
 }
 
 /// Storage shows a superblock that still has the removed slot.
 #[test]
 fn a_superblock_from_before_a_key_was_removed_is_code_8() {
-    let world = World::with_data(4);
-    fs::write(world.path("other"), bytes(3, 32)).unwrap();
-    world.good(&format!("key add {VOLUME} --new-key-file other"));
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    fs::write(test_dir.path("other"), bytes(3, 32)).unwrap();
+    test_dir.succeeds(&format!("key add {VOLUME} --new-key-file other"));
+    let store = test_dir.store();
     let places = superblocks(&store);
     let old = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
-    world.good(&format!("key remove {VOLUME} 1"));
+    test_dir.succeeds(&format!("key remove {VOLUME} 1"));
     let new = places.map(|at| store.read(at, SUPERBLOCK_BYTES));
     let show = |all: &[Vec<u8>; 4]| {
         places.iter().zip(all).for_each(|(at, bytes)| drop(store.replace(*at, bytes)));
@@ -218,114 +223,118 @@ fn a_superblock_from_before_a_key_was_removed_is_code_8() {
         format!("key add {VOLUME} --new-key-file other"),
         format!("key remove {VOLUME} 1"),
     ] {
-        world.bad(&command_line, 8, "Restore the latest copy of the volume");
+        test_dir.fails_with(&command_line, 8, "Restore the latest copy of the volume");
         assert!(places.map(|at| store.read(at, SUPERBLOCK_BYTES)) == old, "{command_line}");
     }
     show(&new);
-    world.bad("check disk.obl --key-file other", 6, "key list");
-    world.assert_nothing_is_lost();
+    test_dir.fails_with("check disk.obl --key-file other", 6, "key list");
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_clients_directory_from_a_backup_is_code_12() {
-    let world = World::with_data(8);
-    let state = world.state();
-    world.copy(&state, "backup");
-    fs::write(world.path("data"), bytes(7, 8 * MIB)).unwrap();
-    world.fill();
-    world.copy(&state, "latest");
-    world.copy("backup", &state);
+    let test_dir = TestDir::with_data(8);
+    let state = test_dir.state();
+    test_dir.copy(&state, "backup");
+    fs::write(test_dir.path("data"), bytes(7, 8 * MIB)).unwrap();
+    test_dir.fill();
+    test_dir.copy(&state, "latest");
+    test_dir.copy("backup", &state);
     for command_line in [format!("check {VOLUME}"), format!("serve nbd {VOLUME} --run true")] {
-        world.bad(&command_line, 12, "the volume was last used with");
+        test_dir.fails_with(&command_line, 12, "the volume was last used with");
     }
-    world.copy("latest", &state);
-    world.assert_nothing_is_lost();
+    test_dir.copy("latest", &state);
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_clients_directory_that_is_missing_damaged_or_foreign_is_code_11() {
-    let world = World::with_data(4);
-    let state = world.state();
+    let test_dir = TestDir::with_data(4);
+    let state = test_dir.state();
     let commands = ["info", "check", "key remove"].map(|command| {
         let slot = if command == "key remove" { "0" } else { "" };
         format!("{command} {VOLUME} {slot}")
     });
     let all_are_bad = |advice: &str| {
-        commands.iter().for_each(|line| world.bad(line, 11, advice));
+        commands.iter().for_each(|line| test_dir.fails_with(line, 11, advice));
     };
 
-    fs::rename(&state, world.path("away")).unwrap();
+    fs::rename(&state, test_dir.path("away")).unwrap();
     all_are_bad("name the directory that the volume was last used with");
     assert!(!state.exists(), "a failed opening must not create it");
     for line in &commands {
-        world.bad(&format!("{line} --state key"), 11, "name the directory");
+        test_dir.fails_with(&format!("{line} --state key"), 11, "name the directory");
     }
     fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
     all_are_bad("last used with");
     fs::remove_dir_all(&state).unwrap();
-    world.good(&format!("check {VOLUME} --state away"));
-    fs::rename(world.path("away"), &state).unwrap();
+    test_dir.succeeds(&format!("check {VOLUME} --state away"));
+    fs::rename(test_dir.path("away"), &state).unwrap();
 
-    world.good("create other.obl --key-file key --size 16M --state others");
+    test_dir.succeeds("create other.obl --key-file key --size 16M --state others");
     for line in &commands {
-        world.bad(&format!("{line} --state others"), 11, "another volume");
+        test_dir.fails_with(&format!("{line} --state others"), 11, "another volume");
     }
 
-    fs::rename(state.join("superblock"), world.path("away")).unwrap();
+    fs::rename(state.join("superblock"), test_dir.path("away")).unwrap();
     all_are_bad("does not say which superblock is the newest");
-    fs::rename(world.path("away"), state.join("superblock")).unwrap();
+    fs::rename(test_dir.path("away"), state.join("superblock")).unwrap();
 
-    let file = Bytes::of(&world.state_file());
+    let file = Bytes::of(&test_dir.state_file());
     for (place, bit) in [(0, 1), (20, 1), (40, 1), (80, 0x80), (file.appended() / 2, 4)] {
         let good = file.replace(place, &[file.read(place, 1)[0] ^ bit]);
         for line in &commands {
-            let (code, stdout, message) = oblivio(world.path(""), line);
+            let (code, stdout, message) = oblivio(test_dir.path(""), line);
             assert_eq!(code, 11, "bit {bit} of byte {place}: {stdout}{message}");
         }
         file.replace(place, &good);
     }
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
-    let world = World::with_data(4);
-    let state = world.state();
+    let test_dir = TestDir::with_data(4);
+    let state = test_dir.state();
     let mode = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).unwrap();
     for command in ["info", "check", "key add --new-key-file key"] {
         mode(0o755);
-        world.bad(&format!("{command} {VOLUME}"), 3, "chmod 700");
+        test_dir.fails_with(&format!("{command} {VOLUME}"), 3, "chmod 700");
         mode(0o700);
-        std::os::unix::fs::symlink(&state, world.path("link")).unwrap();
-        world.bad(&format!("{command} {VOLUME} --state link"), 3, "name the directory itself");
-        fs::remove_file(world.path("link")).unwrap();
+        std::os::unix::fs::symlink(&state, test_dir.path("link")).unwrap();
+        test_dir.fails_with(
+            &format!("{command} {VOLUME} --state link"),
+            3,
+            "name the directory itself",
+        );
+        fs::remove_file(test_dir.path("link")).unwrap();
     }
-    fs::create_dir(world.path("open")).unwrap();
-    fs::set_permissions(world.path("open"), fs::Permissions::from_mode(0o755)).unwrap();
-    world.bad("create new.obl --key-file key --size 16M --state open", 3, "with --state");
-    assert!(!world.path("new.obl").exists());
-    world.assert_nothing_is_lost();
+    fs::create_dir(test_dir.path("open")).unwrap();
+    fs::set_permissions(test_dir.path("open"), fs::Permissions::from_mode(0o755)).unwrap();
+    test_dir.fails_with("create new.obl --key-file key --size 16M --state open", 3, "with --state");
+    assert!(!test_dir.path("new.obl").exists());
+    test_dir.assert_nothing_is_lost();
 }
 
 /// Without its end, the log is the log of an earlier time.
 #[test]
 fn a_clients_directory_that_lost_its_end_is_code_12() {
-    let world = World::with_data(4);
-    let file = Bytes::of(&world.state_file());
+    let test_dir = TestDir::with_data(4);
+    let file = Bytes::of(&test_dir.state_file());
     // The end is restored together with the filler: the records may end in the filler's byte.
     let (cut, whole) = (file.appended() - 10, file.len());
     let end = file.read(cut, whole - cut);
     file.set_len(cut);
-    world.bad(&format!("check {VOLUME}"), 12, "older than storage");
+    test_dir.fails_with(&format!("check {VOLUME}"), 12, "older than storage");
     file.set_len(whole);
     file.replace(cut, &end);
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn formats_of_newer_programs_are_code_13() {
-    let world = World::with_data(4);
-    let store = world.store();
+    let test_dir = TestDir::with_data(4);
+    let store = test_dir.store();
     let newer = 4u32.to_le_bytes();
     let headers = [0, HEADER_BYTES, store.len() - HEADER_BYTES].map(|at| at + 16);
     for at in headers {
@@ -333,7 +342,7 @@ fn formats_of_newer_programs_are_code_13() {
     }
     let commands = ["info", "check"].map(|command| format!("{command} {VOLUME}"));
     for line in &commands {
-        world.bad(line, 13, "use a newer program");
+        test_dir.fails_with(line, 13, "use a newer program");
     }
     for at in headers {
         store.replace(at, &1u32.to_le_bytes());
@@ -348,25 +357,25 @@ fn formats_of_newer_programs_are_code_13() {
     checksum.copy_from_slice(&Sha256::digest(content));
     store.replace(at, &changed);
     for line in &commands {
-        world.bad(line, 13, "upgrade");
+        test_dir.fails_with(line, 13, "upgrade");
     }
-    world.bad("key list disk.obl", 13, "upgrade");
+    test_dir.fails_with("key list disk.obl", 13, "upgrade");
     // Or the copy is forged. Commands that change nothing still get at the data.
-    world.bad(&format!("rescue {VOLUME} saved"), 7, "damage");
-    let saved = fs::read(world.path("saved")).unwrap();
-    assert!(saved == fs::read(world.path("data")).unwrap());
+    test_dir.fails_with(&format!("rescue {VOLUME} saved"), 7, "damage");
+    let saved = fs::read(test_dir.path("saved")).unwrap();
+    assert!(saved == fs::read(test_dir.path("data")).unwrap());
     // If this program knows no copy that is left, the volume belongs to a newer program.
     let others = superblocks(&store).map(|at| (at, store.replace(at, &changed)));
-    world.bad(&format!("rescue {VOLUME} none"), 13, "upgrade");
+    test_dir.fails_with(&format!("rescue {VOLUME} none"), 13, "upgrade");
     others.iter().for_each(|(at, bytes)| drop(store.replace(*at, bytes)));
     store.replace(at, &good);
 
-    let state = Bytes::of(&world.state_file());
+    let state = Bytes::of(&test_dir.state_file());
     let current = 3u32.to_le_bytes();
     assert_eq!(state.replace(8, &newer), current);
     for line in &commands {
-        world.bad(line, 13, "newer");
+        test_dir.fails_with(line, 13, "newer");
     }
     state.replace(8, &current);
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use super::mount::Mount;
 use super::needs::can_mount;
-use super::world::{MIB, Server, VOLUME, World, bytes, hearing_signals};
+use super::test_dir::{MIB, Server, TestDir, VOLUME, bytes, hearing_signals};
 use crate::common;
 
 const ENDING: [Signal; 5] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::XCPU];
@@ -23,51 +23,51 @@ const NOTICING: Duration = Duration::from_millis(300);
 
 #[test]
 fn every_ending_signal_closes_the_volume_of_a_server() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     for (signal, seed) in ENDING.into_iter().zip(20..) {
-        fs::write(world.path("data"), bytes(seed, 8 * MIB)).unwrap();
-        let server = world.serve("");
+        fs::write(test_dir.path("data"), bytes(seed, 8 * MIB)).unwrap();
+        let server = test_dir.serve("");
         // Without a flush: a part of the data is only in the cache.
-        super::tools::run("nbdcopy", &[world.path("data").to_str().unwrap(), server.uri()]);
+        super::tools::run("nbdcopy", &[test_dir.path("data").to_str().unwrap(), server.uri()]);
         assert_eq!(server.end_by(&[signal]), (0, String::new()), "{signal:?}");
-        world.good(&format!("info {VOLUME} --require-clean"));
-        world.assert_nothing_is_lost();
+        test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+        test_dir.assert_nothing_is_lost();
     }
 }
 
 #[test]
 fn more_signals_neither_hasten_the_end_of_a_server_nor_lose_anything() {
-    let world = World::with_volume(1);
-    fs::write(world.path("data"), bytes(3, MIB)).unwrap();
-    let server = world.serve(CLOSES_SLOWLY);
-    super::tools::run("nbdcopy", &[world.path("data").to_str().unwrap(), server.uri()]);
-    let (code, complaints) = server.end_by(&[Signal::INT, Signal::TERM, Signal::INT]);
-    assert_eq!(code, 0, "{complaints}");
-    assert!(complaints.contains("what was written is being made durable"), "{complaints}");
-    world.good(&format!("info {VOLUME} --require-clean"));
-    world.assert_nothing_is_lost();
+    let test_dir = TestDir::with_volume(1);
+    fs::write(test_dir.path("data"), bytes(3, MIB)).unwrap();
+    let server = test_dir.serve(CLOSES_SLOWLY);
+    super::tools::run("nbdcopy", &[test_dir.path("data").to_str().unwrap(), server.uri()]);
+    let (code, messages) = server.end_by(&[Signal::INT, Signal::TERM, Signal::INT]);
+    assert_eq!(code, 0, "{messages}");
+    assert!(messages.contains("what was written is being made durable"), "{messages}");
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_hangup_that_was_ignored_from_the_start_stays_ignored() {
-    let world = World::with_data(4);
+    let test_dir = TestDir::with_data(4);
     // The shell that starts the server ignores hangups, like `nohup`.
-    let server = Server::start_in_shell(&world, "trap '' HUP; exec").ready();
+    let server = Server::start_in_shell(&test_dir, "trap '' HUP; exec").ready();
     server.signal(Signal::HUP);
     sleep(NOTICING);
-    assert!(server.contents() == fs::read(world.path("data")).unwrap());
+    assert!(server.contents() == fs::read(test_dir.path("data")).unwrap());
     assert_eq!(server.stop(), (0, String::new()));
 }
 
 #[test]
 fn a_signal_before_the_volume_is_open_ends_the_process_at_once() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     let command_line = "serve nbd disk.obl --passphrase-command 'exec sleep 60'";
-    let command = common::command(&world.path(""), command_line);
+    let command = common::command(&test_dir.path(""), command_line);
     let mut child = hearing_signals(&command).stderr(Stdio::null()).spawn().unwrap();
     sleep(NOTICING);
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(super::world::wait(&mut child), None, "the signal ended it");
+    assert_eq!(super::test_dir::wait(&mut child), None, "the signal ended it");
 }
 
 #[test]
@@ -75,17 +75,17 @@ fn every_ending_signal_of_a_mount_keeps_what_was_written() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(32);
+    let test_dir = TestDir::with_volume(32);
     for (signal, seed) in ENDING.into_iter().zip(30..) {
         let data = bytes(seed, 4 * MIB);
-        let mount = Mount::new(&world, "");
+        let mount = Mount::new(&test_dir, "");
         // Without a sync: a part of the data is only in the page cache.
         fs::write(mount.path("file"), &data).unwrap();
         assert_eq!(mount.end_by(&[signal]).0, Some(0), "{signal:?}");
-        world.good(&format!("info {VOLUME} --require-clean"));
-        let mount = Mount::new(&world, "--no-mkfs");
+        test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+        let mount = Mount::new(&test_dir, "--no-mkfs");
         assert!(fs::read(mount.path("file")).unwrap() == data, "{signal:?}");
-        mount.unmount(&world);
+        mount.unmount(&test_dir);
     }
 }
 
@@ -94,16 +94,16 @@ fn more_signals_neither_hasten_the_end_of_a_mount_nor_lose_anything() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(64);
+    let test_dir = TestDir::with_volume(64);
     let data = bytes(40, 30 * MIB);
-    let mount = Mount::new(&world, "");
+    let mount = Mount::new(&test_dir, "");
     fs::write(mount.path("file"), &data).unwrap();
-    let (code, complaints) = mount.end_by(&[Signal::INT, Signal::INT, Signal::TERM, Signal::HUP]);
-    assert_eq!(code, Some(0), "{complaints}");
-    assert!(complaints.contains("nothing is lost"), "{complaints}");
-    let mount = Mount::new(&world, "--no-mkfs");
+    let (code, messages) = mount.end_by(&[Signal::INT, Signal::INT, Signal::TERM, Signal::HUP]);
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(messages.contains("nothing is lost"), "{messages}");
+    let mount = Mount::new(&test_dir, "--no-mkfs");
     assert!(fs::read(mount.path("file")).unwrap() == data);
-    mount.unmount(&world);
+    mount.unmount(&test_dir);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn a_mount_in_use_stays_in_spite_of_signals() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(32);
-    let mount = Mount::new(&world, "");
+    let test_dir = TestDir::with_volume(32);
+    let mount = Mount::new(&test_dir, "");
     let mut file = File::create(mount.path("file")).unwrap();
     for signal in ENDING {
         mount.signal(signal);
@@ -120,10 +120,10 @@ fn a_mount_in_use_stays_in_spite_of_signals() {
     }
     file.write_all(b"written after all of them").unwrap();
     drop(file);
-    let (code, complaints) = mount.ended();
-    assert_eq!(code, Some(0), "{complaints}");
-    assert!(complaints.contains("is in use"), "{complaints}");
-    let mount = Mount::new(&world, "--no-mkfs");
+    let (code, messages) = mount.ended();
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(messages.contains("is in use"), "{messages}");
+    let mount = Mount::new(&test_dir, "--no-mkfs");
     assert_eq!(fs::read(mount.path("file")).unwrap(), b"written after all of them");
-    mount.unmount(&world);
+    mount.unmount(&test_dir);
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::test_dir::{MIB, Server, TestDir, VOLUME, bytes};
 use super::tools::{run, try_run};
-use super::world::{MIB, Server, VOLUME, World, bytes};
 
 /// Options for the different ways to reach the server.
 const WAYS: [&str; 2] = ["", "--tcp 127.0.0.1:0"];
 
 /// Random data with holes, in the file `data`.
-fn image(world: &World, seed: u64) -> Vec<u8> {
+fn image(test_dir: &TestDir, seed: u64) -> Vec<u8> {
     let mut image = bytes(seed, 8 * MIB);
     image.chunks_mut(700_000).step_by(3).for_each(|hole| hole.fill(0));
-    fs::write(world.path("data"), &image).unwrap();
+    fs::write(test_dir.path("data"), &image).unwrap();
     image
 }
 
@@ -23,15 +23,15 @@ fn qemu_io(server: &Server, commands: &[&str]) {
     let mut arguments = vec!["-f", "raw", "-t", "none"];
     arguments.extend(commands.iter().flat_map(|command| ["-c", *command]));
     arguments.push(server.uri());
-    let said = run("qemu-io", &arguments);
-    assert!(!said.contains("failed"), "{commands:?}: {said}");
+    let printed = run("qemu-io", &arguments);
+    assert!(!printed.contains("failed"), "{commands:?}: {printed}");
 }
 
 #[test]
 fn nbdinfo_describes_the_volume() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     for way in WAYS {
-        let server = world.serve(&format!("{way} --export-name disk"));
+        let server = test_dir.serve(&format!("{way} --export-name disk"));
         let report: Value =
             serde_json::from_str(&run("nbdinfo", &["--json", server.uri()])).unwrap();
         let export = &report["exports"][0];
@@ -48,29 +48,29 @@ fn nbdinfo_describes_the_volume() {
 
 #[test]
 fn qemu_img_converts_both_ways_and_compares() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     for (way, seed) in WAYS.into_iter().zip(1..) {
-        let image = image(&world, seed);
-        let (data, back) = (world.path("data"), world.path("back"));
+        let image = image(&test_dir, seed);
+        let (data, back) = (test_dir.path("data"), test_dir.path("back"));
         let (data, back) = (data.to_str().unwrap(), back.to_str().unwrap());
-        let server = world.serve(way);
+        let server = test_dir.serve(way);
         let raw = ["-f", "raw", "-O", "raw"];
         run("qemu-img", &[&["convert", "-n", "-W"], &raw[..], &[data, server.uri()]].concat());
         run("qemu-img", &["compare", "-f", "raw", "-F", "raw", data, server.uri()]);
         run("qemu-img", &[&["convert"], &raw[..], &[server.uri(), back]].concat());
         assert!(fs::read(back).unwrap() == image);
         assert_eq!(server.stop().0, 0);
-        world.assert_nothing_is_lost();
+        test_dir.assert_nothing_is_lost();
     }
 }
 
 #[test]
 fn nbdcopy_copies_both_ways_over_many_connections() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     for (way, seed) in WAYS.into_iter().zip(3..) {
-        let image = image(&world, seed);
-        let (data, back) = (world.path("data"), world.path("back"));
-        let server = world.serve(way);
+        let image = image(&test_dir, seed);
+        let (data, back) = (test_dir.path("data"), test_dir.path("back"));
+        let server = test_dir.serve(way);
         let parallel = ["--connections=4", "--requests=64", "--flush"];
         let copy = |from: &str, to: &str| run("nbdcopy", &[&parallel[..], &[from, to]].concat());
         copy(data.to_str().unwrap(), server.uri());
@@ -78,17 +78,17 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
         assert!(fs::read(back).unwrap() == image);
         // What was flushed does not need a clean end.
         server.kill();
-        world.assert_nothing_is_lost();
+        test_dir.assert_nothing_is_lost();
     }
 }
 
 /// Compares the disk with a model: the same operations on bytes.
 #[test]
 fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     let mut model = vec![0; (8 * MIB) as usize];
     for way in WAYS {
-        let server = world.serve(way);
+        let server = test_dir.serve(way);
         qemu_io(
             &server,
             &[
@@ -130,13 +130,13 @@ fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
         assert!(contents == model);
         assert_eq!(server.stop().0, 0);
     }
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
 fn fio_verifies_what_it_wrote_between_trims() {
-    let world = World::with_volume(8);
-    let server = world.serve("--cache 1M");
+    let test_dir = TestDir::with_volume(8);
+    let server = test_dir.serve("--cache 1M");
     let uri = format!("--uri={}", server.uri());
     let fio = |options: &[&str]| {
         let job = ["--name=job", "--ioengine=nbd", &uri, "--bs=4k", "--verify_state_save=0"];
@@ -160,14 +160,14 @@ fn fio_verifies_what_it_wrote_between_trims() {
     let is_empty = |block: &[u8]| block.iter().all(|byte| *byte == 0);
     assert!(!written.chunks(4096).any(is_empty), "these blocks were not trimmed");
     assert_eq!(server.stop().0, 0);
-    let report = world.json(&format!("check {VOLUME} --json"));
+    let report = test_dir.json(&format!("check {VOLUME} --json"));
     assert_eq!(report["blocks"], 1024, "trimmed blocks are not kept");
 }
 
 #[test]
 fn several_clients_verify_at_once() {
-    let world = World::with_volume(4);
-    let server = world.serve("");
+    let test_dir = TestDir::with_volume(4);
+    let server = test_dir.serve("");
     let uri = format!("--uri={}", server.uri());
     run(
         "fio",
@@ -191,7 +191,7 @@ fn several_clients_verify_at_once() {
         ],
     );
     assert_eq!(server.stop().0, 0);
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 /// A self-signed certificate, under the names that libnbd expects in a directory.
@@ -207,15 +207,15 @@ fn make_certificates(directory: &Path) {
 
 #[test]
 fn data_are_written_and_read_back_with_tls() {
-    let world = World::with_volume(8);
-    let (certificates, others) = (world.path("pki"), world.path("others"));
+    let test_dir = TestDir::with_volume(8);
+    let (certificates, others) = (test_dir.path("pki"), test_dir.path("others"));
     make_certificates(&certificates);
     make_certificates(&others);
-    let image = image(&world, 6);
-    let (data, back) = (world.path("data"), world.path("back"));
+    let image = image(&test_dir, 6);
+    let (data, back) = (test_dir.path("data"), test_dir.path("back"));
     let files = "--tls-certificate pki/server-cert.pem --tls-key pki/server-key.pem";
     for way in ["--socket tls.sock", "--tcp 127.0.0.1:0"] {
-        let server = world.serve(&format!("{way} {files}"));
+        let server = test_dir.serve(&format!("{way} {files}"));
         assert!(server.uri().starts_with("nbds"), "{}", server.uri());
         let uri = |trusted: &Path| {
             let uri = server.uri().replace("127.0.0.1", "localhost");
@@ -234,37 +234,37 @@ fn data_are_written_and_read_back_with_tls() {
         assert!(!plain.status.success(), "TLS is required");
         assert_eq!(server.stop().0, 0);
     }
-    let server = world.serve(&format!("--tcp 127.0.0.1:0 {files} --tls-optional"));
+    let server = test_dir.serve(&format!("--tcp 127.0.0.1:0 {files} --tls-optional"));
     let size = run("nbdinfo", &["--size", &server.uri().replacen("nbds", "nbd", 1)]);
     assert_eq!(size.trim(), (8 * MIB).to_string());
     // Clients must present a certificate.
     let options = format!("--socket tls.sock {files} --tls-client-authorities pki/ca-cert.pem");
     drop(server);
-    let server = world.serve(&options);
+    let server = test_dir.serve(&options);
     let trusted = format!("&tls-certificates={}", certificates.display());
     let stranger = try_run("nbdinfo", &["--size", &(server.uri().to_owned() + &trusted)]);
     assert!(!stranger.status.success(), "a client without a trusted certificate");
     assert_eq!(server.stop().0, 0);
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn nothing_is_written_to_a_disk_that_is_read_only() {
-    let world = World::with_data(4);
-    let server = world.serve("--read-only");
+    let test_dir = TestDir::with_data(4);
+    let server = test_dir.serve("--read-only");
     for command in ["write -P 1 0 4k", "discard 0 64k", "write -z 0 64k"] {
         let output = try_run("qemu-io", &["-f", "raw", "-c", command, server.uri()]);
         assert!(!output.status.success(), "{command}");
     }
     run("nbdinfo", &["--is", "read-only", server.uri()]);
     assert_eq!(server.stop().0, 0);
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn the_kernel_is_a_client() {
-    let world = World::with_volume(4);
-    let server = world.serve("--export-name disk");
+    let test_dir = TestDir::with_volume(4);
+    let server = test_dir.serve("--export-name disk");
     let socket = server.socket().to_str().unwrap();
     let listed = run("nbd-client", &["-l", "-u", socket]);
     assert!(listed.lines().any(|line| line.starts_with("disk")), "{listed}");
@@ -274,8 +274,8 @@ fn the_kernel_is_a_client() {
         return;
     }
     run("nbd-client", &["-u", socket, "-N", "disk", device]);
-    let data = world.path("data");
-    image(&world, 7);
+    let data = test_dir.path("data");
+    image(&test_dir, 7);
     let copied = try_run(
         "dd",
         &[&format!("if={}", data.display()), &format!("of={device}"), "bs=1M", "conv=fsync"],
@@ -283,5 +283,5 @@ fn the_kernel_is_a_client() {
     run("nbd-client", &["-d", device]);
     assert!(copied.status.success(), "{copied:?}");
     assert_eq!(server.stop().0, 0);
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }

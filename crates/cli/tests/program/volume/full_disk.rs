@@ -11,9 +11,9 @@ use oblivio_volume::state_dir::{FILLER, FsStateDir, StateDir};
 
 use super::needs::can_mount;
 use super::own_file_system::{folder, on_a_file_system};
+use super::test_dir::{MIB, Server, TestDir, VOLUME, bytes};
 use super::tools::try_run;
-use super::world::{MIB, Server, VOLUME, World, bytes};
-use crate::common::{self, bad, good};
+use crate::common::{self, fails_with, succeeds};
 
 fn on_a_small_file_system(bytes: u64, test: &str) {
     on_a_file_system(&format!("-t tmpfs -o size={bytes}"), &format!("{}::{test}", module_path!()));
@@ -42,48 +42,48 @@ fn there_is_no_room_for_filler() {
 /// `ulimit -f` sends a signal, which would end the program.
 #[test]
 fn files_that_may_not_be_longer_are_a_full_disk() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     let with_short_files = |command: &str| {
-        let (code, message) = common::after(world.path(""), "ulimit -f 8;", command);
+        let (code, message) = common::after(test_dir.path(""), "ulimit -f 8;", command);
         assert_eq!(code, 10, "{command}: {message}");
         assert!(message.contains("allow longer files (`ulimit -f`)"), "{command}: {message}");
     };
     with_short_files(&format!("create {VOLUME} --size 16M --state ./state"));
-    assert!(!world.path("disk.obl").exists() && !world.path("state").exists());
+    assert!(!test_dir.path("disk.obl").exists() && !test_dir.path("state").exists());
     for command in ["key client some.key --name alice", "key server some.key"] {
-        let (code, message) = common::after(world.path(""), "ulimit -f 0;", command);
+        let (code, message) = common::after(test_dir.path(""), "ulimit -f 0;", command);
         assert!(code == 10 && message.contains("allow longer files"), "{code}: {message}");
-        assert!(!world.path("some.key").exists());
+        assert!(!test_dir.path("some.key").exists());
     }
 
-    world.good(&format!("create {VOLUME} --size 16M"));
-    fs::write(world.path("data"), bytes(2, MIB)).unwrap();
-    world.fill();
+    test_dir.succeeds(&format!("create {VOLUME} --size 16M"));
+    fs::write(test_dir.path("data"), bytes(2, MIB)).unwrap();
+    test_dir.fill();
     with_short_files(&format!("rescue {VOLUME} saved"));
     with_short_files(&format!("serve nbd {VOLUME} --rescued --scratch . --run true"));
     with_short_files("copy disk.obl copy.obl");
-    assert!(!world.path("saved").exists() && !world.path("copy.obl").exists());
+    assert!(!test_dir.path("saved").exists() && !test_dir.path("copy.obl").exists());
     // The limit is in blocks of 512 bytes.
-    let blocks = world.store().len() / 2 / 512;
-    let server = Server::start_in_shell(&world, &format!("ulimit -f {blocks}; exec")).ready();
+    let blocks = test_dir.store().len() / 2 / 512;
+    let server = Server::start_in_shell(&test_dir, &format!("ulimit -f {blocks}; exec")).ready();
     let flushed = write_until_it_fails(&server, 64);
     assert!(flushed < 64);
     let (code, message) = server.stop();
     assert_eq!(code, 10, "{message}");
     assert!(message.contains("allow longer files"), "{message}");
-    let server = world.serve("");
+    let server = test_dir.serve("");
     assert_flushed(&server, flushed);
     assert_eq!(server.stop().0, 0);
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
 fn a_shortage_of_descriptors_has_an_error_with_advice() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     for command in ["check", "serve nbd --run true", "key add --new-key-file key"] {
         let command = format!("{command} {VOLUME}");
-        let (code, said) = common::after(world.path(""), "ulimit -n 5;", &command);
-        assert!(code != 0 && said.contains("raise `ulimit -n`"), "{command}: {code}: {said}");
+        let (code, printed) = common::after(test_dir.path(""), "ulimit -n 5;", &command);
+        assert!(code != 0 && printed.contains("raise `ulimit -n`"), "{command}: {code}: {printed}");
     }
 }
 
@@ -97,19 +97,19 @@ fn storage_of_a_mounted_disk_fills_up() {
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn unmounts_a_disk_whose_storage_is_full() {
-    let (world, folder) = (World::new(), folder());
-    std::os::unix::fs::symlink(folder.join("disk.obl"), world.path("disk.obl")).unwrap();
-    world.good("create there.obl --key-file key --size 16M");
-    world.copy("there.obl", folder.join("disk.obl"));
-    fs::create_dir(world.path("mnt")).unwrap();
-    world.good(&format!("mount {VOLUME} mnt --raw --background --cache 0"));
-    let mut disk = fs::File::options().write(true).open(world.path("mnt/disk")).unwrap();
+    let (test_dir, folder) = (TestDir::new(), folder());
+    std::os::unix::fs::symlink(folder.join("disk.obl"), test_dir.path("disk.obl")).unwrap();
+    test_dir.succeeds("create there.obl --key-file key --size 16M");
+    test_dir.copy("there.obl", folder.join("disk.obl"));
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    test_dir.succeeds(&format!("mount {VOLUME} mnt --raw --background --cache 0"));
+    let mut disk = fs::File::options().write(true).open(test_dir.path("mnt/disk")).unwrap();
     let piece = vec![7; 256 << 10];
     let fits = (0..64).all(|_| disk.write_all(&piece).and_then(|()| disk.sync_all()).is_ok());
     assert!(!fits, "storage must not have room for everything");
     drop(disk);
     // The exit code of `mount` in the foreground.
-    world.bad("umount mnt", 10, "but its server failed");
+    test_dir.fails_with("umount mnt", 10, "but its server failed");
 }
 
 /// Makes room on the file system of `folder`.
@@ -124,10 +124,10 @@ fn write_until_it_fails(server: &Server, pieces: u64) -> u64 {
     let flushed = (0..pieces).take_while(|n| {
         let write = format!("write -P {} {} 256k", n + 1, n * (256 << 10));
         let output = try_run("qemu-io", &["-f", "raw", "-c", &write, "-c", "flush", server.uri()]);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
-        let failed = !output.status.success() || said.contains("failed");
-        assert!(!failed || said.contains("No space left on device"), "{said}");
+        let failed = !output.status.success() || printed.contains("failed");
+        assert!(!failed || printed.contains("No space left on device"), "{printed}");
         !failed
     });
     flushed.count() as u64
@@ -142,8 +142,8 @@ fn assert_flushed(server: &Server, flushed: u64) {
 }
 
 /// Writes to a volume of 16 MiB until `folder` is full, then makes room again.
-fn fill_and_recover(world: &World, folder: &Path) {
-    let server = world.serve("");
+fn fill_and_recover(test_dir: &TestDir, folder: &Path) {
+    let server = test_dir.serve("");
     let flushed = write_until_it_fails(&server, 64);
     assert!((1..64).contains(&flushed), "{flushed} pieces fit");
     // The server answers nothing more, and reports the cause when it ends.
@@ -159,49 +159,49 @@ fn fill_and_recover(world: &World, folder: &Path) {
     assert_eq!(message.matches("make room").count(), 2, "at once and at the end: {message}");
     // Without room, another attempt fails or succeeds, but breaks nothing.
     let (code, _, message) =
-        crate::common::oblivio(world.path(""), &format!("serve nbd {VOLUME} --run true"));
+        crate::common::oblivio(test_dir.path(""), &format!("serve nbd {VOLUME} --run true"));
     assert!(code == 10 || code == 0, "{code}: {message}");
     grow(folder);
-    let server = world.serve("");
+    let server = test_dir.serve("");
     assert_flushed(&server, flushed);
     assert_eq!(write_until_it_fails(&server, 64), 64);
     assert_flushed(&server, 64);
     assert_eq!(server.stop().0, 0);
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn writes_until_storage_is_full() {
-    let (world, folder) = (World::new(), folder());
-    std::os::unix::fs::symlink(folder.join("disk.obl"), world.path("disk.obl")).unwrap();
-    world.good("create there.obl --key-file key --size 16M");
-    world.copy("there.obl", folder.join("disk.obl"));
-    fill_and_recover(&world, &folder);
+    let (test_dir, folder) = (TestDir::new(), folder());
+    std::os::unix::fs::symlink(folder.join("disk.obl"), test_dir.path("disk.obl")).unwrap();
+    test_dir.succeeds("create there.obl --key-file key --size 16M");
+    test_dir.copy("there.obl", folder.join("disk.obl"));
+    fill_and_recover(&test_dir, &folder);
 }
 
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn writes_until_the_clients_directory_is_full() {
-    let (world, folder) = (World::new(), folder());
-    std::os::unix::fs::symlink(&folder, world.path("state-home")).unwrap();
-    world.good(&format!("create {VOLUME} --size 16M"));
-    fill_and_recover(&world, &folder);
+    let (test_dir, folder) = (TestDir::new(), folder());
+    std::os::unix::fs::symlink(&folder, test_dir.path("state-home")).unwrap();
+    test_dir.succeeds(&format!("create {VOLUME} --size 16M"));
+    fill_and_recover(&test_dir, &folder);
 }
 
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn creates_nothing() {
-    let (world, folder) = (World::new(), folder());
-    fs::copy(world.path("key"), folder.join("key")).unwrap();
+    let (test_dir, folder) = (TestDir::new(), folder());
+    fs::copy(test_dir.path("key"), folder.join("key")).unwrap();
     fs::write(folder.join("ballast"), vec![1; 200 << 10]).unwrap();
-    let message = bad(&folder, &format!("create {VOLUME} --size 16M"), 10);
+    let message = fails_with(&folder, &format!("create {VOLUME} --size 16M"), 10);
     assert!(message.contains("make room"), "{message}");
     assert!(!folder.join("disk.obl").exists());
     fs::remove_file(folder.join("ballast")).unwrap();
     grow(&folder);
-    good(&folder, &format!("create {VOLUME} --size 16M"));
-    good(&folder, &format!("check {VOLUME}"));
+    succeeds(&folder, &format!("create {VOLUME} --size 16M"));
+    succeeds(&folder, &format!("check {VOLUME}"));
 }
 
 /// Filler that does not fit changes no records, and is not necessary.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use rand::rngs::{StdRng, SysRng};
 use rand::{RngExt, SeedableRng, TryRng};
 
+use super::test_dir::{Bytes, MIB, Server, TestDir, VOLUME, end, wait, wait_until};
 use super::tools::{run, start};
-use super::world::{Bytes, MIB, Server, VOLUME, World, end, wait, wait_until};
 
 const REGIONS: u64 = 8;
 const BLOCK_BYTES: usize = 4096;
@@ -79,15 +79,15 @@ fn kill(disk: Killed) {
     let (rounds, seed) = rounds_and_seed(disk.rounds);
     let mut coins = StdRng::seed_from_u64(seed);
     let Killed { scheme, region_bytes, .. } = disk;
-    let world = World::new();
+    let test_dir = TestDir::new();
     let size = REGIONS * region_bytes;
-    world.good(&format!("create {VOLUME} --scheme {scheme} --size {size}"));
+    test_dir.succeeds(&format!("create {VOLUME} --scheme {scheme} --size {size}"));
     let mut contents = [Content::Zeros; REGIONS as usize];
     let mut tally = Tally::default();
     for round in 0..rounds {
-        disk.play(round, &world, &mut contents, &mut coins, &mut tally);
+        disk.play(round, &test_dir, &mut contents, &mut coins, &mut tally);
     }
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
     println!(
         "{rounds} rounds: {} kills, {} of them in a recovery; {} accesses made again; {} MiB \
          flushed and verified, 0 bytes lost; {} blocks of interrupted writes are old, {} are new, \
@@ -143,7 +143,7 @@ impl Killed {
     fn play(
         &self,
         round: u64,
-        world: &World,
+        test_dir: &TestDir,
         contents: &mut [Content; REGIONS as usize],
         coins: &mut StdRng,
         tally: &mut Tally,
@@ -152,7 +152,7 @@ impl Killed {
         let options = ["--cache 64K", "--cache 1M", "--cache 32M"][coins.random_range(0..3)];
         let whole = coins.random_range(0..REGIONS);
         let interrupted = (whole + coins.random_range(1..REGIONS)) % REGIONS;
-        let mut server = world.serve(options);
+        let mut server = test_dir.serve(options);
         let seed = coins.random_range(0..u64::from(u32::MAX));
         run(
             "fio",
@@ -163,12 +163,12 @@ impl Killed {
             // The flush is the last request before the kill.
             server.kill();
             tally.kills += 1;
-            server = world.serve(options);
+            server = test_dir.serve(options);
         }
-        let old = self.region(&server, interrupted, &world.path("region"));
+        let old = self.region(&server, interrupted, &test_dir.path("region"));
 
         // The log grows with the data, so the moment does not depend on the machine.
-        let file = world.state_file();
+        let file = test_dir.state_file();
         let log = Bytes::of(&file);
         let log_bytes = || log.appended();
         let kill_at = log_bytes() + coins.random_range(0..self.region_bytes * 11 / 10);
@@ -187,21 +187,21 @@ impl Killed {
         contents[interrupted as usize] = Content::Interrupted;
 
         for _ in 0..coins.random_range(0..=2) {
-            let before = world.state_file();
-            let server = Server::start(world, options);
+            let before = test_dir.state_file();
+            let server = Server::start(test_dir, options);
             if coins.random() {
                 thread::sleep(Duration::from_micros(coins.random_range(0..80_000)));
             } else {
                 // Kill it when client and storage have just become equal.
-                wait_until("recovery ends", || world.state_file() != before);
+                wait_until("recovery ends", || test_dir.state_file() != before);
             }
             server.kill();
             tally.kills_in_recovery += 1;
         }
-        world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
-        let server = world.serve(options);
+        test_dir.fails_with(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+        let server = test_dir.serve(options);
         tally.accesses_repeated += server.repeated();
-        let new = self.region(&server, interrupted, &world.path("region"));
+        let new = self.region(&server, interrupted, &test_dir.path("region"));
         let mut kinds = [0; 2];
         for (n, block) in new.chunks(BLOCK_BYTES).enumerate() {
             let is_new = self.is_of(block, n, interrupted, pattern);
@@ -224,13 +224,13 @@ impl Killed {
         for region_of_zeros in
             (0..REGIONS).filter(|n| contents[*n as usize] == Content::Zeros).take(1)
         {
-            let found = self.region(&server, region_of_zeros, &world.path("region"));
+            let found = self.region(&server, region_of_zeros, &test_dir.path("region"));
             assert!(found.iter().all(|byte| *byte == 0), "round {round}: unexpected contents");
         }
         // End cleanly every other time, so that the next round begins without a recovery.
         if coins.random() {
-            assert_eq!(server.stop(), (0, fs::read_to_string(world.path("complaints")).unwrap()));
-            world.good(&format!("check {VOLUME}"));
+            assert_eq!(server.stop(), (0, fs::read_to_string(test_dir.path("messages")).unwrap()));
+            test_dir.succeeds(&format!("check {VOLUME}"));
         } else {
             server.kill();
             tally.kills += 1;

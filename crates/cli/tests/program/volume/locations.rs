@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use super::world::World;
-use crate::common::bad;
+use super::test_dir::TestDir;
+use crate::common::fails_with;
 
 #[test]
 fn every_command_refuses_a_url_that_names_no_store_it_knows() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     for url in ["s3://bucket/disk", "redis://host:1/0", "oblivio://host/disk", "foo://x", "S3://x"]
     {
         for command_line in [
@@ -24,37 +24,38 @@ fn every_command_refuses_a_url_that_names_no_store_it_knows() {
             format!("key remove {url} 0 --key-file key"),
         ] {
             let scheme = url.split_once(':').unwrap().0;
-            world.bad(&command_line, 2, &format!("{scheme}:// is unknown"));
-            world.bad(&command_line, 2, "there is file://");
+            test_dir.fails_with(&command_line, 2, &format!("{scheme}:// is unknown"));
+            test_dir.fails_with(&command_line, 2, "there is file://");
         }
     }
-    assert!(fs::read_dir(world.path("")).unwrap().count() == 1, "only the key may exist");
+    assert!(fs::read_dir(test_dir.path("")).unwrap().count() == 1, "only the key may exist");
 }
 
 #[test]
 fn what_a_refused_url_holds_is_not_repeated() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     for command in ["check", "key list", "create --size 16M"] {
-        let message = bad(world.path(""), &format!("{command} s3://user:password@host/disk"), 2);
+        let message =
+            fails_with(test_dir.path(""), &format!("{command} s3://user:password@host/disk"), 2);
         assert!(!message.contains("user") && !message.contains("password"), "{message}");
     }
 }
 
 #[test]
 fn a_url_of_a_file_is_of_this_machine_and_names_it_from_the_root() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     for location in ["file://disk.obl", "file://host/disk.obl", "file://", "file:", "''"] {
-        world.bad(&format!("info {location} --public"), 2, "--help");
+        test_dir.fails_with(&format!("info {location} --public"), 2, "--help");
     }
 }
 
 #[test]
 fn a_volume_is_the_same_however_its_location_is_written() {
-    let world = World::new();
-    world.good("create 'file:my disk.obl' --size 16M --key-file key");
-    assert!(world.path("my disk.obl").is_file());
-    let id = world.json("info 'my disk.obl' --key-file key --json")["id"].clone();
-    let folder = world.path("");
+    let test_dir = TestDir::new();
+    test_dir.succeeds("create 'file:my disk.obl' --size 16M --key-file key");
+    assert!(test_dir.path("my disk.obl").is_file());
+    let id = test_dir.json("info 'my disk.obl' --key-file key --json")["id"].clone();
+    let folder = test_dir.path("");
     let folder = folder.to_str().unwrap();
     for location in [
         "./my disk.obl".to_owned(),
@@ -63,22 +64,22 @@ fn a_volume_is_the_same_however_its_location_is_written() {
         format!("file://{folder}/my%20disk.obl"),
         format!("FILE://localhost{folder}/my disk.obl"),
     ] {
-        let info = world.json(&format!("info '{location}' --public --json"));
+        let info = test_dir.json(&format!("info '{location}' --public --json"));
         assert_eq!(info["id"], id, "{location}");
     }
-    world.good("check 'file:my disk.obl' --key-file key");
+    test_dir.succeeds("check 'file:my disk.obl' --key-file key");
 }
 
 #[test]
 fn a_colon_in_a_path_makes_no_url_of_it() {
-    let world = World::new();
-    fs::create_dir_all(world.path("s3:")).unwrap();
+    let test_dir = TestDir::new();
+    fs::create_dir_all(test_dir.path("s3:")).unwrap();
     for path in ["a:b", "s3:x", "./s3:y", "./s3://z", r"C:\disk.obl", "://x"] {
-        if let Some(folder) = world.path(path).parent() {
+        if let Some(folder) = test_dir.path(path).parent() {
             fs::create_dir_all(folder).unwrap();
         }
-        world.good(&format!("create '{path}' --size 16M --key-file key"));
-        assert!(world.path(path).is_file(), "{path}");
-        world.good(&format!("info '{path}' --public"));
+        test_dir.succeeds(&format!("create '{path}' --size 16M --key-file key"));
+        assert!(test_dir.path(path).is_file(), "{path}");
+        test_dir.succeeds(&format!("info '{path}' --public"));
     }
 }

@@ -41,6 +41,6 @@ pub(crate) mod needs;
 mod own_file_system;
 #[path = "../../../../watch/tests/watch_page/reader.rs"]
 mod page_reader;
+mod test_dir;
 #[path = "../../../../nbd/tests/nbd_server/tools.rs"]
 mod tools;
-mod world;

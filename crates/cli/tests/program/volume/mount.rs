@@ -9,42 +9,44 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::needs::can_mount;
-use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_signals, wait, wait_until};
+use super::test_dir::{
+    MIB, TestDir, VOLUME, bytes, end, end_by, hearing_signals, wait, wait_until,
+};
 use crate::common::{self, oblivio};
 
 /// A process that keeps a volume mounted on `mnt`.
 pub(crate) struct Mount {
     child: Child,
     directory: PathBuf,
-    complaints: PathBuf,
+    messages: PathBuf,
 }
 
 impl Mount {
-    pub(crate) fn new(world: &World, options: &str) -> Self {
-        let mut mount = Self::start(world, options);
-        let mut said = String::new();
-        BufReader::new(mount.child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        assert!(said.contains("mnt"), "{said:?} {}", mount.complaints());
+    pub(crate) fn new(test_dir: &TestDir, options: &str) -> Self {
+        let mut mount = Self::start(test_dir, options);
+        let mut printed = String::new();
+        BufReader::new(mount.child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+        assert!(printed.contains("mnt"), "{printed:?} {}", mount.messages());
         mount
     }
 
     /// Starts a mount that may fail.
-    fn start(world: &World, options: &str) -> Self {
-        let (directory, complaints) = (world.path("mnt"), world.path("complaints"));
+    fn start(test_dir: &TestDir, options: &str) -> Self {
+        let (directory, messages) = (test_dir.path("mnt"), test_dir.path("messages"));
         if !directory.is_dir() {
             fs::create_dir(&directory).unwrap();
         }
-        let mount = common::command(&world.path(""), &format!("mount {VOLUME} mnt {options}"));
+        let mount = common::command(&test_dir.path(""), &format!("mount {VOLUME} mnt {options}"));
         let child = hearing_signals(&mount)
             .stdout(Stdio::piped())
-            .stderr(File::create(&complaints).unwrap())
+            .stderr(File::create(&messages).unwrap())
             .spawn()
             .unwrap();
-        Self { child, directory, complaints }
+        Self { child, directory, messages }
     }
 
-    fn complaints(&self) -> String {
-        fs::read_to_string(&self.complaints).unwrap()
+    fn messages(&self) -> String {
+        fs::read_to_string(&self.messages).unwrap()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -53,7 +55,7 @@ impl Mount {
 
     /// Sends signals until the mount ends. Returns its exit code and its messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (Option<i32>, String) {
-        (end_by(&mut self.child, signals), self.complaints())
+        (end_by(&mut self.child, signals), self.messages())
     }
 
     /// Waits for its end. Returns its exit code and its messages.
@@ -66,8 +68,8 @@ impl Mount {
     }
 
     /// Unmounts with `oblivio umount`, which also closes the volume.
-    pub(crate) fn unmount(mut self, world: &World) {
-        world.good("umount mnt");
+    pub(crate) fn unmount(mut self, test_dir: &TestDir) {
+        test_dir.succeeds("umount mnt");
         assert_eq!(wait(&mut self.child), Some(0));
         assert!(!is_mounted(&self.directory));
     }
@@ -126,29 +128,29 @@ fn files_survive_from_mount_to_mount() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(32);
-    let source = world.path("source");
+    let test_dir = TestDir::with_volume(32);
+    let source = test_dir.path("source");
     fs::create_dir(&source).unwrap();
     fill(&source);
-    let mount = Mount::new(&world, "");
+    let mount = Mount::new(&test_dir, "");
     fill(&mount.directory);
-    world.bad(&format!("check {VOLUME}"), 9, "close it there first");
-    mount.unmount(&world);
-    world.good(&format!("info {VOLUME} --require-clean"));
-    world.good(&format!("check {VOLUME}"));
+    test_dir.fails_with(&format!("check {VOLUME}"), 9, "close it there first");
+    mount.unmount(&test_dir);
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 
     // The file system exists already, so it is not made again.
-    let mount = Mount::new(&world, "--no-mkfs");
+    let mount = Mount::new(&test_dir, "--no-mkfs");
     assert_same(&source, &mount.directory);
     fs::remove_dir_all(mount.path("directory 4")).unwrap();
-    mount.unmount(&world);
-    let mount = Mount::new(&world, "--read-only --cache 1M");
+    mount.unmount(&test_dir);
+    let mount = Mount::new(&test_dir, "--read-only --cache 1M");
     assert!(!mount.path("directory 4").exists());
     assert!(fs::write(mount.path("new"), "").is_err());
     fs::remove_dir_all(source.join("directory 4")).unwrap();
     assert_same(&source, &mount.directory);
-    mount.unmount(&world);
-    world.good(&format!("check {VOLUME}"));
+    mount.unmount(&test_dir);
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
@@ -162,10 +164,10 @@ fn survive_a_kill(scheme: &str, disk_bytes: u64, file_bytes: u64) {
     if !can_mount() {
         return;
     }
-    let world = World::new();
-    world.good(&format!("create {VOLUME} --scheme {scheme} --size {disk_bytes}"));
+    let test_dir = TestDir::new();
+    test_dir.succeeds(&format!("create {VOLUME} --scheme {scheme} --size {disk_bytes}"));
     let data = bytes(9, file_bytes);
-    let mut mount = Mount::new(&world, "");
+    let mut mount = Mount::new(&test_dir, "");
     let file = File::create(mount.path("file")).unwrap();
     file.write_all_at(&data, 0).unwrap();
     file.sync_all().unwrap();
@@ -173,16 +175,16 @@ fn survive_a_kill(scheme: &str, disk_bytes: u64, file_bytes: u64) {
     drop(file);
     mount.child.kill().unwrap();
     assert_eq!(wait(&mut mount.child), None);
-    world.bad(&format!("info {VOLUME} --require-clean"), 14, "recovers");
+    test_dir.fails_with(&format!("info {VOLUME} --require-clean"), 14, "recovers");
     // The remains of the dead process are unmounted by this command, unless another mount did that.
-    let (code, _, message) = oblivio(world.path(""), "umount mnt");
+    let (code, _, message) = oblivio(test_dir.path(""), "umount mnt");
     let is_gone = code == 3 && message.contains("no volume is mounted on mnt");
     assert!(code == 0 || is_gone, "{code}: {message}");
     assert!(!is_mounted(&mount.directory));
-    let mount = Mount::new(&world, "");
+    let mount = Mount::new(&test_dir, "");
     assert!(fs::read(mount.path("file")).unwrap() == data);
-    mount.unmount(&world);
-    world.good(&format!("check {VOLUME}"));
+    mount.unmount(&test_dir);
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
@@ -190,19 +192,19 @@ fn the_raw_disk_is_a_file() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(4);
-    let mut data = fs::read(world.path("data")).unwrap();
-    let mount = Mount::new(&world, "--raw");
+    let test_dir = TestDir::with_data(4);
+    let mut data = fs::read(test_dir.path("data")).unwrap();
+    let mount = Mount::new(&test_dir, "--raw");
     assert!(fs::read(mount.path("disk")).unwrap() == data);
     let new = bytes(10, 100_000);
     let disk = File::options().write(true).open(mount.path("disk")).unwrap();
     disk.write_all_at(&new, 12_345).unwrap();
     disk.sync_all().unwrap();
     drop(disk);
-    mount.unmount(&world);
+    mount.unmount(&test_dir);
     data[12_345..12_345 + new.len()].copy_from_slice(&new);
-    fs::write(world.path("data"), data).unwrap();
-    world.assert_nothing_is_lost();
+    fs::write(test_dir.path("data"), data).unwrap();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
@@ -210,29 +212,29 @@ fn a_file_system_is_made_only_if_no_block_holds_data() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(32);
-    fs::create_dir(world.path("mnt")).unwrap();
+    let test_dir = TestDir::with_volume(32);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
     // Far from both ends, where file systems keep their marks.
     let qemu_io = |command: &str| {
-        world.good(&format!(
+        test_dir.succeeds(&format!(
             "serve nbd {VOLUME} --run 'qemu-io --format raw --discard unmap --cmd \"{command}\" \
              \"$uri\"'"
         ));
     };
     qemu_io("write -P 0x5a 12M 4M");
     for options in ["", "--no-mkfs", "--read-only"] {
-        let (code, complaints) = Mount::start(&world, options).ended();
-        assert_eq!(code, Some(3), "{options}: {complaints}");
-        assert!(complaints.contains("mkfs.ext4 on the file `disk`"), "{options}: {complaints}");
+        let (code, messages) = Mount::start(&test_dir, options).ended();
+        assert_eq!(code, Some(3), "{options}: {messages}");
+        assert!(messages.contains("mkfs.ext4 on the file `disk`"), "{options}: {messages}");
     }
     qemu_io("read -P 0x5a 12M 4M");
     qemu_io("read -P 0 0 12M");
     // Discarded blocks hold nothing.
     qemu_io("discard 12M 4M");
-    let mount = Mount::new(&world, "");
+    let mount = Mount::new(&test_dir, "");
     fs::write(mount.path("file"), "content").unwrap();
-    mount.unmount(&world);
-    world.good(&format!("check {VOLUME}"));
+    mount.unmount(&test_dir);
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 /// Anyone who has a key can put such files on the disk.
@@ -241,14 +243,14 @@ fn set_uid_programs_and_devices_on_the_disk_give_no_rights() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(4);
+    let test_dir = TestDir::with_volume(4);
     for options in ["", "--read-only", "--raw"] {
-        let mount = Mount::new(&world, options);
+        let mount = Mount::new(&test_dir, options);
         let found = options_of(&mount.directory);
         for wanted in ["nosuid", "nodev"] {
             assert!(found.iter().any(|option| option == wanted), "{options}: {found:?}");
         }
-        mount.unmount(&world);
+        mount.unmount(&test_dir);
     }
 }
 
@@ -257,12 +259,12 @@ fn a_file_system_is_made_over_data_on_purpose() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(4);
-    let mount = Mount::new(&world, "--raw");
+    let test_dir = TestDir::with_data(4);
+    let mount = Mount::new(&test_dir, "--raw");
     let made = Command::new("mkfs.ext4").arg("-q").arg(mount.path("disk")).status().unwrap();
     assert!(made.success());
-    mount.unmount(&world);
-    Mount::new(&world, "--no-mkfs").unmount(&world);
+    mount.unmount(&test_dir);
+    Mount::new(&test_dir, "--no-mkfs").unmount(&test_dir);
 }
 
 /// At every moment of its start, from before its registration until after the mount.
@@ -271,27 +273,27 @@ fn a_mount_that_is_still_starting_can_be_unmounted() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(4);
-    fs::create_dir(world.path("mnt")).unwrap();
+    let test_dir = TestDir::with_volume(4);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
     for delay_ms in [20, 60, 120, 250, 400] {
         let line = format!("mount {VOLUME} mnt");
         let mut child =
-            common::command(&world.path(""), &line).stdout(Stdio::null()).spawn().unwrap();
+            common::command(&test_dir.path(""), &line).stdout(Stdio::null()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(delay_ms));
-        let mut umount = common::command(&world.path(""), "umount mnt");
+        let mut umount = common::command(&test_dir.path(""), "umount mnt");
         let mut umount = umount.stderr(Stdio::piped()).spawn().unwrap();
         let code = wait(&mut umount);
-        let complaints = io::read_to_string(umount.stderr.take().unwrap()).unwrap();
-        if code == Some(3) && complaints.contains("no volume is mounted on") {
+        let messages = io::read_to_string(umount.stderr.take().unwrap()).unwrap();
+        if code == Some(3) && messages.contains("no volume is mounted on") {
             // `umount` came before the registration.
             kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
             wait(&mut child);
         } else {
-            assert_eq!((code, wait(&mut child)), (Some(0), Some(0)), "{delay_ms} ms: {complaints}");
+            assert_eq!((code, wait(&mut child)), (Some(0), Some(0)), "{delay_ms} ms: {messages}");
         }
-        assert!(!is_mounted(&world.path("mnt")));
+        assert!(!is_mounted(&test_dir.path("mnt")));
     }
-    world.good(&format!("check {VOLUME}"));
+    test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
 #[test]
@@ -299,21 +301,25 @@ fn impossible_mounts_and_unmounts_are_reported() {
     if !can_mount() {
         return;
     }
-    let world = World::with_data(4);
-    fs::create_dir(world.path("mnt")).unwrap();
-    world.bad("umount mnt", 3, "no volume is mounted on");
-    world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");
-    world.bad(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
+    let test_dir = TestDir::with_data(4);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    test_dir.fails_with("umount mnt", 3, "no volume is mounted on");
+    test_dir.fails_with(&format!("mount {VOLUME} key"), 3, "not a directory");
+    test_dir.fails_with(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
     // The disk holds data, but no file system.
-    world.bad(&format!("mount {VOLUME} mnt"), 3, "it was not changed");
-    world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it was not changed");
-    let mount = Mount::new(&world, "--raw");
-    world.good("create other.obl --key-file key --size 16M --state others");
-    world.bad("mount other.obl mnt --key-file key --state others --raw", 9, "already served");
-    mount.unmount(&world);
-    world.bad("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
-    fs::remove_dir_all(world.path("others")).unwrap();
-    world.assert_nothing_is_lost();
+    test_dir.fails_with(&format!("mount {VOLUME} mnt"), 3, "it was not changed");
+    test_dir.fails_with(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it was not changed");
+    let mount = Mount::new(&test_dir, "--raw");
+    test_dir.succeeds("create other.obl --key-file key --size 16M --state others");
+    test_dir.fails_with(
+        "mount other.obl mnt --key-file key --state others --raw",
+        9,
+        "already served",
+    );
+    mount.unmount(&test_dir);
+    test_dir.fails_with("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
+    fs::remove_dir_all(test_dir.path("others")).unwrap();
+    test_dir.assert_nothing_is_lost();
 }
 
 /// A mount that ended while it was unlocking its volume has mounted nothing, and lost nothing.
@@ -322,40 +328,41 @@ fn unmounting_what_was_never_mounted_is_reported() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(4);
-    fs::create_dir(world.path("mnt")).unwrap();
-    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
-    world.good("create slow.obl --size 4M --passphrase-file words --unlock-millis 1");
-    let said = umount_of_what_is_left(&world, || {
+    let test_dir = TestDir::with_volume(4);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    fs::write(test_dir.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    test_dir.succeeds("create slow.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let printed = umount_of_what_is_left(&test_dir, || {
         let line = "mount slow.obl mnt --passphrase-command 'touch asked; sleep 60'";
-        let mut mount = hearing_signals(&common::command(&world.path(""), line)).spawn().unwrap();
-        wait_until("it asks", || world.path("asked").exists());
-        fs::remove_file(world.path("asked")).unwrap();
+        let mut mount =
+            hearing_signals(&common::command(&test_dir.path(""), line)).spawn().unwrap();
+        wait_until("it asks", || test_dir.path("asked").exists());
+        fs::remove_file(test_dir.path("asked")).unwrap();
         kill_process(Pid::from_child(&mount), Signal::INT).unwrap();
         assert_eq!(wait(&mut mount), None);
     });
-    assert!(said.contains("nothing is mounted on mnt"), "{said}");
-    world.bad("umount mnt", 3, "no volume is mounted on");
+    assert!(printed.contains("nothing is mounted on mnt"), "{printed}");
+    test_dir.fails_with("umount mnt", 3, "no volume is mounted on");
 
     // A killed mount leaves something to unmount.
-    let said = umount_of_what_is_left(&world, || {
-        let mut mount = Mount::new(&world, "--raw");
+    let printed = umount_of_what_is_left(&test_dir, || {
+        let mut mount = Mount::new(&test_dir, "--raw");
         mount.child.kill().unwrap();
         mount.child.wait().unwrap();
     });
-    assert!(said.contains("had died"), "{said}");
+    assert!(printed.contains("had died"), "{printed}");
 }
 
 /// The output of `umount mnt` after `leave` has left the registration of a dead process. Another
 /// mount at that moment, such as one of another test, removes the registration first: then it is
 /// left again.
-fn umount_of_what_is_left(world: &World, leave: impl Fn()) -> String {
+fn umount_of_what_is_left(test_dir: &TestDir, leave: impl Fn()) -> String {
     const TIMES_MAX: u32 = 20;
     for _ in 0..TIMES_MAX {
         leave();
-        let (code, said, complaint) = oblivio(world.path(""), "umount mnt");
+        let (code, printed, complaint) = oblivio(test_dir.path(""), "umount mnt");
         if code == 0 {
-            return said;
+            return printed;
         }
         assert!(code == 3 && complaint.contains("no volume is mounted on"), "{code}: {complaint}");
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio, id};
 
 use super::needs::can_mount;
-use super::world::{VOLUME, World, wait, wait_until};
+use super::test_dir::{TestDir, VOLUME, wait, wait_until};
 use crate::common::{command, oblivio};
 
 fn is_mounted(directory: &Path) -> bool {
@@ -18,15 +18,15 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(4);
-    let at = |name: &str| world.path(name);
+    let test_dir = TestDir::with_volume(4);
+    let at = |name: &str| test_dir.path(name);
     fs::create_dir(at("mnt")).unwrap();
     symlink("mnt/new", at("link")).unwrap();
     symlink("mnt", at("folder")).unwrap();
     for name in ["key", "disk.obl"] {
         fs::copy(at(name), at("mnt").join(name)).unwrap();
     }
-    world.good("create other.obl --size 4M --key-file key --state mnt/state");
+    test_dir.succeeds("create other.obl --size 4M --key-file key --state mnt/state");
     let names = || fs::read_dir(at("mnt")).unwrap().count();
     let before = names();
     for (line, file) in [
@@ -57,7 +57,7 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
         assert!(!is_mounted(&at("mnt")) && !is_mounted(&at("state-home")), "{line}");
     }
     assert_eq!(names(), before, "no log was made");
-    world.good(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
 /// The mount may appear in the bind mount as well.
@@ -66,15 +66,15 @@ fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
     if !can_mount() {
         return;
     }
-    let world = World::with_volume(4);
-    let (directory, bound) = (world.path("mnt"), world.path("bound"));
+    let test_dir = TestDir::with_volume(4);
+    let (directory, bound) = (test_dir.path("mnt"), test_dir.path("bound"));
     for folder in [&directory, &bound] {
         fs::create_dir(folder).unwrap();
     }
     let bind = Command::new("mount").arg("--bind").args([&directory, &bound]).status().unwrap();
     assert!(bind.success());
     let line = format!("mount {VOLUME} mnt --background --log bound/log");
-    let (code, _, message) = oblivio(world.path(""), &line);
+    let (code, _, message) = oblivio(test_dir.path(""), &line);
     let unbound = Command::new("umount").arg(&bound).status().unwrap();
     assert!(code == 3 && message.contains("bound/log lies below"), "{code}: {message}");
     assert!(unbound.success() && !is_mounted(&directory));
@@ -98,11 +98,11 @@ impl MemoryGroup {
     }
 
     /// Runs a line of shell in the cgroup. `$0` is the program.
-    fn shell(&self, world: &World, line: &str) -> Command {
+    fn shell(&self, test_dir: &TestDir, line: &str) -> Command {
         let mut shell = Command::new("sh");
         let script = format!("echo $$ > {}/cgroup.procs && {line}", self.0.display());
-        shell.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
-        let program = command(&world.path(""), "");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(test_dir.path(""));
+        let program = command(&test_dir.path(""), "");
         shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         shell
@@ -124,9 +124,10 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
         return;
     }
     let Some(group) = MemoryGroup::with_limit("refused", 100 << 20) else { return };
-    let world = World::with_volume(4);
-    fs::create_dir(world.path("mnt")).unwrap();
-    let run = |line: &str| group.shell(&world, &format!("exec {WITHOUT_CAPABILITY} \"$0\" {line}"));
+    let test_dir = TestDir::with_volume(4);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    let run =
+        |line: &str| group.shell(&test_dir, &format!("exec {WITHOUT_CAPABILITY} \"$0\" {line}"));
     for options in ["", "--background", "--no-mkfs"] {
         let Output { status, stderr, .. } =
             run(&format!("mount {VOLUME} mnt {options}")).output().unwrap();
@@ -134,32 +135,32 @@ fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
         assert_eq!(status.code(), Some(1), "{options}: {message}");
         assert!(message.contains("limited to 100 MiB"), "{message}");
         assert!(message.contains("SYS_RESOURCE") && message.contains("cgroup.procs"), "{message}");
-        assert!(!is_mounted(&world.path("mnt")));
+        assert!(!is_mounted(&test_dir.path("mnt")));
     }
-    world.good(&format!("info {VOLUME} --require-clean"));
+    test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 
     // A mount without a limit works, and warns.
     let line = format!("mount {VOLUME} mnt --background");
     let program = env!("CARGO_BIN_EXE_oblivio");
     let mut outside = Command::new("setpriv");
     outside.args(WITHOUT_CAPABILITY.split(' ').skip(1)).arg(program);
-    let same = command(&world.path(""), &line);
-    outside.args(same.get_args()).current_dir(world.path("")).stdin(Stdio::null());
+    let same = command(&test_dir.path(""), &line);
+    outside.args(same.get_args()).current_dir(test_dir.path("")).stdin(Stdio::null());
     outside.envs(same.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let Output { status, stderr, .. } = outside.output().unwrap();
     let message = String::from_utf8(stderr).unwrap();
     assert!(status.success() && message.contains("Grant CAP_SYS_RESOURCE"), "{message}");
-    fs::write(world.path("mnt/file"), "kept").unwrap();
-    world.good("umount mnt");
-    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    fs::write(test_dir.path("mnt/file"), "kept").unwrap();
+    test_dir.succeeds("umount mnt");
+    let log = fs::read_to_string(test_dir.state().join("background.log")).unwrap();
     assert!(log.contains("Grant CAP_SYS_RESOURCE"), "{log}");
 
     // Nothing is written back to a read-only mount, or to a mount that shows the raw disk.
     for (options, name) in [("--read-only", "file"), ("--raw", "disk")] {
         let mounted = run(&format!("mount {VOLUME} mnt --background {options}")).output().unwrap();
         assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
-        assert!(world.path("mnt").join(name).exists());
-        world.good("umount mnt");
+        assert!(test_dir.path("mnt").join(name).exists());
+        test_dir.succeeds("umount mnt");
     }
 }
 
@@ -177,13 +178,13 @@ fn a_mount_and_its_user_fit_into_one_memory_cgroup() {
         return;
     }
     let Some(group) = MemoryGroup::with_limit("shared", 100 << 20) else { return };
-    let world = World::with_volume(256);
-    fs::create_dir(world.path("mnt")).unwrap();
+    let test_dir = TestDir::with_volume(256);
+    fs::create_dir(test_dir.path("mnt")).unwrap();
     let line = format!("\"$0\" mount {VOLUME} mnt --background");
-    let mounted = group.shell(&world, &line).output().unwrap();
+    let mounted = group.shell(&test_dir, &line).output().unwrap();
     assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
     let write = "exec dd if=/dev/zero of=mnt/file bs=1M count=150 conv=fsync status=none";
-    let mut writer: Child = group.shell(&world, write).spawn().unwrap();
+    let mut writer: Child = group.shell(&test_dir, write).spawn().unwrap();
     assert_eq!(wait(&mut writer), Some(0));
-    world.good("umount mnt");
+    test_dir.succeeds("umount mnt");
 }

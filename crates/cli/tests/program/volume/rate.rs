@@ -2,42 +2,42 @@
 
 use serde_json::Value;
 
-use super::world::{VOLUME, World};
+use super::test_dir::{TestDir, VOLUME};
 
 /// Number of attempts, because the machine may be busy.
 const ATTEMPTS: usize = 6;
 
 #[test]
 fn a_copy_at_a_fixed_rate_is_a_copy() {
-    let world = World::with_data(1);
-    world.good(&format!(
+    let test_dir = TestDir::with_data(1);
+    test_dir.succeeds(&format!(
         "serve nbd {VOLUME} --rate 2000/s --burst 16 --run \
          'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
     ));
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 #[test]
 fn a_copy_without_early_write_backs_is_a_copy() {
-    let world = World::with_data(1);
-    world.good(&format!(
+    let test_dir = TestDir::with_data(1);
+    test_dir.succeeds(&format!(
         "serve nbd {VOLUME} --rate 4000/s --no-early-write-backs --run \
          'nbdcopy data \"$uri\" && nbdcopy \"$uri\" back && cmp data back'"
     ));
-    world.assert_nothing_is_lost();
+    test_dir.assert_nothing_is_lost();
 }
 
 /// What storage sees in a second is the same, up to a few ticks because processes start and end
 /// earlier or later.
 #[test]
 fn recordings_of_equal_time_are_alike() {
-    let world = World::with_data(1);
+    let test_dir = TestDir::with_data(1);
     let serve = |view: &str, command: &str| {
-        world.good(&format!(
+        test_dir.succeeds(&format!(
             "serve nbd {VOLUME} --period 10 --burst 8 --cache 256K --record-view {view} \
              --run '{command}'"
         ));
-        let shown: Value = world.json(&format!("view show {view} --json"));
+        let shown: Value = test_dir.json(&format!("view show {view} --json"));
         shown
     };
     let busy_command = "(nbdcopy --flush data \"$uri\"; nbdcopy \"$uri\" back) & sleep 3; wait";
@@ -62,7 +62,7 @@ fn recordings_of_equal_time_are_alike() {
 
 #[test]
 fn a_rate_that_cannot_be_kept_is_refused() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     for (options, code, advice) in [
         ("--rate 2000", 2, "2000/s"),
         ("--rate 0/s", 2, "above 0"),
@@ -73,6 +73,6 @@ fn a_rate_that_cannot_be_kept_is_refused() {
         ("--burst 4", 3, "--rate or --period"),
         ("--no-early-write-backs", 3, "--rate or --period"),
     ] {
-        world.bad(&format!("serve nbd {VOLUME} {options} --run true"), code, advice);
+        test_dir.fails_with(&format!("serve nbd {VOLUME} {options} --run true"), code, advice);
     }
 }

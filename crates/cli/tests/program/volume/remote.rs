@@ -10,13 +10,13 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::world::{MIB, World, bytes, end, end_by};
+use super::test_dir::{MIB, TestDir, bytes, end, end_by};
 use crate::common;
 
 /// The server's log.
 const LOG: &str = "server.log";
 
-/// A bucket server in the directory of a [`World`]. Killed when dropped.
+/// A bucket server in the directory of a [`TestDir`]. Killed when dropped.
 pub(crate) struct StoreServer {
     child: Child,
     address: String,
@@ -26,30 +26,31 @@ pub(crate) struct StoreServer {
 
 impl StoreServer {
     /// A server with a client `alice`, which has the key `client.key` and the given quota.
-    pub(crate) fn new(world: &World, quota: &str) -> Self {
-        let line = world.good("key client client.key --name alice");
-        fs::write(world.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
-        world.good("key server server.key");
-        Self::start(world, "127.0.0.1:0")
+    pub(crate) fn new(test_dir: &TestDir, quota: &str) -> Self {
+        let line = test_dir.succeeds("key client client.key --name alice");
+        fs::write(test_dir.path("allow"), format!("{} {quota}\n", line.trim())).unwrap();
+        test_dir.succeeds("key server server.key");
+        Self::start(test_dir, "127.0.0.1:0")
     }
 
-    fn start(world: &World, listen: &str) -> Self {
+    fn start(test_dir: &TestDir, listen: &str) -> Self {
         let command = format!(
             "serve store stores --key server.key --allow allow --listen {listen} \
              --metrics 127.0.0.1:0 --json"
         );
-        let mut command = common::command(&world.path(""), &command);
-        let log = fs::OpenOptions::new().create(true).append(true).open(world.path(LOG)).unwrap();
+        let mut command = common::command(&test_dir.path(""), &command);
+        let log =
+            fs::OpenOptions::new().create(true).append(true).open(test_dir.path(LOG)).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        let mut said = String::new();
+        let mut printed = String::new();
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            said += &line.unwrap();
-            if said.ends_with('}') {
+            printed += &line.unwrap();
+            if printed.ends_with('}') {
                 break;
             }
         }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        let of = |name: &str| said[name].as_str().unwrap().to_owned();
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        let of = |name: &str| printed[name].as_str().unwrap().to_owned();
         Self { child, address: of("address"), query: of("query"), metrics: of("metrics") }
     }
 
@@ -76,10 +77,10 @@ impl StoreServer {
     }
 
     /// Kills the server, and restarts it at the same address.
-    pub(crate) fn killed_and_started(mut self, world: &World) -> Self {
+    pub(crate) fn killed_and_started(mut self, test_dir: &TestDir) -> Self {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        Self::start(world, &self.address)
+        Self::start(test_dir, &self.address)
     }
 
     fn page(&self) -> String {
@@ -113,27 +114,28 @@ impl Drop for Running {
 
 #[test]
 fn a_volume_on_a_server_is_a_volume() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 8M"));
-    fs::write(world.path("data"), bytes(3, 8 * MIB)).unwrap();
-    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
-    world.good(&format!("check {volume}"));
-    let info = world.json(&format!("info {volume} --json"));
+    test_dir.succeeds(&format!("create {volume} --size 8M"));
+    fs::write(test_dir.path("data"), bytes(3, 8 * MIB)).unwrap();
+    test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    test_dir
+        .succeeds(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    test_dir.succeeds(&format!("check {volume}"));
+    let info = test_dir.json(&format!("info {volume} --json"));
     assert_eq!(info["blocks"], 2048, "{info}");
-    world.bad(&format!("create {volume} --size 8M"), 3, "(oblivio remove)");
+    test_dir.fails_with(&format!("create {volume} --size 8M"), 3, "(oblivio remove)");
     assert!(server.get("/").starts_with("HTTP/1.1 404 "));
     let page = server.page();
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");
-    let log = fs::read_to_string(world.path(LOG)).unwrap();
+    let log = fs::read_to_string(test_dir.path(LOG)).unwrap();
     assert!(log.contains("client=\"alice\"") && log.contains("client disconnected"), "{log}");
     // The server's data and metrics hold nothing secret: no name of a file, no key.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
-    world.assert_private("stores");
-    world.good(&format!("key add {volume} --new-key-file allow"));
-    world.bad(
+    test_dir.assert_private("stores");
+    test_dir.succeeds(&format!("key add {volume} --new-key-file allow"));
+    test_dir.fails_with(
         &format!("rescue {} --key-file key image --state nowhere", server.url("other")),
         3,
         "no",
@@ -142,42 +144,44 @@ fn a_volume_on_a_server_is_a_volume() {
 
 #[test]
 fn a_volume_is_striped_over_servers_and_a_file() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
     for (first, second) in [("one", "two"), ("three", "./file.obl")] {
         let [first, second] = [first, second]
             .map(|name| if name.contains('/') { name.into() } else { server.url(name) });
         let volume = format!("stripe:{first},{second} --key-file key");
-        world.good(&format!("create {volume} --size 4M"));
-        fs::write(world.path("data"), bytes(6, 4 * MIB)).unwrap();
-        world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-        world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
-        world.good(&format!("check {volume}"));
+        test_dir.succeeds(&format!("create {volume} --size 4M"));
+        fs::write(test_dir.path("data"), bytes(6, 4 * MIB)).unwrap();
+        test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+        test_dir.succeeds(&format!(
+            "serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"
+        ));
+        test_dir.succeeds(&format!("check {volume}"));
         // A refused command takes the stripe from no client.
         let program = env!("CARGO_BIN_EXE_oblivio");
         let refused = format!("! {program} check \"stripe:{first},{second}\" --key-file allow");
         let read = "nbdcopy \"$uri\" back && cmp data back";
-        world.good(&format!("serve nbd {volume} --cache 0 --run '{refused} && {read}'"));
+        test_dir.succeeds(&format!("serve nbd {volume} --cache 0 --run '{refused} && {read}'"));
     }
 }
 
 #[test]
 fn an_interrupted_creation_leaves_no_obstacle() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
     let mut interrupted = 0;
     for milliseconds in (4..60).step_by(4) {
         let name = format!("disk{milliseconds}");
         let create = format!("create {} --size 32M --state {name}", server.volume(&name));
-        let mut command = common::command(&world.path(""), &create);
+        let mut command = common::command(&test_dir.path(""), &create);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::sleep(Duration::from_millis(milliseconds));
         if end_by(&mut child, &[Signal::TERM]) == Some(0) {
-            world.good(&format!("check {} --state {name}", server.volume(&name)));
+            test_dir.succeeds(&format!("check {} --state {name}", server.volume(&name)));
         } else {
             interrupted += 1;
-            assert!(!world.path(&name).exists());
-            world.good(&create);
+            assert!(!test_dir.path(&name).exists());
+            test_dir.succeeds(&create);
         }
     }
     assert!(interrupted > 2, "{interrupted} were interrupted");
@@ -186,80 +190,80 @@ fn an_interrupted_creation_leaves_no_obstacle() {
 /// Writes that the server had not made durable are sent again.
 #[test]
 fn a_server_that_is_killed_under_load_loses_nothing() {
-    let world = World::new();
-    let mut server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let mut server = StoreServer::new(&test_dir, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 48M"));
-    fs::write(world.path("data"), bytes(4, 48 * MIB)).unwrap();
+    test_dir.succeeds(&format!("create {volume} --size 48M"));
+    fs::write(test_dir.path("data"), bytes(4, 48 * MIB)).unwrap();
     let command = format!(
         "serve nbd {volume} --run 'nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp \
          data back'"
     );
-    let mut copy = common::command(&world.path(""), &command).spawn().unwrap();
+    let mut copy = common::command(&test_dir.path(""), &command).spawn().unwrap();
     for _ in 0..3 {
         thread::sleep(Duration::from_millis(300));
         assert!(copy.try_wait().unwrap().is_none(), "the copy must still run");
-        server = server.killed_and_started(&world);
+        server = server.killed_and_started(&test_dir);
     }
     let status = copy.wait().unwrap();
     assert!(status.success(), "{status}");
-    world.good(&format!("check {volume}"));
+    test_dir.succeeds(&format!("check {volume}"));
 }
 
 #[test]
 fn a_second_client_takes_the_volume_over_and_the_first_reports_it() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 4M --state one"));
+    test_dir.succeeds(&format!("create {volume} --size 4M --state one"));
     let command = format!("serve nbd {volume} --state one --cache 0 --socket one.sock --json");
-    let mut first = common::command(&world.path(""), &command);
+    let mut first = common::command(&test_dir.path(""), &command);
     let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = Running(first);
     let mut line = String::new();
     BufReader::new(first.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let uri = format!("nbd+unix:///?socket={}", world.path("one.sock").display());
+    let uri = format!("nbd+unix:///?socket={}", test_dir.path("one.sock").display());
     let can_read = || {
         let mut read = std::process::Command::new("nbdcopy");
-        let read = read.arg(&uri).arg(world.path("out")).stderr(Stdio::null());
+        let read = read.arg(&uri).arg(test_dir.path("out")).stderr(Stdio::null());
         read.status().unwrap().success()
     };
     // A refused command takes the volume from no client.
     let by_stranger = format!("check {} --key-file allow", server.url("disk"));
-    world.bad(&format!("{by_stranger} --state one"), 6, "");
-    world.bad(&format!("check {volume} --state none"), 11, "");
-    world.bad(
+    test_dir.fails_with(&format!("{by_stranger} --state one"), 6, "");
+    test_dir.fails_with(&format!("check {volume} --state none"), 11, "");
+    test_dir.fails_with(
         &format!("key add {} --key-file allow --new-key-file allow", server.url("disk")),
         6,
         "",
     );
-    world.good(&format!("create {} --size 4M --state other", server.volume("other")));
-    world.bad(&format!("check {volume} --state other"), 11, "");
+    test_dir.succeeds(&format!("create {} --size 4M --state other", server.volume("other")));
+    test_dir.fails_with(&format!("check {volume} --state other"), 11, "");
     assert!(can_read());
     // A copy of the client's directory, as if its machine had been cloned.
-    world.copy("one", "two");
-    world.bad(&format!("serve nbd {volume} --state one --run true"), 9, "");
-    let second = common::oblivio(world.path(""), &format!("check {volume} --state two"));
+    test_dir.copy("one", "two");
+    test_dir.fails_with(&format!("serve nbd {volume} --state one --run true"), 9, "");
+    let second = common::oblivio(test_dir.path(""), &format!("check {volume} --state two"));
     assert!([0, 12].contains(&second.0), "{second:?}");
     assert!(!can_read(), "every request to the first client must fail");
     let code = end_by(&mut first.0, &[Signal::TERM]);
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut first.0.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
+    let mut printed = String::new();
+    std::io::Read::read_to_string(&mut first.0.stderr.take().unwrap(), &mut printed).unwrap();
+    assert!(code != Some(0) && printed.contains("another client"), "{code:?}: {printed}");
 }
 
 /// A copy from the time of the last checkpoint lacks later writes. No checkpoint shows that, but
 /// the places of evictions do.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 4M --state client"));
-    fs::write(world.path("data"), bytes(5, 4 * MIB)).unwrap();
+    test_dir.succeeds(&format!("create {volume} --size 4M --state client"));
+    fs::write(test_dir.path("data"), bytes(5, 4 * MIB)).unwrap();
     // No moves that may be lost are left in storage.
     let serve = format!("serve nbd {volume} --cache 0 --state client --run");
-    world.good(&format!("{serve} 'nbdcopy --flush data \"$uri\"'"));
+    test_dir.succeeds(&format!("{serve} 'nbdcopy --flush data \"$uri\"'"));
     let program = env!("CARGO_BIN_EXE_oblivio");
     let refused = format!(
         "{program} check \"{}\" --key-file key --state older; test $? = 12",
@@ -267,99 +271,108 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     );
     let write = "qemu-io --format raw --cmd \"write -q -P 7 1M 128K\" \"$uri\"";
     let read = "qemu-io --format raw --cmd \"read -q -P 7 1M 128K\" \"$uri\"";
-    world.good(&format!(
+    test_dir.succeeds(&format!(
         "{serve} 'cp -r client older && {write} && ({refused}) && {write} && {read}'"
     ));
-    world.good(&format!("check {volume} --state client"));
+    test_dir.succeeds(&format!("check {volume} --state client"));
 }
 
 /// A server that does not come back is given up in time, and the volume recovers later.
 #[test]
 fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {
-    let world = World::new();
-    let mut server = StoreServer::new(&world, "");
+    let test_dir = TestDir::new();
+    let mut server = StoreServer::new(&test_dir, "");
     let volume = server.volume("disk");
-    world.good(&format!("create {volume} --size 4M"));
-    fs::write(world.path("data"), bytes(5, 4 * MIB)).unwrap();
-    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    test_dir.succeeds(&format!("create {volume} --size 4M"));
+    fs::write(test_dir.path("data"), bytes(5, 4 * MIB)).unwrap();
+    test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
     let command =
         format!("serve nbd {volume} --retry-for 1 --run 'sleep 0.5; nbdcopy \"$uri\" back'");
-    let mut away = common::command(&world.path(""), &command);
+    let mut away = common::command(&test_dir.path(""), &command);
     let mut away = away.stderr(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_millis(300));
     end(&mut server.child);
     assert!(!away.wait().unwrap().success());
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut away.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("the server could not be reached for 1s"), "{said}");
-    let server = StoreServer::start(&world, &server.address);
+    let mut printed = String::new();
+    std::io::Read::read_to_string(&mut away.stderr.take().unwrap(), &mut printed).unwrap();
+    assert!(printed.contains("the server could not be reached for 1s"), "{printed}");
+    let server = StoreServer::start(&test_dir, &server.address);
     assert_eq!(server.volume("disk"), volume);
-    world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    test_dir
+        .succeeds(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
 }
 
 #[test]
 fn errors_of_the_server_have_a_message_and_a_code_and_change_nothing() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "quota=100000000");
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "quota=100000000");
     let volume = server.volume("disk");
-    world.bad(&format!("check {volume}"), 3, "check the name");
-    world.bad(&format!("create {volume} --size 1G"), 10, "");
+    test_dir.fails_with(&format!("check {volume}"), 3, "check the name");
+    test_dir.fails_with(&format!("create {volume} --size 1G"), 10, "");
     let stranger = server.url("disk").replace("client.key", "other.key");
-    world.bad(&format!("create {stranger} --size 4M --key-file key"), 3, "other.key");
-    world.good("key client other.key --name other");
-    world.bad(&format!("create {stranger} --size 4M --key-file key"), 6, "check the keys");
-    let other_server = world.json("key server other-server.key --json");
+    test_dir.fails_with(&format!("create {stranger} --size 4M --key-file key"), 3, "other.key");
+    test_dir.succeeds("key client other.key --name other");
+    test_dir.fails_with(
+        &format!("create {stranger} --size 4M --key-file key"),
+        6,
+        "check the keys",
+    );
+    let other_server = test_dir.json("key server other-server.key --json");
     let impostor =
         server.url("disk").replace(&server.query, other_server["query"].as_str().unwrap());
-    world.bad(&format!("create {impostor} --size 4M --key-file key"), 6, "another key");
+    test_dir.fails_with(&format!("create {impostor} --size 4M --key-file key"), 6, "another key");
     let serve = "serve store elsewhere --key server.key --allow allow --listen 127.0.0.1:0";
-    world.bad(&format!("{serve} --metrics 0.0.0.0:0"), 3, "--beyond-loopback");
-    assert!(!world.path("elsewhere").exists());
+    test_dir.fails_with(&format!("{serve} --metrics 0.0.0.0:0"), 3, "--beyond-loopback");
+    assert!(!test_dir.path("elsewhere").exists());
     for url in [
         "oblivio+tls://127.0.0.1/disk",
         "oblivio+tls://127.0.0.1/../disk?server=x&key=y",
         "oblivio+tls:///disk",
         "oblivio://127.0.0.1/disk",
     ] {
-        world.bad(&format!("create {url} --size 4M --key-file key"), 2, "--help");
+        test_dir.fails_with(&format!("create {url} --size 4M --key-file key"), 2, "--help");
     }
-    let nobody = server.url("disk").replace(&server.address, "127.0.0.1:1");
-    world.bad(&format!("create {nobody} --size 4M --key-file key"), 15, "cannot reach the server");
-    world.bad(
+    let unreachable = server.url("disk").replace(&server.address, "127.0.0.1:1");
+    test_dir.fails_with(
+        &format!("create {unreachable} --size 4M --key-file key"),
+        15,
+        "cannot reach the server",
+    );
+    test_dir.fails_with(
         "serve store stores --key server.key --allow allow --listen 127.0.0.1:0",
         9,
         "another server",
     );
-    world.bad(
+    test_dir.fails_with(
         "serve store stores --key server.key --allow allow --listen 0.0.0.0:0",
         3,
         "--beyond-loopback",
     );
-    fs::write(world.path("allow"), "").unwrap();
-    world.bad("serve store s2 --key server.key --allow allow", 3, "oblivio key client");
-    let volumes = fs::read_dir(world.path("stores/alice")).map_or(0, Iterator::count);
+    fs::write(test_dir.path("allow"), "").unwrap();
+    test_dir.fails_with("serve store s2 --key server.key --allow allow", 3, "oblivio key client");
+    let volumes = fs::read_dir(test_dir.path("stores/alice")).map_or(0, Iterator::count);
     assert_eq!(volumes, 0, "no volume may exist");
 }
 
 #[test]
 fn a_volume_is_removed_only_by_its_owner_and_only_if_it_is_not_in_use() {
-    let world = World::new();
-    let server = StoreServer::new(&world, "");
-    fs::write(world.path("text"), "something else").unwrap();
+    let test_dir = TestDir::new();
+    let server = StoreServer::new(&test_dir, "");
+    fs::write(test_dir.path("text"), "something else").unwrap();
     for place in [server.url("disk"), "./disk.obl".into()] {
         let volume = format!("{place} --key-file key --state state");
-        world.good(&format!("create {volume} --size 4M"));
-        world.bad(&format!("remove {place}"), 3, "--yes");
-        world.good(&format!("check {volume}"));
+        test_dir.succeeds(&format!("create {volume} --size 4M"));
+        test_dir.fails_with(&format!("remove {place}"), 3, "--yes");
+        test_dir.succeeds(&format!("check {volume}"));
         let program = env!("CARGO_BIN_EXE_oblivio");
         let in_use = format!("{program} remove \"{place}\" --yes; test $? = 9");
-        world.good(&format!("serve nbd {volume} --run '{in_use}'"));
-        world.good(&format!("check {volume}"));
-        let removed = world.json(&format!("remove {place} --yes --json"));
+        test_dir.succeeds(&format!("serve nbd {volume} --run '{in_use}'"));
+        test_dir.succeeds(&format!("check {volume}"));
+        let removed = test_dir.json(&format!("remove {place} --yes --json"));
         assert!(removed["bytes_freed"].as_u64().unwrap() > 0, "{removed}");
-        world.bad(&format!("remove {place} --yes"), 3, "");
-        fs::remove_dir_all(world.path("state")).unwrap();
+        test_dir.fails_with(&format!("remove {place} --yes"), 3, "");
+        fs::remove_dir_all(test_dir.path("state")).unwrap();
     }
-    world.bad("remove text --yes", 3, "");
-    assert!(world.path("text").exists());
+    test_dir.fails_with("remove text --yes", 3, "");
+    assert!(test_dir.path("text").exists());
 }

@@ -6,24 +6,24 @@ use std::{fs, mem};
 use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::world::{MIB, Server, VOLUME, World};
+use super::test_dir::{MIB, Server, TestDir, VOLUME};
 use crate::common::terminal::Terminal;
-use crate::common::{command, good, oblivio};
+use crate::common::{command, oblivio, succeeds};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
 /// A volume with a passphrase. `--unlock-millis` sets how long trying one takes.
-fn world() -> World {
-    let world = World::new();
-    fs::write(world.path("words"), format!("{PASSPHRASE}\n")).unwrap();
-    world.good("create disk.obl --size 16M --passphrase-file words --unlock-millis 1");
-    world
+fn test_dir() -> TestDir {
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("words"), format!("{PASSPHRASE}\n")).unwrap();
+    test_dir.succeeds("create disk.obl --size 16M --passphrase-file words --unlock-millis 1");
+    test_dir
 }
 
 #[test]
 fn a_passphrase_is_never_shown() {
-    let world = world();
-    fs::write(world.path("key"), "another secret, of 32 or so bytes").unwrap();
+    let test_dir = test_dir();
+    fs::write(test_dir.path("key"), "another secret, of 32 or so bytes").unwrap();
     for command_line in [
         "info disk.obl --passphrase-file words --json",
         "info disk.obl --passphrase-command 'cat words'",
@@ -39,15 +39,15 @@ fn a_passphrase_is_never_shown() {
         "info disk.obl --passphrase-file key",
         "check disk.obl --key-file words",
     ] {
-        let (_, stdout, stderr) = oblivio(world.path(""), command_line);
+        let (_, stdout, stderr) = oblivio(test_dir.path(""), command_line);
         assert!(!(stdout.clone() + &stderr).is_empty(), "{command_line} must print something");
         for secret in [PASSPHRASE, "another secret"] {
             assert!(!stdout.contains(secret) && !stderr.contains(secret), "{command_line}");
         }
     }
-    let state = world.state();
+    let state = test_dir.state();
     let kept = fs::read_dir(state).unwrap().map(|entry| entry.unwrap().path());
-    for path in kept.chain([world.path("disk.obl"), world.path("view")]) {
+    for path in kept.chain([test_dir.path("disk.obl"), test_dir.path("view")]) {
         let contents = fs::read(&path).unwrap();
         assert!(memmem::find(&contents, PASSPHRASE.as_bytes()).is_none(), "{}", path.display());
     }
@@ -55,17 +55,17 @@ fn a_passphrase_is_never_shown() {
 
 #[test]
 fn there_is_no_option_that_takes_the_passphrase_itself() {
-    let world = world();
-    world.bad(&format!("info disk.obl --passphrase {PASSPHRASE}"), 2, "--passphrase");
+    let test_dir = test_dir();
+    test_dir.fails_with(&format!("info disk.obl --passphrase {PASSPHRASE}"), 2, "--passphrase");
     // Without a terminal there is no prompt.
-    let (code, _, message) = oblivio(world.path(""), "info disk.obl");
+    let (code, _, message) = oblivio(test_dir.path(""), "info disk.obl");
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
 /// Types these words at a terminal, one at each prompt. Returns what was shown, and the exit code.
-fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
+fn typed(test_dir: &TestDir, command_line: &str, words: &[&str]) -> (i32, String) {
     let terminal = Terminal::new();
-    let mut child = terminal.run(&command(&world.path(""), command_line)).spawn().unwrap();
+    let mut child = terminal.run(&command(&test_dir.path(""), command_line)).spawn().unwrap();
     let mut typed = 0;
     let shown = terminal.type_secrets(|shown| {
         (shown.matches("Passphrase:").count() > typed).then(|| {
@@ -79,27 +79,27 @@ fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_wrong_passphrase_is_reported_and_asked_for_three_times_in_all() {
-    let world = world();
-    let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", PASSPHRASE]);
+    let test_dir = test_dir();
+    let (code, shown) = typed(&test_dir, "info disk.obl", &["no", "neither", PASSPHRASE]);
     assert!(code == 0 && shown.contains("16.0 MiB"), "{code}: {shown}");
     assert_eq!(shown.matches("the passphrase is wrong").count(), 2, "{shown}");
     assert!(!shown.contains(PASSPHRASE), "{shown}");
-    let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", "nor this"]);
+    let (code, shown) = typed(&test_dir, "info disk.obl", &["no", "neither", "nor this"]);
     assert!(code == 6 && shown.matches("the passphrase is wrong").count() == 3, "{code}: {shown}");
-    let (code, shown) = typed(&world, "info disk.obl", &["\u{3}"]);
+    let (code, shown) = typed(&test_dir, "info disk.obl", &["\u{3}"]);
     assert!(code != 0 && !shown.contains("wrong"), "Ctrl-C: {code}: {shown}");
     // A file would hold the same passphrase again, so it is read only once.
-    fs::write(world.path("wrong"), "no\n").unwrap();
-    world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
+    fs::write(test_dir.path("wrong"), "no\n").unwrap();
+    test_dir.fails_with("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
 }
 
-/// Exit code and standard error of a line of bash in the folder of `world`, in which `oblivio` is
-/// the program.
-fn in_bash(world: &World, line: &str) -> (i32, String) {
+/// Exit code and standard error of a line of bash in the folder of `test_dir`, in which `oblivio`
+/// is the program.
+fn in_bash(test_dir: &TestDir, line: &str) -> (i32, String) {
     let mut bash = Command::new("bash");
     let script = format!("oblivio() {{ timeout 60 \"$0\" \"$@\"; }}; {line}");
-    bash.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
-    let program = command(&world.path(""), "");
+    bash.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(test_dir.path(""));
+    let program = command(&test_dir.path(""), "");
     bash.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = bash.output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
@@ -107,12 +107,12 @@ fn in_bash(world: &World, line: &str) -> (i32, String) {
 
 #[test]
 fn a_new_key_comes_from_a_source_that_supplies_it_again() {
-    let world = World::with_volume(1);
-    fs::write(world.path("words"), PASSPHRASE).unwrap();
-    let made = Command::new("mkfifo").arg(world.path("fifo")).status().unwrap();
+    let test_dir = TestDir::with_volume(1);
+    fs::write(test_dir.path("words"), PASSPHRASE).unwrap();
+    let made = Command::new("mkfifo").arg(test_dir.path("fifo")).status().unwrap();
     assert!(made.success());
-    std::os::unix::fs::symlink("/dev/urandom", world.path("link")).unwrap();
-    let before = world.good("key list disk.obl");
+    std::os::unix::fs::symlink("/dev/urandom", test_dir.path("link")).unwrap();
+    let before = test_dir.succeeds("key list disk.obl");
     for (source, what) in [
         ("key-file <(head -c 32 /dev/urandom)", "is a pipe"),
         ("key-file <(cat key)", "is a pipe"),
@@ -134,15 +134,15 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
             format!("oblivio create new.obl --size 1M --state ./new --unlock-millis 1 --{source}"),
             format!("oblivio key add {VOLUME} --unlock-millis 1 --new-{source}"),
         ] {
-            let (code, message) = in_bash(&world, &format!("{gone} {line}"));
+            let (code, message) = in_bash(&test_dir, &format!("{gone} {line}"));
             assert!(code == 3 && message.contains(what), "{line}: {code}: {message}");
             let advice =
                 if source.starts_with("key") { "disk.key" } else { "--passphrase-command" };
             assert!(message.contains(advice), "{line}: {message}");
         }
-        assert!(!world.path("new.obl").exists() && !world.path("new").exists(), "{source}");
+        assert!(!test_dir.path("new.obl").exists() && !test_dir.path("new").exists(), "{source}");
     }
-    assert_eq!(world.good("key list disk.obl"), before);
+    assert_eq!(test_dir.succeeds("key list disk.obl"), before);
 
     // These sources supply it again; a pipe can open what was made.
     for (source, pipe) in [
@@ -154,45 +154,45 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
             "oblivio create new.obl --size 1M --state ./new --unlock-millis 1 --{source} && \
              oblivio info new.obl --state ./new --{pipe} && rm -r new new.obl"
         );
-        let (code, message) = in_bash(&world, &line);
+        let (code, message) = in_bash(&test_dir, &line);
         assert!(code == 0, "{line}: {message}");
     }
 }
 
 #[test]
 fn an_added_key_is_not_called_wrong_if_storage_was_rolled_back() {
-    let world = World::with_volume(1);
-    fs::write(world.path("other"), [9; 32]).unwrap();
-    fs::write(world.path("wrong"), [8; 32]).unwrap();
-    world.copy("disk.obl", "old.obl");
-    world.good(&format!("key add {VOLUME} --new-key-file other"));
-    world.copy("disk.obl", "latest.obl");
-    world.copy("old.obl", "disk.obl");
+    let test_dir = TestDir::with_volume(1);
+    fs::write(test_dir.path("other"), [9; 32]).unwrap();
+    fs::write(test_dir.path("wrong"), [8; 32]).unwrap();
+    test_dir.copy("disk.obl", "old.obl");
+    test_dir.succeeds(&format!("key add {VOLUME} --new-key-file other"));
+    test_dir.copy("disk.obl", "latest.obl");
+    test_dir.copy("old.obl", "disk.obl");
     for command in ["check", "info", "rescue", "info --key-slot 1"] {
         let image = if command == "rescue" { "image" } else { "" };
-        world.bad(
+        test_dir.fails_with(
             &format!("{command} disk.obl --key-file other {image}"),
             8,
             "key slots were rolled back",
         );
         let code = if command == "info --key-slot 1" { 3 } else { 6 };
-        world.bad(&format!("{command} disk.obl --key-file wrong {image}"), code, "key");
+        test_dir.fails_with(&format!("{command} disk.obl --key-file wrong {image}"), code, "key");
     }
-    assert!(!world.path("image").exists());
+    assert!(!test_dir.path("image").exists());
     // The old copy in the directory opens nothing for a removed key.
-    let copy = world.state().join("superblock-copy");
-    fs::copy(&copy, world.path("old-copy")).unwrap();
-    world.copy("latest.obl", "disk.obl");
-    world.good(&format!("key remove {VOLUME} 1"));
-    fs::copy(world.path("old-copy"), &copy).unwrap();
-    world.bad("check disk.obl --key-file other", 6, "the key file is wrong");
-    world.copy("old.obl", "disk.obl");
-    world.bad("check disk.obl --key-file other", 6, "the key file is wrong");
+    let copy = test_dir.state().join("superblock-copy");
+    fs::copy(&copy, test_dir.path("old-copy")).unwrap();
+    test_dir.copy("latest.obl", "disk.obl");
+    test_dir.succeeds(&format!("key remove {VOLUME} 1"));
+    fs::copy(test_dir.path("old-copy"), &copy).unwrap();
+    test_dir.fails_with("check disk.obl --key-file other", 6, "the key file is wrong");
+    test_dir.copy("old.obl", "disk.obl");
+    test_dir.fails_with("check disk.obl --key-file other", 6, "the key file is wrong");
 }
 
 #[test]
 fn text_that_a_terminal_could_not_type_again_is_refused_as_a_passphrase() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     // To open a volume, one line is enough: a slot may have been made with any characters.
     for (text, what, is_line) in [
         (&b"hunter2\rextra"[..], "carriage return", false),
@@ -202,39 +202,39 @@ fn text_that_a_terminal_could_not_type_again_is_refused_as_a_passphrase() {
         (b"hunt\0er2\n", "control character", true),
         (b"\n", "empty", false),
     ] {
-        fs::write(world.path("text"), text).unwrap();
+        fs::write(test_dir.path("text"), text).unwrap();
         for source in ["passphrase-file text", "passphrase-command 'cat text'"] {
             for line in [
                 format!("create new.obl --size 1M --state ./new --{source}"),
                 format!("key add {VOLUME} --new-{source}"),
             ] {
-                world.bad(&line, 3, what);
+                test_dir.fails_with(&line, 3, what);
             }
-            let (code, said) = if is_line { (6, "passphrase") } else { (3, what) };
-            world.bad(&format!("info disk.obl --{source}"), code, said);
+            let (code, advice) = if is_line { (6, "passphrase") } else { (3, what) };
+            test_dir.fails_with(&format!("info disk.obl --{source}"), code, advice);
         }
-        assert!(!world.path("new.obl").exists() && !world.path("new").exists(), "{text:?}");
+        assert!(!test_dir.path("new.obl").exists() && !test_dir.path("new").exists(), "{text:?}");
     }
     // A CRLF line end is not part of the passphrase.
-    let world = self::world();
-    fs::write(world.path("text"), format!("{PASSPHRASE}\r\n")).unwrap();
-    good(world.path(""), "info disk.obl --passphrase-file text");
+    let test_dir = self::test_dir();
+    fs::write(test_dir.path("text"), format!("{PASSPHRASE}\r\n")).unwrap();
+    succeeds(test_dir.path(""), "info disk.obl --passphrase-file text");
     // An accidental key press makes a wrong passphrase, which may be typed again.
-    let (code, shown) = typed(&world, "info disk.obl", &["\u{1b}[A", PASSPHRASE]);
+    let (code, shown) = typed(&test_dir, "info disk.obl", &["\u{1b}[A", PASSPHRASE]);
     assert!(code == 0 && shown.contains("Try again"), "{code}: {shown}");
-    let (code, shown) = typed(&world, "info disk.obl", &[""]);
+    let (code, shown) = typed(&test_dir, "info disk.obl", &[""]);
     assert!(code == 3 && shown.contains("what was typed is empty"), "{code}: {shown}");
     // The terminal would cut it at the same place each time.
-    let (code, shown) = typed(&world, "info disk.obl", &[&"x".repeat(4095)]);
+    let (code, shown) = typed(&test_dir, "info disk.obl", &[&"x".repeat(4095)]);
     assert!(code == 3 && shown.contains("a terminal cuts lines"), "{code}: {shown}");
 }
 
 /// A command that asks for a passphrase, reacts to all signals, and writes its process ID to `pid`.
-fn asking(world: &World) -> Command {
+fn asking(test_dir: &TestDir) -> Command {
     let script = "echo $$ > pid; exec env --default-signal=HUP,INT,QUIT,TERM \"$0\" info disk.obl";
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio")).current_dir(world.path(""));
-    let program = command(&world.path(""), "");
+    shell.args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio")).current_dir(test_dir.path(""));
+    let program = command(&test_dir.path(""), "");
     shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     shell
 }
@@ -242,18 +242,18 @@ fn asking(world: &World) -> Command {
 /// Ending signals work at a prompt, too, and the terminal is restored.
 #[test]
 fn a_signal_at_a_prompt_restores_the_terminal() {
-    let world = world();
+    let test_dir = test_dir();
     for (key, signal) in [("\u{3}", Signal::INT), ("\u{1c}", Signal::QUIT)] {
-        let (_, shown) = typed(&world, "info disk.obl", &[key]);
+        let (_, shown) = typed(&test_dir, "info disk.obl", &[key]);
         assert!(!shown.contains("wrong"), "{signal:?}: {shown}");
     }
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let terminal = Terminal::new();
-        let mut session = terminal.run(&asking(&world)).spawn().unwrap();
+        let mut session = terminal.run(&asking(&test_dir)).spawn().unwrap();
         let mut is_sent = false;
         let shown = terminal.type_secrets(|shown| {
             if shown.contains("Passphrase:") && !mem::replace(&mut is_sent, true) {
-                let pid = fs::read_to_string(world.path("pid")).unwrap().trim().parse().unwrap();
+                let pid = fs::read_to_string(test_dir.path("pid")).unwrap().trim().parse().unwrap();
                 kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
             }
             None
@@ -265,11 +265,11 @@ fn a_signal_at_a_prompt_restores_the_terminal() {
 /// Also after a prompt, until there is something to lose.
 #[test]
 fn unlocking_after_a_prompt_can_be_interrupted() {
-    let world = World::new();
-    fs::write(world.path("slow"), format!("{PASSPHRASE}\n")).unwrap();
-    world.good("create slow.obl --size 4M --passphrase-file slow --unlock-millis 1500");
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("slow"), format!("{PASSPHRASE}\n")).unwrap();
+    test_dir.succeeds("create slow.obl --size 4M --passphrase-file slow --unlock-millis 1500");
     let terminal = Terminal::new();
-    let mut session = terminal.run(&command(&world.path(""), "info slow.obl")).spawn().unwrap();
+    let mut session = terminal.run(&command(&test_dir.path(""), "info slow.obl")).spawn().unwrap();
     let mut asked = false;
     let shown = terminal.type_secrets(|shown| {
         (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
@@ -281,28 +281,28 @@ fn unlocking_after_a_prompt_can_be_interrupted() {
 /// The cost of a slot is read from storage before it is authenticated.
 #[test]
 fn an_opening_tries_the_named_slot_and_stays_within_its_memory_limit() {
-    let world = world();
-    fs::write(world.path("key"), [1; 32]).unwrap();
-    world.good("key add disk.obl --passphrase-file words --new-key-file key");
+    let test_dir = test_dir();
+    fs::write(test_dir.path("key"), [1; 32]).unwrap();
+    test_dir.succeeds("key add disk.obl --passphrase-file words --new-key-file key");
     let info = "info disk.obl --passphrase-file words";
-    world.bad(&format!("{info} --unlock-memory-max 63M"), 3, "--unlock-memory-max");
-    world.good(&format!("{info} --unlock-memory-max 64M"));
-    world.good(&format!("{info} --key-slot 0"));
-    world.bad(&format!("{info} --key-slot 1"), 6, "key list");
-    world.bad(&format!("{info} --key-slot 2"), 3, "there is no key slot 2");
-    world.good("info disk.obl --key-file key --unlock-memory-max 0");
+    test_dir.fails_with(&format!("{info} --unlock-memory-max 63M"), 3, "--unlock-memory-max");
+    test_dir.succeeds(&format!("{info} --unlock-memory-max 64M"));
+    test_dir.succeeds(&format!("{info} --key-slot 0"));
+    test_dir.fails_with(&format!("{info} --key-slot 1"), 6, "key list");
+    test_dir.fails_with(&format!("{info} --key-slot 2"), 3, "there is no key slot 2");
+    test_dir.succeeds("info disk.obl --key-file key --unlock-memory-max 0");
 }
 
 #[test]
 fn neither_storage_nor_the_clients_directory_shows_the_contents() {
-    let world = World::with_volume(8);
+    let test_dir = TestDir::with_volume(8);
     let line = b"a secret line that was written to this disk and must stay unreadable\n";
-    fs::write(world.path("data"), line.repeat((8 * MIB) as usize / line.len())).unwrap();
-    let server = Server::start(&world, "--cache 1M").ready();
-    server.write(&world.path("data"));
+    fs::write(test_dir.path("data"), line.repeat((8 * MIB) as usize / line.len())).unwrap();
+    let server = Server::start(&test_dir, "--cache 1M").ready();
+    server.write(&test_dir.path("data"));
     // A killed server leaves its log as it was in use.
     server.kill();
-    for path in [world.path("disk.obl"), world.state_file()] {
+    for path in [test_dir.path("disk.obl"), test_dir.state_file()] {
         let contents = fs::read(&path).unwrap();
         let shown = memmem::find(&contents, &line[..16]).is_some();
         assert!(!shown && contents.len() as u64 > 8 * MIB, "{}", path.display());

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::needs::can_mount;
 use super::shares::{SMALL, ShareServers, inside};
-use super::world::{World, bytes, end};
+use super::test_dir::{TestDir, bytes, end};
 use crate::common;
 
 /// The machine of the client, which has the bridge. It ends with the process that holds it.
@@ -65,39 +65,39 @@ fn a_file_system_on_servers_of_other_machines_survives_the_death_of_one() {
     if !can_mount() {
         return;
     }
-    let world = World::new();
+    let test_dir = TestDir::new();
     let (client, machines) = machines(3);
     let addresses = (1..=3).map(|number| format!("10.93.0.{number}:2412")).collect();
     let there = machines.iter().map(Machine::enter).collect();
-    let mut servers = ShareServers::at(&world, addresses, there, "", "");
+    let mut servers = ShareServers::at(&test_dir, addresses, there, "", "");
     let volume = servers.volume("disk");
     let run = |command_line: &str| {
-        let command = common::command(&world.path(""), command_line);
+        let command = common::command(&test_dir.path(""), command_line);
         let done = inside(&client.enter(), command).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{command_line}: {said}");
+        let printed = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{command_line}: {printed}");
     };
     run(&format!("create {volume} --size 4M {SMALL}"));
-    fs::create_dir(world.path("mnt")).unwrap();
-    fs::write(world.path("data"), bytes(7, 300_000)).unwrap();
+    fs::create_dir(test_dir.path("mnt")).unwrap();
+    fs::write(test_dir.path("data"), bytes(7, 300_000)).unwrap();
     let mount = || {
         let command = format!("mount {volume} mnt");
-        let mut command = inside(&client.enter(), common::command(&world.path(""), &command));
+        let mut command = inside(&client.enter(), common::command(&test_dir.path(""), &command));
         let mut mounted = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = [0; 1];
-        std::io::Read::read_exact(mounted.stdout.as_mut().unwrap(), &mut said).unwrap();
+        let mut printed = [0; 1];
+        std::io::Read::read_exact(mounted.stdout.as_mut().unwrap(), &mut printed).unwrap();
         mounted
     };
     let mut mounted = mount();
-    fs::copy(world.path("data"), world.path("mnt/first")).unwrap();
+    fs::copy(test_dir.path("data"), test_dir.path("mnt/first")).unwrap();
     servers.kill(1);
-    fs::copy(world.path("data"), world.path("mnt/second")).unwrap();
-    servers.start(&world, 1);
+    fs::copy(test_dir.path("data"), test_dir.path("mnt/second")).unwrap();
+    servers.start(&test_dir, 1);
     run("umount mnt");
     assert!(mounted.wait().unwrap().success());
     let mut mounted = mount();
     for copy in ["mnt/first", "mnt/second"] {
-        assert!(fs::read(world.path(copy)).unwrap() == fs::read(world.path("data")).unwrap());
+        assert!(fs::read(test_dir.path(copy)).unwrap() == fs::read(test_dir.path("data")).unwrap());
     }
     run("umount mnt");
     assert!(mounted.wait().unwrap().success());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::shares::{PROGRAM, SMALL, ShareServers};
-use super::world::{MIB, PATIENCE, World, bytes, end};
+use super::test_dir::{MIB, PATIENCE, TestDir, bytes, end};
 use crate::common;
 
 /// Copies that lack the last writes of an active owner, or all writes since its opening, are older
@@ -16,12 +16,12 @@ use crate::common;
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     for map in ["", "--client-memory 236000"] {
-        let world = World::new();
-        let servers = ShareServers::new(&world, 3, "");
+        let test_dir = TestDir::new();
+        let servers = ShareServers::new(&test_dir, 3, "");
         let volume = servers.volume("disk");
-        world.good(&format!("create {volume} --size 1M {SMALL} {map} --state client"));
-        fs::write(world.path("data"), bytes(3, MIB / 4)).unwrap();
-        world.copy("client", "older");
+        test_dir.succeeds(&format!("create {volume} --size 1M {SMALL} {map} --state client"));
+        fs::write(test_dir.path("data"), bytes(3, MIB / 4)).unwrap();
+        test_dir.copy("client", "older");
         let refused = |state: &str| {
             let of_copy = servers.volume("disk").replace('\'', "\"");
             let opened = format!("{of_copy} --state {state}");
@@ -35,18 +35,18 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
         let one_block = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
         let (older, lacks_many, lacks_one) =
             (refused("older"), refused("lacks-many"), refused("lacks-one"));
-        world.good(&format!(
+        test_dir.succeeds(&format!(
             "serve nbd {volume} --cache 0 --state client --run '({older}) && \
              cp -r client lacks-many && {write} && ({lacks_many}) && \
              cp -r client lacks-one && {one_block} && ({lacks_one}) && \
              {write} && nbdcopy \"$uri\" back && cmp --bytes=262144 data back'"
         ));
-        world.good(&format!("check {volume} --state client"));
+        test_dir.succeeds(&format!("check {volume} --state client"));
     }
 }
 
 /// All commands that open a volume, and their exit codes.
-fn all_end(world: &World, servers: &ShareServers, code: i32, said: &str) {
+fn all_end(test_dir: &TestDir, servers: &ShareServers, code: i32, advice: &str) {
     let volume = servers.volume("disk");
     let url = servers.url_of(&[0, 1, 2], "disk");
     for command in [
@@ -59,31 +59,31 @@ fn all_end(world: &World, servers: &ShareServers, code: i32, said: &str) {
         format!("shares repair {volume} --server 1 --retry-for 1"),
         format!("shares repair {volume} --server 3 --retry-for 1"),
     ] {
-        world.bad(&command, code, said);
+        test_dir.fails_with(&command, code, advice);
     }
 }
 
 /// The volume was deleted from the server's disk.
-fn lose(world: &World, servers: &mut ShareServers, server: usize) {
+fn lose(test_dir: &TestDir, servers: &mut ShareServers, server: usize) {
     servers.kill(server);
-    fs::remove_dir_all(ShareServers::folder(world, server).join("alice")).unwrap();
-    servers.start(world, server);
+    fs::remove_dir_all(ShareServers::folder(test_dir, server).join("alice")).unwrap();
+    servers.start(test_dir, server);
 }
 
 /// During its creation a volume is in use. If the creating client is killed, the remains on any of
 /// the servers are removed, and the volume can be created again.
 #[test]
 fn an_unfinished_volume_is_in_use_until_its_client_dies_and_can_then_be_removed() {
-    let world = World::new();
-    let mut servers = ShareServers::new(&world, 3, "");
+    let test_dir = TestDir::new();
+    let mut servers = ShareServers::new(&test_dir, 3, "");
     let volume = servers.volume("disk");
-    fs::write(world.path("data"), bytes(3, 2 * MIB)).unwrap();
+    fs::write(test_dir.path("data"), bytes(3, 2 * MIB)).unwrap();
     let unfinished = "`oblivio remove URL --yes`), and create it again";
     for lost in [&[][..], &[0], &[2], &[0, 1], &[1, 2]] {
         let create = format!("create {volume} --from data {SMALL} --state client");
-        let mut command = common::command(&world.path(""), &create);
+        let mut command = common::command(&test_dir.path(""), &create);
         let mut making = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let shares = |server| ShareServers::folder(&world, server).join("alice/disk/shares");
+        let shares = |server| ShareServers::folder(&test_dir, server).join("alice/disk/shares");
         let has_begun = || (0..3).all(|server| shares(server).exists());
         let begins = (0..PATIENCE.as_millis()).any(|_| {
             thread::sleep(Duration::from_millis(1));
@@ -92,52 +92,55 @@ fn an_unfinished_volume_is_in_use_until_its_client_dies_and_can_then_be_removed(
         assert!(begins);
         kill_process(Pid::from_child(&making), Signal::STOP).unwrap();
         if lost.is_empty() {
-            all_end(&world, &servers, 9, "close the volume elsewhere");
+            all_end(&test_dir, &servers, 9, "close the volume elsewhere");
         }
         end(&mut making);
-        lost.iter().for_each(|server| lose(&world, &mut servers, *server));
-        all_end(&world, &servers, 7, unfinished);
-        world.good(&format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk")));
-        fs::remove_dir_all(world.path("client")).unwrap();
+        lost.iter().for_each(|server| lose(&test_dir, &mut servers, *server));
+        all_end(&test_dir, &servers, 7, unfinished);
+        test_dir.succeeds(&format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk")));
+        fs::remove_dir_all(test_dir.path("client")).unwrap();
     }
-    world.good(&format!("create {volume} --size 256K {SMALL} --state client"));
-    world.good(&format!("check {volume} --state client"));
+    test_dir.succeeds(&format!("create {volume} --size 256K {SMALL} --state client"));
+    test_dir.succeeds(&format!("check {volume} --state client"));
 }
 
 /// If one of three servers is left, no message demands that another one is repaired first.
 #[test]
 fn a_volume_on_too_few_servers_is_reported_as_unreadable() {
-    let world = World::new();
-    let mut servers = ShareServers::new(&world, 3, "");
+    let test_dir = TestDir::new();
+    let mut servers = ShareServers::new(&test_dir, 3, "");
     let volume = servers.volume("disk");
-    world.good(&format!("create {volume} --size 256K {SMALL} --state client"));
-    world.copy("shares-2", "disk-of-2");
-    lose(&world, &mut servers, 1);
-    lose(&world, &mut servers, 2);
-    let said = "2 of 3 servers report no volume disk, and 2 must have it: its data is lost";
-    all_end(&world, &servers, 7, said);
+    test_dir.succeeds(&format!("create {volume} --size 256K {SMALL} --state client"));
+    test_dir.copy("shares-2", "disk-of-2");
+    lose(&test_dir, &mut servers, 1);
+    lose(&test_dir, &mut servers, 2);
+    let message = "2 of 3 servers report no volume disk, and 2 must have it: its data is lost";
+    all_end(&test_dir, &servers, 7, message);
     servers.kill(1);
-    world.copy("disk-of-2", "shares-2");
-    servers.start(&world, 1);
-    world.good(&format!("shares repair {volume} --server 3"));
-    world.good(&format!("check {volume} --state client"));
+    test_dir.copy("disk-of-2", "shares-2");
+    servers.start(&test_dir, 1);
+    test_dir.succeeds(&format!("shares repair {volume} --server 3"));
+    test_dir.succeeds(&format!("check {volume} --state client"));
     // One of the two servers that a repair needs is missing: the message says that, and not that it
     // needs repair.
     servers.kill(2);
-    let away = common::bad(
-        world.path(""),
+    let away = common::fails_with(
+        test_dir.path(""),
         &format!("shares repair {volume} --server 2 --anyway --retry-for 1"),
         15,
     );
     assert!(away.contains("server 3") && away.contains("bring back another"), "{away}");
     assert!(!away.contains("repair one of these"), "{away}");
     // If that server has lost its disk instead, it can be repaired.
-    servers.start(&world, 2);
-    lose(&world, &mut servers, 2);
+    servers.start(&test_dir, 2);
+    lose(&test_dir, &mut servers, 2);
     let anyway = format!("shares repair {volume} --server 2 --anyway");
-    let said = common::bad(world.path(""), &anyway, 3);
-    assert!(said.contains("server 3") && said.contains("repair one of these first"), "{said}");
-    world.good(&format!("shares repair {volume} --server 3"));
-    world.good(&anyway);
-    world.good(&format!("check {volume} --state client"));
+    let printed = common::fails_with(test_dir.path(""), &anyway, 3);
+    assert!(
+        printed.contains("server 3") && printed.contains("repair one of these first"),
+        "{printed}"
+    );
+    test_dir.succeeds(&format!("shares repair {volume} --server 3"));
+    test_dir.succeeds(&anyway);
+    test_dir.succeeds(&format!("check {volume} --state client"));
 }

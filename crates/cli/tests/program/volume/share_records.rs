@@ -3,22 +3,22 @@
 use std::fs;
 
 use super::shares::{PROGRAM, SMALL, ShareServers};
-use super::world::World;
+use super::test_dir::TestDir;
 use crate::common;
 
 /// Five servers, one of which may lie, and a volume on them.
 struct Five {
-    world: World,
+    test_dir: TestDir,
     servers: ShareServers,
 }
 
 impl Five {
     fn new() -> Self {
-        let world = World::new();
-        let servers = ShareServers::new(&world, 5, "&collude=1");
-        let new = Self { world, servers };
+        let test_dir = TestDir::new();
+        let servers = ShareServers::new(&test_dir, 5, "&collude=1");
+        let new = Self { test_dir, servers };
         let volume = new.servers.volume("disk");
-        new.world.good(&format!("create {volume} --size 256K {SMALL}"));
+        new.test_dir.succeeds(&format!("create {volume} --size 256K {SMALL}"));
         new
     }
 
@@ -26,13 +26,13 @@ impl Five {
     fn open(&self) -> (i32, String) {
         let volume = self.servers.volume("disk");
         let command = format!("serve nbd {volume} --retry-for 0.3 --run true");
-        let (code, _, said) = common::oblivio(self.world.path(""), &command);
-        (code, said)
+        let (code, _, printed) = common::oblivio(self.test_dir.path(""), &command);
+        (code, printed)
     }
 
     fn assert_opens(&self) {
-        let (code, said) = self.open();
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = self.open();
+        assert_eq!(code, 0, "{printed}");
     }
 
     /// Uses the volume twice while servers 1 and 2 are unavailable.
@@ -48,7 +48,7 @@ impl Five {
         let volume = self.servers.volume("disk");
         let [one, two] = [0, 1].map(|server| self.servers.pid(server));
         let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
-        self.world.good(&format!(
+        self.test_dir.succeeds(&format!(
             "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
         ));
         self.be_there(&[0, 1], false);
@@ -58,22 +58,22 @@ impl Five {
     /// Restarts the server with an empty folder.
     fn lose_disk(&mut self, server: usize) {
         self.be_there(&[server], false);
-        fs::remove_dir_all(ShareServers::folder(&self.world, server)).unwrap();
+        fs::remove_dir_all(ShareServers::folder(&self.test_dir, server)).unwrap();
         self.be_there(&[server], true);
     }
 
     /// Asserts that `command` fails with this exit code and a message that has all of `expected`.
     fn assert_refused(&self, command: &str, code: i32, expected: &[&str]) {
-        let said = common::bad(self.world.path(""), command, code);
+        let printed = common::fails_with(self.test_dir.path(""), command, code);
         for expected in expected {
-            assert!(said.contains(expected), "{command}: {expected}: {said}");
+            assert!(printed.contains(expected), "{command}: {expected}: {printed}");
         }
     }
 
     fn be_there(&mut self, which: &[usize], is_there: bool) {
         for server in which {
             match is_there {
-                true => self.servers.start(&self.world, *server),
+                true => self.servers.start(&self.test_dir, *server),
                 false => self.servers.kill(*server),
             }
         }
@@ -93,10 +93,10 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     // may have them.
     five.use_without_two();
     five.be_there(&[3, 4], false);
-    let (code, said) = five.open();
-    assert_eq!(code, 15, "{said}");
+    let (code, printed) = five.open();
+    assert_eq!(code, 15, "{printed}");
     for expected in ["server 4", "server 5", "bring all servers back"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
     five.be_there(&[3, 4], true);
     five.assert_opens();
@@ -109,20 +109,20 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
 fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
-    fs::write(five.world.path("other"), [9; 32]).unwrap();
-    five.world.good(&format!("key add {volume} --new-key-file other"));
+    fs::write(five.test_dir.path("other"), [9; 32]).unwrap();
+    five.test_dir.succeeds(&format!("key add {volume} --new-key-file other"));
     five.be_there(&[0, 1], false);
-    five.world.good(&format!("key remove {volume} 1"));
+    five.test_dir.succeeds(&format!("key remove {volume} 1"));
     five.be_there(&[0, 1], true);
     five.use_without_two();
     // Server 5 gets a new disk while two of the others have old records, and two the newest.
     five.lose_disk(4);
     let repair = format!("shares repair {volume} --server 5");
-    five.world.good(&repair);
+    five.test_dir.succeeds(&repair);
     // Server 5 got the newest records: two servers have them, although server 4 is missing.
     five.be_there(&[3], false);
     let by_other = volume.replace("--key-file key", "--key-file other");
-    five.world.bad(&format!("check {by_other}"), 6, "the key file is wrong");
+    five.test_dir.fails_with(&format!("check {by_other}"), 6, "the key file is wrong");
     five.assert_opens();
     five.be_there(&[3], true);
     five.assert_opens();
@@ -133,9 +133,9 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
 fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
-    five.world.copy(five.world.state(), "old-state");
+    five.test_dir.copy(five.test_dir.state(), "old-state");
     for server in [1, 2, 4] {
-        five.world.copy(format!("shares-{server}"), format!("old-{server}"));
+        five.test_dir.copy(format!("shares-{server}"), format!("old-{server}"));
     }
     five.use_without_two();
     five.lose_disk(2);
@@ -144,16 +144,16 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     let advice = ["older records", "server 4", "server 5", "repeat the repair"];
     five.assert_refused(&repair("--server 3"), 15, &advice);
     five.assert_refused(&repair("--server 3 --anyway"), 15, &advice);
-    assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
+    assert!(!ShareServers::folder(&five.test_dir, 2).join("alice/disk").exists());
     five.be_there(&[3], true);
     // Without the client's directory, nothing shows that these records are old.
-    fs::rename(five.world.path("state-home"), five.world.path("elsewhere")).unwrap();
+    fs::rename(five.test_dir.path("state-home"), five.test_dir.path("elsewhere")).unwrap();
     let advice = ["client's directory", "server 5", "--without-missing"];
     five.assert_refused(&repair("--server 3"), 15, &advice);
-    assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
+    assert!(!ShareServers::folder(&five.test_dir, 2).join("alice/disk").exists());
     five.be_there(&[4], true);
-    five.world.good(&repair("--server 3"));
-    fs::rename(five.world.path("elsewhere"), five.world.path("state-home")).unwrap();
+    five.test_dir.succeeds(&repair("--server 3"));
+    fs::rename(five.test_dir.path("elsewhere"), five.test_dir.path("state-home")).unwrap();
     five.assert_opens();
 
     // An old directory shows as little as one in use. A refusal does not take the volume from the
@@ -162,24 +162,24 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.be_there(&[4], false);
     let refused = repair("--server 3").replace('\'', "\"");
     let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
-    five.world.good(&format!(
+    five.test_dir.succeeds(&format!(
         "serve nbd {volume} --retry-for 1 --run '{PROGRAM} {refused}; test $? = 15 && {write}'"
     ));
     let advice = ["client's directory is older than storage", "server 5", "--without-missing"];
     five.assert_refused(&repair("--server 3 --state old-state"), 15, &advice);
     five.assert_refused(&repair("--server 3 --state old-state --anyway"), 15, &advice);
-    five.world.good(&repair("--server 3 --state old-state --without-missing"));
+    five.test_dir.succeeds(&repair("--server 3 --state old-state --without-missing"));
     five.assert_opens();
 
     // If no other server is missing, records that are too old are a rollback.
     five.be_there(&[0, 1, 3], false);
     for server in [1, 2, 4] {
-        five.world.copy(format!("old-{server}"), format!("shares-{server}"));
+        five.test_dir.copy(format!("old-{server}"), format!("shares-{server}"));
     }
     five.be_there(&[0, 1, 3, 4], true);
     five.lose_disk(4);
     five.assert_refused(&repair("--server 5"), 8, &["storage is older"]);
-    assert!(!ShareServers::folder(&five.world, 4).join("alice/disk").exists());
+    assert!(!ShareServers::folder(&five.test_dir, 4).join("alice/disk").exists());
 }
 
 /// Servers 1 and 2 die in a session: they hold the records of its opening, one checkpoint old.
@@ -195,7 +195,7 @@ fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is
     five.be_there(&[3], true);
     five.assert_refused(&repair, 15, &["newer records", "server 5"]);
     five.be_there(&[4], true);
-    five.world.good(&repair);
+    five.test_dir.succeeds(&repair);
     five.assert_opens();
 }
 
@@ -209,7 +209,7 @@ fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     let with_lost = |lost| ["server 4", "server 5", "that the missing servers hold", lost];
     let none = with_lost("blocks that are lost: 0;");
     five.assert_refused(&format!("rescue {volume} older"), 15, &none);
-    assert!(five.world.path("older").exists());
+    assert!(five.test_dir.path("older").exists());
     five.assert_refused(&format!("serve nbd {volume} --rescued --run true"), 15, &none);
     five.be_there(&[3, 4], true);
     five.assert_opens();
@@ -219,7 +219,7 @@ fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     let one = with_lost("blocks that are lost: 1;");
     five.assert_refused(&format!("rescue {volume} image"), 15, &one);
     five.be_there(&[3, 4], true);
-    five.world.good(&format!("rescue {volume} whole"));
+    five.test_dir.succeeds(&format!("rescue {volume} whole"));
 }
 
 /// Neither key opens the volume then, and the new one is not called wrong.
@@ -228,9 +228,9 @@ fn an_old_superblock_is_no_rollback_while_servers_are_missing() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
     let by_other = volume.replace("--key-file key", "--key-file other");
-    fs::write(five.world.path("other"), [9; 32]).unwrap();
+    fs::write(five.test_dir.path("other"), [9; 32]).unwrap();
     five.be_there(&[0, 1], false);
-    five.world.good(&format!("key add {volume} --new-key-file other"));
+    five.test_dir.succeeds(&format!("key add {volume} --new-key-file other"));
     five.be_there(&[0, 1], true);
     five.be_there(&[3, 4], false);
     let slot = format!("{by_other} --key-slot 1");

@@ -1,6 +1,6 @@
 //! Positions in the file of a volume: see `docs/format.md`.
 
-use super::world::Bytes;
+use super::test_dir::Bytes;
 
 pub(crate) const HEADER_BYTES: u64 = 64 << 10;
 pub(crate) const FRONT_AT: u64 = 2 * HEADER_BYTES;

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use serde_json::Value;
 
 use super::page_reader::{Address, Reader};
+use super::test_dir::{TestDir, VOLUME};
 use super::tools::run;
-use super::world::{VOLUME, World};
 use crate::common::oblivio;
 
 /// Number of bytes that are written at once.
@@ -22,8 +22,8 @@ fn write(uri: &str) {
 
 #[test]
 fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
-    let world = World::with_volume(1);
-    let server = world.serve("--cache 0 --watch");
+    let test_dir = TestDir::with_volume(1);
+    let server = test_dir.serve("--cache 0 --watch");
     let address = Address::enter(server.page());
     assert!(address.socket.ip().is_loopback());
     let page = address.get(&format!("/{}/", address.token), &address.host());
@@ -32,13 +32,13 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     write(server.uri());
     // Each of the three blocks makes an access.
     let is_read = |level: &Value| level[0].as_u64().unwrap() >= 3;
-    let levels = |said: &Value| said["storage"]["levels"][0].as_array().unwrap().clone();
-    reader.until(|name, said| name == "frame" && levels(said).iter().any(is_read));
+    let levels = |data: &Value| data["storage"]["levels"][0].as_array().unwrap().clone();
+    reader.until(|name, data| name == "frame" && levels(data).iter().any(is_read));
     assert!(!reader.heard.contains("owner") && !reader.heard.contains(&OFFSET.to_string()));
 
     // The page ends with the volume, and its readers receive that event.
-    let (code, complaints) = server.stop();
-    assert_eq!((code, complaints.as_str()), (0, ""));
+    let (code, messages) = server.stop();
+    assert_eq!((code, messages.as_str()), (0, ""));
     let mut names = Vec::new();
     while let Some((name, _)) = reader.next() {
         names.push(name);
@@ -46,7 +46,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     assert_eq!(names.last().unwrap(), "end");
     assert!(TcpStream::connect(address.socket).is_err(), "the port must be closed");
     // The token is in no file.
-    for file in fs::read_dir(world.state()).unwrap() {
+    for file in fs::read_dir(test_dir.state()).unwrap() {
         let held = fs::read(file.unwrap().path()).unwrap_or_default();
         assert_eq!(memchr::memmem::find(&held, address.token.as_bytes()), None);
     }
@@ -54,12 +54,12 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
 
 #[test]
 fn with_secrets_the_page_shows_both_sides() {
-    let world = World::with_volume(1);
-    let server = world.serve("--cache 0 --watch --watch-secrets");
+    let test_dir = TestDir::with_volume(1);
+    let server = test_dir.serve("--cache 0 --watch --watch-secrets");
     let mut reader = Reader::connect(&Address::enter(server.page()));
     write(server.uri());
-    let written = |said: &Value| said["owner"]["bytes"][1] == BYTES;
-    let frame = reader.until(|name, said| name == "frame" && written(said)).1;
+    let written = |data: &Value| data["owner"]["bytes"][1] == BYTES;
+    let frame = reader.until(|name, data| name == "frame" && written(data)).1;
     assert!(reader.heard.contains(&format!("[1,{OFFSET},{BYTES}]")), "{}", reader.heard);
     let inner = &frame["owner"]["inner"];
     assert!(inner["stash"]["blocks_max"].as_u64().unwrap() > 0, "{inner}");
@@ -68,21 +68,21 @@ fn with_secrets_the_page_shows_both_sides() {
 
 #[test]
 fn a_page_that_others_could_reach_is_refused_before_the_volume_is_opened() {
-    let world = World::new();
+    let test_dir = TestDir::new();
     // There is no volume yet.
     let reason = "forward the port with `ssh -L`";
-    world.bad(&format!("serve nbd {VOLUME} --watch=0.0.0.0:0"), 3, reason);
-    world.bad(&format!("serve nbd {VOLUME} --watch-secrets"), 2, "--watch");
-    world.bad(&format!("serve nbd {VOLUME} --rescued --watch"), 2, "cannot be used with");
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --watch=0.0.0.0:0"), 3, reason);
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --watch-secrets"), 2, "--watch");
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --rescued --watch"), 2, "cannot be used with");
     let taken = "such as 127.0.0.1:8080";
-    world.bad(&format!("serve nbd {VOLUME} --watch=localhost:8080"), 2, taken);
+    test_dir.fails_with(&format!("serve nbd {VOLUME} --watch=localhost:8080"), 2, taken);
 }
 
 #[test]
 fn the_output_of_a_command_is_not_mixed_with_other_text() {
-    let world = World::with_volume(1);
+    let test_dir = TestDir::with_volume(1);
     let command_line = format!("serve nbd {VOLUME} --watch --run 'echo done'");
-    let (code, stdout, stderr) = oblivio(world.path(""), &command_line);
+    let (code, stdout, stderr) = oblivio(test_dir.path(""), &command_line);
     assert_eq!((code, stdout.as_str()), (0, "done\n"), "{stderr}");
     assert!(stderr.starts_with("watch it at http://127.0.0.1:"), "{stderr}");
 }

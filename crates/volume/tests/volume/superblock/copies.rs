@@ -4,7 +4,7 @@ use oblivio_core::store::{Part, Piece, Span};
 use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_testkit::{Call, Faulty, Rule};
-use oblivio_volume::keys::Attempt;
+use oblivio_volume::keys::UnlockLimits;
 use oblivio_volume::superblock::copies::{
     BACK, COPIES, FRONT, read_copies, repair, rewrite_copies, shape, write_copies,
 };
@@ -214,7 +214,7 @@ fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
 #[test]
 fn forged_copies_do_not_hide_a_good_one() {
     const MAC_AT: usize = SUPERBLOCK_BYTES - 64;
-    let attempt = Attempt::default();
+    let limits = UnlockLimits::default();
     for (sequence, changed, expected) in [
         (1u64 << 60, 600, Kind::WrongKey),
         (1 << 60, 40, Kind::Tampered),
@@ -230,14 +230,14 @@ fn forged_copies_do_not_hide_a_good_one() {
                 bytes_of(&mut store, copy).copy_from_slice(&forged[..]);
             }
             let copies = read_copies(&mut store);
-            let outcome = copies.unlock(&key_file(1), attempt);
+            let outcome = copies.unlock(&key_file(1), limits);
             if good == 0 {
                 assert_eq!(kind(outcome), expected);
                 continue;
             }
             let found = outcome.unwrap().superblock;
             assert_eq!(found.encode(), superblock().encode());
-            let refused = kind(copies.unlock(&key_file(9), attempt));
+            let refused = kind(copies.unlock(&key_file(9), limits));
             assert_eq!(refused, Kind::WrongKey);
             assert_eq!(repair(&mut store, &found).unwrap(), COPIES - good.count_ones() as usize);
             assert_eq!(sequences(&mut store), [Some(2); COPIES]);
@@ -256,12 +256,12 @@ fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
             bytes_of(&mut store, copy).copy_from_slice(&newer.encode()[..]);
         }
         let copies = read_copies(&mut store);
-        let removed = copies.unlock(&key_file(1), Attempt::default());
+        let removed = copies.unlock(&key_file(1), UnlockLimits::default());
         if new == 0 {
             assert_eq!(removed.unwrap().superblock.sequence(), 2);
         } else {
             assert_eq!(kind(removed), Kind::WrongKey, "{new:04b}");
-            let kept = copies.unlock(&passphrase("correct horse"), Attempt::default());
+            let kept = copies.unlock(&passphrase("correct horse"), UnlockLimits::default());
             assert_eq!(kept.unwrap().superblock.sequence(), 3);
         }
     }
@@ -398,7 +398,7 @@ fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
         let copies = read_copies(&mut store);
         let errors = [
             copies.newest().unwrap_err(),
-            copies.unlock(&key_file(1), Attempt::default()).unwrap_err(),
+            copies.unlock(&key_file(1), UnlockLimits::default()).unwrap_err(),
             write_copies(&mut store, &superblock()).unwrap_err(),
         ];
         for error in errors {
@@ -431,10 +431,10 @@ fn a_store_that_answers_with_too_few_frames_or_too_many_is_refused() {
     for frames in [0, 2, 5] {
         let mut store = answering(frames, SUPERBLOCK_BYTES);
         assert_eq!(kind(read_copies(&mut store).newest()), Kind::Store);
-        let unlocked = read_copies(&mut store).unlock(&key_file(1), Attempt::default());
+        let unlocked = read_copies(&mut store).unlock(&key_file(1), UnlockLimits::default());
         assert_eq!(kind(unlocked), Kind::Store);
         assert_eq!(repair(&mut store, &superblock()).unwrap(), COPIES);
     }
     let mut store = answering(1, SUPERBLOCK_BYTES);
-    assert!(read_copies(&mut store).unlock(&key_file(1), Attempt::default()).is_ok());
+    assert!(read_copies(&mut store).unlock(&key_file(1), UnlockLimits::default()).is_ok());
 }

@@ -1,6 +1,6 @@
 //! Changed bytes, with and without a corrected checksum.
 
-use oblivio_volume::keys::{Attempt, Secret};
+use oblivio_volume::keys::{Secret, UnlockLimits};
 use oblivio_volume::superblock::copies::read_copies;
 use oblivio_volume::superblock::{LockedSuperblock, SUPERBLOCK_BYTES, SuperblockErrorKind as Kind};
 use rand::SeedableRng;
@@ -114,13 +114,13 @@ fn an_opening_spends_no_more_than_it_may() {
     for slot in [SLOT_0, SLOT_0 + 2 * (SLOT_1 - SLOT_0)] {
         bytes[slot + 8..slot + 12].copy_from_slice(&33u32.to_le_bytes());
     }
-    let try_it = |bytes: &Bytes, secret: &Secret, attempt: Attempt| {
-        let unlocked = read_copies(&mut holding(bytes)).unlock(secret, attempt);
+    let try_it = |bytes: &Bytes, secret: &Secret, limits: UnlockLimits| {
+        let unlocked = read_copies(&mut holding(bytes)).unlock(secret, limits);
         unlocked.map(|unlocked| unlocked.slot).map_err(|error| error.kind())
     };
     let bytes = with_checksum(bytes);
-    let all = |memory_kib_max| Attempt { slot: None, memory_kib_max };
-    let one = |slot| Attempt { slot: Some(slot), memory_kib_max: 8 };
+    let all = |memory_kib_max| UnlockLimits { slot: None, memory_kib_max };
+    let one = |slot| UnlockLimits { slot: Some(slot), memory_kib_max: 8 };
     // Less than each slot needs, the same amount, and more. The slot that opens shows that the
     // superblock was changed.
     assert_eq!(try_it(&bytes, &last, all(7)), Err(Kind::TooCostly));
@@ -131,7 +131,7 @@ fn an_opening_spends_no_more_than_it_may() {
     assert_eq!(try_it(&bytes, &unused, one(0)), Err(Kind::WrongKey));
 
     let good = superblock.encode();
-    assert_eq!(try_it(&good, &last, Attempt::default()), Ok(3));
+    assert_eq!(try_it(&good, &last, UnlockLimits::default()), Ok(3));
     assert_eq!(try_it(&good, &last, one(3)), Ok(3));
     assert_eq!(try_it(&good, &last, one(2)), Err(Kind::WrongKey));
     assert_eq!(try_it(&good, &key_file(1), one(1)), Ok(1));

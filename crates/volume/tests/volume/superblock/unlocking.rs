@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{LayoutKind, MemoryStore};
-use oblivio_volume::keys::{Attempt, Secret};
+use oblivio_volume::keys::{Secret, UnlockLimits};
 use oblivio_volume::superblock::copies::{COPIES, shape, write_copies};
 use oblivio_volume::superblock::{SuperblockErrorKind as Kind, Unlocked};
 use oblivio_volume::unlock::{NewerCopies, UnlockError, read_public, unlock};
@@ -43,14 +43,14 @@ fn with_superblock() -> MemoryStore {
 /// total.
 fn unlock_with(
     secret: Secret,
-    attempt: Attempt,
+    limits: UnlockLimits,
 ) -> (Result<Unlocked, UnlockError<()>>, Vec<Event>, Vec<Event>) {
     let view = View::default();
     let mut store = Recorder::new(with_superblock(), view.clone());
     let mut before = None;
     let outcome = unlock(
         &mut store,
-        attempt,
+        limits,
         NewerCopies::Refuse,
         None,
         |_| None,
@@ -64,9 +64,9 @@ fn unlock_with(
 
 #[test]
 fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after_it() {
-    let all = Attempt::default();
-    let one = |slot| Attempt { slot: Some(slot), ..all };
-    let too_little = Attempt { memory_kib_max: 0, ..all };
+    let all = UnlockLimits::default();
+    let one = |slot| UnlockLimits { slot: Some(slot), ..all };
+    let too_little = UnlockLimits { memory_kib_max: 0, ..all };
     let cases = [
         (key_file(1), all, Ok(1)),
         (passphrase("correct horse"), all, Ok(0)),
@@ -76,8 +76,8 @@ fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after
         (passphrase("correct horse"), too_little, Err(Kind::TooCostly)),
         (key_file(1), one(7), Err(Kind::InvalidRequest)),
     ];
-    for (secret, attempt, expected) in cases {
-        let (outcome, before, seen) = unlock_with(secret, attempt);
+    for (secret, limits, expected) in cases {
+        let (outcome, before, seen) = unlock_with(secret, limits);
         let outcome = match outcome {
             Ok(owner) => Ok(owner.slot),
             Err(UnlockError::NotUnlocked(error)) => Err(error.kind()),
@@ -95,7 +95,8 @@ fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after
 #[test]
 fn no_secret_is_requested_if_storage_shows_no_superblock() {
     let asked = || -> Result<Secret, ()> { panic!("a secret was requested") };
-    match unlock(&mut empty(), Attempt::default(), NewerCopies::Refuse, None, |_| None, asked) {
+    match unlock(&mut empty(), UnlockLimits::default(), NewerCopies::Refuse, None, |_| None, asked)
+    {
         Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
         other => panic!("{other:?}"),
     }
@@ -106,7 +107,7 @@ fn no_secret_is_requested_if_storage_shows_no_superblock() {
 fn the_error_of_the_secret_source_is_returned() {
     let outcome = unlock(
         &mut with_superblock(),
-        Attempt::default(),
+        UnlockLimits::default(),
         NewerCopies::Refuse,
         None,
         |_| None,

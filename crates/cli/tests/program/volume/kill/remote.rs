@@ -16,8 +16,8 @@ use rand::{RngExt, SeedableRng};
 use super::Guard;
 use crate::common;
 use crate::volume::remote::StoreServer;
+use crate::volume::test_dir::{TestDir, end, wait};
 use crate::volume::tools::start;
-use crate::volume::world::{World, end, wait};
 
 /// Bytes of the disk. Writes that were not durable are sent to a restarted server again; they must
 /// be few enough to arrive before the server is killed again.
@@ -36,9 +36,9 @@ const ROUNDS: u64 = 1;
 fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
     let (rounds, seed) = super::rounds_and_seed(ROUNDS);
     let mut coins = StdRng::seed_from_u64(seed);
-    let world = World::new();
-    let mut server = StoreServer::new(&world, "");
-    world.good(&format!("create {} --state state --size {SIZE}", server.volume("disk")));
+    let test_dir = TestDir::new();
+    let mut server = StoreServer::new(&test_dir, "");
+    test_dir.succeeds(&format!("create {} --state state --size {SIZE}", server.volume("disk")));
     let mut kills = 0;
     for round in 0..rounds {
         let cut_after = CUT_AFTER[coins.random_range(0..CUT_AFTER.len())];
@@ -57,12 +57,12 @@ fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
             "serve nbd {volume} --cache {cache} --run '{}'",
             fio("--end_fsync=1 --fsync=100 --loops=3")
         );
-        let mut writer = common::command(&world.path(""), &command);
+        let mut writer = common::command(&test_dir.path(""), &command);
         let mut writer = Guard(writer.stdout(Stdio::null()).spawn().unwrap());
         while writer.0.try_wait().unwrap().is_none() {
             thread::sleep(Duration::from_millis(coins.random_range(700..2500)));
             if writer.0.try_wait().unwrap().is_none() {
-                server = server.killed_and_started(&world);
+                server = server.killed_and_started(&test_dir);
                 kills += 1;
             }
         }
@@ -70,9 +70,9 @@ fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
 
         // Everything flushed is there after both have died, and writes that were not flushed do no
         // harm.
-        let socket = world.path("nbd.sock");
+        let socket = test_dir.path("nbd.sock");
         let command = format!("serve nbd {volume} --cache {cache} --socket nbd.sock --json");
-        let mut client = common::command(&world.path(""), &command);
+        let mut client = common::command(&test_dir.path(""), &command);
         let mut client = Guard(client.stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
         BufReader::new(client.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -86,11 +86,11 @@ fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
         assert!(writer.0.try_wait().unwrap().is_none(), "the writer must still run");
         end(&mut client.0);
         wait(&mut writer.0);
-        server = server.killed_and_started(&world);
-        world.good(&format!("serve nbd {volume} --run '{}'", fio("--verify_only=1")));
+        server = server.killed_and_started(&test_dir);
+        test_dir.succeeds(&format!("serve nbd {volume} --run '{}'", fio("--verify_only=1")));
         println!("round {round}: cut after {cut_after}, cache {cache}");
     }
-    world.good(&format!("check {} --state state", server.volume("disk")));
+    test_dir.succeeds(&format!("check {} --state state", server.volume("disk")));
     println!("{rounds} rounds: the server was killed {kills} times under fio, nothing was lost");
 }
 

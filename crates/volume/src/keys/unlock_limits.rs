@@ -11,7 +11,7 @@ const FILLS_MAX: u64 = 64;
 
 /// Which slots to try, and what an opening may spend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct UnlockLimits {
     /// The one slot to try; `None` for all of the secret's kind.
     pub slot: Option<u8>,
     /// The most memory for a slot, in KiB. All slots together may fill it 64 times.
@@ -19,38 +19,38 @@ pub struct Attempt {
 }
 
 /// All slots, within the costs that [`Cost::calibrate`] chooses.
-impl Default for Attempt {
+impl Default for UnlockLimits {
     fn default() -> Self {
         Self { slot: None, memory_kib_max: Cost::CALIBRATED_MEMORY_KIB_MAX }
     }
 }
 
-/// The rest of what an attempt may spend.
+/// The rest of what an opening may spend.
 pub(crate) struct Budget {
-    pub(crate) attempt: Attempt,
+    pub(crate) limits: UnlockLimits,
     work_kib: u64,
 }
 
 impl Budget {
-    pub(crate) fn new(attempt: Attempt) -> Self {
-        Self { attempt, work_kib: FILLS_MAX * u64::from(attempt.memory_kib_max) }
+    pub(crate) fn new(limits: UnlockLimits) -> Self {
+        Self { limits, work_kib: FILLS_MAX * u64::from(limits.memory_kib_max) }
     }
 
-    /// Whether the attempt includes this slot.
+    /// Whether the limits include this slot.
     pub(crate) fn tries(&self, slot: u8) -> bool {
-        self.attempt.slot.is_none_or(|wanted| wanted == slot)
+        self.limits.slot.is_none_or(|wanted| wanted == slot)
     }
 
     /// Spends the cost of a slot, if it is within bounds.
     pub(crate) fn spend(&mut self, cost: Cost) -> Result<(), KeyError> {
-        if cost.memory_kib() > self.attempt.memory_kib_max {
+        if cost.memory_kib() > self.limits.memory_kib_max {
             return Err(KeyError::new(
                 KeyErrorKind::TooCostly,
                 format!(
                     "a key slot needs {cost}, and an opening spends {} KiB on a slot at most: \
                      allow more if you made the slot so. If you did not, do not trust \
                      this storage",
-                    self.attempt.memory_kib_max
+                    self.limits.memory_kib_max
                 ),
             ));
         }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_slot_has_a_bound_and_all_slots_together_have_one() {
-        let mut budget = Budget::new(Attempt::default());
+        let mut budget = Budget::new(UnlockLimits::default());
         let kind = |spent: Result<(), KeyError>| spent.map_err(|error| error.kind());
         assert_eq!(kind(budget.spend(cost(1025, 3))), Err(KeyErrorKind::TooCostly));
         for _ in 0..2 {
@@ -88,7 +88,8 @@ mod tests {
         assert_eq!(kind(budget.spend(cost(1024, 4))), Ok(()));
         assert_eq!(kind(budget.spend(cost(64, 3))), Err(KeyErrorKind::TooCostly));
 
-        let mut budget = Budget::new(Attempt { memory_kib_max: 4 << 20, ..Attempt::default() });
+        let mut budget =
+            Budget::new(UnlockLimits { memory_kib_max: 4 << 20, ..UnlockLimits::default() });
         assert_eq!(kind(budget.spend(cost(4096, 64))), Ok(()));
         assert_eq!(kind(budget.spend(cost(64, 3))), Err(KeyErrorKind::TooCostly));
     }
@@ -100,7 +101,7 @@ mod tests {
                 let mut times = [0, floor_micros].into_iter();
                 let clock = || std::time::Duration::from_micros(times.next().unwrap());
                 let cost = Cost::calibrate(target_millis, clock).unwrap();
-                let mut budget = Budget::new(Attempt::default());
+                let mut budget = Budget::new(UnlockLimits::default());
                 for _ in 0..SLOTS_MAX {
                     budget.spend(cost).unwrap_or_else(|error| panic!("{cost}: {error}"));
                 }

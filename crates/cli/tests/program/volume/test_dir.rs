@@ -27,60 +27,62 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Signals of one kind that come too close together are merged.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
 
-/// The arguments that open the volume of a [`World`].
+/// The arguments that open the volume of a [`TestDir`].
 pub(crate) const VOLUME: &str = "disk.obl --key-file key";
 
 /// A temporary directory with a key.
-pub(crate) struct World(TempDir);
+pub(crate) struct TestDir(TempDir);
 
-impl World {
+impl TestDir {
     pub(crate) fn new() -> Self {
         let dir = TempDir::new().unwrap();
         fs::write(dir.path().join("key"), bytes(1, 32)).unwrap();
         Self(dir)
     }
 
-    /// A world with a volume `disk.obl`.
+    /// A test directory with a volume `disk.obl`.
     pub(crate) fn with_volume(mib: u64) -> Self {
-        let world = Self::new();
-        world.good(&format!("create {VOLUME} --size {mib}M"));
-        world
+        let test_dir = Self::new();
+        test_dir.succeeds(&format!("create {VOLUME} --size {mib}M"));
+        test_dir
     }
 
-    /// A world with a volume that holds random data, which is also in the file `data`.
+    /// A test directory with a volume that holds random data, which is also in the file `data`.
     pub(crate) fn with_data(mib: u64) -> Self {
-        let world = Self::with_volume(mib);
-        fs::write(world.path("data"), bytes(2, mib * MIB)).unwrap();
-        world.fill();
-        world
+        let test_dir = Self::with_volume(mib);
+        fs::write(test_dir.path("data"), bytes(2, mib * MIB)).unwrap();
+        test_dir.fill();
+        test_dir
     }
 
     /// Copies the file `data` to the volume.
     pub(crate) fn fill(&self) {
-        self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy --flush data \"$uri\"'"));
+        self.succeeds(&format!("serve nbd {VOLUME} --run 'nbdcopy --flush data \"$uri\"'"));
     }
 
     /// Checks that the volume opens, is intact, and holds the contents of `data`.
     pub(crate) fn assert_nothing_is_lost(&self) {
-        self.good(&format!("check {VOLUME}"));
-        self.good(&format!("serve nbd {VOLUME} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+        self.succeeds(&format!("check {VOLUME}"));
+        self.succeeds(&format!(
+            "serve nbd {VOLUME} --run 'nbdcopy \"$uri\" back && cmp data back'"
+        ));
     }
 
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub(crate) fn good(&self, command_line: &str) -> String {
-        common::good(&self.0, command_line)
+    pub(crate) fn succeeds(&self, command_line: &str) -> String {
+        common::succeeds(&self.0, command_line)
     }
 
     pub(crate) fn json(&self, command_line: &str) -> Value {
-        serde_json::from_str(&self.good(command_line)).unwrap()
+        serde_json::from_str(&self.succeeds(command_line)).unwrap()
     }
 
     /// Checks that `command_line` ends with `code`, and that its message contains `advice`.
-    pub(crate) fn bad(&self, command_line: &str, code: i32, advice: &str) {
-        let message = common::bad(&self.0, command_line, code);
+    pub(crate) fn fails_with(&self, command_line: &str, code: i32, advice: &str) {
+        let message = common::fails_with(&self.0, command_line, code);
         assert!(message.contains(advice), "{command_line}: {message:?} lacks {advice:?}");
     }
 
@@ -196,48 +198,48 @@ pub(crate) struct Server {
     page: Option<String>,
     repeated: u64,
     socket: PathBuf,
-    complaints: PathBuf,
+    messages: PathBuf,
 }
 
 impl Server {
     /// Starts the process, and does not wait until it is ready.
-    pub(crate) fn start(world: &World, options: &str) -> Self {
+    pub(crate) fn start(test_dir: &TestDir, options: &str) -> Self {
         let command_line = format!("serve nbd {VOLUME} --json {options}");
-        Self::spawn(world, hearing_signals(&common::command(world.0.path(), &command_line)))
+        Self::spawn(test_dir, hearing_signals(&common::command(test_dir.0.path(), &command_line)))
     }
 
     /// Starts the process in a shell, which does `first` and then becomes the process.
-    pub(crate) fn start_in_shell(world: &World, first: &str) -> Self {
-        let server = common::command(world.0.path(), &format!("serve nbd {VOLUME} --json"));
+    pub(crate) fn start_in_shell(test_dir: &TestDir, first: &str) -> Self {
+        let server = common::command(test_dir.0.path(), &format!("serve nbd {VOLUME} --json"));
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &format!("{first} \"$0\" \"$@\"")]);
         shell.arg(server.get_program()).args(server.get_args());
-        shell.current_dir(world.0.path()).stdin(Stdio::null());
+        shell.current_dir(test_dir.0.path()).stdin(Stdio::null());
         shell.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Self::spawn(world, shell)
+        Self::spawn(test_dir, shell)
     }
 
-    fn spawn(world: &World, mut command: Command) -> Self {
-        let complaints = world.path("complaints");
+    fn spawn(test_dir: &TestDir, mut command: Command) -> Self {
+        let messages = test_dir.path("messages");
         let child = command
             .stdout(Stdio::piped())
-            .stderr(File::create(&complaints).unwrap())
+            .stderr(File::create(&messages).unwrap())
             .spawn()
             .unwrap();
-        let socket = world.state().join("nbd.sock");
-        Self { child, uri: String::new(), page: None, repeated: 0, socket, complaints }
+        let socket = test_dir.state().join("nbd.sock");
+        Self { child, uri: String::new(), page: None, repeated: 0, socket, messages }
     }
 
     /// Waits until the volume is served.
     pub(crate) fn ready(mut self) -> Self {
         let mut line = String::new();
         BufReader::new(self.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line)
-            .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.complaints).unwrap()));
-        self.uri = said["uri"].as_str().unwrap().to_owned();
-        self.page = said["watch"].as_str().map(str::to_owned);
+        let printed: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.messages).unwrap()));
+        self.uri = printed["uri"].as_str().unwrap().to_owned();
+        self.page = printed["watch"].as_str().map(str::to_owned);
         // A rescue has no recovery, and reports none.
-        self.repeated = said["accesses_repeated"].as_u64().unwrap_or_default();
+        self.repeated = printed["accesses_repeated"].as_u64().unwrap_or_default();
         self
     }
 
@@ -261,8 +263,8 @@ impl Server {
     }
 
     /// The messages so far.
-    pub(crate) fn complaints(&self) -> String {
-        fs::read_to_string(&self.complaints).unwrap()
+    pub(crate) fn messages(&self) -> String {
+        fs::read_to_string(&self.messages).unwrap()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -270,7 +272,7 @@ impl Server {
     }
 
     /// Waits until the process has died.
-    pub(crate) fn died(mut self) -> ExitStatus {
+    pub(crate) fn wait_for_death(mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 
@@ -286,8 +288,8 @@ impl Server {
     /// Sends signals until the process ends. Returns its exit code and its messages.
     pub(crate) fn end_by(mut self, signals: &[Signal]) -> (i32, String) {
         let code = end_by(&mut self.child, signals);
-        let complaints = self.complaints();
-        (code.unwrap_or_else(|| panic!("a signal ended it: {complaints}")), complaints)
+        let messages = self.messages();
+        (code.unwrap_or_else(|| panic!("a signal ended it: {messages}")), messages)
     }
 
     /// Kills the process.
