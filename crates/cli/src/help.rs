@@ -66,9 +66,9 @@ fn join_paragraphs(text: &str) -> String {
     let mut joined = String::new();
     let mut before = "";
     for line in text.lines() {
-        let goes_on = is_prose(before) && is_prose(line) && !before.ends_with(':');
+        let continues = is_prose(before) && is_prose(line) && !before.ends_with(':');
         if !joined.is_empty() || !before.is_empty() {
-            joined.push(if goes_on { ' ' } else { '\n' });
+            joined.push(if continues { ' ' } else { '\n' });
         }
         joined += line;
         before = line;

@@ -80,8 +80,8 @@ impl Blocks {
     }
 
     /// Begins to read the first of `wanted`, in windows, as far as there is room. Each of them has
-    /// a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any read was
-    /// begun.
+    /// a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any read
+    /// was begun.
     pub(super) fn begin(
         &mut self,
         wanted: &mut VecDeque<RangeAccess>,

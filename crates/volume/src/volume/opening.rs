@@ -23,7 +23,7 @@ use crate::state::record::{CheckpointName, LoggedPlan, Record};
 use crate::state_dir::{SharedDir, StateDir};
 use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
-use crate::wrong_servers;
+use crate::wrong_servers::WrongServerList;
 
 /// What an opening did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,10 +92,8 @@ impl Volume {
         let trees = trees(config.shapes()?.len());
         let mut array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
         let dir = SharedDir::new(dir);
-        array.keep_wrong_servers(Box::new(wrong_servers::WrongServerList::open(
-            dir.clone(),
-            options.warn,
-        )?));
+        let wrong_servers = WrongServerList::open(dir.clone(), options.warn)?;
+        array.keep_wrong_servers(Box::new(wrong_servers));
         let dir = Box::new(dir);
         let to_write = match contents {
             Some(contents) => (!array.load(contents, &mut coins)?).then_some(contents),
@@ -214,10 +212,8 @@ impl Volume {
             .inspect_err(|error| tampering::record(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
         let found = tampering::found(&*dir)?;
-        live.array.keep_wrong_servers(Box::new(wrong_servers::WrongServerList::open(
-            shared,
-            options.warn,
-        )?));
+        let wrong_servers = WrongServerList::open(shared, options.warn)?;
+        live.array.keep_wrong_servers(Box::new(wrong_servers));
         live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
         // Accesses from here on are new, and differ from those that were lost.
