@@ -210,7 +210,7 @@ impl Client {
             self.links[connection] = Some(KEYS.caller.call(stream, PATIENCE).unwrap());
             // A few say something else first.
             if action != 0 {
-                self.say(connection, &Request::Hello { version: VERSION }.encode());
+                self.send(connection, &Request::Hello { version: VERSION }.encode());
             }
         }
         match action {
@@ -220,13 +220,13 @@ impl Client {
                 let mut message = input.request(connection, &self.model).encode();
                 let place = usize::from(input.byte()) % message.len();
                 message[place] = input.byte();
-                self.say(connection, &message);
+                self.send(connection, &message);
             }
             // A message of the fuzzer's making.
             13..=15 => {
                 let bytes = usize::from(input.byte()).min(input.0.len());
                 let message = input.0.split_off(..bytes).unwrap_or_default();
-                self.say(connection, message);
+                self.send(connection, message);
             }
             // A message that is cut, behind which nothing comes.
             16 => {
@@ -246,13 +246,13 @@ impl Client {
             }
             _ => {
                 let request = input.request(connection, &self.model);
-                self.say(connection, &request.encode());
+                self.send(connection, &request.encode());
             }
         }
     }
 
     /// Says it, and hears the answer.
-    fn say(&mut self, connection: usize, message: &[u8]) {
+    fn send(&mut self, connection: usize, message: &[u8]) {
         let link = self.links[connection].as_mut().expect("it was called");
         frame::send(&mut link.writer, message).unwrap();
         self.hear(connection, message);

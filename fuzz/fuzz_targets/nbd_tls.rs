@@ -122,7 +122,7 @@ fuzz_target!(|input: &[u8]| {
     let Some(([bits], said)) = input.split_first_chunk() else { return };
     let (setup, world) = (Setup::from_bits(*bits), &*WORLD);
     let service = if setup.tls_required { &world.required } else { &world.offered };
-    let asked = world.disk.asked();
+    let asked = world.disk.requests();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (near, far) = tokio::io::duplex(1 << 10);
@@ -136,7 +136,7 @@ fuzz_target!(|input: &[u8]| {
         let _ = tokio::join!(service.serve(far), client);
     });
     if setup.tls_required && !setup.speaks_tls {
-        assert_eq!(world.disk.asked(), asked, "the disk was asked for something in clear");
+        assert_eq!(world.disk.requests(), asked, "the disk was asked for something in clear");
     }
 });
 

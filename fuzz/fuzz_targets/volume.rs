@@ -49,8 +49,8 @@ fuzz_target!(|input: &[u8]| {
     let coins = StdRng::seed_from_u64(2);
     if let Ok((mut volume, _)) = setup.open(store, world.dir(), coins) {
         let mut addresses = requests.iter().map(|request| u64::from(*request) % setup.blocks);
-        if addresses.any(|address| tells_the_truth(&mut volume, address).is_err()) {
-            let error = tells_the_truth(&mut volume, 0).expect_err("it is broken");
+        if addresses.any(|address| check_block(&mut volume, address).is_err()) {
+            let error = check_block(&mut volume, 0).expect_err("it is broken");
             assert_eq!(error.kind(), VolumeErrorKind::MustReopen);
         }
     }
@@ -58,7 +58,7 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// A read that is answered, is answered with what was written: of a range, if the block begins one.
-fn tells_the_truth(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
+fn check_block(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     let extent = Extent::longest(&volume.range_classes().to_vec(), address, volume.blocks());
     if extent.class > 0 {
         let mut blocks = vec![[0; BLOCK_BYTES as usize]; extent.count()];
@@ -83,7 +83,7 @@ fn is_whole(setup: &SmallVolume, world: &World) {
     let setup = SmallVolume { after_tampering: true, ..*setup };
     let opened = setup.open(world.store(), world.dir(), coins);
     let (mut volume, _) = opened.expect("storage is honest again");
-    (0..BLOCKS + 1).try_for_each(|address| tells_the_truth(&mut volume, address)).unwrap();
+    (0..BLOCKS + 1).try_for_each(|address| check_block(&mut volume, address)).unwrap();
 }
 
 /// A volume that was in use when its client died.

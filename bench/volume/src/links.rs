@@ -50,7 +50,7 @@ pub struct Linked {
 }
 
 /// The name of a volume behind a link.
-pub fn far(link: &Link) -> String {
+pub fn link_name(link: &Link) -> String {
     format!("oblivio nbd, behind {}", link.name)
 }
 
@@ -72,9 +72,9 @@ enum Carries {
 
 /// Starts all, fills them, and puts them under their loads in turns.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Linked>, String> {
-    let (mut started, mut wire) = near(plan.disk_bytes, testbed, end)?;
+    let (mut started, mut wire) = start_local(plan.disk_bytes, testbed, end)?;
     for (link, mebibytes) in &LINKS {
-        started.extend(behind(link, mebibytes << 20, testbed, end)?);
+        started.extend(start_behind(link, mebibytes << 20, testbed, end)?);
     }
     let turns: usize = started.iter().map(|one| one.linked.loads.len()).sum();
     let progress = rounds::progress(u64::from(plan.rounds) * turns as u64);
@@ -99,7 +99,7 @@ pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Lin
 }
 
 /// The volume on this machine, and the one on a file.
-fn near(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire), String> {
+fn start_local(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire), String> {
     let volume = Volume::create(bytes, &[], testbed, end)?.filled(testbed, end)?;
     let model = volume.model(end)?;
     let file = volume.serve_nbd(&[], Stdio::inherit(), testbed, end)?;
@@ -114,7 +114,12 @@ fn near(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire)
 }
 
 /// The volume behind a link, and its peer.
-fn behind(link: &Link, bytes: u64, testbed: &Testbed, end: &End) -> Result<[Started; 2], String> {
+fn start_behind(
+    link: &Link,
+    bytes: u64,
+    testbed: &Testbed,
+    end: &End,
+) -> Result<[Started; 2], String> {
     let peer = Peer::start(bytes, link, testbed, end)?;
     let options = FAR_CACHE.map(str::to_owned);
     let volume = Remote::start(bytes, Some(link), &options, testbed, end)?;
@@ -122,7 +127,7 @@ fn behind(link: &Link, bytes: u64, testbed: &Testbed, end: &End) -> Result<[Star
     let of_peer = format!("nbdkit memory, behind {}", link.name);
     Ok([
         Started::new(of_peer, peer, &FAR_LOADS, None, Carries::Unknown),
-        Started::new(far(link), volume, &FAR_LOADS, Some(model), carries),
+        Started::new(link_name(link), volume, &FAR_LOADS, Some(model), carries),
     ])
 }
 

@@ -96,7 +96,7 @@ fn of_links(links: &[Linked]) -> Vec<Target> {
         }
     }
     for (link, _) in &LINKS {
-        let Some(linked) = find(&far(link)) else { continue };
+        let Some(linked) = find(&link_name(link)) else { continue };
         for (rounds, floor) in linked.loads.iter().zip(&linked.floors) {
             let Some(floor) = floor.filter(|_| rounds.load.depth > 1) else { continue };
             let name =

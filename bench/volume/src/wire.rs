@@ -76,7 +76,7 @@ impl Wire {
                 let (mut link, _) = self.called.answer(listener.accept()?.0, SOON)?;
                 (0..accesses).try_for_each(|_| {
                     take(&mut *link.reader, self.up)?;
-                    put(&mut *link.writer, self.down)
+                    write_bytes(&mut *link.writer, self.down)
                 })
             });
             let mut link = self.caller.call(TcpStream::connect(address)?, SOON)?;
@@ -92,7 +92,8 @@ impl Wire {
     fn send_at_once(&self, link: &mut Link, accesses: usize) -> io::Result<()> {
         let Link { reader, writer } = link;
         thread::scope(|scope| {
-            let sent = scope.spawn(|| (0..accesses).try_for_each(|_| put(&mut **writer, self.up)));
+            let sent =
+                scope.spawn(|| (0..accesses).try_for_each(|_| write_bytes(&mut **writer, self.up)));
             (0..accesses).try_for_each(|_| take(&mut **reader, self.down))?;
             sent.join().map_err(|_| io::Error::other("a thread has panicked"))?
         })
@@ -100,13 +101,13 @@ impl Wire {
 
     fn send_in_turn(&self, link: &mut Link, accesses: usize) -> io::Result<()> {
         (0..accesses).try_for_each(|_| {
-            put(&mut *link.writer, self.up)?;
+            write_bytes(&mut *link.writer, self.up)?;
             take(&mut *link.reader, self.down)
         })
     }
 }
 
-fn put(writer: &mut dyn LinkWriter, bytes: usize) -> io::Result<()> {
+fn write_bytes(writer: &mut dyn LinkWriter, bytes: usize) -> io::Result<()> {
     writer.write_all(&vec![1; bytes])?;
     writer.flush()
 }

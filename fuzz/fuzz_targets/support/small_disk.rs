@@ -11,20 +11,20 @@ const REQUEST_BYTES_MAX: u32 = 1 << 12;
 /// Answers at once. Panics when asked for what it does not have.
 pub struct SmallDisk {
     contents: Mutex<Vec<u8>>,
-    asked: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl Default for SmallDisk {
     fn default() -> Self {
-        Self { contents: Mutex::new(vec![0; DISK_BYTES]), asked: AtomicU64::new(0) }
+        Self { contents: Mutex::new(vec![0; DISK_BYTES]), requests: AtomicU64::new(0) }
     }
 }
 
 impl SmallDisk {
     /// Requests so far.
     #[allow(dead_code, reason = "not all targets count")]
-    pub fn asked(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 }
 
@@ -42,7 +42,7 @@ impl BlockDevice for SmallDisk {
     }
 
     fn submit(&self, Request { op, done }: Request) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         let contents = &mut *self.contents.lock().unwrap();
         let answer = match op {
             DiskOp::Read { offset, bytes } => {

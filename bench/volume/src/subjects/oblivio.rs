@@ -93,7 +93,7 @@ impl Volume {
     }
 
     /// The same one, reached in another way.
-    pub fn at(self, place: OsString) -> Self {
+    pub fn at_location(self, place: OsString) -> Self {
         Self { place, ..self }
     }
 

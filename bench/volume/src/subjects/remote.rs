@@ -80,7 +80,7 @@ impl Remote {
         let relay =
             link.map(|link| Relay::start(link, &store.address, testbed, end)).transpose()?;
         let volume = match &relay {
-            Some(relay) => volume.at(store.url(&relay.address)),
+            Some(relay) => volume.at_location(store.url(&relay.address)),
             None => volume,
         };
         let served = volume.serve_nbd(options, Stdio::inherit(), testbed, end)?;

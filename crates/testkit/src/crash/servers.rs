@@ -67,7 +67,7 @@ impl World {
     /// counts as an operation of the client.
     pub fn message_of_client(&self, run: u64, from: u8, to: u8) -> Delivery {
         let mut state = self.state();
-        let fate = match state.begin(run, OpKind::Message) {
+        let delivery = match state.begin(run, OpKind::Message) {
             Ok(Verdict::Go) => return state.message(from, to),
             Ok(Verdict::Fail(_) | Verdict::Crash) if state.plan.coins.random() => {
                 Delivery::ArrivesLast
@@ -75,7 +75,7 @@ impl World {
             Ok(_) | Err(_) => Delivery::Lost,
         };
         // A client that has crashed receives nothing.
-        if to == CLIENT { Delivery::Lost } else { fate }
+        if to == CLIENT { Delivery::Lost } else { delivery }
     }
 
     /// Records that the client noticed a fault of a server or link.

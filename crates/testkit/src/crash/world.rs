@@ -16,7 +16,7 @@ use super::fault::{
 };
 use super::medium::Medium;
 use super::servers::Machine;
-use super::store::{CrashStore, Place, Places, range};
+use super::store::{CrashStore, PieceLocation, Places, range};
 use super::view::{StoreEvent, View};
 
 /// One store on one or more disks, one directory, and their faults. Clones are the same world.
@@ -276,7 +276,7 @@ impl World {
     /// # Panics
     /// If the bit does not exist.
     pub fn flip_bit(&self, tree: TreeId, bucket: BucketId, byte: usize, bit: u8) {
-        let Place { disk, span } = self.places.bucket(tree, bucket);
+        let PieceLocation { disk, span } = self.places.bucket(tree, bucket);
         assert!(byte < span.bytes && bit < 8, "{bucket} has no bit {bit} of byte {byte}");
         let disk = &mut self.state().disks[disk];
         let at = span.start + byte;
@@ -293,9 +293,9 @@ impl World {
         let [one, other] = places.map(|place| place.span.bytes);
         assert_eq!(one, other, "only buckets of one size can be swapped");
         let mut state = self.state();
-        let held =
-            places.map(|Place { disk, span }| state.disks[disk].bytes()[range(&span)].to_vec());
-        for (Place { disk, span }, held) in places.iter().zip(held.iter().rev()) {
+        let held = places
+            .map(|PieceLocation { disk, span }| state.disks[disk].bytes()[range(&span)].to_vec());
+        for (PieceLocation { disk, span }, held) in places.iter().zip(held.iter().rev()) {
             state.disks[*disk].tamper(span.start, held);
         }
     }
@@ -305,7 +305,7 @@ impl World {
     /// # Panics
     /// If the bucket does not exist, or the snapshot is of a world with other trees.
     pub fn replace_bucket(&self, snapshot: &Snapshot, tree: TreeId, bucket: BucketId) {
-        let Place { disk, span } = self.places.bucket(tree, bucket);
+        let PieceLocation { disk, span } = self.places.bucket(tree, bucket);
         let on_its_disk = &snapshot.store[disk * self.places.bytes as usize..];
         self.state().disks[disk].tamper(span.start, &on_its_disk[range(&span)]);
     }

@@ -3,14 +3,14 @@
 use super::course::Course;
 use super::figure::BlocksFigure;
 use super::plan::Run;
-use super::setting::Setting;
+use super::setting::RequestSetting;
 use super::{found, makers, migration};
 
 const fn run(variant: &'static str, course: Course) -> Run {
-    run_as(variant, course, Setting::MapInTree)
+    run_as(variant, course, RequestSetting::MapInTree)
 }
 
-const fn run_as(variant: &'static str, course: Course, setting: Setting) -> Run {
+const fn run_as(variant: &'static str, course: Course, setting: RequestSetting) -> Run {
     Run { variant, course, setting }
 }
 
@@ -79,7 +79,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         title: "Utilisation of the levels under programs, and then chance: all positions on the \
                 client",
         paper: "IR-ORAM, Fig. 3",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        runs: &[run_as(BASELINE, Course::Mix, RequestSetting::AllOnClient)],
         reasons: &[
             "The snapshot after programs is the one after freqmine, a scan. On a small tree scans \
              and streams leave the middle levels as full as random requests do.",
@@ -92,9 +92,9 @@ pub const FIGURES: &[BlocksFigure] = &[
                 the client",
         paper: "IR-ORAM, Fig. 4",
         runs: &[
-            run_as(BASELINE, Course::Program("gcc"), Setting::AllOnClient),
-            run_as(BASELINE, Course::Program("lbm"), Setting::AllOnClient),
-            run_as(BASELINE, Course::Uniform, Setting::AllOnClient),
+            run_as(BASELINE, Course::Program("gcc"), RequestSetting::AllOnClient),
+            run_as(BASELINE, Course::Program("lbm"), RequestSetting::AllOnClient),
+            run_as(BASELINE, Course::Uniform, RequestSetting::AllOnClient),
         ],
         reasons: &[],
         make: makers::levels_of_each,
@@ -103,7 +103,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         id: "fig05",
         title: "Levels that blocks of the stash go to",
         paper: "IR-ORAM, Fig. 5(a)",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        runs: &[run_as(BASELINE, Course::Mix, RequestSetting::AllOnClient)],
         reasons: &[],
         make: migration::of_the_stash,
     },
@@ -111,7 +111,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         id: "fig05-path",
         title: "Levels that blocks of the path go to, from where they were",
         paper: "IR-ORAM, Fig. 5(b)",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        runs: &[run_as(BASELINE, Course::Mix, RequestSetting::AllOnClient)],
         reasons: &[],
         make: migration::of_the_path,
     },
@@ -119,7 +119,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         id: "fig06-client",
         title: "Where requested data is found: all positions on the client, and no LLC",
         paper: "IR-ORAM, Fig. 6",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        runs: &[run_as(BASELINE, Course::Mix, RequestSetting::AllOnClient)],
         reasons: &[
             "This figure counts requests for data. The paper may count paths for the position map \
              as well.",
@@ -141,7 +141,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         id: "fig13-client",
         title: "Utilisation of the levels with IR-Alloc 4: all positions on the client",
         paper: "IR-ORAM, Fig. 13",
-        runs: &[run_as(IR_ALLOC, Course::Mix, Setting::AllOnClient)],
+        runs: &[run_as(IR_ALLOC, Course::Mix, RequestSetting::AllOnClient)],
         reasons: &[
             "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of \
              four, are 61 % full on the whole; the levels below are 11 to 24 % full.",

@@ -32,4 +32,4 @@ pub use figure::{BlocksFigure, figures};
 pub use plan::{BlocksPlan, Run};
 pub use record::{BlocksRecord, Taken};
 pub use run::run;
-pub use setting::Setting;
+pub use setting::RequestSetting;

@@ -7,7 +7,7 @@ use oblivio_sim::{LINE_BYTES, SimError};
 
 use super::course::Course;
 use super::figure::BlocksFigure;
-use super::setting::Setting;
+use super::setting::RequestSetting;
 use crate::LabError;
 use crate::evaluation::{Programs, Switches, Variant};
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
@@ -36,7 +36,7 @@ pub struct Run {
     /// The requests.
     pub course: Course,
     /// The LLC and the position map.
-    pub setting: Setting,
+    pub setting: RequestSetting,
 }
 
 /// A smaller tree cannot hold the pages of a sample, and a larger one exceeds the memory of usual

@@ -11,7 +11,7 @@ use super::course::{RequestSource, Stretch};
 use super::plan::{BlocksPlan, Run};
 use super::record::{BlocksRecord, Taken};
 use super::saved::{PartialRun, Saved};
-use super::setting::Setting;
+use super::setting::RequestSetting;
 use crate::evaluation::{Pages, Programs, checksum};
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
@@ -89,7 +89,7 @@ fn one(
 /// interruption.
 fn snapshots<H: Host<BlocksRecord>>(
     plan: &BlocksPlan,
-    setting: Setting,
+    setting: RequestSetting,
     stretches: &[Stretch],
     programs: &Programs,
     saved: &Saved<'_>,
@@ -126,7 +126,7 @@ fn snapshots<H: Host<BlocksRecord>>(
 
 /// A run before its first stretch.
 fn begin<H: Host<BlocksRecord>>(
-    setting: Setting,
+    setting: RequestSetting,
     saved: &Saved<'_>,
     progress: &ProgressReporter<'_, H>,
 ) -> Result<PartialRun, LabError> {

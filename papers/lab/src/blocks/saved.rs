@@ -44,8 +44,8 @@ struct Checkpoint {
 impl Saved<'_> {
     /// The saved state of this run, if it was interrupted.
     pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<PartialRun> {
-        let go_on = |study, note: &_| self.go_on(study, note, stretches);
-        self.studies.get(&self.run_name(), self.spec, self.seed, go_on)
+        let resume = |study, note: &_| self.resume(study, note, stretches);
+        self.studies.get(&self.run_name(), self.spec, self.seed, resume)
     }
 
     /// Saves the current state of this run.
@@ -68,7 +68,12 @@ impl Saved<'_> {
         self.studies.forget(&self.run_name());
     }
 
-    fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<PartialRun, LabError> {
+    fn resume(
+        &self,
+        mut study: Study,
+        note: &str,
+        all: &[Stretch],
+    ) -> Result<PartialRun, LabError> {
         let checkpoint = serde_json::from_str(note)
             .map_err(|error| LabError::Input(format!("it is not a saved run ({error})")))?;
         let Checkpoint { key, trace, snapshots, model, seconds } = checkpoint;

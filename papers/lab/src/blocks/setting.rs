@@ -6,7 +6,7 @@ use oblivio_sim::controller::OramSpec;
 /// How requests reach the ORAM, and where positions are kept. The paper states neither for Figs. 3
 /// to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
+pub enum RequestSetting {
     /// The position map is in the tree. Programs run behind an LLC that does not allocate on write
     /// misses, and their pages are placed at random.
     MapInTree,
@@ -15,7 +15,7 @@ pub enum Setting {
     AllOnClient,
 }
 
-impl Setting {
+impl RequestSetting {
     /// The suffix that it adds to the name of a run.
     pub(super) fn suffix(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use super::measure::{Mean, Measure};
 use super::plan::EvaluationPlan;
 use super::plotted::{Axis, NamedMeasure};
 use super::record::RunRecord;
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 use super::workloads::Programs;
 use crate::LabError;
 use crate::report::{Bars, Figure, Plot, Series};
@@ -110,7 +110,7 @@ impl Maker<'_> {
     }
 
     /// The label under the bars of a setting.
-    fn setting_label(&self, setting: &Setting) -> Result<String, LabError> {
+    fn setting_label(&self, setting: &SwitchSetting) -> Result<String, LabError> {
         Ok(setting.label(self.plan.leaf_level(setting.all_levels())?))
     }
 
@@ -168,7 +168,7 @@ impl Maker<'_> {
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
-        setting: &Setting,
+        setting: &SwitchSetting,
         mean: Mean,
     ) -> Result<Option<f64>, LabError> {
         Ok(measure.evaluate(&self.pairs(measure, variant, workloads, setting)?, mean))
@@ -181,7 +181,7 @@ impl Maker<'_> {
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
-        setting: &Setting,
+        setting: &SwitchSetting,
     ) -> Result<Vec<(&RunRecord, &RunRecord)>, LabError> {
         let reference = measure.reference().unwrap_or(variant);
         let mut pairs = Vec::new();
@@ -196,14 +196,14 @@ impl Maker<'_> {
         &self,
         variant: &str,
         workload: &str,
-        setting: &Setting,
+        setting: &SwitchSetting,
     ) -> Result<Option<&RunRecord>, LabError> {
         let key = self.plan.key(&self.plan.run(variant, workload, setting)?);
         Ok(self.records.iter().find(|record| record.key == key))
     }
 
     /// The setting of the stated numbers, and of all bars that are not labelled by settings.
-    fn first_setting(&self) -> &Setting {
+    fn first_setting(&self) -> &SwitchSetting {
         &self.manifest.settings[0]
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::own::{self, OwnMachine, ReadBeside};
 use super::plotted::{Axis, Plotted};
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 use super::stated_number::StatedNumber;
 use super::variants::Variant;
 use super::workloads::{self, PROGRAMS, RANDOM};
@@ -44,7 +44,7 @@ pub struct Manifest {
     /// Settings that replace the evaluation's: one, or several that label the bars. Stated
     /// numbers use the first.
     #[serde(default = "as_it_is")]
-    pub settings: Vec<Setting>,
+    pub settings: Vec<SwitchSetting>,
     /// The plot.
     pub plot: Plotted,
     /// The numbers that the paper states.
@@ -58,8 +58,8 @@ pub struct Manifest {
     pub reasons: Vec<String>,
 }
 
-fn as_it_is() -> Vec<Setting> {
-    vec![Setting::default()]
+fn as_it_is() -> Vec<SwitchSetting> {
+    vec![SwitchSetting::default()]
 }
 
 /// The built-in manifests, in the order of the papers.
@@ -273,7 +273,7 @@ impl Manifest {
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
             return Err("several settings need labels = \"settings\"".to_owned());
         }
-        self.settings.iter().try_for_each(Setting::check)?;
+        self.settings.iter().try_for_each(SwitchSetting::check)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))
     }
 }

@@ -41,7 +41,7 @@ pub use plan::{EvaluationPlan, Run};
 pub use plotted::{Axis, NamedMeasure, Plotted};
 pub use record::{RunRecord, Scale};
 pub use run::{kept_runs, run};
-pub use setting::Setting;
+pub use setting::SwitchSetting;
 pub use stated_number::{NumberReading, StatedNumber};
 pub(crate) use switch_words::initial_words;
 pub use switches::{Pages, Switches};

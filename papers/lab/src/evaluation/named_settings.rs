@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 
 const FILE: &str = include_str!("../../manifests/named/settings.toml");
 
@@ -13,7 +13,7 @@ const FILE: &str = include_str!("../../manifests/named/settings.toml");
 ///
 /// # Errors
 /// An unknown name. The message lists the known ones.
-pub(super) fn named(name: &str) -> Result<Setting, String> {
+pub(super) fn named(name: &str) -> Result<SwitchSetting, String> {
     let mut tables: BTreeMap<String, toml::Table> =
         toml::from_str(FILE).map_err(|error| format!("the built-in settings: {error}"))?;
     let Some(table) = tables.remove(name) else {
@@ -26,7 +26,7 @@ pub(super) fn named(name: &str) -> Result<Setting, String> {
 /// Deserializes a key whose value is the name of a setting.
 pub(super) fn by_name<'de, D: Deserializer<'de>>(
     from: D,
-) -> Result<Option<Box<Setting>>, D::Error> {
+) -> Result<Option<Box<SwitchSetting>>, D::Error> {
     let name = String::deserialize(from)?;
     named(&name).map(|setting| Some(setting.into())).map_err(D::Error::custom)
 }
@@ -46,11 +46,12 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
-        let error = toml::from_str::<Setting>("like = \"one-chanel\"").unwrap_err().to_string();
+        let error =
+            toml::from_str::<SwitchSetting>("like = \"one-chanel\"").unwrap_err().to_string();
         assert!(
             error.contains("there is no setting \"one-chanel\": choose from in-order"),
             "{error}"
         );
-        assert!(toml::from_str::<Setting>("like = 1").is_err());
+        assert!(toml::from_str::<SwitchSetting>("like = 1").is_err());
     }
 }

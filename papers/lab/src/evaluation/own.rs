@@ -8,7 +8,7 @@ use oblivio_sim::system::SystemSpec;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 use super::switches::Switches;
 use super::variants::{Variant, VariantKind};
 use crate::LabError;
@@ -34,7 +34,7 @@ pub(super) struct OwnMachine {
     /// The built-in machine that it is based on.
     of: Option<Spanned<String>>,
     /// Its differences from that machine, as in the settings of a figure.
-    set: Option<Spanned<Setting>>,
+    set: Option<Spanned<SwitchSetting>>,
 }
 
 /// The machines of `tables`, from the manifest `file` whose text is `text`.
@@ -115,7 +115,7 @@ impl OwnMachine {
 
 /// Whether `set` changes `variant` in any evaluation. It is tried under two sets of switches that
 /// differ in every value, so that no value of `set` equals both.
-fn changes(variant: &Variant, set: &Setting) -> bool {
+fn changes(variant: &Variant, set: &SwitchSetting) -> bool {
     [Switches::PAPER, Switches::UNLIKE_PAPER].iter().any(|switches| {
         let made = |switches: &Switches| {
             let switches = variant.switches(switches);

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 
 use super::manifest::Manifest;
 use super::record::Scale;
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 use super::stated_number::StatedNumber;
 use super::switches::Switches;
 use super::variants::{Variant, levels_saved};
@@ -180,7 +180,7 @@ impl EvaluationPlan {
         &self,
         variant: &str,
         workload: &str,
-        setting: &Setting,
+        setting: &SwitchSetting,
     ) -> Result<Run, LabError> {
         let machine = self.machine(variant)?;
         let mut switches = setting.apply_to(&self.switches);
@@ -218,7 +218,7 @@ impl EvaluationPlan {
     }
 
     /// Records that fill the caches.
-    pub(super) fn warm_up(&self, setting: &Setting) -> Result<u64, LabError> {
+    pub(super) fn warm_up(&self, setting: &SwitchSetting) -> Result<u64, LabError> {
         let warm_ups = setting.warm_up_times();
         let records = match setting.own_warm_up_records() {
             Some(records) => Some(records),

@@ -2,7 +2,7 @@
 //! varies.
 
 use oblivio_sim::LINE_BYTES;
-use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::controller::{Initial, Pace, WriteWatermarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
@@ -14,12 +14,12 @@ use super::switches::{Pages, Switches};
 /// are the evaluation's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Setting {
+pub struct SwitchSetting {
     /// The name in figures. Without one, the size of the protected space.
     pub name: Option<String>,
     /// A named setting whose values apply where this one has none.
     #[serde(deserialize_with = "named_settings::by_name")]
-    pub like: Option<Box<Setting>>,
+    pub like: Option<Box<SwitchSetting>>,
     /// The level of the leaves, relative to the evaluation or to `like`.
     pub levels: i8,
     /// A factor for the number of warm-up records.
@@ -53,7 +53,7 @@ pub struct Setting {
     /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: Option<bool>,
     /// When write-backs go before reads.
-    pub write_marks: Option<WriteMarks>,
+    pub write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages.
     pub pages: Option<Pages>,
     /// Ways of the PLB for each level of the position map.
@@ -77,7 +77,7 @@ pub struct Setting {
     pub fills_small_tree: Option<bool>,
 }
 
-impl Setting {
+impl SwitchSetting {
     /// Whether it only sets properties of a machine.
     pub(super) fn is_of_machine(&self) -> bool {
         let of_machine = Self {
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn missing_values_are_those_of_the_evaluation() {
-        assert_eq!(Setting::default().apply_to(&Switches::PAPER), Switches::PAPER);
-        let one = Setting {
+        assert_eq!(SwitchSetting::default().apply_to(&Switches::PAPER), Switches::PAPER);
+        let one = SwitchSetting {
             channels: Some(1),
             llc_halvings: 5,
             initial: Some(Initial::Empty),
-            ..Setting::default()
+            ..SwitchSetting::default()
         };
         let expected = Switches {
             channels: 1,
@@ -203,13 +203,13 @@ mod tests {
 
     #[test]
     fn own_values_replace_those_of_like() {
-        let setting = |text: &str| toml::from_str::<Setting>(text).unwrap();
+        let setting = |text: &str| toml::from_str::<SwitchSetting>(text).unwrap();
         let like = setting("like = \"two-levels-lower\"\nlevels = -1\nchannels = 2\nplb-ways = 4");
         let expected = Switches {
             pace: Pace::Free,
             fetch_on_write_miss: true,
             fetch_room: 1,
-            write_marks: WriteMarks { high: 1, low: 0 },
+            write_marks: WriteWatermarks { high: 1, low: 0 },
             pages: Pages::AsIs,
             shrinks_chip: false,
             channels: 2,
@@ -221,19 +221,25 @@ mod tests {
         let back = back.apply_to(&Switches::PAPER);
         assert!(!back.fetch_on_write_miss && back.channels == 4 && back.fetch_room == 1);
         // The same rule holds for warm-up records and factors.
-        let base = Setting { warm_ups: Some(3), llc_halvings: 2, ..Setting::default() };
-        let like = Setting { like: Some(base.into()), llc_halvings: 1, ..Setting::default() };
+        let base = SwitchSetting { warm_ups: Some(3), llc_halvings: 2, ..SwitchSetting::default() };
+        let like =
+            SwitchSetting { like: Some(base.into()), llc_halvings: 1, ..SwitchSetting::default() };
         assert_eq!((like.warm_up_times(), like.own_warm_up_records()), (3, None));
         assert_eq!(like.apply_to(&Switches::PAPER).llc_bytes, Switches::PAPER.llc_bytes >> 3);
-        let records = Setting { warm_up_records: Some(9), ..like };
+        let records = SwitchSetting { warm_up_records: Some(9), ..like };
         assert_eq!(records.own_warm_up_records(), Some(9));
-        let times = Setting { like: Some(records.into()), warm_ups: Some(2), ..Setting::default() };
+        let times = SwitchSetting {
+            like: Some(records.into()),
+            warm_ups: Some(2),
+            ..SwitchSetting::default()
+        };
         assert_eq!((times.warm_up_times(), times.own_warm_up_records()), (2, None));
     }
 
     #[test]
     fn a_machine_has_no_size_and_no_warm_up() {
-        let is_of_machine = |text: &str| toml::from_str::<Setting>(text).unwrap().is_of_machine();
+        let is_of_machine =
+            |text: &str| toml::from_str::<SwitchSetting>(text).unwrap().is_of_machine();
         assert!(is_of_machine("like = \"one-channel\"\nplb-ways = 4"));
         for text in [
             "levels = 1",
@@ -248,7 +254,7 @@ mod tests {
 
     #[test]
     fn impossible_machines_are_refused() {
-        let check = |text: &str| toml::from_str::<Setting>(text).unwrap().check();
+        let check = |text: &str| toml::from_str::<SwitchSetting>(text).unwrap().check();
         assert_eq!(check("tree-top-ways = 1\ncontext-switch = 1"), Ok(()));
         for key in ["tree-top-ways", "context-switch"] {
             let said = check(&format!("{key} = 0")).unwrap_err();
@@ -258,8 +264,12 @@ mod tests {
 
     #[test]
     fn a_setting_without_a_name_is_labelled_by_size() {
-        let named = Setting { name: Some("one channel".to_owned()), ..Setting::default() };
+        let named =
+            SwitchSetting { name: Some("one channel".to_owned()), ..SwitchSetting::default() };
         assert_eq!(named.label(24), "one channel");
-        assert_eq!([24, 17].map(|level| Setting::default().label(level)), ["4 GiB", "32 MiB"]);
+        assert_eq!(
+            [24, 17].map(|level| SwitchSetting::default().label(level)),
+            ["4 GiB", "32 MiB"]
+        );
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::measure::Measure;
 use super::named_settings::named;
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 
 /// A number of the paper, and how ours is computed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -52,7 +52,7 @@ pub struct NumberReading {
     /// Its name in verdicts: "one channel, 24 levels".
     pub name: String,
     /// The setting, which replaces the first setting of the figure.
-    pub setting: Setting,
+    pub setting: SwitchSetting,
 }
 
 impl<'de> Deserialize<'de> for NumberReading {
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for NameOrTable {
         #[serde(deny_unknown_fields)]
         struct Table {
             name: String,
-            setting: Setting,
+            setting: SwitchSetting,
         }
         let Table { name, setting } = Table::deserialize(MapAccessDeserializer::new(map))?;
         Ok(NumberReading { name, setting })

@@ -1,6 +1,6 @@
 //! Descriptions of switches, for the origin of a figure.
 
-use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::controller::{Initial, Pace, WriteWatermarks};
 use oblivio_sim::system::Layout;
 
 use super::switches::{Pages, Switches};
@@ -24,7 +24,7 @@ impl Switches {
     }
 
     fn of_any_oram(&self) -> [String; 3] {
-        let WriteMarks { high, low } = self.write_marks;
+        let WriteWatermarks { high, low } = self.write_marks;
         [
             format!("write-backs come before reads from {high} on, down to {low}"),
             pages(self.pages).to_owned(),
@@ -190,7 +190,7 @@ mod tests {
             Switches { initial: Initial::EachOnce, ..paper() },
             Switches { initial: Initial::Aged(10), ..paper() },
             Switches { initial: Initial::Aged(20), ..paper() },
-            Switches { write_marks: WriteMarks { high: 1, low: 0 }, ..paper() },
+            Switches { write_marks: WriteWatermarks { high: 1, low: 0 }, ..paper() },
             Switches { pages: Pages::AsIs, ..paper() },
             Switches { pages: Pages::InOrder, ..paper() },
             Switches { plb_ways: 4, ..paper() },

@@ -1,7 +1,7 @@
 //! Switches: parameters that all machines of an evaluation share, and their encoding in the names
 //! of runs.
 
-use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::controller::{Initial, Pace, WriteWatermarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ pub struct Switches {
     /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: bool,
     /// When write-backs go before reads.
-    pub write_marks: WriteMarks,
+    pub write_marks: WriteWatermarks,
     /// The placement of the programs' pages.
     pub pages: Pages,
     /// Ways of the PLB for each level of the position map.
@@ -88,7 +88,7 @@ impl Switches {
         fetch_room: 16,
         paths_stop_retirement: false,
         write_queue_answers: false,
-        write_marks: WriteMarks { high: 40, low: 20 },
+        write_marks: WriteWatermarks { high: 40, low: 20 },
         pages: Pages::Scattered,
         plb_ways: 1,
         tree_top_ways: 4,
@@ -115,7 +115,7 @@ impl Switches {
         fetch_room: 1,
         paths_stop_retirement: true,
         write_queue_answers: true,
-        write_marks: WriteMarks { high: 1, low: 0 },
+        write_marks: WriteWatermarks { high: 1, low: 0 },
         pages: Pages::AsIs,
         plb_ways: 2,
         tree_top_ways: 8,
@@ -147,7 +147,7 @@ impl Switches {
     fn unusual(&self) -> [String; 17] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
-        let WriteMarks { high, low } = self.write_marks;
+        let WriteWatermarks { high, low } = self.write_marks;
         let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
         [
             if_set(*fetch_on_write_miss, ",fetch".to_owned()),
@@ -190,7 +190,7 @@ mod tests {
             fetch_room: 8,
             paths_stop_retirement: true,
             write_queue_answers: true,
-            write_marks: WriteMarks { high: 1, low: 0 },
+            write_marks: WriteWatermarks { high: 1, low: 0 },
             pages: Pages::InOrder,
             plb_ways: 4,
             tree_top_ways: 16,

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use oblivio_sim::LINE_BYTES;
-use oblivio_sim::controller::{OldCopy, OramSpec, Remap, RhoSpec};
+use oblivio_sim::controller::{OldCopyPolicy, OramSpec, Remap, RhoSpec};
 use oblivio_sim::system::SystemSpec;
 
-use super::setting::Setting;
+use super::setting::SwitchSetting;
 use super::switches::Switches;
 use super::tiny::{self, Design};
 use crate::LabError;
@@ -39,7 +39,7 @@ pub(super) enum VariantKind {
     /// A machine described by a file.
     Described(Arc<SystemSpec>),
     /// A built-in machine with other settings.
-    Set(&'static Variant, Arc<Setting>),
+    Set(&'static Variant, Arc<SwitchSetting>),
 }
 
 /// Built-in machines are equal if their names are.
@@ -76,7 +76,7 @@ pub const VARIANTS: &[Variant] = &[
     }),
     oram("rho-left-behind", "Rho, old copies left behind (no ORAM)", |_, oram| {
         rho(oram);
-        oram.rho.iter_mut().for_each(|rho| rho.old_copy = OldCopy::LeftBehind);
+        oram.rho.iter_mut().for_each(|rho| rho.old_copy = OldCopyPolicy::LeftBehind);
     }),
     oram("ir-alloc-1", "IR-Alloc 1", |_, oram| alloc(oram, 1)),
     oram("ir-alloc-2", "IR-Alloc 2", |_, oram| alloc(oram, 2)),
@@ -302,7 +302,7 @@ pub(super) fn levels_saved(block_lines: u64) -> u8 {
 /// leaves.
 fn rho(oram: &mut OramSpec) {
     let blocks = oram.data_blocks >> 8;
-    oram.rho = Some(RhoSpec { blocks, small_per_main: 2, old_copy: OldCopy::TakenOut });
+    oram.rho = Some(RhoSpec { blocks, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
 }
 
 /// IR-Alloc `number`: its buckets, at the same distance from the leaves.

@@ -10,5 +10,5 @@ mod model;
 mod setting;
 mod study;
 
-pub use setting::{Form, Setting};
+pub use setting::{Form, RangeStashSetting};
 pub use study::{RangeStashPlan, RangeStashResult, RangeStashRun, RangeStashStudy};

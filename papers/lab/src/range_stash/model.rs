@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::setting::{Form, Setting};
+use super::setting::{Form, RangeStashSetting};
 
 /// A copy of a block.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ struct Tree {
 
 /// An ORAM of ranges that holds all blocks from the beginning.
 pub(super) struct Model {
-    setting: Setting,
+    setting: RangeStashSetting,
     trees: Vec<Tree>,
     since_eviction: u32,
     version: u32,
@@ -43,8 +43,8 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(setting: &Setting, mut coins: StdRng) -> Self {
-        let Setting { blocks, leaf_level, slots, .. } = *setting;
+    pub(super) fn new(setting: &RangeStashSetting, mut coins: StdRng) -> Self {
+        let RangeStashSetting { blocks, leaf_level, slots, .. } = *setting;
         let trees = setting.classes.iter().map(|class| {
             let ranges = (blocks >> class) as usize;
             let leaves = 0..1u32 << leaf_level;
@@ -103,21 +103,21 @@ impl Model {
 }
 
 impl Tree {
-    fn leaf_of(&self, setting: &Setting, address: u32) -> u32 {
+    fn leaf_of(&self, setting: &RangeStashSetting, address: u32) -> u32 {
         let range = address >> self.class;
         let within = address - (range << self.class);
         (self.position_map[range as usize] + within) & ((1 << setting.leaf_level) - 1)
     }
 
     /// The indices of a bucket's slots.
-    fn bucket(setting: &Setting, level: u8, bucket: u32) -> std::ops::Range<usize> {
+    fn bucket(setting: &RangeStashSetting, level: u8, bucket: u32) -> std::ops::Range<usize> {
         let slots = usize::from(setting.slots);
         let first = ((1usize << level) - 1 + bucket as usize) * slots;
         first..first + slots
     }
 
     /// Removes the blocks of a range from its buckets.
-    fn remove(&mut self, setting: &Setting, base: u32, range: u32) {
+    fn remove(&mut self, setting: &RangeStashSetting, base: u32, range: u32) {
         let first = self.leaf_of(setting, base);
         for level in 0..=setting.leaf_level {
             for bucket in run(first, range, level) {
@@ -130,7 +130,7 @@ impl Tree {
         }
     }
 
-    fn await_eviction(&mut self, setting: &Setting, address: u32, version: u32) {
+    fn await_eviction(&mut self, setting: &RangeStashSetting, address: u32, version: u32) {
         self.hold(BlockCopy { address, leaf: self.leaf_of(setting, address), version });
     }
 
@@ -157,7 +157,7 @@ impl Tree {
     }
 
     /// `BatchEvict`, in batches that write no bucket in storage twice.
-    fn evict(&mut self, setting: &Setting, evictions: u32) {
+    fn evict(&mut self, setting: &RangeStashSetting, evictions: u32) {
         let most = match setting.tree_top_levels {
             0 => 1 << setting.leaf_level,
             levels => 1 << levels,
@@ -170,7 +170,7 @@ impl Tree {
         }
     }
 
-    fn evict_batch(&mut self, setting: &Setting, paths: u32) {
+    fn evict_batch(&mut self, setting: &RangeStashSetting, paths: u32) {
         let first = (self.evictions % (1 << setting.leaf_level)) as u32;
         self.evictions += u64::from(paths);
         self.batches += 1;
@@ -284,9 +284,9 @@ mod tests {
     #[test]
     fn the_newest_copy_of_each_block_is_on_its_path_or_on_the_client() {
         for setting in [
-            Setting { blocks: 64, leaf_level: 5, ..Setting::published(1, 4) },
-            Setting::volume(5, 10, &[0, 2], 3),
-            Setting::volume(4, 16, &[0, 1, 3], 2),
+            RangeStashSetting { blocks: 64, leaf_level: 5, ..RangeStashSetting::published(1, 4) },
+            RangeStashSetting::volume(5, 10, &[0, 2], 3),
+            RangeStashSetting::volume(4, 16, &[0, 1, 3], 2),
         ] {
             let mut coins = StdRng::seed_from_u64(3);
             let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
@@ -302,7 +302,7 @@ mod tests {
 
     /// The mean number of blocks left on the client after an access, over all trees: in this model,
     /// and in the engine's literal reference.
-    fn left_of(setting: &Setting, seed: u64) -> [f64; 2] {
+    fn left_of(setting: &RangeStashSetting, seed: u64) -> [f64; 2] {
         const ACCESSES: u32 = 300;
         let (ranges, copies) = match setting.form {
             Form::Published => (RangesRead::Two, ReadCopies::Removed),
@@ -346,18 +346,23 @@ mod tests {
     fn the_model_leaves_as_many_blocks_as_the_literal_reference() {
         const RUNS: u64 = 16;
         for setting in [
-            Setting {
+            RangeStashSetting {
                 blocks: 64,
                 leaf_level: 4,
                 classes: vec![0, 1, 2],
-                ..Setting::published(1, 2)
+                ..RangeStashSetting::published(1, 2)
             },
-            Setting { blocks: 64, leaf_level: 6, classes: vec![0, 2], ..Setting::published(1, 1) },
-            Setting {
+            RangeStashSetting {
+                blocks: 64,
+                leaf_level: 6,
+                classes: vec![0, 2],
+                ..RangeStashSetting::published(1, 1)
+            },
+            RangeStashSetting {
                 blocks: 64,
                 slots: 2,
                 evict_period: 1,
-                ..Setting::volume(4, 16, &[0, 1, 2], 0)
+                ..RangeStashSetting::volume(4, 16, &[0, 1, 2], 0)
             },
         ] {
             let runs: Vec<_> = (0..RUNS).map(|run| left_of(&setting, 100 * run)).collect();
@@ -378,7 +383,10 @@ mod tests {
     /// are spread, after everything has been written several times.
     fn left_where_ranges_meet(meeting: u32, coins: &mut StdRng) -> usize {
         let (class, leaves) = (6, 1u32 << 10);
-        let setting = Setting { blocks: 40 << class, ..Setting::volume(10, 10, &[class], 4) };
+        let setting = RangeStashSetting {
+            blocks: 40 << class,
+            ..RangeStashSetting::volume(10, 10, &[class], 4)
+        };
         let mut model = Model::new(&setting, StdRng::seed_from_u64(1));
         // The tree makes no accesses of its own, as if another tree moved all ranges.
         let spread = (40 - meeting.min(40)).max(1);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An ORAM of ranges. The papers' names are in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct RangeStashSetting {
     /// Blocks (N).
     pub blocks: u32,
     /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
@@ -37,7 +37,7 @@ pub enum Form {
 /// The stash bound of a default volume (C).
 const VOLUME_STASH_BLOCKS_MAX: u32 = 64;
 
-impl Setting {
+impl RangeStashSetting {
     /// The paper's setting, with `blocks_per_leaf` blocks for each leaf; the paper has one.
     pub(super) fn published(blocks_per_leaf: u32, slots: u8) -> Self {
         let level = 12;
@@ -84,7 +84,7 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for RangeStashSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let form = match self.form {
             Form::Published => "published",

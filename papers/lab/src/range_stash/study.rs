@@ -7,7 +7,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::model::Model;
-use super::setting::Setting;
+use super::setting::RangeStashSetting;
 use crate::experiment::named_json;
 use crate::stash_study::{Survival, TailFit};
 use crate::{Experiment, Host, LabError, markdown, workers};
@@ -16,7 +16,7 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashPlan {
     /// The ORAMs.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<RangeStashSetting>,
     /// Blocks accessed in each setting, over all of its runs.
     pub blocks: u64,
     /// Independent runs of each setting; their differences give the confidence interval.
@@ -36,18 +36,19 @@ impl RangeStashPlan {
     /// with more.
     pub fn full() -> Self {
         let published = [(1, 4), (2, 4), (4, 4), (4, 3), (8, 5), (8, 4)];
-        let published = published.map(|(load, slots)| Setting::published(load, slots));
-        let few = [10, 14].map(|quarters| Setting::volume(10, quarters, &[0, 4], 2));
-        let few = few.into_iter().chain([10, 14].map(|it| Setting::volume(10, it, &[0, 4], 4)));
-        let more = [10, 14].map(|quarters| Setting::volume(10, quarters, &[0, 2, 4], 4));
-        let long = [10, 14].map(|quarters| Setting::volume(11, quarters, &[0, 8], 6));
+        let published = published.map(|(load, slots)| RangeStashSetting::published(load, slots));
+        let few = [10, 14].map(|quarters| RangeStashSetting::volume(10, quarters, &[0, 4], 2));
+        let few =
+            few.into_iter().chain([10, 14].map(|it| RangeStashSetting::volume(10, it, &[0, 4], 4)));
+        let more = [10, 14].map(|quarters| RangeStashSetting::volume(10, quarters, &[0, 2, 4], 4));
+        let long = [10, 14].map(|quarters| RangeStashSetting::volume(11, quarters, &[0, 8], 6));
         let settings = published.into_iter().chain(few).chain(more).chain(long).collect();
         Self { settings, blocks: 10_000_000, runs: 8, seed: 1 }
     }
 
     /// Approximate number of accessed blocks in all runs.
     fn total_blocks(&self) -> u64 {
-        let of = |setting: &Setting| {
+        let of = |setting: &RangeStashSetting| {
             self.blocks + WARM_UP_PASSES * u64::from(setting.blocks) * u64::from(self.runs)
         };
         self.settings.iter().map(of).sum()
@@ -69,7 +70,7 @@ pub struct RangeStashRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashResult {
     /// The setting.
-    pub setting: Setting,
+    pub setting: RangeStashSetting,
     /// Its independent runs.
     pub runs: Vec<RangeStashRun>,
 }
@@ -146,12 +147,17 @@ impl Experiment for RangeStashPlan {
 }
 
 /// Makes one run, with ranges of all classes at random addresses.
-fn measure(setting: &Setting, blocks: u64, seed: u64, progress: &dyn Fn(u64)) -> RangeStashRun {
+fn measure(
+    setting: &RangeStashSetting,
+    blocks: u64,
+    seed: u64,
+    progress: &dyn Fn(u64),
+) -> RangeStashRun {
     let mut coins = StdRng::seed_from_u64(seed);
     let mut model = Model::new(setting, StdRng::from_rng(&mut coins));
     let warm_up = WARM_UP_PASSES * u64::from(setting.blocks);
     let (mut histogram, mut ran_away) = (Vec::new(), false);
-    let (mut made, mut told) = (0, 0);
+    let (mut made, mut reported) = (0, 0);
     // All blocks exist after the first pass.
     let mut fill = (0..setting.blocks).step_by(setting.longest() as usize);
     while made < warm_up + blocks && !ran_away {
@@ -170,12 +176,12 @@ fn measure(setting: &Setting, blocks: u64, seed: u64, progress: &dyn Fn(u64)) ->
                 histogram[left] += 1;
             }
         }));
-        if made - told > 1 << 14 {
-            progress(made - told);
-            told = made;
+        if made - reported > 1 << 14 {
+            progress(made - reported);
+            reported = made;
         }
     }
-    progress(made - told);
+    progress(made - reported);
     RangeStashRun { seed, histogram, ran_away }
 }
 
@@ -218,10 +224,10 @@ mod tests {
 
     fn small() -> RangeStashPlan {
         let settings = vec![
-            Setting::published(1, 4),
-            Setting::published(8, 2),
-            Setting::volume(8, 10, &[0, 4], 4),
-            Setting::volume(8, 20, &[0, 4], 4),
+            RangeStashSetting::published(1, 4),
+            RangeStashSetting::published(8, 2),
+            RangeStashSetting::volume(8, 10, &[0, 4], 4),
+            RangeStashSetting::volume(8, 20, &[0, 4], 4),
         ];
         RangeStashPlan { settings, blocks: 200_000, runs: 2, seed: 5 }
     }

@@ -1,12 +1,12 @@
 //! The figures: formula and count side by side, and the tails of the stash.
 
-use super::Setting;
+use super::RawTrafficSetting;
 use super::formula;
 use super::results::{Results, SettingResult};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 
 /// The setting that the paper chose, for which it states numbers.
-const CHOSEN: Setting = Setting { z: 5, a: 5 };
+const CHOSEN: RawTrafficSetting = RawTrafficSetting { z: 5, a: 5 };
 
 /// The figures: memory, encryption, stash.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
@@ -123,7 +123,7 @@ fn series(name: &str, values: Vec<Option<f64>>) -> Series<Option<f64>> {
     Series { name: name.to_owned(), values }
 }
 
-fn name(Setting { z, a }: Setting) -> String {
+fn name(RawTrafficSetting { z, a }: RawTrafficSetting) -> String {
     format!("Z{z} A{a}")
 }
 

@@ -33,22 +33,22 @@ use figures::figures;
 
 /// The values of Z and A. The paper's plot has no numbers, so we chose them around the largest A
 /// for which Ring ORAM's analysis, which the paper cites, bounds the stash.
-pub const SETTINGS: [Setting; 9] = [
-    Setting { z: 3, a: 1 },
-    Setting { z: 3, a: 2 },
-    Setting { z: 4, a: 3 },
-    Setting { z: 4, a: 4 },
-    Setting { z: 5, a: 4 },
-    Setting { z: 5, a: 5 },
-    Setting { z: 6, a: 6 },
-    Setting { z: 8, a: 8 },
-    Setting { z: 16, a: 20 },
+pub const SETTINGS: [RawTrafficSetting; 9] = [
+    RawTrafficSetting { z: 3, a: 1 },
+    RawTrafficSetting { z: 3, a: 2 },
+    RawTrafficSetting { z: 4, a: 3 },
+    RawTrafficSetting { z: 4, a: 4 },
+    RawTrafficSetting { z: 5, a: 4 },
+    RawTrafficSetting { z: 5, a: 5 },
+    RawTrafficSetting { z: 6, a: 6 },
+    RawTrafficSetting { z: 8, a: 8 },
+    RawTrafficSetting { z: 16, a: 20 },
 ];
 
 /// RAW ORAM with `z` slots a bucket and an eviction every `a` accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setting {
+pub struct RawTrafficSetting {
     /// Slots of a bucket (Z).
     pub z: u16,
     /// Accesses for each eviction (A).
@@ -105,7 +105,7 @@ impl RawTrafficPlan {
     }
 }
 
-impl Setting {
+impl RawTrafficSetting {
     /// A tree with `A / 2` blocks a leaf, the load of Ring ORAM's analysis.
     fn config(self, leaf_level: u8, block_bytes: usize) -> Result<RawConfig, LabError> {
         let capacity = ((u64::from(self.a) << leaf_level) / 2).max(1);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, RawTrafficPlan, Setting, formula};
+use super::{Counted, RawTrafficPlan, RawTrafficSetting, formula};
 use crate::markdown;
 use crate::stash_study::{Run, Survival, TailFit};
 
@@ -22,7 +22,7 @@ pub struct Results {
 #[serde(deny_unknown_fields)]
 pub struct SettingResult {
     /// The setting.
-    pub setting: Setting,
+    pub setting: RawTrafficSetting,
     /// Its traffic.
     pub counted: Counted,
     /// Measurements of its stash, in independent runs.

@@ -85,7 +85,7 @@ impl Relay {
         let down = Lane::new(link.down_bytes_per_second(), link.one_way());
         let up = Lane::new(link.up_bytes_per_second(), link.one_way());
         let shared = Arc::new(Shared { down, up, counts: Mutex::default(), cuts });
-        Self::on(shared, listen, to, link)
+        Self::listen_on(shared, listen, to, link)
     }
 
     /// Another relay on the same link, which shares the rate and the counts. Both relays must run
@@ -94,10 +94,10 @@ impl Relay {
     /// # Errors
     /// The same as [`Self::bind`].
     pub fn beside(&self, listen: SocketAddr, to: SocketAddr) -> Result<Self, LabError> {
-        Self::on(self.shared.clone(), listen, to, self.link)
+        Self::listen_on(self.shared.clone(), listen, to, self.link)
     }
 
-    fn on(
+    fn listen_on(
         shared: Arc<Shared>,
         listen: SocketAddr,
         to: SocketAddr,

@@ -118,7 +118,7 @@ fn section(figure: &Figure, number: usize) -> String {
         Escaped(&figure.paper),
         Escaped(&figure.id),
         badge(figure),
-        Table::of_plot(figure).html(&format!("All values: {}", what(&figure.plot))),
+        Table::of_plot(figure).html(&format!("All values: {}", plot_noun(&figure.plot))),
         remarks.collect::<String>(),
         Prose(&figure.origin),
     )
@@ -136,7 +136,7 @@ fn plot(figure: &Figure) -> (String, Option<String>) {
 }
 
 /// The name of the values.
-fn what(plot: &Plot) -> &str {
+fn plot_noun(plot: &Plot) -> &str {
     match plot {
         Plot::Bars(bars) => &bars.value,
         Plot::Curves(curves) => &curves.axes[1],

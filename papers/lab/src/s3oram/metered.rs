@@ -41,7 +41,7 @@ impl Metered {
     }
 
     /// Replaces the connections to the servers.
-    pub(super) fn go_by(&self, store: AnyServers) {
+    pub(super) fn replace_connections(&self, store: AnyServers) {
         *lock(&self.store) = store;
     }
 

@@ -41,7 +41,7 @@ pub trait Servers {
     ///
     /// # Errors
     /// The servers cannot be reached.
-    fn behind(&mut self, link: Link) -> Result<AnyStore, LabError>;
+    fn connect_behind(&mut self, link: Link) -> Result<AnyStore, LabError>;
 
     /// Removes the latest volume.
     ///
@@ -289,7 +289,7 @@ pub(super) fn measure(
         let timed = [(directly, None), (behind, Some(link))];
         for (evictions, link) in timed.into_iter().filter(|(evictions, _)| *evictions > 0) {
             if let Some(link) = link {
-                timing.metered.go_by(servers_in(servers.behind(link)?)?);
+                timing.metered.replace_connections(servers_in(servers.connect_behind(link)?)?);
                 // Connection set-up does not count.
                 timing.ask_nothing()?;
             }

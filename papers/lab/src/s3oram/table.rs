@@ -186,8 +186,8 @@ fn measured(ground: &Testbed, measured: &[Measured], meanwhile: &str) -> String 
             .collect::<Vec<_>>()
     });
     // Messages have the same lengths behind a link.
-    let told = |point: &&Measured| point.link.is_some() || point.shape.evictions[1] == 0;
-    let bytes = measured.iter().filter(told).filter_map(|point| {
+    let is_shown = |point: &&Measured| point.link.is_some() || point.shape.evictions[1] == 0;
+    let bytes = measured.iter().filter(is_shown).filter_map(|point| {
         let [access, eviction] = point.modelled_bytes().ok()?;
         let line = |what: &str, counted: [f64; 2], modelled: [f64; 2]| {
             format!(

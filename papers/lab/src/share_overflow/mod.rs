@@ -8,4 +8,6 @@
 mod model;
 mod study;
 
-pub use study::{AccessOrder, OverflowResult, OverflowStudy, Setting, ShareOverflowPlan};
+pub use study::{
+    AccessOrder, OverflowResult, OverflowStudy, ShareOverflowPlan, ShareOverflowSetting,
+};

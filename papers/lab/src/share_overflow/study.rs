@@ -24,7 +24,7 @@ pub enum AccessOrder {
 
 /// A tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct ShareOverflowSetting {
     /// The paper's *A*.
     pub accesses: u16,
     /// The paper's *H*.
@@ -35,13 +35,13 @@ pub struct Setting {
     pub order: AccessOrder,
 }
 
-impl Setting {
+impl ShareOverflowSetting {
     fn blocks(&self) -> usize {
         (usize::from(self.accesses) << (self.height - 1)) * self.fill as usize
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for ShareOverflowSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = if self.order == AccessOrder::InTurn { "in turn" } else { "uniform" };
         write!(
@@ -56,7 +56,7 @@ impl fmt::Display for Setting {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareOverflowPlan {
     /// The trees.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ShareOverflowSetting>,
     /// Counted evictions of each tree.
     pub evictions: u64,
     /// The seed of all random choices.
@@ -74,7 +74,12 @@ impl ShareOverflowPlan {
                 (2, AccessOrder::InTurn),
                 (2, AccessOrder::Uniform),
             ]
-            .map(|(fill, order)| Setting { accesses, height: 6, fill, order })
+            .map(|(fill, order)| ShareOverflowSetting {
+                accesses,
+                height: 6,
+                fill,
+                order,
+            })
         });
         Self { settings: each.collect(), evictions: 1_000_000, seed: 1 }
     }
@@ -86,7 +91,7 @@ impl ShareOverflowPlan {
 }
 
 /// Evictions before counting begins: each path is evicted several times.
-fn warm_up(setting: &Setting) -> u64 {
+fn warm_up(setting: &ShareOverflowSetting) -> u64 {
     u64::from(setting.fill) << (setting.height + 2)
 }
 
@@ -95,7 +100,7 @@ fn warm_up(setting: &Setting) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowResult {
     /// The tree.
-    pub setting: Setting,
+    pub setting: ShareOverflowSetting,
     /// Destinations inside the tree, during an eviction.
     pub destination: Vec<u64>,
     /// Siblings inside the tree, which stay unchanged after the eviction.
@@ -167,7 +172,12 @@ impl Experiment for ShareOverflowPlan {
     }
 }
 
-fn measure(setting: &Setting, evictions: u64, seed: u64, progress: &dyn Fn(u64)) -> OverflowResult {
+fn measure(
+    setting: &ShareOverflowSetting,
+    evictions: u64,
+    seed: u64,
+    progress: &dyn Fn(u64),
+) -> OverflowResult {
     const TOLD: u64 = 1 << 12;
     let mut coins = StdRng::seed_from_u64(seed);
     let blocks = setting.blocks();
@@ -260,8 +270,12 @@ mod tests {
     use crate::counting::{assert_survive_their_file, results_of};
 
     fn small() -> ShareOverflowPlan {
-        let settings =
-            [1, 2].map(|fill| Setting { accesses: 8, height: 4, fill, order: AccessOrder::InTurn });
+        let settings = [1, 2].map(|fill| ShareOverflowSetting {
+            accesses: 8,
+            height: 4,
+            fill,
+            order: AccessOrder::InTurn,
+        });
         ShareOverflowPlan { settings: settings.to_vec(), evictions: 10_000, seed: 3 }
     }
 
@@ -285,7 +299,8 @@ mod tests {
     #[test]
     fn the_lemma_holds_for_siblings_and_leaves_but_not_destinations() {
         let accesses = 8;
-        let setting = Setting { accesses, height: 6, fill: 1, order: AccessOrder::InTurn };
+        let setting =
+            ShareOverflowSetting { accesses, height: 6, fill: 1, order: AccessOrder::InTurn };
         let plan = ShareOverflowPlan { settings: vec![setting], evictions: 100_000, seed: 4 };
         let study = results_of(plan, 1).unwrap();
         let OverflowResult { destination, sibling, leaf, .. } = &study.results[0];

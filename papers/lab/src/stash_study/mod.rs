@@ -97,7 +97,7 @@ fn one(task: &Task, kept: &[StashRecord], host: &impl Host<StashRecord>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kept;
+    use crate::KeptRecords;
     use crate::counting::{Counting, assert_survive_their_file, results_of};
 
     fn small_plan(seed: u64) -> StashStudyPlan {
@@ -134,9 +134,9 @@ mod tests {
     fn a_study_continues_after_the_last_recorded_run() {
         let (plan, host) = (small_plan(7), Counting::default());
         let once = plan.clone().run(&[], NonZeroUsize::MIN, &host).unwrap();
-        let told = |host: Counting| [host.planned.into_inner(), host.made.into_inner()];
+        let steps = |host: Counting| [host.planned.into_inner(), host.made.into_inner()];
         let file = host.file.lock().unwrap().clone();
-        assert_eq!(told(host), [plan.total_accesses(); 2]);
+        assert_eq!(steps(host), [plan.total_accesses(); 2]);
 
         let torn = &file.as_bytes()[..file.len() - 10];
         let kept = KeptRecords::<StashRecord>::read("stash-study.jsonl", torn).unwrap().records;
@@ -144,7 +144,7 @@ mod tests {
         let host = Counting::default();
         assert_eq!(plan.clone().run(&kept, NonZeroUsize::MIN, &host).unwrap(), once);
         assert_eq!(host.file.lock().unwrap().lines().count(), 1);
-        assert_eq!(told(host), [plan.total_accesses(); 2]);
+        assert_eq!(steps(host), [plan.total_accesses(); 2]);
 
         // Other numbers of accesses and other seeds are other runs.
         for other in [

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use oblivio_lab::evaluation::{Pages, Switches};
-use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::controller::{Initial, Pace, WriteWatermarks};
 use oblivio_sim::system::Layout;
 
 #[derive(Args)]
@@ -101,7 +101,7 @@ pub(crate) struct RequestArgs {
     /// Write-backs waiting at which they go before reads, and at which reads go first again. 1/0
     /// makes each victim leave before the miss that evicted it [default: 40/20].
     #[arg(long, value_name = "HIGH/LOW", value_parser = write_marks)]
-    pub(crate) write_marks: Option<WriteMarks>,
+    pub(crate) write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages in the protected space.
     #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
     pub(crate) pages: PagesName,
@@ -208,10 +208,10 @@ impl From<PagesName> for Pages {
 /// More write-backs than wait in any run.
 const WRITE_BACKS_MAX: usize = 1 << 20;
 
-fn write_marks(text: &str) -> Result<WriteMarks, String> {
+fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
     let marks = text.split_once('/').and_then(|(high, low)| {
         let (high, low) = (high.parse().ok()?, low.parse().ok()?);
-        (low < high && high <= WRITE_BACKS_MAX).then_some(WriteMarks { high, low })
+        (low < high && high <= WRITE_BACKS_MAX).then_some(WriteWatermarks { high, low })
     });
     marks.ok_or_else(|| {
         format!("marks are HIGH/LOW, such as 40/20, with LOW < HIGH <= {WRITE_BACKS_MAX}")
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn marks_are_two_numbers() {
-        assert_eq!(write_marks("1/0"), Ok(WriteMarks { high: 1, low: 0 }));
+        assert_eq!(write_marks("1/0"), Ok(WriteWatermarks { high: 1, low: 0 }));
         assert_eq!(write_marks("40/20"), Ok(Switches::PAPER.write_marks));
         for text in ["", "40", "20/40", "5/5", "-1/0", "1/0/0", "2000000/1", "a/b"] {
             assert!(write_marks(text).is_err(), "{text}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use oblivio_cli::clock::Stopwatch;
 use oblivio_cli::output;
 use oblivio_cli::signals::StopFlag;
-use oblivio_lab::relay::{Counts, Cuts, Relay, WayCounts};
+use oblivio_lab::relay::{Counts, Cuts, DirectionCounts, Relay};
 use serde_json::json;
 
 use crate::args::RelayArgs;
@@ -46,7 +46,9 @@ pub(crate) fn relay(args: &RelayArgs) -> Result<(), ProgramError> {
 
 fn text(counts: &Counts) -> String {
     let Counts { connections, refused, cuts, down, up } = counts;
-    let way = |WayCounts { bytes, turns }: &WayCounts| format!("{bytes} bytes, {turns} turns");
+    let way = |DirectionCounts { bytes, turns }: &DirectionCounts| {
+        format!("{bytes} bytes, {turns} turns")
+    };
     format!(
         "down     {}\nup       {}\n\
          made     {connections} connections, {cuts} of them cut, {refused} turned away",

@@ -175,7 +175,7 @@ impl Servers for ShareServers {
         location.create(&[no_tree()], &StoreOptions::default()).map_err(no_servers)
     }
 
-    fn behind(&mut self, link: Link) -> Result<AnyStore, LabError> {
+    fn connect_behind(&mut self, link: Link) -> Result<AnyStore, LabError> {
         let to: Vec<_> = self.addresses.iter().take(self.used.0.into()).copied().collect();
         let addresses = self.relay(&to, link)?;
         let opened = self.location(&addresses)?.open(&StoreOptions::default());

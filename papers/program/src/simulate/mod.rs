@@ -43,7 +43,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), ProgramError> {
     };
 
     let bar = progress::bar_of(counted + warm_up, "records");
-    let watch = Watch { bar, warm_up, stopwatch: Stopwatch::start(), warm: Cell::new(None) };
+    let watch =
+        SimulationProgress { bar, warm_up, stopwatch: Stopwatch::start(), warm: Cell::new(None) };
     let outcome = system::run(&spec, records, fills, args.seed, &watch)
         .map_err(|error| refusal(args.spec.as_deref(), error))?;
     watch.bar.finish_and_clear();
@@ -220,14 +221,14 @@ impl Work {
 }
 
 /// Shows the progress of a run, and notes when its warm-up ends.
-struct Watch {
+struct SimulationProgress {
     bar: ProgressBar,
     warm_up: u64,
     stopwatch: Stopwatch,
     warm: Cell<Option<f64>>,
 }
 
-impl Progress for Watch {
+impl Progress for SimulationProgress {
     fn records(&self, done: u64) {
         self.bar.set_position(done);
         if done >= self.warm_up && self.warm.get().is_none() {

@@ -92,16 +92,16 @@ fn a_scan_reads_line_after_line() {
     }
     let dir = TempDir::new().unwrap();
     let scan = "scan --kib 1024 --rounds 2 --work 1";
-    let told = records(&dir, "--warm-up 0", scan);
-    let reads: Vec<_> = told.iter().copied().filter(|(_, writes, _)| !writes).collect();
+    let recorded = records(&dir, "--warm-up 0", scan);
+    let reads: Vec<_> = recorded.iter().copied().filter(|(_, writes, _)| !writes).collect();
     let lines = 2 * 1024 * 16;
     assert!((lines..lines + OF_THE_START).contains(&reads.len()), "{}", reads.len());
     assert!(steps_of_one(&reads) >= lines - 100, "{}", steps_of_one(&reads));
     // Every step from one line to the next takes the same instructions, for eight words.
-    let gap = told[told.len() / 2].0;
-    let same = told.iter().filter(|record| record.0 == gap).count();
+    let gap = recorded[recorded.len() / 2].0;
+    let same = recorded.iter().filter(|record| record.0 == gap).count();
     assert!(gap >= 8 && same > lines * 9 / 10, "{same} of {gap}");
-    assert_eq!(records(&dir, "--warm-up 0", scan), told, "the same run gives the same trace");
+    assert_eq!(records(&dir, "--warm-up 0", scan), recorded, "the same run gives the same trace");
 }
 
 /// Sixteen loads in one block of code, each from another line, with ten instructions after each.
@@ -128,8 +128,8 @@ fn gaps_are_right_within_a_block() {
     let compiled =
         Command::new("cc").args(["-O0", "-o", "block", "block.c"]).current_dir(&dir).status();
     assert!(compiled.unwrap().success());
-    let told = records_of(&dir, "--warm-up 0", "./block");
-    let reads: Vec<_> = told.iter().filter(|(_, writes, _)| !writes).collect();
+    let recorded = records_of(&dir, "--warm-up 0", "./block");
+    let reads: Vec<_> = recorded.iter().filter(|(_, writes, _)| !writes).collect();
     let steps = reads.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1 && pair[1].0 == 10);
     // An eviction's record between two loads takes one of the ten instructions.
     assert!(steps.count() >= 8, "{reads:?}");
@@ -143,11 +143,11 @@ fn stores_write_lines_back_and_fetch_them_only_on_request() {
     let dir = TempDir::new().unwrap();
     let stream = "stream --kib 1024 --rounds 2";
     let lines = 2 * 1024 * 16;
-    let writes = |told: &[(u64, bool, u64)]| -> Vec<_> {
-        told.iter().copied().filter(|(_, writes, _)| *writes).collect()
+    let writes = |recorded: &[(u64, bool, u64)]| -> Vec<_> {
+        recorded.iter().copied().filter(|(_, writes, _)| *writes).collect()
     };
-    let told = records(&dir, "--warm-up 0", stream);
-    let given_back = writes(&told);
+    let recorded = records(&dir, "--warm-up 0", stream);
+    let given_back = writes(&recorded);
     // Lines in the cache at the end are not written back.
     assert!(
         (lines - L1_LINES..lines + OF_THE_START).contains(&given_back.len()),
@@ -157,9 +157,9 @@ fn stores_write_lines_back_and_fetch_them_only_on_request() {
     // If the stack occupies one of two ways, lines of the stream are evicted out of order.
     assert!(steps_of_one(&given_back) > lines / 2, "{}", steps_of_one(&given_back));
     assert!(
-        told.len() - given_back.len() < OF_THE_START,
+        recorded.len() - given_back.len() < OF_THE_START,
         "{} reads",
-        told.len() - given_back.len()
+        recorded.len() - given_back.len()
     );
 
     let fetched = records(&dir, "--warm-up 0 --store-misses fetch", stream);

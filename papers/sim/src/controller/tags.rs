@@ -25,7 +25,7 @@ pub(crate) struct TagScheme<B, W> {
     /// The tree's parameters as the frontend sees them.
     config: TreeConfig,
     contents: Contents,
-    watch: W,
+    observer: W,
     /// Paths to prefetch, one at the start of each access. Prefetching all at once would make them
     /// wait for each other.
     fetched_soon: Vec<Leaf>,
@@ -41,7 +41,7 @@ pub(crate) trait AccessObserver<B> {
     fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
     /// The block `address` of level `level` is looked up on the client, and taken out if found.
-    fn look(&mut self, _tags: &B, _level: usize, _address: u64) {}
+    fn look_up(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
     /// A dummy or eviction reads a path and writes it back.
     fn idle(&mut self);
@@ -62,7 +62,7 @@ impl<B> AccessObserver<B> for PathLog {
 
 impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
     /// A scheme over `tags`, whose blocks have no contents.
-    pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
+    pub(crate) fn new(tags: B, contents: Contents, observer: W) -> Self {
         let config = tags.config().clone().with_block_bytes(contents.block_bytes);
         Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
@@ -73,13 +73,13 @@ impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
     }
 
     /// The observer.
-    pub(crate) fn watch(&self) -> &W {
-        &self.watch
+    pub(crate) fn observer(&self) -> &W {
+        &self.observer
     }
 
     /// The observer.
     pub(crate) fn observer_mut(&mut self) -> &mut W {
-        &mut self.watch
+        &mut self.observer
     }
 
     /// The tree of tags.
@@ -117,7 +117,7 @@ impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
             self.tags.announce(&[leaf]);
         }
         let level = self.contents.level(address);
-        self.watch.access(&mut self.tags, level, address, leaf);
+        self.observer.access(&mut self.tags, level, address, leaf);
     }
 }
 
@@ -224,19 +224,19 @@ impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         let served = self.tags.serve_on_client(address, &mut Op::Write(&[]))?;
         if served {
-            self.watch.hit(&self.tags, self.contents.level(address), address);
+            self.observer.hit(&self.tags, self.contents.level(address), address);
             self.contents.apply(address, op);
         }
         Ok(served)
     }
 
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
-        self.watch.idle();
+        self.observer.idle();
         self.tags.dummy(coins)
     }
 
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
-        self.watch.idle();
+        self.observer.idle();
         self.tags.evict(coins)
     }
 
@@ -251,7 +251,7 @@ impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
     }
 
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
-        self.watch.look(&self.tags, self.contents.level(address), address);
+        self.observer.look_up(&self.tags, self.contents.level(address), address);
         let leaf = self.tags.take_on_client(address, &mut [])?;
         if leaf.is_some() {
             self.contents.read(address, block);
@@ -273,13 +273,13 @@ impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
 /// Leaves out the pending prefetches, which affect only the running time.
 impl<B: Image, W: Image> Image for TagScheme<B, W> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        self.watch.write_image(to)?;
+        self.observer.write_image(to)?;
         to.write_all(self.contents.bytes.bytes())?;
         self.tags.write_image(to)
     }
 
     fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        self.watch.read_image(from)?;
+        self.observer.read_image(from)?;
         from.read_exact(self.contents.bytes.bytes_mut())?;
         self.tags.read_image(from)
     }

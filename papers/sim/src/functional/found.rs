@@ -63,7 +63,7 @@ impl AccessObserver<PathScheme<TagTree>> for AllFoundCounts {
         self.of_level(level).count(tags.locate_on_client(address));
     }
 
-    fn look(&mut self, tags: &PathScheme<TagTree>, level: usize, address: u64) {
+    fn look_up(&mut self, tags: &PathScheme<TagTree>, level: usize, address: u64) {
         if let Some(at) = tags.locate_on_client(address) {
             self.of_level(level).count(Some(at));
         }

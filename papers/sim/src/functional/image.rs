@@ -54,7 +54,7 @@ mod tests {
         file
     }
 
-    fn go_on(study: &mut Study, paths: u64) {
+    fn run_paths(study: &mut Study, paths: u64) {
         study.run(&[Phase { requests: Requests::Uniform, paths }], &[paths], &mut |_| ()).unwrap();
     }
 
@@ -66,13 +66,13 @@ mod tests {
             for initial in [Initial::Empty, Initial::Placed, Initial::EachOnce] {
                 let spec = OramSpec { initial, ..spec.clone() };
                 let mut study = Study::new(&spec, 7, &mut |_| ()).unwrap();
-                go_on(&mut study, 500);
+                run_paths(&mut study, 500);
                 let (image, then) = (StudyImage::from_study(&study).unwrap(), saved(&study));
-                go_on(&mut study, 3000);
+                run_paths(&mut study, 3000);
                 for _ in 0..2 {
                     let mut copy = image.study().unwrap();
                     assert!(saved(&copy) == then, "{initial:?}");
-                    go_on(&mut copy, 3000);
+                    run_paths(&mut copy, 3000);
                     assert!(saved(&copy) == saved(&study), "{initial:?}");
                     copy.check_invariants().unwrap();
                 }

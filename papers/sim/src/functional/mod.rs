@@ -131,7 +131,7 @@ impl Study {
                                    never end: request more blocks, or use a smaller tree top";
                     return Err(SimError::Spec(message.to_owned()));
                 }
-                while coming.len() <= self.oram.looks_ahead() {
+                while coming.len() <= self.oram.lookahead_requests() {
                     coming.push_back(lines.next_line()?);
                 }
                 if let Some(line) = coming.pop_front() {
@@ -205,7 +205,8 @@ impl Study {
         mut rest: impl Iterator<Item = u64>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), SimError> {
-        let mut coming: VecDeque<u64> = rest.by_ref().take(self.oram.looks_ahead()).collect();
+        let mut coming: VecDeque<u64> =
+            rest.by_ref().take(self.oram.lookahead_requests()).collect();
         let mut served = 0u64;
         loop {
             coming.extend(rest.next());

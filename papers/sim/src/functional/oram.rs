@@ -69,7 +69,7 @@ impl WatchedOram {
     }
 
     /// Number of coming requests that [`Self::serve`] needs.
-    pub(super) fn looks_ahead(&self) -> usize {
+    pub(super) fn lookahead_requests(&self) -> usize {
         self.oram.depth() + 2
     }
 
@@ -138,7 +138,7 @@ impl WatchedOram {
     }
 
     pub(super) fn found(&self) -> &AllFoundCounts {
-        self.oram.scheme().watch()
+        self.oram.scheme().observer()
     }
 
     /// Starts to count where blocks move.

@@ -77,7 +77,7 @@ impl Study {
     fn write(&self, note: &str, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(MAGIC)?;
         write_number(to, VERSION)?;
-        for text in [self.what()?.as_bytes(), note.as_bytes()] {
+        for text in [self.study_key()?.as_bytes(), note.as_bytes()] {
             write_number(to, text.len() as u64)?;
             to.write_all(text)?;
         }
@@ -93,7 +93,7 @@ impl Study {
         if read_number(from)? != VERSION {
             return Err(refuse("a study of another version of this program"));
         }
-        let what = self.what()?;
+        let what = self.study_key()?;
         if read_text(from, what.len() as u64)? != what.as_bytes() {
             return Err(refuse(ANOTHER));
         }
@@ -122,7 +122,7 @@ impl Study {
         self.oram.read_image(from)
     }
 
-    fn what(&self) -> io::Result<String> {
+    fn study_key(&self) -> io::Result<String> {
         Ok(serde_json::to_string(&StudyKey { spec: &self.spec, seed: self.seed })?)
     }
 }

@@ -87,7 +87,7 @@ impl Fetches {
     }
 
     /// Notes that `line` left the LLC. If it comes back, another fetch brings it.
-    pub(super) fn left(&mut self, line: u64) {
+    pub(super) fn forget_line(&mut self, line: u64) {
         self.of_line.remove(&line);
     }
 

@@ -250,7 +250,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     }
 
     fn evict(&mut self, Victim { line, dirty }: Victim) -> Request {
-        self.fetches.left(line);
+        self.fetches.forget_line(line);
         if dirty {
             self.tally.dirty_victims += 1;
             self.write_back_room.acquire();

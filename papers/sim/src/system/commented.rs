@@ -31,12 +31,12 @@ pub(super) fn commented(text: &str, full: &str) -> String {
         table.entries.iter().for_each(|entry| put(&mut file, table.path, entry, ""));
         let alike = full.iter().filter(|other| other.path == table.path);
         for entry in alike.flat_map(|other| &other.entries) {
-            if !says(&own, &path_of(table.path, entry.key)) {
+            if !has_entry(&own, &path_of(table.path, entry.key)) {
                 put(&mut file, table.path, entry, "#");
             }
         }
     }
-    for table in full.iter().filter(|table| !says(&own, table.path)) {
+    for table in full.iter().filter(|table| !has_entry(&own, table.path)) {
         begin(&mut file, table.path, "#");
         table.entries.iter().for_each(|entry| put(&mut file, table.path, entry, "#"));
     }
@@ -44,7 +44,7 @@ pub(super) fn commented(text: &str, full: &str) -> String {
 }
 
 /// Whether there is a key or table with this path, or a table within it.
-fn says(tables: &[Table<'_>], path: &str) -> bool {
+fn has_entry(tables: &[Table<'_>], path: &str) -> bool {
     tables.iter().any(|table| {
         let is_within = table.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
         let mut keys = table.entries.iter().map(|entry| path_of(table.path, entry.key));

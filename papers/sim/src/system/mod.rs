@@ -107,7 +107,7 @@ pub fn run_checked(
     seed: u64,
     progress: &impl Progress,
 ) -> Result<(Outcome, u64), SimError> {
-    let watched = Watched::by(Some(Checker::new(&spec.dram, spec.channels)));
+    let watched = Watched::with_checker(Some(Checker::new(&spec.dram, spec.channels)));
     let (outcome, checked) = run_watched(spec, initial, records, warm_up, seed, progress, watched)?;
     Ok((outcome, checked.unwrap_or_default()))
 }

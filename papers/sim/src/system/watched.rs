@@ -14,7 +14,7 @@ pub(super) struct Watched {
 impl Watched {
     /// An observer with an optional checker. Checking takes several times as long as the simulation
     /// itself.
-    pub(super) fn by(checker: Option<Checker>) -> Self {
+    pub(super) fn with_checker(checker: Option<Checker>) -> Self {
         Self { tally: DramTally::default(), checker }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         for ((rule, change), spec) in
             rules.into_iter().flat_map(|rule| all().into_iter().map(move |spec| (rule, spec)))
         {
-            let watched = Watched::by(Some(Checker::new(&slower(change), spec.channels)));
+            let watched = Watched::with_checker(Some(Checker::new(&slower(change), spec.channels)));
             let (initial, records) = (InitialOram::Seed(1), trace(2000, 1));
             let error =
                 run_watched(&spec, initial, records, timed(0), 1, &(), watched).unwrap_err();

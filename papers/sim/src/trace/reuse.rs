@@ -16,7 +16,7 @@ pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     for (now, line) in lines.enumerate() {
         let known = last_use.len();
         if let Some(before) = last_use.insert(line, now) {
-            let distance = known - last_uses.before(before);
+            let distance = known - last_uses.count_before(before);
             last_uses.remove(before);
             let power = distance.next_power_of_two().trailing_zeros() as usize;
             if counts.len() <= power {
@@ -53,7 +53,7 @@ impl LastUses {
     }
 
     /// Number of such times before `time`.
-    fn before(&self, time: usize) -> usize {
+    fn count_before(&self, time: usize) -> usize {
         let (mut i, mut sum) = (time, 0);
         while i > 0 {
             sum += self.sums[i] as usize;

@@ -4,7 +4,7 @@ use super::Maker;
 use crate::LabError;
 use crate::evaluation::measure::Mean;
 use crate::evaluation::plotted::Axis;
-use crate::evaluation::setting::Setting;
+use crate::evaluation::setting::SwitchSetting;
 use crate::evaluation::stated_number::{NumberReading, StatedNumber};
 use crate::report::{MarkPlace, Reading, Stated};
 
@@ -43,7 +43,7 @@ impl Maker<'_> {
         &self,
         number: &StatedNumber,
         name: Option<&str>,
-        setting: &Setting,
+        setting: &SwitchSetting,
     ) -> Result<Vec<Reading>, LabError> {
         let shown = self.workloads();
         let workloads = number.workloads(&shown);
@@ -64,7 +64,11 @@ impl Maker<'_> {
     }
 
     /// The number of programs over which the number is a mean under `setting`.
-    fn programs_of(&self, number: &StatedNumber, setting: &Setting) -> Result<usize, LabError> {
+    fn programs_of(
+        &self,
+        number: &StatedNumber,
+        setting: &SwitchSetting,
+    ) -> Result<usize, LabError> {
         let (measure, shown) = (&number.measure, self.workloads());
         Ok(self.pairs(measure, &number.variant, &number.workloads(&shown), setting)?.len())
     }

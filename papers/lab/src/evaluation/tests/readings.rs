@@ -3,12 +3,12 @@
 use super::*;
 use crate::report::{Bars, MarkPlace};
 
-fn reading(name: &str, setting: Setting) -> NumberReading {
+fn reading(name: &str, setting: SwitchSetting) -> NumberReading {
     NumberReading { name: name.to_owned(), setting }
 }
 
-fn one_channel() -> Setting {
-    Setting { channels: Some(1), ..Setting::default() }
+fn one_channel() -> SwitchSetting {
+    SwitchSetting { channels: Some(1), ..SwitchSetting::default() }
 }
 
 pub(super) fn bars(figure: &Figure) -> &Bars {
@@ -37,7 +37,7 @@ fn readings_have_their_own_runs_and_are_tried_in_order() {
     let plan = small();
     let readings = vec![
         reading("one channel", one_channel()),
-        reading("other reading", Setting { fan_out: Some(8), ..Setting::default() }),
+        reading("other reading", SwitchSetting { fan_out: Some(8), ..SwitchSetting::default() }),
     ];
     let of_one = StatedNumber { workload: Some("uniform".to_owned()), ..stated("one", 2.0, 0.1) };
     let with = |readings: Vec<NumberReading>| Manifest {
@@ -128,8 +128,9 @@ fn a_number_is_drawn_at_the_bar_that_shows_it() {
     let place = |series: &str, label: &str| {
         Some(MarkPlace { series: Some(series.to_owned()), label: Some(label.to_owned()) })
     };
-    let named = |name: &str| Setting { name: Some(name.to_owned()), ..Setting::default() };
-    let as_it_is = || vec![Setting::default()];
+    let named =
+        |name: &str| SwitchSetting { name: Some(name.to_owned()), ..SwitchSetting::default() };
+    let as_it_is = || vec![SwitchSetting::default()];
     for (manifest, expected) in [
         (
             by(Axis::Workloads, as_it_is(), false),
