@@ -376,10 +376,10 @@ fn a_rescue_takes_from_one_tree_what_another_has_lost() {
             ranges.iter().any(|range| range.contains(&block))
         };
         for block in 0..76 {
-            let is_said = [&rescued.lost, &rescued.doubtful].map(|said| is_in(said, block));
-            lost += u32::from(is_said[0]);
-            doubtful += u32::from(is_said[1]);
-            if is_said == [false; 2] {
+            let is_listed = [&rescued.lost, &rescued.doubtful].map(|ranges| is_in(ranges, block));
+            lost += u32::from(is_listed[0]);
+            doubtful += u32::from(is_listed[1]);
+            if is_listed == [false; 2] {
                 let right = (!(20..22).contains(&block)).then(|| vec![block as u8 + 50; BYTES]);
                 assert_eq!(target.0[block as usize], right, "block {block}, level {level}");
             }
@@ -413,7 +413,7 @@ impl Counted {
 
     fn call(&self, op: DiskOp) -> Vec<u8> {
         let (sender, answer) = sync_channel(1);
-        let done = Box::new(move |said| drop(sender.send(said)));
+        let done = Box::new(move |answer| drop(sender.send(answer)));
         self.disk.submit(Request { op, done });
         answer.recv().unwrap().unwrap().to_vec()
     }
@@ -434,7 +434,7 @@ impl Counted {
         let mut asked = 0;
         for op in ops {
             let sender = sender.clone();
-            let done = Box::new(move |said: Result<_, _>| sender.send(said.is_ok()).unwrap());
+            let done = Box::new(move |answer: Result<_, _>| sender.send(answer.is_ok()).unwrap());
             self.disk.submit(Request { op, done });
             asked += 1;
         }
@@ -612,7 +612,7 @@ fn what_left_the_cache_before_its_turn_is_read_by_ranges_too() {
         ];
         for (number, op) in ops.into_iter().enumerate() {
             let sender = sender.clone();
-            let done = Box::new(move |said| drop(sender.send((number, said))));
+            let done = Box::new(move |answer| drop(sender.send((number, answer))));
             disk.disk.submit(Request { op, done });
         }
         drop(sender);
@@ -675,16 +675,16 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
             };
             if let Some(op) = op {
                 let (sender, answer) = sync_channel(1);
-                let done = Box::new(move |said| drop(sender.send(said)));
+                let done = Box::new(move |answer| drop(sender.send(answer)));
                 disk.disk.submit(Request { op, done });
                 // One after the other, because requests that wait together have no order.
-                let said = (0..5000).find_map(|_| {
+                let answer = (0..5000).find_map(|_| {
                     ticks.tick();
                     assert_eq!(disk.accesses(), [0, accesses], "step {step}");
                     answer.try_recv().ok()
                 });
-                let said = said.expect("it starves").unwrap();
-                assert!(expected.is_none_or(|expected| *said == *expected), "step {step}");
+                let answer = answer.expect("it starves").unwrap();
+                assert!(expected.is_none_or(|expected| *answer == *expected), "step {step}");
             }
         }
         disk.disk.close().unwrap();

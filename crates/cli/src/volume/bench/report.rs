@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::super::machine::Machine;
 use super::super::plan::size;
+use super::bench_volume::cache_bytes;
 use super::drive::Outcome;
 use super::load::{Action, Load};
 use super::spending::TimeByPurpose;
-use super::bench_volume::cache_bytes;
 use crate::args::BenchArgs;
 
 /// One load and its results.

@@ -8,7 +8,7 @@ use oblivio_testkit::crash::{InjectedFault, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 
 use crate::support::bench::{Bench, read};
-use crate::support::seen::{Look, assert_alike, looks};
+use crate::support::seen::{StorageCall, assert_alike, looks};
 
 /// Enough leaves that few repeat by chance.
 const LEAF_LEVEL: u8 = 10;
@@ -94,7 +94,7 @@ fn read_together(volume: &mut Volume, addresses: &[u64]) -> Result<(), VolumeErr
 }
 
 /// The looks without announcements, with trips numbered from 0.
-fn without_announcements(looks: &[Look]) -> Vec<Look> {
+fn without_announcements(looks: &[StorageCall]) -> Vec<StorageCall> {
     let rest = looks.iter().flatten().filter(|look| look.1 != Operation::Prefetch);
     let mut trip = None;
     let mut trips = 0;

@@ -6,7 +6,7 @@ use oblivio_volume::device::DiskOp;
 use oblivio_volume::{Disk, DiskOptions, Volume};
 
 use crate::support::bench::Bench;
-use crate::support::seen::{Look, assert_alike, looks};
+use crate::support::seen::{StorageCall, assert_alike, looks};
 use crate::support::together::together;
 
 /// The first block of a request, and the number of blocks.
@@ -102,7 +102,12 @@ fn a_write_of_a_part_of_a_block_looks_alike_whatever_it_writes() {
 }
 
 /// What storage saw of a disk with these requests.
-fn look(setup: SmallVolume, workload: &[Vec<Blocks>], is_write: Kind, durable: bool) -> Vec<Look> {
+fn look(
+    setup: SmallVolume,
+    workload: &[Vec<Blocks>],
+    is_write: Kind,
+    durable: bool,
+) -> Vec<StorageCall> {
     let mut bench = Bench::new(setup, 1);
     let (volume, _) = bench.open().unwrap();
     let disk = disk(volume);

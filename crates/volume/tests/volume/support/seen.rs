@@ -104,16 +104,16 @@ fn calls(view: &[StoreEvent]) -> Vec<Vec<Event>> {
 }
 
 /// A call for a piece without its place, or a crash.
-pub(crate) type Look = Option<(u64, Operation, Option<(TreeId, u8, Part)>, u64)>;
+pub(crate) type StorageCall = Option<(u64, Operation, Option<(TreeId, u8, Part)>, u64)>;
 
-pub(crate) fn assert_alike([one, other]: &[Vec<Look>; 2], what: &str) {
+pub(crate) fn assert_alike([one, other]: &[Vec<StorageCall>; 2], what: &str) {
     let first = one.iter().zip(other).position(|(one, other)| one != other);
     let differing = first.map(|at| (at, one[at], other[at]));
     assert_eq!((differing, one.len()), (None, other.len()), "{what}");
 }
 
 /// Everything that must not depend on requests: all except which path was used.
-pub(crate) fn looks(view: &[StoreEvent]) -> Vec<Look> {
+pub(crate) fn looks(view: &[StoreEvent]) -> Vec<StorageCall> {
     let look = |event: &Event| {
         let place = event.piece.map(|piece| (piece.tree, piece.bucket.level(), piece.part));
         (event.trip, event.operation, place, event.bytes)
