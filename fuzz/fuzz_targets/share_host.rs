@@ -74,7 +74,7 @@ impl ShareFile for File {
     }
 }
 
-/// NoPeers is there.
+/// No other servers.
 struct NoPeers;
 
 impl Peers for NoPeers {

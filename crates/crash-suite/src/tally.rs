@@ -11,7 +11,7 @@ use crate::point::{Point, fault_name, survival_name};
 /// The definition of distinct points, as the results file states it.
 pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, in the \
      seed of the workload, in the number of lives, or in any life: in the kind of fault (with the \
-     machine or link that it failures), in the number or kind of the first operation that it \
+     machine or link that it strikes), in the number or kind of the first operation that it \
      struck, or in what survives on either side; a point counts only if a fault struck in each of \
      its lives";
 

@@ -25,7 +25,7 @@ pub(super) struct PendingRequest<T> {
     pub(super) since: Cycle,
 }
 
-/// PendingRequest reads and write-backs. Reads go first unless too many write-backs wait.
+/// Waiting reads and write-backs. Reads go first unless too many write-backs wait.
 pub(super) struct Requests<T> {
     reads: VecDeque<PendingRequest<T>>,
     writes: VecDeque<PendingRequest<bool>>,

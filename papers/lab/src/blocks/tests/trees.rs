@@ -8,7 +8,7 @@ use crate::memory_trees::MemoryTrees;
 
 const FIGURE: [&str; 1] = ["fig03"];
 
-/// Makes the run of Fig. 3 with a state keeper in memory. Returns its record without the time, and the host.
+/// Makes the run of Fig. 3 with `trees`. Returns its record without the time, and the host.
 fn with(
     plan: &BlocksPlan,
     programs: &Programs,
