@@ -1,9 +1,10 @@
-//! The floors: what memory and cipher alone cost, whatever an ORAM does around them.
+//! Lower bounds (floors): the cost of memory and cipher alone, without the rest of an ORAM.
 //!
-//! A *memory* floor moves the bytes of a scheme's paths, an *AES* floor makes the keystream over
-//! them, and neither looks at what it moves. Their sum is the ruler for an encrypted ORAM.
+//! A *memory* floor moves the bytes of a scheme's paths. An *AES* floor generates the keystream for
+//! them. Neither interprets the bytes. Their sum is the baseline (ruler) for an encrypted ORAM.
 //!
-//! - Path ORAM, Z = 4: every access reads a path and writes it back, opening and sealing all of it.
+//! - Path ORAM, Z = 4: every access reads a path and writes it back, opening and sealing every
+//!   byte.
 //! - RAW ORAM, Z = 5, A = 5: every access reads a path, opens and seals its headers and opens one
 //!   block; every fifth access also does what Path ORAM does, to the next path in reverse
 //!   lexicographic order.
@@ -18,7 +19,7 @@ use memmap2::MmapMut;
 
 use crate::subject::{Description, ROW_4K, ROW_64, Row, Subject};
 
-/// Every floor in every row. The shallower Path ORAM has two slots for each block, the deeper four.
+/// Every floor in every row. The shallower Path ORAM has two slots per block, the deeper four.
 pub fn all() -> Vec<Description> {
     [(ROW_64, 19), (ROW_4K, 15)]
         .into_iter()
@@ -75,7 +76,7 @@ impl Paths {
         1 << (self.levels - 1)
     }
 
-    /// Where the buckets on the path to `leaf` start, root first, in a tree stored in heap order.
+    /// Offsets of the buckets on the path to `leaf`, root first, in a tree stored in heap order.
     fn buckets(self, leaf: u64) -> impl Iterator<Item = usize> {
         let bucket = self.bucket_bytes();
         (0..self.levels).map(move |level| {
@@ -85,7 +86,7 @@ impl Paths {
     }
 }
 
-/// Which paths a scheme visits.
+/// A scheme: the paths that it visits.
 trait Scheme: Subject {
     const NAME: &str;
     /// Slots of a bucket: Z.
@@ -94,14 +95,14 @@ trait Scheme: Subject {
     fn over(medium: Self::Medium) -> Self;
 }
 
-/// What visiting a path costs.
+/// The resource used by visiting a path.
 trait Medium {
     const NAME: &str;
     fn new(paths: Paths) -> Self;
     fn paths(&self) -> Paths;
     /// Looks for one block on a path.
     fn scan(&mut self, leaf: u64);
-    /// Takes all of a path and puts all of it back.
+    /// Reads a whole path and writes it back.
     fn rewrite(&mut self, leaf: u64);
 }
 
@@ -128,7 +129,7 @@ struct RawOram<M> {
     accesses: u64,
 }
 
-/// Accesses for each eviction of a RAW ORAM: A.
+/// Accesses per eviction of RAW ORAM: A.
 const RAW_PERIOD: u64 = 5;
 
 impl<M: Medium> Scheme for RawOram<M> {
@@ -169,17 +170,17 @@ impl Memory {
     }
 }
 
-/// Bytes of a bucket to ask for ahead; beyond them the processor's own prefetcher runs.
+/// Bytes of a bucket to prefetch. Beyond them, the processor's own prefetcher takes over.
 const PREFETCH: usize = 512;
 
 impl Medium for Memory {
     const NAME: &str = "memory";
 
     fn new(paths: Paths) -> Self {
-        let mut tree = MmapMut::map_anon(paths.tree_bytes()).expect("there is memory for a tree");
+        let mut tree = MmapMut::map_anon(paths.tree_bytes()).expect("enough memory for the tree");
         #[cfg(target_os = "linux")]
         if let Err(refusal) = tree.advise(memmap2::Advice::HugePage) {
-            eprintln!("warning: a memory floor has no huge pages, and is too high: {refusal}");
+            eprintln!("warning: no huge pages for a memory floor, so it is too high: {refusal}");
         }
         tree.fill(0xa5);
         Self { paths, tree, path: vec![0; paths.path_bytes()] }
@@ -214,14 +215,14 @@ impl Medium for Memory {
     }
 }
 
-/// Asks the processor for these bytes ahead of their use, where there is a way to ask.
+/// Prefetches `bytes` into the cache, on processors with a prefetch instruction.
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "prefetching takes a raw pointer"))]
 fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for line in bytes.chunks(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint, which neither faults nor changes memory; SSE, which it
-        // belongs to, is part of every x86-64.
+        // SAFETY: a prefetch is a hint that neither faults nor changes memory. It belongs to SSE,
+        // which every x86-64 has.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -242,16 +243,14 @@ impl Keystream {
     /// AES blocks over the sealed part of a RAW header: two numbers of some 20 bits for each slot.
     const HEADER: usize = 2;
 
-    /// Makes the keystream for this many AES blocks in one call.
+    /// Generates the keystream for `blocks` AES blocks in one call.
     fn make(&mut self, blocks: usize) {
         let (counters, keystream) = (&mut self.counters[..blocks], &mut self.keystream[..blocks]);
         for (counter, value) in counters.iter_mut().zip(self.next..) {
             counter[..8].copy_from_slice(&value.to_le_bytes());
         }
         self.next += blocks as u64;
-        self.cipher
-            .encrypt_blocks_b2b(counters, keystream)
-            .expect("as many counters as blocks of keystream");
+        self.cipher.encrypt_blocks_b2b(counters, keystream).expect("the slices have equal lengths");
         black_box(keystream);
     }
 }

@@ -1,7 +1,7 @@
-//! The measuring loop. All subjects of a row run in one process, in turns, so that a slow minute of
-//! the machine falls on all of them alike: their ratios keep a meaning that the times may lose.
+//! The measuring loop. All subjects of a row run in one process, in turns, so that a slow phase of
+//! the machine affects all of them equally. Their ratios stay meaningful even if the times do not.
 
-#![allow(clippy::disallowed_methods, reason = "measuring is reading the clock")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +10,27 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::subject::{Description, Row, Subject};
 
-/// How long to look.
+/// Lengths of the measurement.
 pub struct MeasurementPlan {
     pub rounds: usize,
-    /// The time a subject runs in each round, at least.
+    /// Minimum time that a subject runs in each round.
     pub batch: Duration,
-    /// The time for writing every block once; a subject too slow for it is measured part filled.
+    /// Time limit for writing every block once. A slower subject is measured partly filled.
     pub fill: Duration,
 }
 
-/// What came out for one subject.
+/// The results of one subject.
 pub struct Measured {
     pub description: Description,
     pub set_up: Duration,
-    /// Blocks written before the first round, out of the row's.
+    /// Blocks written before the first round.
     pub filled: u64,
     /// Mean nanoseconds per access, round by round.
     pub rounds: Vec<f64>,
 }
 
 impl MeasurementPlan {
-    /// What one subject adds to the length of a progress bar.
+    /// Steps of one subject on the progress bar.
     pub fn steps(&self) -> u64 {
         self.rounds as u64 + 2
     }
@@ -64,7 +64,7 @@ pub fn measure(
     running.into_iter().map(finish).collect()
 }
 
-/// Builds a subject on the clock, then checks and fills it.
+/// Builds a subject, which is timed, then checks and fills it.
 fn start(
     description: Description,
     plan: &MeasurementPlan,
@@ -84,13 +84,13 @@ fn start(
     Ok((subject, Measured { description, set_up, filled, rounds }))
 }
 
-/// A subject that loses blocks has no figures.
+/// Fails if a subject loses blocks.
 fn check(subject: &mut dyn Subject, description: &Description, filled: u64) -> Result<(), String> {
     let Description { name, row, .. } = description;
     subject.check(filled).map_err(|fault| format!("{name}, {row}: {fault}"))
 }
 
-/// Writes every block once, or as many as the time allows.
+/// Writes every block once, until the time limit. Returns the number of blocks written.
 fn fill(subject: &mut dyn Subject, row: Row, limit: Duration) -> u64 {
     let clock = Instant::now();
     let blocks = row.blocks() as u64;
@@ -103,30 +103,30 @@ fn fill(subject: &mut dyn Subject, row: Row, limit: Duration) -> u64 {
     blocks
 }
 
-/// Accesses between two looks at the clock: few enough to end a batch in time, and enough of them
-/// to hide what the looks cost.
+/// Accesses between two readings of the clock: few enough to end a batch in time, and enough to
+/// hide the cost of the readings.
 const CHUNK: usize = 128;
 
-/// Uniformly random addresses, half of them written.
+/// Uniformly random addresses, half of them for writes.
 struct Workload {
     rng: StdRng,
     accesses: [(u64, bool); CHUNK],
 }
 
 impl Workload {
-    /// The same workload in every run.
+    /// A workload with a fixed seed.
     fn new() -> Self {
         Self { rng: StdRng::seed_from_u64(0), accesses: [(0, false); CHUNK] }
     }
 
-    /// The mean nanoseconds of an access over this much time. A quarter of it passes first without
-    /// being counted: the caches still hold what the subject before has left in them.
+    /// Mean nanoseconds per access over `time`. Runs a quarter of that time before as a warm-up,
+    /// because the caches hold data of the previous subject.
     fn batch(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         self.run(subject, row, time / 4);
         self.run(subject, row, time)
     }
 
-    /// Draws accesses off the clock and runs them on it until the time is up.
+    /// Runs accesses until `time` is over. Drawing them is not timed.
     fn run(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         let blocks = row.blocks() as u64;
         let (mut elapsed, mut accesses) = (Duration::ZERO, 0);

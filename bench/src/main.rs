@@ -1,8 +1,7 @@
-//! Oblivio's engine beside its floors and its peers, measured in one interleaved run.
+//! Measures Oblivio's engine, lower bounds and peers in one interleaved run.
 //!
-//! From the outside in: [`interleave`] runs [`subject`]s in turns, and [`report`] shows what came
-//! out. The subjects are the [`floor`]s under any ORAM, [`ours`], and the [`peers`]; the latter two
-//! are memories that [`ram`] drives and checks.
+//! [`interleave`] runs [`subject`]s in turns, and [`report`] prints the results. The subjects are
+//! lower bounds ([`floor`]), [`ours`] and the [`peers`]. [`ram`] drives and checks the latter two.
 
 mod floor;
 mod interleave;
@@ -22,14 +21,14 @@ use crate::{
     subject::{Description, ROWS},
 };
 
-/// Measures Oblivio's engine beside its floors and its peers, in one interleaved run.
+/// Measures Oblivio's engine, lower bounds and peers in one interleaved run.
 #[derive(Parser)]
 struct Arguments {
-    /// A first look: few and short rounds, little filling.
+    /// Run quickly: few and short rounds, little filling.
     #[arg(long)]
     quick: bool,
 
-    /// Where the records go.
+    /// File for the records.
     #[arg(long, value_name = "PATH", default_value = "target/bench/engine.json")]
     json: PathBuf,
 
@@ -37,15 +36,15 @@ struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
 
-    /// Only subjects whose row or name contains this; may be repeated. A row's ruler always runs.
+    /// Only subjects whose row or name contains this; may be repeated. The baseline always runs.
     #[arg(long, value_name = "SUBSTRING")]
     only: Vec<String>,
 
-    /// No subject whose row or name contains this; may be repeated. A row's ruler always runs.
+    /// No subject whose row or name contains this; may be repeated. The baseline always runs.
     #[arg(long, value_name = "SUBSTRING")]
     skip: Vec<String>,
 
-    /// Lists the subjects, and measures nothing.
+    /// List the subjects without measuring.
     #[arg(long)]
     list: bool,
 }
@@ -66,7 +65,7 @@ impl Arguments {
         (self.only.is_empty() || matches(&self.only)) && !matches(&self.skip)
     }
 
-    /// The selected subjects, row by row, each row with its ruler.
+    /// The selected subjects by row, each row with its baseline.
     fn selection(&self) -> Vec<(subject::Row, Vec<Description>)> {
         ROWS.into_iter()
             .filter_map(|row| {
@@ -101,14 +100,14 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), String> {
     let selection = arguments.selection();
     if selection.is_empty() {
-        return Err("no subject is selected; --list without --only and --skip shows all".to_owned());
+        return Err("no subject matches --only and --skip; --list alone prints all".to_owned());
     }
     if arguments.list {
         let subjects = selection.iter().flat_map(|(_, subjects)| subjects);
         subjects.for_each(|subject| println!("{}", label(subject)));
         return Ok(());
     }
-    // Before the measurement rather than after it, where failing would cost all of it.
+    // Fail before the measurement, not after it.
     if let Some(folder) = arguments.json.parent() {
         fs::create_dir_all(folder)
             .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;

@@ -12,23 +12,23 @@ use crate::{
     subject::{Description, ROW_4K, ROW_64, Row, Subject},
 };
 
-/// Levels kept on the client in the subjects that say so: 511 buckets of RAW ORAM are 160 KiB of
-/// blocks of 64 bytes, 10 MiB of blocks of 4 KiB.
+/// Levels on the client in subjects with a tree top. These 511 buckets of RAW ORAM are 160 KiB with
+/// blocks of 64 bytes, and 10 MiB with blocks of 4 KiB.
 const TREE_TOP_LEVELS: u8 = 9;
 
-/// Accesses handed over together in the subjects that say so.
+/// Accesses of a batch in batched subjects.
 const BATCH: usize = 16;
 
 /// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
 const COUNTED_ACCESSES: u64 = 1000;
 
-/// Requests over which path accesses are counted, after as many that fill the PLB.
+/// Requests over which path accesses are counted. The same number before fills the PLB.
 const COUNTED_REQUESTS: u64 = 20_000;
 
-/// The flat position map that the recursive ones are held against.
+/// The subject with a flat position map, which the recursive ones are compared with.
 const FLAT: &str = "RAW Z5A5";
 
-/// Recursive position maps, and what they are asked for.
+/// Subjects with recursive position maps: name, integrity, PLB blocks, order of requests.
 const RECURSIVE: [(&str, Integrity, usize, AddressOrder); 6] = [
     ("Freecursive RAW, uniform", Integrity::None, SMALL_PLB, AddressOrder::AsRequested),
     ("Freecursive RAW, scan", Integrity::None, SMALL_PLB, AddressOrder::Scan),
@@ -43,13 +43,13 @@ const RECURSIVE: [(&str, Integrity, usize, AddressOrder); 6] = [
     ("Freecursive RAW + PMMAC, PLB 64 KiB, scan", Integrity::Pmmac, LARGE_PLB, AddressOrder::Scan),
 ];
 
-/// Blocks of the PLB that is chosen unasked.
+/// Default number of blocks of the PLB.
 const SMALL_PLB: usize = 64;
 
-/// Blocks of one that holds 64 KiB of the position map, as in IR-ORAM (Table I).
+/// Blocks of a PLB of 64 KiB, as in IR-ORAM (Table I).
 const LARGE_PLB: usize = 1024;
 
-/// Which of our subjects are shown over which.
+/// Pairs of subjects whose ratio is reported.
 pub fn compared() -> impl Iterator<Item = (String, String)> {
     RECURSIVE.iter().map(|(name, ..)| (format!("oblivio {name}"), format!("oblivio {FLAT}")))
 }
@@ -78,12 +78,12 @@ pub fn all() -> Vec<Description> {
     flat.into_iter().chain(recursive).collect()
 }
 
-/// AES blocks and paths per access at 64 B x 2^20, counted and not timed.
+/// AES blocks and paths per access at 64 B x 2^20. These are counts, not times.
 pub fn counts() -> Vec<Count> {
     [aes_counts(), path_counts()].concat()
 }
 
-/// What a recursive position map adds depends on how many requests find what they need in the PLB.
+/// Path accesses per request with a recursive position map. They depend on the hit rate of the PLB.
 fn path_counts() -> Vec<Count> {
     let count = |plb_blocks| {
         let mut oram = freecursive_oram(ROW_64, Integrity::None, plb_blocks);
@@ -146,7 +146,7 @@ fn describe<S: Subject + 'static>(
     }
 }
 
-/// Nothing here can fail but by a defect of the engine, and then there is nothing to measure.
+/// Reason for `expect`: only a bug in the engine can fail here.
 const SOUND: &str = "the engine serves valid requests on memory";
 
 fn raw_oram(row: Row, tree_top_levels: u8) -> RawOram<MemoryStore, StdRng> {
@@ -184,15 +184,15 @@ fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
     (Sealer::aes128(Key::draw(&mut coins), config.tree), store, coins)
 }
 
-/// In which order blocks are asked for.
+/// The order of requests.
 #[derive(Clone, Copy)]
 enum AddressOrder {
     AsRequested,
-    /// One after the other, whatever is asked for.
+    /// Sequential, instead of the addresses of the workload.
     Scan,
 }
 
-/// A subject whose accesses come in another order.
+/// A subject with another order of requests.
 struct Ordered<S> {
     subject: S,
     order: AddressOrder,
@@ -227,8 +227,8 @@ impl<O: Oram> Ram for Ours<O> {
     }
 }
 
-/// Collects accesses and serves them together. What it reads is checked where the same engine is
-/// driven one access at a time; here the blocks that come back are only counted in.
+/// Collects accesses and serves them as a batch. Does not check the data it reads: the subjects
+/// with single accesses do that for the same engine.
 struct Batched<O> {
     oram: O,
     pending: Vec<(u64, bool)>,

@@ -1,17 +1,17 @@
-//! From an oblivious memory to a [`Subject`]: [`Driven`] makes up the blocks it writes, and checks
-//! that they come back.
+//! Makes an oblivious memory a [`Subject`]: [`Driven`] generates the blocks that it writes, and
+//! checks that reads return them.
 
 use std::{hint::black_box, ops::Range};
 
 use crate::subject::{Row, Subject};
 
-/// An oblivious memory, as its caller sees it. A block never written may read as anything.
+/// An oblivious memory. Unwritten blocks may have any contents.
 pub trait Ram {
     fn read(&mut self, address: u64, block: &mut [u8]);
     fn write(&mut self, address: u64, block: &[u8]);
 }
 
-/// A [`Ram`] under measurement.
+/// A [`Ram`] as a subject.
 pub struct Driven<R> {
     ram: R,
     blocks: u64,
@@ -19,7 +19,7 @@ pub struct Driven<R> {
     outgoing: Vec<u8>,
 }
 
-/// The version of a block that every measured write carries; [`Driven::check`] uses others as well.
+/// The version of a block that measured writes use. [`Driven::check`] also uses other versions.
 const MEASURED: u8 = 0;
 
 impl<R: Ram> Driven<R> {
@@ -33,13 +33,13 @@ impl<R: Ram> Driven<R> {
         black_box(&mut self.incoming);
     }
 
-    /// Writes the block that `outgoing` becomes under this address.
+    /// Stamps `outgoing` with the address and writes it.
     fn write(&mut self, address: u64) {
         stamp(&mut self.outgoing, address);
         self.ram.write(address, &self.outgoing);
     }
 
-    /// Whether the block holds this version of itself, in every byte.
+    /// Checks that the block holds `version` in every byte.
     fn expect(&mut self, address: u64, version: u8) -> Result<(), String> {
         let mut expected = vec![version; self.incoming.len()];
         stamp(&mut expected, address);
@@ -47,7 +47,7 @@ impl<R: Ram> Driven<R> {
         if self.incoming == expected {
             Ok(())
         } else {
-            Err(format!("block {address} does not hold what was last written to it"))
+            Err(format!("block {address} lost its last write"))
         }
     }
 }
@@ -74,8 +74,7 @@ impl<R: Ram> Subject for Driven<R> {
     }
 }
 
-/// Marks both ends of a block with its address: no write can be dropped, cut short or misplaced
-/// unseen.
+/// Marks both ends of a block with its address, so that lost, truncated and misplaced writes show.
 fn stamp(block: &mut [u8], address: u64) {
     let mark = scatter(address).to_le_bytes();
     block[..mark.len()].copy_from_slice(&mark);
@@ -83,12 +82,12 @@ fn stamp(block: &mut [u8], address: u64) {
     block[tail..].copy_from_slice(&mark);
 }
 
-/// The addresses below `limit` that these indices are scattered to.
+/// Pseudo-random addresses below `limit`, one for each index.
 fn sample(indices: Range<u64>, limit: u64) -> impl Iterator<Item = u64> {
     indices.map(move |index| (scatter(index) >> 32) % limit)
 }
 
-/// Fibonacci hashing: one to one, and never zero for an address.
+/// Fibonacci hashing: injective, and never zero for an address.
 fn scatter(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -97,7 +96,7 @@ fn scatter(index: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// An array that keeps a write only where `keeps` says so.
+    /// An array that drops the writes for which the function is false.
     struct Array<F>(Vec<[u8; 32]>, F);
 
     impl<F: Fn(u64, &[u8]) -> bool> Ram for Array<F> {

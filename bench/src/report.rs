@@ -1,4 +1,4 @@
-//! What came out: a table for the reader, records for the machine.
+//! Reports results: a table for people, and records in JSON.
 
 use std::{fs, ops::Range, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{interleave::Measured, subject::Row};
 
-/// Prints what the figures of this run stand on.
+/// Prints the facts about the machine that affect the figures.
 pub fn print_machine() {
     let line = |file, key: &str| {
         let text = fs::read_to_string(file).ok()?;
@@ -28,7 +28,7 @@ pub fn print_machine() {
     println!("vectors compiled in:     {vectors}");
 }
 
-/// Prints one row: microseconds per access, over the rounds.
+/// Prints the table of one row: microseconds per access, over the rounds.
 pub fn print(row: Row, measured: &[Measured]) {
     let ruler = ruler(measured);
     let mut table = vec![HEAD.map(str::to_owned)];
@@ -56,14 +56,14 @@ pub fn print(row: Row, measured: &[Measured]) {
     println!("x floor: over {ruler} us = {}", parts.join(" + "));
 }
 
-/// Prints subjects over others of their row, each round over the same round.
+/// Prints the ratios of pairs of subjects, each computed round by round.
 pub fn print_compared(measured: &[Measured], compared: &[(String, String)]) {
     for (name, Spread { min, median, max, .. }) in over(measured, compared) {
         println!("{name}: {median:.2} ({min:.2} to {max:.2})");
     }
 }
 
-/// The ratios of the subjects that were measured.
+/// The ratios of the pairs in `compared` that were measured.
 fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Spread)> {
     let find = |name: &str| measured.iter().find(|subject| subject.description.name == name);
     let ratio = |(name, base): &(String, String)| {
@@ -76,10 +76,10 @@ fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Sp
     compared.iter().filter_map(ratio).collect()
 }
 
-/// The columns; the row's name takes the place of the first.
+/// The column heads. The name of the row replaces the first.
 const HEAD: [&str; 9] =
     ["", "min", "median", "max", "x floor", "set-up", "filled", "encrypts", "constant time"];
-/// The columns aligned on their right.
+/// The right-aligned columns.
 const FIGURES: Range<usize> = 1..7;
 
 fn cells(subject: &Measured, ruler: &[f64]) -> [String; 9] {
@@ -103,7 +103,7 @@ fn microseconds(nanoseconds: f64) -> String {
     format!("{:.2}", nanoseconds / 1e3)
 }
 
-/// A figure that was counted and so has no spread.
+/// A count, which has no spread.
 #[derive(Clone)]
 pub struct Count {
     pub name: String,
@@ -111,7 +111,7 @@ pub struct Count {
     pub unit: &'static str,
 }
 
-/// Prints what was counted.
+/// Prints the counts.
 pub fn print_counts(counts: &[Count]) {
     println!("\ncounted");
     for Count { name, value, unit } in counts {
@@ -136,7 +136,13 @@ pub fn write(
         over(row, compared).into_iter().map(|(name, Spread { min, median, max, rounds })| {
             let spread = json!({ "min": min, "max": max, "rounds": rounds });
             let name = format!("{}: {name}", row[0].description.row);
-            json!({ "name": name, "value": median, "unit": "ratio", "spread": spread, "command": command })
+            json!({
+                "name": name,
+                "value": median,
+                "unit": "ratio",
+                "spread": spread,
+                "command": command,
+            })
         })
     });
     let records: Vec<Value> = timed.chain(ratios).chain(counted).collect();
@@ -170,19 +176,20 @@ fn records(row: &[Measured], command: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The ruler of a row, round by round.
+/// The baseline of a row, round by round.
 fn ruler(row: &[Measured]) -> Vec<f64> {
     let rounds = row.first().map_or(0, |subject| subject.rounds.len());
     let parts = || row.iter().filter(|subject| subject.description.ruler);
     (0..rounds).map(|round| parts().map(|subject| subject.rounds[round]).sum()).collect()
 }
 
-/// A subject over the ruler, each round over its own: what the machine did to both cancels out.
+/// The ratios of a subject to the baseline, round by round, so that disturbances of the machine
+/// cancel out.
 fn ratios(subject: &Measured, ruler: &[f64]) -> Vec<f64> {
     subject.rounds.iter().zip(ruler).map(|(access, ruler)| access / ruler).collect()
 }
 
-/// Where the values of some rounds lie.
+/// Minimum, median and maximum of some rounds.
 struct Spread {
     min: f64,
     median: f64,

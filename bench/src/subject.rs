@@ -1,23 +1,23 @@
-//! What is measured: a [`Subject`] that can be accessed, and the [`Description`] it is built from.
+//! The measured objects: a [`Subject`] and the [`Description`] it is built from.
 
 use std::fmt;
 
-/// Something with an access cost.
+/// An object whose accesses are timed.
 pub trait Subject {
-    /// One access: a write of a whole block where `write` is set, a read of it otherwise.
+    /// Writes a whole block if `write` is set, and reads it otherwise.
     fn access(&mut self, address: u64, write: bool);
 
-    /// Shows, off the clock, that reads return what was last written: at any address, and in
-    /// particular below `filled`, where [`access`](Self::access) has written every block.
+    /// Checks that reads return the last write: at sampled addresses, and in particular below
+    /// `filled`, where [`access`](Self::access) has written every block. Not timed.
     ///
-    /// A floor stores nothing and has nothing to show.
+    /// Floors store no data and skip the check.
     fn check(&mut self, filled: u64) -> Result<(), String> {
         let _ = filled;
         Ok(())
     }
 }
 
-/// A capacity and a block size; subjects of one row are measured together and compared.
+/// A capacity and a block size. Subjects of one row are measured together and compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub block_bytes: usize,
@@ -46,16 +46,17 @@ impl fmt::Display for Row {
     }
 }
 
-/// How to build a subject, and what a reader has to know to compare it.
+/// How to build a subject, and the facts that matter for comparisons.
 pub struct Description {
     pub name: String,
     pub row: Row,
-    /// What leaves the client encrypted.
+    /// The data that leaves the client encrypted.
     pub encrypts: &'static str,
     /// Whether the client's own memory accesses and branches hide the address.
     pub constant_time: &'static str,
-    /// Part of the row's ruler: the subjects so marked add up to what ratios are taken against.
+    /// Whether it belongs to the baseline (ruler) of the row: the sum of these subjects is the
+    /// denominator of ratios.
     pub ruler: bool,
-    /// Builds the subject, ready for its first access. Timed: this is the set-up time.
+    /// Builds the subject, ready for its first access. This is timed as set-up.
     pub build: Box<dyn Fn() -> Box<dyn Subject>>,
 }

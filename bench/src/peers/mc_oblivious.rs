@@ -1,8 +1,8 @@
 //! `mc-oblivious-ram`, MobileCoin's Path ORAM (Z = 4) for enclaves.
 //!
-//! The tree holds blocks of exactly the row's size. The recursive position map is the crate's own
-//! ready-made configuration, `PathORAM4096Z4`: buckets of four 1024-byte values of 256 positions.
-//! (Packing sixteen 64-byte blocks into each value of that configuration is slower.)
+//! The tree holds blocks of exactly the row's size. The recursive position map uses the crate's
+//! default configuration `PathORAM4096Z4`: buckets of four 1024-byte values with 256 positions
+//! each. (Packing sixteen 64-byte blocks into each value of that configuration would be slower.)
 
 use aligned_cmov::{
     ArrayLength,
@@ -20,16 +20,16 @@ use crate::{
     subject::{Description, ROW_4K, ROW_64},
 };
 
-/// Blocks the stash can hold; the crate panics when it overflows.
+/// Capacity of the stash in blocks. The crate panics if it overflows.
 const STASH: usize = 32;
 
-/// A tree of `Value`-byte blocks in `Bucket`-byte buckets, with 16 bytes of metadata a block.
+/// A tree of `Value`-byte blocks in `Bucket`-byte buckets, with 16 bytes of metadata per block.
 type Tree<Value, Bucket> =
     PathORAM<Value, U4, HeapORAMStorage<Bucket, U64>, StdRng, PathOramDeterministicEvictor>;
 type Positions =
     U32PositionMapCreator<U1024, StdRng, PathORAM4096Z4Creator<StdRng, HeapORAMStorageCreator>>;
 
-/// Builds the tree for one row; a macro because the peer computes its sizes in types.
+/// Describes the subject of one row. A macro, because the crate computes its sizes in types.
 macro_rules! describe {
     ($row:expr, $value:ty, $bucket:ty) => {
         Description {

@@ -1,6 +1,6 @@
-//! The peers: ORAMs from crates.io, each behind the narrowest adapter that measures it fairly.
+//! The peers: ORAMs from crates.io, each behind a minimal adapter.
 //!
-//! Every peer runs in the configuration it recommends itself, and is filled and checked through the
+//! Every peer runs in the configuration that it recommends, and is filled and checked through the
 //! same [`Ram`](crate::ram::Ram) interface as our engine.
 
 mod mc_oblivious;

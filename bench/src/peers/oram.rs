@@ -1,7 +1,7 @@
 //! `oram`, Meta's doubly oblivious, recursive Path ORAM for enclaves: its `DefaultOram`.
 //!
-//! The constructor writes the whole position map through the recursion, one access for every eight
-//! positions: that is the set-up time shown.
+//! The constructor writes the whole position map through the recursion, one access per eight
+//! positions. The set-up time includes that.
 
 use oram::{BlockSize, BlockValue, DefaultOram, Oram};
 use rand08::{SeedableRng, rngs::StdRng};
@@ -34,7 +34,7 @@ impl<const BYTES: BlockSize> Default<BYTES> {
     fn new(row: Row) -> Self {
         let mut rng = StdRng::seed_from_u64(1);
         let oram = DefaultOram::new(row.blocks() as u64, &mut rng)
-            .expect("a row's capacity is a power of two");
+            .expect("the capacity of a row is a power of two");
         Self { oram, rng }
     }
 }

@@ -1,8 +1,8 @@
 //! `rostl`, Oblivious Labs' Circuit ORAM (Z = 2): as `CircuitORAM`, for which the caller keeps a
 //! flat position map, and as `DynamicArray`, which puts a recursive position map in front of it.
 //!
-//! The flat map is an ordinary array, indexed by the secret address: of that subject, only the tree
-//! part is constant-time.
+//! The flat map is an ordinary array, indexed by the secret address. So only the tree of that
+//! subject is constant-time.
 
 use bytemuck::{Pod, Zeroable, bytes_of, bytes_of_mut};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -45,11 +45,11 @@ pub fn all() -> Vec<Description> {
 }
 
 fn drive<const WORDS: usize>(ram: impl Ram + 'static, row: Row) -> Box<dyn Subject> {
-    assert_eq!(row.block_bytes, WORDS * size_of::<u64>(), "a row's block is its words");
+    assert_eq!(row.block_bytes, WORDS * size_of::<u64>(), "WORDS must match the block of the row");
     Box::new(Driven::new(ram, row))
 }
 
-/// A block in the shape `rostl` wants: plain data it can move without branching.
+/// A block as `rostl` needs it: plain data that it can move without branches.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Cell<const WORDS: usize>([u64; WORDS]);
@@ -79,7 +79,7 @@ impl<const WORDS: usize> Cmov for Cell<WORDS> {
     }
 }
 
-/// The tree with the position map its caller owes it.
+/// The tree with a flat position map, which the caller must provide.
 struct Flat<const WORDS: usize> {
     tree: CircuitORAM<Cell<WORDS>>,
     positions: Vec<PositionType>,
@@ -94,7 +94,7 @@ impl<const WORDS: usize> Flat<WORDS> {
         Self { tree: CircuitORAM::new(row.blocks()), positions, rng }
     }
 
-    /// Moves a block to a fresh position: (where it is, where it goes).
+    /// Draws a new position for a block. Returns the old and the new position.
     fn remap(&mut self, address: u64) -> (PositionType, PositionType) {
         let new = self.rng.random_range(0..self.positions.len() as PositionType);
         let old = std::mem::replace(&mut self.positions[address as usize], new);

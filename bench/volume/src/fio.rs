@@ -1,4 +1,4 @@
-//! fio: the program that asks.
+//! Runs fio, the load generator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,50 +10,51 @@ use serde_json::Value;
 use crate::load::Load;
 use crate::tools::{self, End};
 
-/// Where a subject's disk is.
+/// How fio reaches the disk of a subject.
 #[derive(Clone)]
 pub enum Target {
-    /// The URI of what an NBD server serves. One connection, as many requests as the depth says.
+    /// The URI of an NBD export. One connection, with `depth` requests in flight.
     Nbd(String),
-    /// A file. As many threads as the depth says, each with one request: the kernel makes asynchronous
-    /// requests to many kinds of file synchronous.
+    /// A file. `depth` threads with one request each, because the kernel makes asynchronous
+    /// requests synchronous for many kinds of files.
     File {
         path: PathBuf,
-        /// Past the page cache, so that the disk is measured and not the memory before it.
+        /// Bypasses the page cache, to measure the disk and not memory.
         direct: bool,
     },
 }
 
 impl Target {
-    /// What an NBD server serves that listens on a socket.
+    /// The default export of an NBD server that listens on a Unix socket.
     pub fn nbd_socket(path: &Path) -> Self {
         Self::Nbd(format!("nbd+unix:///?socket={}", path.display()))
     }
 }
 
-/// How long a load goes on.
+/// The end of a load.
 #[derive(Clone, Copy)]
 pub enum Until {
     Time(Duration),
-    /// Until every byte was asked for once.
+    /// After every byte was requested once.
     End,
 }
 
-/// What fio says of one run.
+/// The results of one run of fio.
 #[derive(Clone, Debug)]
 pub struct Answers {
     pub requests: u64,
     pub seconds: f64,
     pub requests_per_second: f64,
     pub bytes_per_second: f64,
-    /// Milliseconds, at each of [`PERCENTILES`]. Of a load that flushes: those of the flushes.
+    /// Latencies in milliseconds at each of [`PERCENTILES`]. For a load that flushes, latencies of
+    /// the flushes.
     pub latencies: [f64; PERCENTILES.len()],
 }
 
-/// The parts of the answers whose latency is reported, in per cent.
+/// The percentiles whose latency is reported.
 pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// Puts a disk of `bytes` bytes under a load. The same seed asks for the same places.
+/// Runs a load on a disk of `bytes` bytes. The same seed gives the same offsets.
 pub fn run(
     target: &Target,
     bytes: u64,
@@ -63,7 +64,7 @@ pub fn run(
     end: &End,
 ) -> Result<Answers, String> {
     let report = tempfile::NamedTempFile::new()
-        .map_err(|error| format!("cannot make a temporary file: {error}"))?;
+        .map_err(|error| format!("cannot create a temporary file: {error}"))?;
     let mut fio = Command::new("fio");
     fio.args(["--name=load", "--norandommap", "--output-format=json", "--group_reporting"])
         .args(["--lat_percentiles=1", "--clat_percentiles=0"])
@@ -71,7 +72,7 @@ pub fn run(
         .arg(format!("--output={}", report.path().display()))
         .arg(format!("--rw={}", load.pattern))
         .arg(format!("--bs={}", load.request_bytes))
-        // Without the first, fio takes a seed of its own.
+        // Without --randrepeat=0, fio ignores the seed.
         .arg("--randrepeat=0")
         .arg(format!("--randseed={seed}"));
     if let Until::Time(time) = until {
@@ -80,7 +81,7 @@ pub fn run(
     if load.flushes {
         fio.arg("--fsync=1");
     } else if load.writes() || load.is_mixed() {
-        // What a cache still holds at the end was not written yet: its time counts.
+        // Data that a cache still holds at the end must be written back within the measured time.
         fio.arg("--end_fsync=1");
     }
     if load.is_mixed() {
@@ -90,8 +91,8 @@ pub fn run(
     place(&mut fio, target, bytes, load);
     tools::run_to_its_end(&mut fio, end)?;
     let text = fs::read_to_string(report.path())
-        .map_err(|error| format!("cannot read what fio reports: {error}"))?;
-    parse(&text, load).ok_or_else(|| format!("fio's report is not understood:\n{text}"))
+        .map_err(|error| format!("cannot read the report of fio: {error}"))?;
+    parse(&text, load).ok_or_else(|| format!("cannot parse the report of fio:\n{text}"))
 }
 
 fn place(fio: &mut Command, target: &Target, bytes: u64, load: &Load) {
@@ -110,7 +111,7 @@ fn place(fio: &mut Command, target: &Target, bytes: u64, load: &Load) {
             if load.pattern.starts_with("rand") {
                 fio.arg(format!("--size={bytes}"));
             } else {
-                // Each thread goes through a part of its own.
+                // Each thread gets its own part of the disk.
                 let part = bytes / u64::from(load.depth);
                 fio.args([format!("--size={part}"), format!("--offset_increment={part}")]);
             }
@@ -118,7 +119,7 @@ fn place(fio: &mut Command, target: &Target, bytes: u64, load: &Load) {
     }
 }
 
-/// fio takes colons for separators.
+/// Escapes colons, which fio treats as separators.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(':', "\\:")
 }
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_not_there_is_an_error() {
+    fn a_missing_disk_is_an_error() {
         let target = Target::nbd_socket(Path::new("/nowhere/socket"));
         let until = Until::Time(Duration::from_secs(1));
         let error = run(&target, 4096, &LOADS[0], until, 1, &End::listen().unwrap()).unwrap_err();

@@ -1,5 +1,5 @@
-//! What no volume can do without: the bytes that it moves, verifies, seals and writes, and the syncs of its log. Measured
-//! on one processor, in the same run, one after the other and with nothing around it.
+//! A lower bound for volumes: moving, verifying, sealing and writing the bytes, and syncing the
+//! log. Each part is measured alone, on one processor, in the same run.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -15,21 +15,21 @@ use crate::rounds::Rounds;
 use crate::spread::Spread;
 use crate::subjects::Testbed;
 
-/// A bucket of five blocks of 4 KiB, as a volume has them.
+/// A bucket of five blocks of 4 KiB, as in a volume.
 const BUCKET_BYTES: usize = 5 * 4096;
 
-/// More than the processor's caches hold, and so little that it stays in the page cache.
+/// Larger than the processor's caches, and small enough for the page cache.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// So much does each part move in a round.
+/// Buckets that each part moves in a round.
 const ROUND_BUCKETS: usize = 4096;
 
 const ROUND_SYNCS: u32 = 200;
 
-/// What the log keeps of a few accesses.
+/// Bytes of a log record of a few accesses.
 const RECORD_BYTES: usize = 512;
 
-/// Where it is measured.
+/// The files and results of the measurement.
 pub struct Floor {
     file: File,
     buckets: u64,
@@ -38,16 +38,16 @@ pub struct Floor {
     _folder: TempDir,
 }
 
-/// Seconds.
+/// Costs of the parts, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
-    /// Of a byte: out of the page cache, and into it.
+    /// Per byte, from the page cache and into it.
     reads: f64,
     writes: f64,
-    /// Of a byte: AEGIS-256X4-MAC, and the key stream besides.
+    /// Per byte: AEGIS-256X4-MAC alone, and with the key stream.
     verifies: f64,
     seals: f64,
-    /// Appending a record, and its sync.
+    /// Per record: append and sync.
     syncs: f64,
 }
 
@@ -73,7 +73,7 @@ impl Floor {
         let seed = self.rounds.len() as u64;
         let places: Vec<_> =
             scattered(seed).map(|i| place(i % self.buckets)).take(ROUND_BUCKETS).collect();
-        // Others may have pushed it out of the page cache.
+        // Other subjects may have evicted the file from the page cache.
         (0..self.buckets)
             .try_for_each(|i| self.file.read_exact_at(&mut bucket, place(i)))
             .map_err(failed)?;
@@ -114,8 +114,9 @@ impl Floor {
         Ok(())
     }
 
-    /// Requests a second of a load, if each moved the bytes that a volume moves for it, and nothing were done besides. A sync of
-    /// the log is waited for where the load waits for it; elsewhere others are served meanwhile.
+    /// Upper bound on the requests per second of a load, given the bytes that the volume moved per
+    /// request. Syncs of the log count only if the load waits for them; otherwise they overlap with
+    /// other requests.
     pub fn requests_per_second(&self, measured: &Rounds) -> Option<f64> {
         let read = measured.read_bytes()?.median;
         let written = measured.written_bytes()?.median;
@@ -125,13 +126,14 @@ impl Floor {
         Some(1.0 / (read * (reads + verifies) + written * (writes + seals) + waits))
     }
 
-    /// In words.
+    /// The costs as text.
     pub fn describe(&self) -> Option<String> {
         let Costs { reads, writes, verifies, seals, syncs } = self.median()?;
         let rate = |seconds: f64| 1e-9 / seconds;
         Some(format!(
-            "floor: the bytes that a request moved, on one processor: {:.1} GB/s out of the page cache, {:.1} verified, \
-             {:.1} sealed, {:.1} into the page cache; {:.0} us a sync, where it is waited for",
+            "floor: the bytes that a request moved, on one processor: {:.1} GB/s from the page \
+             cache, {:.1} verified, {:.1} sealed, {:.1} into the page cache; {:.0} us per sync, if \
+             the load waits for it",
             rate(reads),
             rate(verifies),
             rate(seals),
@@ -160,7 +162,7 @@ fn place(bucket: u64) -> u64 {
     bucket * BUCKET_BYTES as u64
 }
 
-/// Numbers all over, others for each seed.
+/// Pseudo-random numbers, different for each seed.
 fn scattered(seed: u64) -> impl Iterator<Item = u64> {
     (seed << 32..).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16)
 }
@@ -172,5 +174,5 @@ fn time(work: impl FnOnce() -> std::io::Result<()>) -> Result<f64, String> {
 }
 
 fn failed(error: std::io::Error) -> String {
-    format!("the floor cannot be measured: {error}")
+    format!("cannot measure the floor: {error}")
 }

@@ -1,4 +1,4 @@
-//! How volumes change with their size: making them, asking them, and what memory that takes.
+//! How volumes scale with their size: creation, speed and memory.
 
 use std::time::Duration;
 
@@ -12,30 +12,31 @@ use crate::tools::End;
 
 const GIB: u64 = 1 << 30;
 
-/// Disks that are made, and not used.
+/// Sizes of disks that are created, but not used.
 const CREATED_BYTES: [u64; 2] = [GIB, 1024 * GIB];
 
-/// Disks that are measured. None is filled: that would take days, and a path has its length from the
-/// beginning. What an emptier file saves are reads of the medium; here they are the page cache's.
+/// Sizes of disks that are measured. None is filled, because that would take days. Paths have their
+/// full length anyway. An empty file only saves reads of the medium, and here the page cache serves
+/// reads.
 const MEASURED_BYTES: [u64; 6] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB, 1024 * GIB];
 
-/// Disks for which only the model is asked.
+/// Sizes of disks that are only modelled.
 const MODELLED_BYTES: [u64; 2] = [256 * GIB, 16 * 1024 * GIB];
 
-/// The model is tied to the measurement at this size.
+/// The size at which the model is scaled to the measurement.
 const RULER_BYTES: u64 = GIB;
 
-/// As many rounds are enough here.
+/// Upper bound on the rounds.
 const ROUNDS_MAX: u32 = 3;
 
-/// How long it took to make a volume.
+/// The creation of one volume.
 pub struct Creation {
     pub disk_bytes: u64,
     pub time: Duration,
     pub allocated_bytes: u64,
 }
 
-/// Makes volumes, and removes them.
+/// Creates volumes, measures that, and removes them.
 pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
     let create = |disk_bytes| {
         let volume = Volume::create(disk_bytes, &[], testbed, end)?;
@@ -45,36 +46,36 @@ pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
     CREATED_BYTES.into_iter().map(create).collect()
 }
 
-/// A volume of one size.
+/// The results for one size.
 pub struct Grown {
     pub disk_bytes: u64,
-    /// Random reads and random writes, where they were measured.
+    /// Random reads and random writes. Empty if the size is only modelled.
     pub loads: Vec<Rounds>,
-    /// The most memory that its server had under its loads, in bytes.
+    /// Peak memory of the server in bytes.
     pub peak_memory: Option<u64>,
     pub model: Model,
-    /// Requests a second if their cost is that of the bytes they move, and as at the ruler.
+    /// Modelled requests per second: proportional to the bytes moved, scaled at the reference size.
     pub modelled: [Option<f64>; 2],
 }
 
-/// What `oblivio plan` says.
+/// The costs that `oblivio plan` reports.
 #[derive(Clone, Copy)]
 pub struct Model {
-    /// Of an access.
+    /// Per access.
     pub read_bytes: f64,
     pub written_bytes: f64,
-    /// Levels of the position map that lie in the tree.
+    /// Levels of the position map in the tree.
     pub map_depth: u64,
     /// The client's share of the position map.
     pub position_map_bytes: f64,
-    /// All of the client's memory but the cache.
+    /// The client's memory without the cache.
     pub client_bytes: f64,
-    /// All of it while the volume is served.
+    /// Upper bound on the client's memory while the volume is served.
     pub client_bytes_in_use_max: f64,
 }
 
 impl Model {
-    /// Of a volume of so many bytes that is made with options.
+    /// The costs of a volume of `bytes` bytes that is created with `options`.
     pub fn for_options(
         bytes: u64,
         options: &[String],
@@ -82,10 +83,10 @@ impl Model {
         end: &End,
     ) -> Result<Self, String> {
         let plan = oblivio::plan(bytes, options, testbed, end)?;
-        Self::from_plan(&plan).ok_or_else(|| format!("the plan is not understood: {plan}"))
+        Self::from_plan(&plan).ok_or_else(|| format!("cannot parse the plan: {plan}"))
     }
 
-    /// Of what `oblivio plan` or `oblivio info` says.
+    /// Parses the output of `oblivio plan` or `oblivio info`.
     pub fn from_plan(plan: &Value) -> Option<Self> {
         Some(Self {
             read_bytes: plan["read_bytes_per_access"].as_f64()?,
@@ -97,19 +98,19 @@ impl Model {
         })
     }
 
-    /// Read and written.
+    /// Bytes read and written per access.
     pub fn bytes_per_access(&self) -> f64 {
         self.read_bytes + self.written_bytes
     }
 
-    /// For a request far from those before it: one access for each level of the map in the tree, and
-    /// its own.
+    /// Bytes for a request without locality: one access for each level of the map in the tree, and
+    /// one for the block.
     fn moved_bytes_per_request(&self) -> f64 {
         (1 + self.map_depth) as f64 * self.bytes_per_access()
     }
 }
 
-/// Puts volumes of all sizes under random loads, in turns, and asks the model beyond.
+/// Measures volumes of the measured sizes under random loads, in turns, and models the other sizes.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Grown>, String> {
     let plan = BenchPlan { rounds: plan.rounds.min(ROUNDS_MAX), ..*plan };
     let mut running: Vec<(Served, Vec<Rounds>)> = Vec::new();

@@ -1,9 +1,10 @@
-//! A volume on a bucket server, on this machine and behind links, beside what each of them carries.
+//! A volume on a bucket server, on this machine and behind links, compared with the capacity of
+//! each link.
 //!
-//! | subjects | beside |
+//! | subjects | compared with |
 //! |---|---|
 //! | a volume on a server over TLS, on this machine | the same volume on a file; TLS alone |
-//! | the same behind a link | nbdkit's disk of memory behind the same link; the link at the bytes of an access |
+//! | the same behind a link | nbdkit's memory disk behind the link; the bandwidth of the link |
 
 use std::process::Stdio;
 
@@ -17,15 +18,15 @@ use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 use crate::wire::Wire;
 
-/// What the part needs beside `oblivio`.
+/// Programs that this part needs beside `oblivio`.
 pub const PROGRAMS: [&str; 1] = ["nbdkit"];
 
-/// A volume on a file, which the others are held against.
+/// The volume on a file, which the others are compared with.
 pub const ON_FILE: &str = "oblivio nbd, file";
 
 pub const OVER_TLS: &str = "oblivio nbd, server on this machine";
 
-/// How far, and the MiB of the disks behind it.
+/// The links, and the sizes of the disks behind them in MiB.
 pub const LINKS: [(Link, u64); 2] = [
     (Link { name: "lan", down: 1000.0, up: 1000.0, delay: 1.0 }, 256),
     (Link { name: "home", down: 29.0, up: 5.0, delay: 15.0 }, 64),
@@ -33,18 +34,18 @@ pub const LINKS: [(Link, u64); 2] = [
 
 const NEAR_LOADS: [Load; 4] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ, FLUSHED_WRITE];
 
-/// Behind a link, a flush takes a trip.
+/// No flushes: behind a link, each takes a round trip.
 const FAR_LOADS: [Load; 3] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ];
 
-/// Small, so that it answers few of the requests to a small disk.
+/// Options for a small cache, which answers few requests to a small disk.
 const FAR_CACHE: [&str; 2] = ["--cache", "1M"];
 
-/// What came out for one subject.
+/// The results of one subject.
 pub struct Linked {
     pub name: String,
     pub disk_bytes: u64,
     pub loads: Vec<Rounds>,
-    /// Accesses a second that what is in between carries, in the order of the loads.
+    /// Accesses per second that TLS or the link can carry, in the order of the loads.
     pub floors: Vec<Option<f64>>,
     pub model: Option<Model>,
 }
@@ -54,23 +55,23 @@ pub fn link_name(link: &Link) -> String {
     format!("oblivio nbd, behind {}", link.name)
 }
 
-/// A subject that runs.
+/// A running subject.
 struct Started {
     subject: Box<dyn Subject>,
     linked: Linked,
     carries: Carries,
 }
 
-/// What bounds it.
+/// The bound on a subject.
 enum Carries {
-    /// Nothing that is known.
+    /// No known bound.
     Unknown,
     Tls,
-    /// So many accesses a second.
+    /// A link with this number of accesses per second.
     Link(f64),
 }
 
-/// Starts all, fills them, and puts them under their loads in turns.
+/// Starts and fills all subjects, and measures them under their loads in turns.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Linked>, String> {
     let (mut started, mut wire) = start_local(plan.disk_bytes, testbed, end)?;
     for (link, mebibytes) in &LINKS {
@@ -98,7 +99,7 @@ pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Lin
     stopped.collect()
 }
 
-/// The volume on this machine, and the one on a file.
+/// The volume over TLS on this machine, and the volume on a file.
 fn start_local(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire), String> {
     let volume = Volume::create(bytes, &[], testbed, end)?.filled(testbed, end)?;
     let model = volume.model(end)?;

@@ -1,17 +1,17 @@
-//! What is asked of a disk.
+//! Loads for disks.
 
 /// One fio job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     pub name: &'static str,
-    /// fio's name of the pattern.
+    /// The pattern, as fio names it.
     pub pattern: &'static str,
     pub request_bytes: u64,
-    /// Requests in flight together.
+    /// Requests in flight at once.
     pub depth: u32,
-    /// A flush after each request, which is waited for.
+    /// Whether a flush follows each request, and the load waits for it.
     pub flushes: bool,
-    /// What else fio is told.
+    /// Additional options of fio.
     pub more: &'static [&'static str],
 }
 
@@ -44,11 +44,11 @@ pub const SEQUENTIAL_READ: Load = Load {
 const SEQUENTIAL_WRITE: Load =
     Load { name: "1 MiB sequential write, qd 4", pattern: "write", ..SEQUENTIAL_READ };
 
-/// What every subject is put under, in this order.
+/// The loads for every subject, in order.
 pub const LOADS: [Load; 5] =
     [RANDOM_READ, RANDOM_WRITE, FLUSHED_WRITE, SEQUENTIAL_READ, SEQUENTIAL_WRITE];
 
-/// A few blocks are asked for often, and most hardly ever.
+/// Few blocks are requested often, and most rarely.
 const ZIPF: Load = Load {
     name: "Zipf 1.2, 70 % 4 KiB reads, qd 16",
     pattern: "randrw",
@@ -56,7 +56,7 @@ const ZIPF: Load = Load {
     ..RANDOM_READ
 };
 
-/// 2 MiB at once, then nothing for a while.
+/// Bursts of 2 MiB with pauses between them.
 const BURSTS: Load = Load {
     name: "bursts of 512 4 KiB random writes, pauses of 0.4 s, qd 16",
     more: &["--thinktime=400ms", "--thinktime_blocks=512"],
@@ -66,19 +66,19 @@ const BURSTS: Load = Load {
 const SCAN: Load =
     Load { name: "64 KiB sequential read, qd 4", request_bytes: 64 << 10, ..SEQUENTIAL_READ };
 
-/// What the techniques are put under, in this order.
+/// The loads for the techniques, in order.
 pub const TECHNIQUE_LOADS: [Load; 3] = [ZIPF, BURSTS, SCAN];
 
 /// Writes the whole disk once.
 pub const FILL: Load = Load { name: "fill", ..SEQUENTIAL_WRITE };
 
 impl Load {
-    /// Whether all of its requests are writes.
+    /// Whether all requests are writes.
     pub fn writes(&self) -> bool {
         self.pattern.ends_with("write")
     }
 
-    /// Whether some are, and some are not.
+    /// Whether it mixes reads and writes.
     pub fn is_mixed(&self) -> bool {
         self.pattern.ends_with("rw")
     }

@@ -1,11 +1,11 @@
-//! What the figures of a run stand on.
+//! Facts about the machine and the code of a run.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// Processor, memory, system, medium, and which code it was.
+/// Processor, memory, load, versions and commit, as JSON.
 pub fn describe() -> Value {
     json!({
         "processor": field("/proc/cpuinfo", "model name"),
@@ -25,7 +25,7 @@ fn field(file: &str, name: &str) -> Option<String> {
     Some(line.trim_start_matches([':', ' ', '\t']).to_owned())
 }
 
-/// What a program prints, if it is there.
+/// The output of a program, or `None` if it cannot run.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,21 +1,21 @@
-//! An Oblivio volume beside other disks, under the same loads in one interleaved run.
+//! Measures an Oblivio volume and other disks under the same loads in one interleaved run.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`subjects`] | the disks that are compared |
-//! | [`load`] | what is asked of them |
-//! | [`fio`] | the program that asks |
-//! | [`floor`] | what its bytes alone would take |
+//! | [`load`] | the loads |
+//! | [`fio`] | the load generator |
+//! | [`floor`] | a lower bound: moving and encrypting the bytes |
 //! | [`rounds`] | every subject under every load, in turns |
 //! | [`growth`] | how a volume's speed changes with its size |
-//! | [`techniques`] | what IR-ORAM's techniques gain at a fixed rate |
-//! | [`links`] | what it does behind a link, and over TLS alone |
-//! | [`wire`] | what TLS alone would take |
+//! | [`techniques`] | the gain of IR-ORAM's techniques at a fixed rate |
+//! | [`links`] | a volume behind a link, and over TLS on one machine |
+//! | [`wire`] | a lower bound: TLS alone |
 //! | [`verdict`] | whether the targets are met |
-//! | [`report`] | what came out: a table and a file |
-//! | [`tools`] | other programs: found, run, stopped by their number |
+//! | [`report`] | the results as tables and a file |
+//! | [`tools`] | finds, runs and stops other programs |
 
-#![allow(clippy::disallowed_methods, reason = "measuring is reading the clock")]
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 mod fio;
 mod floor;
@@ -44,10 +44,10 @@ use crate::rounds::BenchPlan;
 use crate::subjects::{Description, Testbed};
 use crate::tools::{End, Programs};
 
-/// Measures an Oblivio volume beside other disks, under the same loads in one interleaved run.
+/// Measures an Oblivio volume and other disks under the same loads in one interleaved run.
 #[derive(Parser)]
 struct Arguments {
-    /// A first look: a small volume, few and short rounds.
+    /// Run quickly: a small volume, few and short rounds.
     #[arg(long)]
     quick: bool,
 
@@ -63,35 +63,35 @@ struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
     mebibytes: Option<u64>,
 
-    /// Only what has this in its name; may be repeated. `growth` is how volumes of several sizes
-    /// compare, `creation` how long making one takes, `techniques` what those of IR-ORAM gain at a
-    /// fixed rate, `links` what a volume on a bucket server does.
+    /// Only subjects and parts whose name contains this; may be repeated. Parts: `growth` compares
+    /// volumes of several sizes, `creation` times the creation of volumes, `techniques` measures
+    /// the techniques of IR-ORAM at a fixed rate, and `links` measures a volume on a bucket server.
     #[arg(long, value_name = "SUBSTRING")]
     only: Vec<String>,
 
-    /// Names what there is to measure, and measures nothing.
+    /// List the subjects and parts without measuring.
     #[arg(long)]
     list: bool,
 
-    /// Where the disks are kept meanwhile: 13 MiB for each MiB of a disk, and 2 GiB for `links`.
-    /// What is made is removed.
+    /// Directory for the disks during the run: 13 MiB per MiB of a disk, and 2 GiB for `links`. All
+    /// files are removed at the end.
     #[arg(long, value_name = "PATH", default_value = "target/bench/volume")]
     directory: PathBuf,
 
-    /// Where the figures go.
+    /// File for the results.
     #[arg(long, value_name = "PATH", default_value = "target/bench/volume.json")]
     json: PathBuf,
 
-    /// The program that is measured.
+    /// The `oblivio` program to measure.
     #[arg(long, value_name = "PATH", default_value = "target/release/oblivio")]
     oblivio: PathBuf,
 
-    /// Slots of each level for the volumes that have them (IR-Alloc): what `oblivio create
-    /// --alloc-from` takes. Without it they are left out.
+    /// Slots of each level for volumes with IR-Alloc, as a file for `oblivio create --alloc-from`.
+    /// Without it, these volumes are skipped.
     #[arg(long, value_name = "FILE")]
     alloc: Option<PathBuf>,
 
-    /// Where peers from crates.io are installed.
+    /// Directory where the peers from crates.io are installed.
     #[arg(long, value_name = "PATH", default_value = "target/bench/peers")]
     peers: PathBuf,
 }
@@ -138,7 +138,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     if subjects.is_empty() && !creates && !grows && !compares_techniques && !goes_far {
-        return Err("nothing is selected; --list without --only shows all".into());
+        return Err("nothing matches --only; --list alone prints all names".into());
     }
     let end = End::listen()?;
     let testbed = prepare(arguments, &subjects, if goes_far { &links::PROGRAMS } else { &[] })?;
@@ -167,8 +167,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds the programs that are needed, and makes the directories: before the measurement rather than
-/// after it, where failing would cost all of it.
+/// Finds the required programs and creates the directories, so that errors come before the
+/// measurement.
 fn prepare(
     arguments: &Arguments,
     subjects: &[Description],

@@ -1,4 +1,4 @@
-//! What came out: tables for the reader, a file for the machine.
+//! Reports results: tables for people, and a JSON file.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::spread::Spread;
 use crate::techniques::{ACCESSES_PER_SECOND, BURST, Technique};
 use crate::verdict::Target;
 
-/// Says what is about to be measured, and where.
+/// Prints the machine and the lengths of the measurement.
 pub fn print_head(plan: &BenchPlan) {
     if let Value::Object(facts) = machine::describe() {
         for (name, value) in facts {
@@ -44,9 +44,9 @@ pub fn print_loads(measured: &[Measured], floor: Option<&Floor>, plan: &BenchPla
     }
     print_table(&table);
     println!(
-        "medians over {} rounds; of latencies too, and those of loads that flush are the flushes'. \
-         CPU, read, written: of the server, for one request; write x: bytes that it wrote for one \
-         byte of a request; floor: requests a second, and how many times slower this is\n",
+        "medians over {} rounds, also of latencies; for loads that flush, of the flushes; \
+         CPU, read, written: of the server, per request; write x: bytes written per byte of a \
+         request; floor: requests per second, and how many times slower this is\n",
         plan.rounds
     );
     if let Some(floor) = floor.and_then(Floor::describe) {
@@ -115,11 +115,11 @@ fn write_amplification(rounds: &Rounds) -> Option<f64> {
     Some(written.median / rounds.load.request_bytes as f64)
 }
 
-/// Prints how long it takes to make a volume.
+/// Prints the times of creating volumes.
 pub fn print_creation(created: &[Creation]) {
     for Creation { disk_bytes, time, allocated_bytes } in created {
         println!(
-            "making a volume of {} GiB: {:.2} s, {} KiB of the file take room",
+            "creating a volume of {} GiB: {:.2} s, {} KiB of the file allocated",
             disk_bytes >> 30,
             time.as_secs_f64(),
             allocated_bytes >> 10
@@ -127,7 +127,7 @@ pub fn print_creation(created: &[Creation]) {
     }
 }
 
-/// Prints how speed changes with size.
+/// Prints the results for several sizes.
 pub fn print_growth(grown: &[Grown]) {
     if grown.is_empty() {
         return;
@@ -173,11 +173,11 @@ pub fn print_growth(grown: &[Grown]) {
     println!();
     print_table(&table);
     println!(
-        "oblivio nbd, 4 KiB random requests, qd 16, nothing filled before; reads and writes KiB, map \
-         levels (in the tree), map (on the client), plan (all client memory but the cache): what \
-         `oblivio plan` says; peak: the most resident memory of the server, its cache of 16 MiB \
-         included; model: as many requests as at 1 GiB for the bytes that are moved, by one access \
-         more for each level of the map in the tree\n"
+        "oblivio nbd, 4 KiB random requests, qd 16, disks not filled; reads and writes KiB, map \
+         levels (in the tree), map (on the client), plan (client memory without the cache): from \
+         `oblivio plan`; peak: peak resident memory of the server, with its 16 MiB cache; model: \
+         the rate at 1 GiB, scaled by the bytes moved, with one more access for each level of the \
+         map in the tree\n"
     );
 }
 
@@ -185,7 +185,7 @@ fn mebibytes(bytes: f64) -> String {
     format!("{:.1}", bytes / 1024.0 / 1024.0)
 }
 
-/// Prints what techniques gain at a fixed rate.
+/// Prints the results of the techniques.
 pub fn print_techniques(techniques: &[Technique]) {
     let Some(first) = techniques.first() else { return };
     let head =
@@ -216,14 +216,14 @@ pub fn print_techniques(techniques: &[Technique]) {
     println!();
     print_table(&table);
     println!(
-        "oblivio nbd at {ACCESSES_PER_SECOND} accesses a second, {BURST} at a tick, or without a rate \
-         (what the client finds is then served with --serve-hits); one server at a time; left out: of \
-         its ticks; access: what it read and wrote for each, client's directory included; plan: what \
-         `oblivio plan` says of an access\n"
+        "oblivio nbd at {ACCESSES_PER_SECOND} accesses per second, {BURST} per tick, or without a \
+         rate (the tree top in sets with --serve-hits); one server at a time; left out: skipped \
+         ticks; access: bytes read and written per access, including the client's directory; \
+         plan: bytes per access according to `oblivio plan`\n"
     );
 }
 
-/// Prints what a volume does whose storage is elsewhere.
+/// Prints the results of volumes on a bucket server.
 pub fn print_links(links: &[Linked]) {
     if links.is_empty() {
         return;
@@ -255,9 +255,9 @@ pub fn print_links(links: &[Linked]) {
     print_table(&table);
     let disks = links.iter().map(|linked| format!("{} {}", linked.name, linked.disk_bytes >> 20));
     println!(
-        "MiB of the disks: {}; floor: accesses a second that TLS alone carries on this machine, or the link does, at the bytes \
-         that an access moves; client and server MiB: the most resident memory of each process; plan: what `oblivio info` says \
-         that the client needs at most\n",
+        "MiB of the disks: {}; floor: accesses per second that TLS on this machine, or the link, \
+         can carry at the bytes of an access; client and server MiB: peak resident memory of each \
+         process; plan: upper bound on the client's memory according to `oblivio info`\n",
         disks.collect::<Vec<_>>().join(", ")
     );
 }
@@ -283,7 +283,7 @@ fn link_row(linked: &Linked, load: &Load) -> Option<Vec<String>> {
     ])
 }
 
-/// Behind a slow link there are few.
+/// Formats a rate. Low rates, as behind slow links, get a decimal.
 fn per_second(rate: f64) -> String {
     if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
@@ -296,11 +296,11 @@ pub fn print_verdict(targets: &[Target]) {
     }
 }
 
-/// Columns of equal width, the first on its left, all others on their right.
+/// Prints aligned columns: the first left-aligned, all others right-aligned.
 fn print_table(table: &[Vec<String>]) {
     let columns = table.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        // A line of one cell is a heading.
+        // A line with one cell is a heading.
         let cells = table.iter().filter(|line| line.len() > 1).filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
@@ -313,7 +313,7 @@ fn print_table(table: &[Vec<String>]) {
     }
 }
 
-/// What came out of all parts.
+/// The results of all parts.
 pub struct Results {
     pub measured: Vec<Measured>,
     pub created: Vec<Creation>,
@@ -323,7 +323,7 @@ pub struct Results {
     pub verdict: Vec<Target>,
 }
 
-/// Writes every figure.
+/// Writes all results as JSON.
 pub fn write(path: &Path, plan: &BenchPlan, results: &Results) -> Result<(), String> {
     let Results { measured, created, grown, techniques, links, verdict } = results;
     let report = json!({

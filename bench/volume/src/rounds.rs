@@ -1,5 +1,5 @@
-//! Every subject under every load, in turns, so that a slow minute of the machine falls on all of them
-//! alike: their ratios keep a meaning that the figures may lose.
+//! Measures every subject under every load, in turns, so that a slow phase of the machine affects
+//! all of them equally. Their ratios stay meaningful even if the figures do not.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,26 @@ use crate::spread::Spread;
 use crate::subjects::{Description, Subject, Testbed};
 use crate::tools::{self, End, Usage};
 
-/// How long to look, and at what.
+/// Lengths of the measurement, and the size of the disks.
 #[derive(Clone, Copy)]
 pub struct BenchPlan {
     pub rounds: u32,
-    /// Of each load in each round.
+    /// Duration of each load in each round.
     pub time: Duration,
     pub disk_bytes: u64,
 }
 
-/// What came out for one subject.
+/// The results of one subject.
 pub struct Measured {
     pub description: Description,
     pub disk_bytes: u64,
-    /// From nothing to a disk that can be used.
+    /// Time until the disk can be used.
     pub set_up: Duration,
-    /// Writing all of it once, if it was.
+    /// The run that filled the disk, if it was filled.
     pub fill: Option<Answers>,
     /// In the order of the loads.
     pub loads: Vec<Rounds>,
-    /// Requests a second at the [`Floor`] of each, if it has one.
+    /// Requests per second of the [`Floor`] for each load, if there is one.
     pub floors: Vec<Option<f64>>,
 }
 
@@ -44,9 +44,9 @@ pub struct Rounds {
 /// One load in one round.
 pub struct Round {
     pub answers: Answers,
-    /// What the server used meanwhile, if there is one.
+    /// CPU time and bytes of the server during the load, if there is a server.
     pub usage: Option<Usage>,
-    /// The most memory that it had meanwhile, in bytes, and the process that stores for it, if there is one.
+    /// Peak memory in bytes of the server and of the storage process, if they exist.
     pub server_peak: Option<u64>,
     pub storage_peak: Option<u64>,
 }
@@ -77,12 +77,12 @@ impl Rounds {
         self.per_request(|usage| usage.written_bytes as f64)
     }
 
-    /// The most memory of the server, in bytes.
+    /// Peak memory of the server in bytes.
     pub fn server_peak(&self) -> Option<u64> {
         self.rounds.iter().filter_map(|round| round.server_peak).max()
     }
 
-    /// The most memory of the process that stores for it, in bytes.
+    /// Peak memory of the storage process in bytes.
     pub fn storage_peak(&self) -> Option<u64> {
         self.rounds.iter().filter_map(|round| round.storage_peak).max()
     }
@@ -140,7 +140,7 @@ pub struct SubjectTurn<'a> {
     pub loads: &'a mut Vec<Rounds>,
 }
 
-/// The loop itself: puts each subject under the next of its loads, round by round, and measures the floor with each round.
+/// The loop: in each round, measures the floor, and each subject under each of its loads.
 pub fn in_turns(
     mut subjects: Vec<SubjectTurn<'_>>,
     measure_floor: &mut dyn FnMut() -> Result<(), String>,
@@ -155,7 +155,7 @@ pub fn in_turns(
             for SubjectTurn { name, subject, is_fuse, loads } in &mut subjects {
                 let Some(Rounds { load, rounds }) = loads.get_mut(index) else { continue };
                 progress.set_message(format!("{name}: {}", load.name));
-                // Other places in every round: a cache must not know them already.
+                // Different offsets in every round, so that no cache holds the blocks already.
                 let seed = round * loads_max as u32 + index as u32 + 1;
                 let mut measured = one_round(&**subject, load, plan, seed, end)
                     .map_err(|error| format!("{name}, {}: {error}", load.name))?;
@@ -171,7 +171,7 @@ pub fn in_turns(
 }
 
 impl Round {
-    /// What was asked came to the server through a file, the answers went through one.
+    /// Deducts the requests and answers, which pass through the FUSE device as files.
     fn deduct_requests(&mut self, load: &Load) {
         let Some(usage) = &mut self.usage else { return };
         let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };
@@ -179,7 +179,7 @@ impl Round {
     }
 }
 
-/// Puts a subject under a load once.
+/// Measures a subject under a load once.
 pub fn one_round(
     subject: &dyn Subject,
     load: &Load,
@@ -226,7 +226,7 @@ fn start(
     Ok((subject, Measured { description: *description, disk_bytes, set_up, fill, loads, floors }))
 }
 
-/// A bar of so many steps, with a message.
+/// A progress bar of `steps` steps, with a message.
 pub fn progress(steps: u64) -> ProgressBar {
     let bar = ProgressBar::new(steps);
     match ProgressStyle::with_template("{bar:30} {pos}/{len} {eta} {msg}") {

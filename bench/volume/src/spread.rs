@@ -1,6 +1,6 @@
-//! Where the values of some rounds lie.
+//! Spread of values over rounds.
 
-/// Least, median and greatest.
+/// Minimum, median and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub min: f64,
@@ -9,7 +9,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The spread of at least one value.
     pub fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<_> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

@@ -1,14 +1,15 @@
-//! What the techniques of IR-ORAM gain a volume with a fixed rate: the same loads on volumes with and
-//! without them.
+//! The gain of IR-ORAM's techniques for a volume with a fixed rate: the same loads on volumes with
+//! and without them.
 //!
 //! | technique | with it | without it |
 //! |---|---|---|
-//! | IR-DWB | as it comes | `serve --no-early-write-backs` |
-//! | IR-Stash | `create --tree-top-ways 4`, `serve --serve-hits` | as it comes |
-//! | IR-Alloc | `create --alloc-from FILE` | as it comes |
+//! | IR-DWB | default | `serve --no-early-write-backs` |
+//! | IR-Stash | `create --tree-top-ways 4`, `serve --serve-hits` | default |
+//! | IR-Alloc | `create --alloc-from FILE` | default |
 //!
-//! A server with a fixed rate works all the time, whoever asks. So there is one at a time, started for
-//! each load of each round; its volume stays. The same volumes without a rate are the floor.
+//! A server with a fixed rate is always busy, even without requests. So only one runs at a time,
+//! started for each load of each round; its volume stays. The same volumes without a rate are the
+//! baseline.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -23,28 +24,28 @@ use crate::subjects::oblivio::{self, Volume};
 use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 
-/// Accesses a second: what a busy machine with two processors keeps for most of the time.
+/// Accesses per second that a busy machine with two processors can sustain most of the time.
 pub const ACCESSES_PER_SECOND: u32 = 1500;
 
-/// Accesses at a tick.
+/// Accesses per tick.
 pub const BURST: u32 = 16;
 
 const IN_SETS: [&str; 2] = ["--tree-top-ways", "4"];
 const ALLOC_FROM: &str = "--alloc-from";
 
-/// A volume that is served in a certain way.
+/// A volume and the options of its server.
 pub struct Variant {
     pub name: String,
-    /// Which of the volumes.
+    /// Index of the volume.
     shape: usize,
     pub has_rate: bool,
     serve_options: Vec<String>,
 }
 
-/// What came out for one of them.
+/// The results of one variant.
 pub struct Technique {
     pub variant: Variant,
-    /// That an access moves, as `oblivio plan` says.
+    /// Bytes per access according to `oblivio plan`.
     pub planned_bytes: f64,
     /// In the order of the loads.
     pub loads: Vec<Turns>,
@@ -53,19 +54,19 @@ pub struct Technique {
 /// One load in all rounds.
 pub struct Turns {
     pub rounds: Rounds,
-    /// Which part of the ticks was left out, in each round.
+    /// Fraction of skipped ticks in each round.
     left_out: Vec<f64>,
-    /// That an access moved, in each round.
+    /// Bytes moved per access in each round.
     bytes_per_access: Vec<f64>,
 }
 
 impl Turns {
-    /// Of the ticks, if there were any.
+    /// The fraction of skipped ticks, if there were ticks.
     pub fn left_out(&self) -> Option<Spread> {
         spread(&self.left_out)
     }
 
-    /// What the server read and wrote for an access, where their number is known: at a fixed rate.
+    /// Bytes that the server read and wrote per access. Known only at a fixed rate.
     pub fn bytes_per_access(&self) -> Option<Spread> {
         spread(&self.bytes_per_access)
     }
@@ -75,8 +76,8 @@ fn spread(values: &[f64]) -> Option<Spread> {
     (!values.is_empty()).then(|| Spread::from_values(values.iter().copied()))
 }
 
-/// Makes and fills the volumes, and puts them under load in turns. Where `alloc` is not given, or the
-/// program has no option for it, there is no volume with slots per level.
+/// Creates and fills the volumes, and measures them in turns. Skips volumes with slots per level if
+/// `alloc` is missing, or the program lacks the option.
 pub fn measure(
     plan: &BenchPlan,
     alloc: Option<&Path>,
@@ -86,7 +87,7 @@ pub fn measure(
     let is_known = oblivio::can_create_with(ALLOC_FROM, testbed, end)?;
     let shapes = shapes(alloc.filter(|_| is_known));
     if shapes.len() < 3 {
-        let reason = if is_known { "without --alloc FILE" } else { "the program cannot make any" };
+        let reason = if is_known { "needs --alloc FILE" } else { "the program lacks it" };
         println!("no volume with slots per level (IR-Alloc): {reason}\n");
     }
     let variants = variants(&shapes);
@@ -130,7 +131,7 @@ pub fn measure(
     Ok(techniques)
 }
 
-/// How volumes are made: a name, and options.
+/// The volumes: name and options of `create`.
 fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
     let in_sets = IN_SETS.map(str::to_owned);
     let mut shapes = vec![("default", Vec::new()), ("IR-Stash", in_sets.to_vec())];
@@ -142,7 +143,7 @@ fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
     shapes
 }
 
-/// Each shape with a rate; the first without IR-DWB, too; and then all without a rate.
+/// Each shape with a rate, the first also without IR-DWB, and then all without a rate.
 fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let (rate, burst) = (format!("{ACCESSES_PER_SECOND}/s"), BURST.to_string());
@@ -166,7 +167,7 @@ fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
     variants
 }
 
-/// Serves a volume as long as one load goes on.
+/// Serves a volume for the duration of one load.
 fn turn(
     variant: &Variant,
     volume: Volume,
@@ -176,7 +177,7 @@ fn turn(
     testbed: &Testbed,
     end: &End,
 ) -> Result<Volume, String> {
-    let failed = |error: std::io::Error| format!("what the server says cannot be had: {error}");
+    let failed = |error: std::io::Error| format!("cannot read the messages of the server: {error}");
     let mut remarks = tempfile::tempfile().map_err(failed)?;
     let stderr: File = remarks.try_clone().map_err(failed)?;
     let mut served = volume.serve_nbd(&variant.serve_options, stderr.into(), testbed, end)?;
@@ -188,7 +189,7 @@ fn turn(
     remarks.rewind().and_then(|()| remarks.read_to_string(&mut said)).map_err(failed)?;
     if variant.has_rate {
         let left_out = left_out(&said)
-            .ok_or_else(|| format!("what the server says is not understood: {said}"))?;
+            .ok_or_else(|| format!("cannot parse the messages of the server: {said}"))?;
         turns.left_out.push(left_out);
         turns.bytes_per_access.extend(bytes_per_access(&round, seconds, left_out));
     }
@@ -196,14 +197,14 @@ fn turn(
     Ok(served.volume)
 }
 
-/// There were as many accesses as there was time for.
+/// Bytes per access, assuming that the server kept its rate except for skipped ticks.
 fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
     let usage = round.usage?;
     let accesses = seconds * f64::from(ACCESSES_PER_SECOND) * (1.0 - left_out);
     Some((usage.read_bytes + usage.written_bytes) as f64 / accesses)
 }
 
-/// Which part of its ticks a server has left out, by its remark at the end. Without one, none.
+/// The fraction of skipped ticks, from the server's last message; 0 without such a message.
 fn left_out(said: &str) -> Option<f64> {
     let Some(start) = said.find("at the fixed rate, ") else { return Some(0.0) };
     let numbers: Vec<f64> = said[start..]
@@ -220,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remark_at_the_end_is_understood() {
+    fn the_last_message_of_a_server_is_parsed() {
         let warned = "oblivio: the rate is not kept: 3 of 100 ticks were left out, because\n";
         let ended = "oblivio: at the fixed rate, 900 ticks were made and 100 were left out; the \
                      latest tick began 6.1 ms late\n";

@@ -1,4 +1,4 @@
-//! Other programs: found, run, stopped by their number.
+//! Finds, runs and stops other programs.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,29 +14,29 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use crate::subjects::Description;
 
-/// How often to look whether something has happened.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// After so long, a program that was asked to end is killed. A volume has a cache to write back.
+/// Time until a program that was asked to end is killed. A volume must write back its cache first.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Set once somebody has asked this program to end.
+/// Set by a signal that asks this program to end.
 pub struct End(Arc<AtomicBool>);
 
 impl End {
-    /// Listens from now on.
+    /// Starts to listen for signals.
     pub fn listen() -> Result<Self, String> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in TERM_SIGNALS {
             signal_hook::flag::register(*signal, asked.clone())
-                .map_err(|error| format!("signals cannot be had: {error}"))?;
+                .map_err(|error| format!("cannot listen for signals: {error}"))?;
         }
         Ok(Self(asked))
     }
 
     pub fn check(&self) -> Result<(), String> {
         match self.0.load(Ordering::Relaxed) {
-            true => Err("stopped; everything that was started and made is gone".into()),
+            true => Err("stopped by a signal; stopped all programs and removed all files".into()),
             false => Ok(()),
         }
     }
@@ -58,15 +58,15 @@ impl Running {
         let child = command
             .stdout(stdout)
             .spawn()
-            .map_err(|error| format!("{name} cannot be started: {error}"))?;
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
         Ok(Self { name, child })
     }
 
-    /// Starts a program that says in JSON where it is to be found, and waits until it has.
+    /// Starts a program that prints its address as JSON, and waits for that.
     pub fn start_and_hear(command: &mut Command, end: &End) -> Result<(Self, Value), String> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let failed = |error: std::io::Error| format!("{name} cannot be heard: {error}");
-        // Into a file: nobody reads what it says at its end.
+        let failed = |error: std::io::Error| format!("cannot read the output of {name}: {error}");
+        // A file, because a pipe without a reader would block the program later.
         let mut said = tempfile::tempfile().map_err(failed)?;
         let out = said.try_clone().map_err(failed)?;
         let mut running = Self::spawn(command, out.into())?;
@@ -85,7 +85,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until the program has made `path`.
+    /// Waits until the program has created `path`.
     pub fn wait_for(&mut self, path: &Path, end: &End) -> Result<(), String> {
         let start = Instant::now();
         while !path.exists() {
@@ -95,7 +95,7 @@ impl Running {
         Ok(())
     }
 
-    /// Whether there is something to wait for.
+    /// Fails if waiting is pointless: a signal came, the program ended, or it took too long.
     fn check_waiting(&mut self, start: Instant, end: &End) -> Result<(), String> {
         end.check()?;
         if let Ok(Some(status)) = self.child.try_wait() {
@@ -109,7 +109,7 @@ impl Running {
 
     /// Asks the program to end, and waits until it has.
     pub fn stop(&mut self) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("{} cannot be stopped: {error}", self.name);
+        let failed = |error: std::io::Error| format!("cannot stop {}: {error}", self.name);
         if self.child.try_wait().map_err(failed)?.is_some() {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Running {
         while self.child.try_wait().map_err(failed)?.is_none() {
             if start.elapsed() > PATIENCE {
                 self.child.kill().and_then(|()| self.child.wait()).map_err(failed)?;
-                return Err(format!("{} did not end when asked, and was killed", self.name));
+                return Err(format!("{} did not end within the timeout and was killed", self.name));
             }
             sleep(LOOK);
         }
@@ -134,11 +134,11 @@ impl Drop for Running {
     }
 }
 
-/// Runs a program, and returns what it prints. It is killed when somebody asks this one to end.
+/// Runs a program and returns its output. A signal to this program kills it.
 pub fn run_to_its_end(command: &mut Command, end: &End) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |error: std::io::Error| format!("{name} cannot be run: {error}");
-    // Into files: a full pipe would stop a program that nobody reads from.
+    let failed = |error: std::io::Error| format!("cannot run {name}: {error}");
+    // Files, because a full pipe without a reader would block the program.
     let (out, err) = (tempfile::tempfile(), tempfile::tempfile());
     let (mut out, mut err) = (out.map_err(failed)?, err.map_err(failed)?);
     let mut child = command
@@ -173,16 +173,16 @@ fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The programs that are measured, by absolute paths.
+/// Absolute paths of the measured programs.
 pub struct Programs {
     pub oblivio: PathBuf,
-    /// Beside `oblivio`.
+    /// `oblivio-lab`, next to `oblivio`.
     pub lab: PathBuf,
     pub oramfs: PathBuf,
 }
 
 impl Programs {
-    /// Checks that everything is there that the subjects need, and `more`.
+    /// Checks that the programs of the subjects and `more` are installed.
     pub fn find(
         oblivio: PathBuf,
         peers: &Path,
@@ -193,21 +193,21 @@ impl Programs {
         if !oblivio.is_file() {
             let path = oblivio.display();
             return Err(format!(
-                "there is no {path}: run cargo build --release --package oblivio-cli"
+                "{path} does not exist: run cargo build --release --package oblivio-cli"
             ));
         }
         let needed = subjects.iter().flat_map(|subject| subject.programs);
         for program in needed.chain(more).chain(&["fio"]) {
             if !is_in_path(program) {
-                return Err(format!("there is no {program}: run {}", how_to_install(program)));
+                return Err(format!("{program} is not installed: run {}", how_to_install(program)));
             }
         }
         let absolute = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let oramfs = peers.join("bin/oramfs");
         if subjects.iter().any(|subject| subject.name == "oramfs") && !oramfs.is_file() {
             return Err(format!(
-                "there is no {}: run apt install libfuse-dev pkg-config and cargo install oramfs \
-                 --version 1.0.0 --locked --root {}, or leave it out with --only",
+                "{} does not exist: run apt install libfuse-dev pkg-config and cargo install \
+                 oramfs --version 1.0.0 --locked --root {}, or exclude it with --only",
                 oramfs.display(),
                 peers.display()
             ));
@@ -229,14 +229,14 @@ fn how_to_install(program: &str) -> String {
     format!("apt install {package}")
 }
 
-/// What a running program has used so far.
+/// CPU time and bytes of a running program so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     pub cpu_seconds: f64,
-    /// Bytes that it read from files, as from the page cache before them, and from the FUSE device.
-    /// What came through sockets is not among them.
+    /// Bytes read from files, including the page cache, and from the FUSE device. Sockets do not
+    /// count.
     pub read_bytes: u64,
-    /// Bytes that it wrote to files and to the FUSE device.
+    /// Bytes written to files and to the FUSE device.
     pub written_bytes: u64,
 }
 
@@ -247,7 +247,7 @@ impl Usage {
             std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))
         };
         let (stat, io) = (file("stat")?, file("io")?);
-        parse_usage(&stat, &io).ok_or_else(|| format!("not understood: {stat}{io}"))
+        parse_usage(&stat, &io).ok_or_else(|| format!("cannot parse the usage: {stat}{io}"))
     }
 
     pub fn since(&self, earlier: &Self) -> Self {
@@ -259,15 +259,15 @@ impl Usage {
     }
 }
 
-/// The most memory that a running program has had so far, in bytes: what was resident of it.
+/// Peak resident memory of a running program in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, String> {
     let path = format!("/proc/{process}/status");
     let status =
         std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
-    parse_peak(&status).ok_or_else(|| format!("not understood: {status}"))
+    parse_peak(&status).ok_or_else(|| format!("cannot parse the status: {status}"))
 }
 
-/// From now on, the most memory that a program has had is counted anew.
+/// Resets the peak memory of a running program.
 pub fn forget_peak_memory(process: u32) -> Result<(), String> {
     let path = format!("/proc/{process}/clear_refs");
     std::fs::write(&path, "5").map_err(|error| format!("cannot write {path}: {error}"))
@@ -279,7 +279,7 @@ fn parse_peak(status: &str) -> Option<u64> {
 }
 
 fn parse_usage(stat: &str, io: &str) -> Option<Usage> {
-    // The name, in brackets, may hold anything. What follows it begins with the third field.
+    // The name, in parentheses, may contain any characters. The third field follows it.
     let fields: Vec<_> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second() as f64;

@@ -1,11 +1,11 @@
 //! Whether the targets are met.
 
 use crate::growth::Creation;
-use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, far};
+use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, link_name};
 use crate::load::{FLUSHED_WRITE, Load, RANDOM_READ, RANDOM_WRITE, SEQUENTIAL_READ};
 use crate::rounds::{BenchPlan, Measured};
 
-/// Requests a second that a volume of 1 GiB answers, at least. Of sequential reads, that is 80 MB a second.
+/// Minimum requests per second of a volume of 1 GiB. For sequential reads, that is 80 MB/s.
 const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
     (RANDOM_READ, 16_000.0),
     (RANDOM_WRITE, 14_000.0),
@@ -13,16 +13,16 @@ const REQUESTS_PER_SECOND_MIN: [(Load, f64); 4] = [
     (SEQUENTIAL_READ, 76.3),
 ];
 
-/// How many times faster than oramfs it is, at least.
+/// Minimum speed-up over oramfs.
 const TIMES_ORAMFS_MIN: f64 = 20.0;
 
-/// How many times as fast a volume with ranges is as one without, at least, where nothing seeks.
+/// Minimum speed of a volume with ranges relative to one without, on a medium without seeks.
 const TIMES_OF_BLOCKS_MIN: [(Load, f64); 2] = [(SEQUENTIAL_READ, 1.0), (RANDOM_READ, 0.5)];
 
-/// Making a volume of any size takes about so long, at most.
+/// Maximum time to create a volume of any size.
 const CREATION_SECONDS_MAX: f64 = 1.0;
 
-/// One target, and what was measured.
+/// One target and its measured value.
 pub struct Target {
     pub name: String,
     pub value: f64,
@@ -30,13 +30,13 @@ pub struct Target {
     pub is_met: bool,
 }
 
-/// How many times as fast a volume on a server over TLS is as one on a file, at least.
+/// Minimum speed of a volume on a server over TLS relative to one on a file.
 const TIMES_OF_FILE_MIN: f64 = 0.5;
 
-/// Which part of what a link carries a volume behind it makes use of, at least, with 16 requests under way.
+/// Minimum fraction of a link's capacity that a volume uses with 16 requests in flight.
 const PART_OF_LINK_MIN: f64 = 0.8;
 
-/// The targets for which there are figures.
+/// The targets whose figures were measured.
 pub fn judge(
     measured: &[Measured],
     created: &[Creation],
@@ -56,7 +56,7 @@ pub fn judge(
             ours,
             min,
         ));
-        // Its flushes make nothing durable.
+        // Flushes of oramfs do not make data durable.
         if let Some(theirs) = median("oramfs", &load).filter(|_| !load.flushes) {
             targets.push(at_least(
                 format!("{}, times oramfs", load.name),

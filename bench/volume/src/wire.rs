@@ -1,5 +1,5 @@
-//! What a volume on a bucket server cannot do without: TLS. How many accesses a second one connection carries between two threads
-//! on this machine, if all that they do is to send and to take their bytes.
+//! A lower bound for a volume on a bucket server: TLS. Measures how many accesses per second one
+//! connection between two threads on this machine carries, if they only send and receive bytes.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use oblivio_wire::keys::SecretKey;
 use oblivio_wire::link::{Link, LinkReader, LinkWriter};
-use oblivio_wire::tls::{Called, Caller};
+use oblivio_wire::tls::{ClientTls, ServerTls};
 
 use crate::growth::Model;
 use crate::load::Load;
 use crate::spread::Spread;
 
-/// So much does each part move in a round.
+/// Bytes that each part moves in a round.
 const ROUND_BYTES: usize = 512 << 20;
 
-/// For shaking hands.
+/// Timeout of the handshake.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Where it is measured.
+/// The TLS endpoints and the results.
 pub struct Wire {
-    caller: Caller,
-    called: Called,
+    caller: ClientTls,
+    called: ServerTls,
     /// Bytes of an access, to the server and from it.
     up: usize,
     down: usize,
@@ -32,7 +32,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// For accesses as a volume makes them.
+    /// Measures accesses with the sizes of `model`.
     pub fn prepare(model: &Model) -> Result<Self, String> {
         Self::with_bytes(model.written_bytes as usize, model.read_bytes as usize).map_err(failed)
     }
@@ -41,8 +41,8 @@ impl Wire {
         let generate = || SecretKey::generate().map_err(io::Error::other);
         let (client, server) = (generate()?, generate()?);
         Ok(Self {
-            caller: Caller::new(&client, server.public())?,
-            called: Called::new(&server, [client.public()])?,
+            caller: ClientTls::new(&client, server.public())?,
+            called: ServerTls::new(&server, [client.public()])?,
             up,
             down,
             at_once: Vec::new(),
@@ -50,7 +50,7 @@ impl Wire {
         })
     }
 
-    /// Measures both once.
+    /// Measures pipelined and sequential accesses once.
     pub fn round(&mut self) -> Result<(), String> {
         let accesses = ROUND_BYTES / (self.up + self.down);
         self.at_once.push(self.rate(accesses, Self::send_at_once).map_err(failed)?);
@@ -58,7 +58,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Accesses a second under a load: one after the other if it asks so.
+    /// Accesses per second under a load: sequential if its depth is 1, else pipelined.
     pub fn accesses_per_second(&self, load: &Load) -> Option<f64> {
         let rates = if load.depth == 1 { &self.in_turn } else { &self.at_once };
         (!rates.is_empty()).then(|| Spread::from_values(rates.iter().copied()).median)
@@ -79,7 +79,7 @@ impl Wire {
                     write_bytes(&mut *link.writer, self.down)
                 })
             });
-            let mut link = self.caller.call(TcpStream::connect(address)?, SOON)?;
+            let mut link = self.caller.handshake(TcpStream::connect(address)?, SOON)?;
             let clock = Instant::now();
             send(self, &mut link, accesses)?;
             let seconds = clock.elapsed().as_secs_f64();
@@ -88,7 +88,7 @@ impl Wire {
         })
     }
 
-    /// Nobody waits for an answer before the next is sent.
+    /// Pipelined: sends accesses without waiting for answers.
     fn send_at_once(&self, link: &mut Link, accesses: usize) -> io::Result<()> {
         let Link { reader, writer } = link;
         thread::scope(|scope| {
@@ -117,7 +117,7 @@ fn take(reader: &mut dyn LinkReader, bytes: usize) -> io::Result<()> {
 }
 
 fn failed(error: io::Error) -> String {
-    format!("TLS alone cannot be measured: {error}")
+    format!("cannot measure TLS: {error}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Links between a client and a server: `oblivio-lab relay`, which is as slow as one.
+//! Simulated links between a client and a server, by `oblivio-lab relay`.
 
 use std::process::Command;
 
@@ -6,30 +6,30 @@ use super::Testbed;
 use crate::growth::Model;
 use crate::tools::{End, Running};
 
-/// How fast it is.
+/// Bandwidth and delay of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub name: &'static str,
     /// Mbit/s from the server.
     pub down: f64,
-    /// Mbit/s to it.
+    /// Mbit/s to the server.
     pub up: f64,
-    /// Milliseconds there and back.
+    /// Round-trip time in milliseconds.
     pub delay: f64,
 }
 
 impl Link {
-    /// How many accesses a second it carries at their bytes alone: as many as the slower direction.
+    /// Accesses per second that its bandwidth can carry, limited by the slower direction.
     pub fn accesses_per_second(&self, model: &Model) -> f64 {
         let of = |megabits: f64, bytes: f64| megabits * 1e6 / 8.0 / bytes;
         of(self.down, model.read_bytes).min(of(self.up, model.written_bytes))
     }
 }
 
-/// Stands between a client and a server.
+/// A relay between a client and a server.
 pub struct Relay {
     relay: Running,
-    /// Where the client finds it.
+    /// The address for the client.
     pub address: String,
 }
 
@@ -40,7 +40,7 @@ impl Relay {
         command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
         let (relay, said) =
             Running::start_and_hear(command.arg(format!("{down}/{up}/{delay}")), end)?;
-        let address = said["listens"].as_str().ok_or("the relay does not say where it is")?;
+        let address = said["listens"].as_str().ok_or("the relay printed no address")?;
         Ok(Self { relay, address: address.to_owned() })
     }
 

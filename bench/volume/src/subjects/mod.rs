@@ -24,29 +24,29 @@ pub trait Subject {
     /// The process that serves the disk, if there is one.
     fn server(&self) -> Option<u32>;
 
-    /// The process elsewhere that stores it, if there is one.
+    /// The process that stores it remotely, if there is one.
     fn storage(&self) -> Option<u32> {
         None
     }
 
-    /// Ends it in good order.
+    /// Stops it in an orderly way.
     fn stop(&mut self) -> Result<(), String>;
 }
 
-/// Makes a disk of about so many bytes, which its server serves from then on.
+/// Creates a disk of about `bytes` bytes and starts its server.
 pub type Start = fn(bytes: u64, testbed: &Testbed, end: &End) -> Result<Box<dyn Subject>, String>;
 
-/// How to start a subject, and what a reader has to know to compare it.
+/// How to start a subject, and the facts that matter for comparisons.
 #[derive(Clone, Copy)]
 pub struct Description {
     pub name: &'static str,
     pub note: &'static str,
-    /// Whether it is written once before it is measured.
+    /// Whether it is filled before it is measured.
     pub is_filled: bool,
-    /// Whether requests and answers go through the FUSE device, and are counted among what the server
-    /// reads and writes.
+    /// Whether requests and answers pass through the FUSE device, and so count as bytes that the
+    /// server reads and writes.
     pub is_fuse: bool,
-    /// Whether it is a volume of ours: it has a floor.
+    /// Whether it is an Oblivio volume, which has a floor.
     pub is_volume: bool,
     /// Programs that it needs.
     pub programs: &'static [&'static str],
@@ -67,19 +67,19 @@ pub fn all() -> Vec<Description> {
     ]
 }
 
-/// Where subjects live, and the programs they are made of.
+/// Directories and programs of the subjects.
 pub struct Testbed {
     pub programs: Programs,
     disks: TempDir,
-    /// Paths of sockets must be short.
+    /// Directory for sockets, whose paths must be short.
     sockets: TempDir,
 }
 
 impl Testbed {
-    /// Everything in it is removed when it is dropped.
+    /// Creates the directories. Dropping the value removes them.
     pub fn new(directory: &Path, programs: Programs) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("cannot make a directory: {error}");
-        // Servers may run elsewhere.
+        let failed = |error: std::io::Error| format!("cannot create a directory: {error}");
+        // Servers may have another working directory.
         let directory = directory.canonicalize().map_err(failed)?;
         Ok(Self {
             programs,
@@ -88,10 +88,11 @@ impl Testbed {
         })
     }
 
-    /// A new directory for a disk. Its owner removes it, and whoever does not leaves it to the testbed.
+    /// A new directory for a disk. Dropping it removes it; at the latest, dropping the
+    /// testbed.
     pub fn folder(&self) -> Result<TempDir, String> {
         tempfile::tempdir_in(self.disks.path())
-            .map_err(|error| format!("cannot make a directory: {error}"))
+            .map_err(|error| format!("cannot create a directory: {error}"))
     }
 
     fn socket(&self, name: &str) -> PathBuf {
@@ -99,9 +100,9 @@ impl Testbed {
     }
 }
 
-/// A file of zeros without any room taken.
+/// Creates a sparse file of zeros.
 fn sparse_file(path: &Path, bytes: u64) -> Result<(), String> {
     std::fs::File::create_new(path)
         .and_then(|file| file.set_len(bytes))
-        .map_err(|error| format!("cannot make {}: {error}", path.display()))
+        .map_err(|error| format!("cannot create {}: {error}", path.display()))
 }

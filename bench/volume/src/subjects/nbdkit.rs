@@ -1,4 +1,4 @@
-//! nbdkit: network block devices that hide nothing, or what is written alone.
+//! nbdkit: network block devices without privacy, some with encryption.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -29,7 +29,7 @@ pub const FILE_PLUGIN: Description = Description {
 
 pub const MEMORY_PLUGIN: Description = Description {
     name: "nbdkit memory",
-    note: "a disk of memory: what the protocol costs",
+    note: "a disk in memory: the cost of the protocol",
     start: |bytes, testbed, end| {
         let memory = |_: &Path, _: &End| Ok(vec!["memory".into(), bytes.to_string().into()]);
         Ok(Box::new(Nbdkit::start("memory", bytes, memory, testbed, end)?))
@@ -39,7 +39,7 @@ pub const MEMORY_PLUGIN: Description = Description {
 
 pub const LUKS_FILTER: Description = Description {
     name: "nbdkit luks",
-    note: "the same file, encrypted as dm-crypt does it (AES-256-XTS): the price of encryption alone",
+    note: "the same file with the encryption of dm-crypt (AES-256-XTS): the cost of encryption",
     programs: &["nbdkit", "qemu-img"],
     start: |bytes, testbed, end| {
         let luks = |path: &Path, end: &End| {
@@ -52,7 +52,7 @@ pub const LUKS_FILTER: Description = Description {
     ..FILE_PLUGIN
 };
 
-/// Nobody's secret: the disk is gone after the measurement.
+/// Not secret: the disk is removed after the measurement.
 const PASSPHRASE: &str = "measured";
 
 fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
@@ -63,7 +63,7 @@ fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
     run_to_its_end(&mut command, end).map(drop)
 }
 
-/// One of memory that is reached over TCP, without encryption.
+/// A server of a disk in memory over TCP, without encryption.
 pub struct OverTcp {
     server: Running,
     pub address: String,
@@ -73,12 +73,12 @@ pub struct OverTcp {
 impl OverTcp {
     pub fn start(bytes: u64, testbed: &Testbed, end: &End) -> Result<Self, String> {
         let folder = testbed.folder()?;
-        // It makes this one when it takes connections.
+        // nbdkit creates this file when it accepts connections.
         let ready = folder.path().join("ready");
-        // It cannot choose a port and say which.
+        // nbdkit cannot choose a free port and report it.
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
-            .map_err(|error| format!("there is no free port: {error}"))?;
+            .map_err(|error| format!("cannot find a free port: {error}"))?;
         let mut command = Command::new("nbdkit");
         command.args(["--foreground", "--ipaddr", &address.ip().to_string()]);
         command.args(["--port", &address.port().to_string(), "memory", &bytes.to_string()]);
@@ -104,7 +104,8 @@ struct Nbdkit {
 }
 
 impl Nbdkit {
-    /// `make` makes what is served, at a path if it is a file, and says how.
+    /// Starts nbdkit. `make` creates the disk, at the given path if it is a file, and returns the
+    /// arguments that serve it.
     fn start(
         name: &str,
         bytes: u64,

@@ -1,4 +1,4 @@
-//! Oblivio volumes, as their users have them: with the options that nobody changed.
+//! Oblivio volumes with default options.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub const NBD: Description = Description {
 
 pub const MOUNT: Description = Description {
     name: "oblivio mount --raw",
-    note: "the same through FUSE; the kernel hands over the writes to one file one by one",
+    note: "the same through FUSE; the kernel sends the writes to one file one by one",
     is_filled: true,
     is_fuse: true,
     is_volume: true,
@@ -35,7 +35,7 @@ pub const MOUNT: Description = Description {
     start: |bytes, testbed, end| Ok(Box::new(mount_raw(bytes, testbed, end)?)),
 };
 
-/// Another scheme, and so another floor: none is measured.
+/// A volume with another scheme, whose floor is not measured.
 pub const RANGE: Description = Description {
     name: "oblivio nbd, ranges",
     note: "a volume made with --scheme range: ranges of 4 KiB and 1 MiB (rORAM)",
@@ -48,19 +48,19 @@ pub const RANGE: Description = Description {
     ..NBD
 };
 
-/// A volume that nobody serves.
+/// A volume that is not being served.
 pub struct Volume {
     program: PathBuf,
-    /// With its key and the client's directory.
+    /// Holds the key and the client's directory.
     folder: TempDir,
-    /// A path or a URL.
+    /// The location: a path or a URL.
     place: OsString,
     bytes: u64,
     pub creation: Duration,
 }
 
 impl Volume {
-    /// Makes an empty volume, with options that are not the default ones.
+    /// Creates an empty volume with additional options.
     pub fn create(
         bytes: u64,
         options: &[String],
@@ -72,7 +72,7 @@ impl Volume {
         Self::create_at(place, folder, bytes, options, testbed, end)
     }
 
-    /// Makes one at a path or a URL. Its key and the client's directory go to `folder`.
+    /// Creates one at a path or a URL, with its key and the client's directory in `folder`.
     pub fn create_at(
         place: OsString,
         folder: TempDir,
@@ -82,7 +82,7 @@ impl Volume {
         end: &End,
     ) -> Result<Self, String> {
         write_key(&folder.path().join("key"))
-            .map_err(|error| format!("cannot make a key: {error}"))?;
+            .map_err(|error| format!("cannot create a key: {error}"))?;
         let program = testbed.programs.oblivio.clone();
         let mut volume = Self { program, folder, place, bytes, creation: Duration::ZERO };
         let start = Instant::now();
@@ -92,7 +92,7 @@ impl Volume {
         Ok(volume)
     }
 
-    /// The same one, reached in another way.
+    /// The same volume at another location.
     pub fn at_location(self, place: OsString) -> Self {
         Self { place, ..self }
     }
@@ -106,7 +106,7 @@ impl Volume {
         command
     }
 
-    /// Writes all of it once, with the options that nobody changed.
+    /// Fills the volume once, served with default options.
     pub fn filled(self, testbed: &Testbed, end: &End) -> Result<Self, String> {
         let mut served = self.serve_nbd(&[], Stdio::inherit(), testbed, end)?;
         fio::run(&served.target(), served.bytes(), &FILL, Until::End, 0, end)?;
@@ -114,7 +114,7 @@ impl Volume {
         Ok(served.volume)
     }
 
-    /// Serves it as a network block device. What its owner is told goes to `remarks`.
+    /// Serves the volume over NBD, with stderr going to `remarks`.
     pub fn serve_nbd(
         self,
         options: &[String],
@@ -122,7 +122,7 @@ impl Volume {
         testbed: &Testbed,
         end: &End,
     ) -> Result<Served, String> {
-        // One for each volume: several may be served at once.
+        // A separate socket for each volume, because several may be served at once.
         let name = self.folder.path().file_name().unwrap_or_default();
         let socket = testbed.socket(&name.to_string_lossy());
         let mut command = self.command(&["serve", "nbd"]);
@@ -132,19 +132,19 @@ impl Volume {
         Ok(Served { server, target: Target::nbd_socket(&socket), volume: self })
     }
 
-    /// What `oblivio info` says that it costs: unlike a plan, it knows where the volume is stored.
+    /// The costs that `oblivio info` reports. Unlike a plan, they depend on the volume's location.
     pub fn model(&self, end: &End) -> Result<Model, String> {
         let text = run_to_its_end(self.command(&["info"]).arg("--json"), end)?;
         let costs = serde_json::from_str(&text).ok().and_then(|costs| Model::from_plan(&costs));
-        costs.ok_or_else(|| format!("the costs are not understood: {text}"))
+        costs.ok_or_else(|| format!("cannot parse the costs: {text}"))
     }
 
-    /// Bytes of the file, as far as it takes room.
+    /// Allocated bytes of the volume's file.
     pub fn allocated_bytes(&self) -> Result<u64, String> {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(&self.place)
             .map(|metadata| metadata.blocks() * 512)
-            .map_err(|error| format!("cannot look at the volume: {error}"))
+            .map_err(|error| format!("cannot read the metadata of the volume: {error}"))
     }
 }
 
@@ -154,15 +154,15 @@ fn write_key(path: &Path) -> std::io::Result<()> {
     fs::write(path, key)
 }
 
-/// A volume that is served.
+/// A volume being served.
 pub struct Served {
-    // In this order: a server goes before what it serves.
+    // Drop order: the server before the volume.
     server: Running,
     target: Target,
     pub volume: Volume,
 }
 
-/// Makes a volume, and serves it as a network block device.
+/// Creates a volume and serves it over NBD.
 pub fn serve_nbd(bytes: u64, testbed: &Testbed, end: &End) -> Result<Served, String> {
     Volume::create(bytes, &[], testbed, end)?.serve_nbd(&[], Stdio::inherit(), testbed, end)
 }
@@ -170,7 +170,7 @@ pub fn serve_nbd(bytes: u64, testbed: &Testbed, end: &End) -> Result<Served, Str
 fn mount_raw(bytes: u64, testbed: &Testbed, end: &End) -> Result<Served, String> {
     let volume = Volume::create(bytes, &[], testbed, end)?;
     let directory = volume.folder.path().join("mount");
-    fs::create_dir(&directory).map_err(|error| format!("cannot make a directory: {error}"))?;
+    fs::create_dir(&directory).map_err(|error| format!("cannot create a directory: {error}"))?;
     let mut command = volume.command(&["mount"]);
     let mut server = Running::start(command.arg(&directory).arg("--raw"))?;
     let path = directory.join("disk");
@@ -196,7 +196,7 @@ impl Subject for Served {
     }
 }
 
-/// What a volume of so many bytes costs: what `oblivio plan --json` says.
+/// The output of `oblivio plan --json` for a volume of `bytes` bytes.
 pub fn plan(
     bytes: u64,
     options: &[String],
@@ -206,10 +206,10 @@ pub fn plan(
     let mut command = Command::new(&testbed.programs.oblivio);
     command.args(["plan", "--json", "--size", &bytes.to_string()]).args(options);
     let text = run_to_its_end(&mut command, end)?;
-    serde_json::from_str(&text).map_err(|error| format!("the plan is not understood: {error}"))
+    serde_json::from_str(&text).map_err(|error| format!("cannot parse the plan: {error}"))
 }
 
-/// Whether `oblivio create` knows an option.
+/// Whether `oblivio create` has an option.
 pub fn can_create_with(option: &str, testbed: &Testbed, end: &End) -> Result<bool, String> {
     let mut command = Command::new(&testbed.programs.oblivio);
     Ok(run_to_its_end(command.args(["create", "--help"]), end)?.contains(option))

@@ -1,4 +1,4 @@
-//! oramfs: the other oblivious disk that can be had.
+//! oramfs, the only other oblivious disk that is available.
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -13,9 +13,9 @@ use crate::tools::{End, Running, run_to_its_end};
 
 pub const MOUNT: Description = Description {
     name: "oramfs",
-    note: "oramfs 1.0.0, Path ORAM on 64 MiB, for its good: paths, position map and stash are shorter than \
-           on a larger disk. Not filled: every bucket is there from the beginning, and costs the \
-           same. A flush does nothing",
+    note: "oramfs 1.0.0, Path ORAM on 64 MiB, in its favour: paths, position map and stash are \
+           smaller than on a larger disk. Not filled: every bucket exists from the beginning, and \
+           costs the same. A flush does nothing",
     is_filled: false,
     is_fuse: true,
     is_volume: false,
@@ -23,10 +23,11 @@ pub const MOUNT: Description = Description {
     start: |_, testbed, end| Ok(Box::new(Oramfs::start(testbed, end)?)),
 };
 
-/// What its commands call the disk.
+/// The name of the disk in commands.
 const NAME: &str = "bench";
 
-/// Blocks as long as the requests: with its default of 16 KiB it would move four times as much.
+/// Equal to the size of requests. With its default of 16 KiB, it would move four times as many
+/// bytes.
 const BLOCK_BYTES: u64 = 4096;
 const BLOCKS_PER_BUCKET: u64 = 4;
 const BUCKETS: u64 = (1 << 12) - 1;
@@ -40,7 +41,7 @@ struct Oramfs {
 impl Oramfs {
     fn start(testbed: &Testbed, end: &End) -> Result<Self, String> {
         let folder = testbed.folder()?;
-        let failed = |error: std::io::Error| format!("oramfs cannot be set up: {error}");
+        let failed = |error: std::io::Error| format!("cannot set up oramfs: {error}");
         let path = |name: &str| folder.path().join(name);
         let mountpoint = path("mount");
         for name in ["home", "public", "private", "client", "mount"] {
@@ -72,10 +73,10 @@ impl Oramfs {
         Ok(Self { server, mountpoint, _folder: folder })
     }
 
-    /// It ends when it is unmounted. When it is asked to end, it leaves the mount behind.
+    /// Unmounts it, which ends the process. A signal would leave the mount behind.
     fn unmount(&self) {
         if self.mountpoint.join("oram").exists() {
-            // Whether it was of use, stopping shows.
+            // If this fails, stopping the server reports it.
             let _ = Command::new("fusermount").arg("-u").arg("-z").arg(&self.mountpoint).status();
         }
     }

@@ -1,4 +1,4 @@
-//! A plain file: what the machine does without any disk in between.
+//! A plain file: the speed of the machine without a disk server.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::fio::Target;
 
 pub const FILE: Description = Description {
     name: "raw file",
-    note: "through the page cache: reads are memory's, writes are flushed at the end",
+    note: "through the page cache: reads come from memory, writes are flushed at the end",
     is_filled: true,
     is_fuse: false,
     is_volume: false,

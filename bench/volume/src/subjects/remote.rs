@@ -1,4 +1,4 @@
-//! Disks that are stored by another process than the one that asks: volumes on a bucket server, and a peer.
+//! Disks stored by another process than the client: volumes on a bucket server, and a peer.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use crate::tools::{End, Running, run_to_its_end};
 struct Store {
     server: Running,
     address: String,
-    /// What a URL says of the server's key.
+    /// The query of a URL, with the server's public key.
     query: String,
     client_key: PathBuf,
     _folder: TempDir,
@@ -34,7 +34,7 @@ impl Store {
         let mut command = program();
         command.args(["key", "client"]).arg(&client_key).args(["--name", "client"]);
         let allowed = run_to_its_end(&mut command, end)?;
-        let failed = |error: std::io::Error| format!("a bucket server cannot be had: {error}");
+        let failed = |error: std::io::Error| format!("cannot set up a bucket server: {error}");
         fs::write(path("allow"), allowed).map_err(failed)?;
         run_to_its_end(program().args(["key", "server"]).arg(path("server.key")), end)?;
         let mut command = program();
@@ -47,7 +47,7 @@ impl Store {
         Ok(Self { server, address: of("address"), query: of("query"), client_key, _folder: folder })
     }
 
-    /// Of its one volume, for a client who finds the server at an address.
+    /// The URL of its only volume, with the server at `address`.
     fn url(&self, address: &str) -> OsString {
         let key = self.client_key.display();
         format!("oblivio+tls://{address}/disk?{}&key={key}", self.query).into()
@@ -56,7 +56,7 @@ impl Store {
 
 /// A volume on a bucket server.
 pub struct Remote {
-    // In this order: whoever uses another one goes before it.
+    // Drop order: volume server, relay, bucket server.
     served: Served,
     relay: Option<Relay>,
     store: Store,
@@ -64,7 +64,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Makes and fills one without a link in between, and serves it with these options over one, if there is one.
+    /// Creates and fills a volume without the link, then serves it with `options` over `link`, if
+    /// given.
     pub fn start(
         bytes: u64,
         link: Option<&Link>,
@@ -112,7 +113,7 @@ impl Subject for Remote {
     }
 }
 
-/// nbdkit's disk of memory behind a link: no privacy, and no encryption.
+/// nbdkit's memory disk behind a link, without privacy or encryption.
 pub struct Peer {
     relay: Relay,
     server: OverTcp,
