@@ -15,7 +15,7 @@ pub enum StoreEvent {
 /// Collects the view of the store.
 #[derive(Default)]
 pub(super) struct View {
-    pub(super) seen: Vec<StoreEvent>,
+    pub(super) events: Vec<StoreEvent>,
     trips: u64,
 }
 
@@ -28,7 +28,7 @@ impl View {
     ) {
         let trip = self.trips;
         self.trips += 1;
-        self.seen.extend(pieces.map(|(piece, bytes)| {
+        self.events.extend(pieces.map(|(piece, bytes)| {
             StoreEvent::Event(Event { trip, operation, piece: Some(piece), bytes: bytes as u64 })
         }));
     }
@@ -36,10 +36,10 @@ impl View {
     pub(super) fn flush(&mut self) {
         let event = Event { trip: self.trips, operation: Operation::Flush, piece: None, bytes: 0 };
         self.trips += 1;
-        self.seen.push(StoreEvent::Event(event));
+        self.events.push(StoreEvent::Event(event));
     }
 
     pub(super) fn crash(&mut self) {
-        self.seen.push(StoreEvent::Crash);
+        self.events.push(StoreEvent::Crash);
     }
 }

@@ -312,12 +312,12 @@ impl World {
 
     /// The view of the store, over all runs.
     pub fn view(&self) -> Vec<StoreEvent> {
-        self.state().view.seen.clone()
+        self.state().view.events.clone()
     }
 
     /// The same, and clears it.
     pub fn take_view(&self) -> Vec<StoreEvent> {
-        std::mem::take(&mut self.state().view.seen)
+        std::mem::take(&mut self.state().view.events)
     }
 
     /// Ignores poisoning: after a panic of another thread, the world is still usable.
