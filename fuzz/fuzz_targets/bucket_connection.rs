@@ -28,7 +28,7 @@ use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 use oblivio_wire::keys::{AllowedClient, SecretKey};
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
-use oblivio_wire::tls::Caller;
+use oblivio_wire::tls::ClientTls;
 use oblivio_wire::{Answer, OpenMode, Request, frame};
 use tempfile::TempDir;
 
@@ -47,7 +47,7 @@ const QUOTA_BYTES: u64 = 4 << 20;
 struct Keys {
     server_file: PathBuf,
     client: SecretKey,
-    caller: Caller,
+    caller: ClientTls,
     _folder: TempDir,
 }
 
@@ -56,7 +56,7 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let server_file = folder.path().join("server");
     server.write(&server_file).unwrap();
-    let caller = Caller::new(&client, server.public()).unwrap();
+    let caller = ClientTls::new(&client, server.public()).unwrap();
     Keys { server_file, client, caller, _folder: folder }
 });
 
@@ -171,7 +171,7 @@ impl Input<'_> {
         match self.byte() % 5 {
             0 | 1 => OpenMode::Write,
             2 => OpenMode::Look,
-            flag => OpenMode::Read { may_be_cut_off: flag == 3 },
+            flag => OpenMode::Read { allow_incomplete: flag == 3 },
         }
     }
 }
@@ -207,7 +207,7 @@ impl Client {
         let (connection, action) = (usize::from(step) % CONNECTIONS, step / CONNECTIONS as u8);
         if self.links[connection].is_none() {
             let stream = TcpStream::connect(self.address).unwrap();
-            self.links[connection] = Some(KEYS.caller.call(stream, PATIENCE).unwrap());
+            self.links[connection] = Some(KEYS.caller.handshake(stream, PATIENCE).unwrap());
             // A few say something else first.
             if action != 0 {
                 self.send(connection, &Request::Hello { version: VERSION }.encode());

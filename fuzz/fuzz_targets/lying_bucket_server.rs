@@ -90,14 +90,14 @@ fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore
         .with_answer_within(within)
         // Few enough that some are made durable by themselves.
         .with_unflushed_bytes_max(300);
-    let dial = Box::new(server.clone());
+    let connector = Box::new(server.clone());
     let mode = match setup % 4 {
-        0 => return RemoteStore::create(dial, &shapes(), options).ok(),
+        0 => return RemoteStore::create(connector, &shapes(), options).ok(),
         1 => RemoteMode::Write,
-        2 => RemoteMode::Read { may_be_cut_off: setup & 4 != 0 },
+        2 => RemoteMode::Read { allow_incomplete: setup & 4 != 0 },
         _ => RemoteMode::Look,
     };
-    let (store, condition) = RemoteStore::open(dial, mode, options).ok()?;
+    let (store, condition) = RemoteStore::open(connector, mode, options).ok()?;
     let sentences = condition.damage.iter().chain(&condition.mended);
     sentences.for_each(|sentence| assert!(!sentence.contains(char::is_control), "{sentence:?}"));
     (store.shapes() == shapes()).then_some(store)

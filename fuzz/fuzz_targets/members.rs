@@ -11,7 +11,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::store::{LevelShape, TreeShape};
-use oblivio_store::dealing::{MEMBERS_MAX, StripeName, deal, gather, mark_of};
+use oblivio_store::striping::{MEMBERS_MAX, StripeName, distribute_levels, gather, mark_of};
 
 fuzz_target!(|input: &[u8]| {
     let Some((setup, mut input)) = input.split_first() else { return };
@@ -19,8 +19,9 @@ fuzz_target!(|input: &[u8]| {
     let mut members: Vec<_> = (0..count).map(|_| trees(&mut input)).collect();
     if setup & 1 == 1 {
         let sound = [TreeShape::new(vec![level(1); MEMBERS_MAX])];
-        for (member, marked) in
-            members.iter_mut().zip(deal(&sound, count, StripeName::default()).unwrap_or_default())
+        for (member, marked) in members
+            .iter_mut()
+            .zip(distribute_levels(&sound, count, StripeName::default()).unwrap_or_default())
         {
             member.extend(marked.last().cloned());
         }
@@ -28,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
     let names: Vec<_> = (0..count).map(|member| member.to_string()).collect();
     if let Ok(together) = gather(&members, &names) {
         let name = mark_of(&members[0]).unwrap().name;
-        assert_eq!(deal(&together, count, name).unwrap(), members);
+        assert_eq!(distribute_levels(&together, count, name).unwrap(), members);
     }
 });
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_wire::keys::SecretKey;
-use oblivio_wire::tls::{Called, Caller};
+use oblivio_wire::tls::{ClientTls, ServerTls};
 
 /// For those who are left in the lurch by a change of a length.
 const SOON: Duration = Duration::from_millis(25);
@@ -30,20 +30,20 @@ const LONG: Duration = Duration::from_secs(30);
 /// A client and a server who know each other, and one of each whom nobody knows.
 struct World {
     me: SecretKey,
-    caller: Caller,
-    unknown_caller: Caller,
-    called: Called,
-    unknown_called: Called,
+    caller: ClientTls,
+    unknown_caller: ClientTls,
+    called: ServerTls,
+    unknown_called: ServerTls,
     listener: TcpListener,
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
     let [me, stranger, server, other] = [(); 4].map(|()| SecretKey::generate().unwrap());
     World {
-        caller: Caller::new(&me, server.public()).unwrap(),
-        unknown_caller: Caller::new(&stranger, server.public()).unwrap(),
-        called: Called::new(&server, [me.public()]).unwrap(),
-        unknown_called: Called::new(&other, [me.public(), stranger.public()]).unwrap(),
+        caller: ClientTls::new(&me, server.public()).unwrap(),
+        unknown_caller: ClientTls::new(&stranger, server.public()).unwrap(),
+        called: ServerTls::new(&server, [me.public()]).unwrap(),
+        unknown_called: ServerTls::new(&other, [me.public(), stranger.public()]).unwrap(),
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         me,
     }
@@ -84,7 +84,7 @@ fn hear_a_stranger(setup: &Setup, said: &[u8]) {
     stranger.shutdown(Shutdown::Write).unwrap();
     let is_let_in = match setup.fuzzer_is_client {
         true => WORLD.called.answer(stream, LONG).is_ok(),
-        false => WORLD.caller.call(stream, LONG).is_ok(),
+        false => WORLD.caller.handshake(stream, LONG).is_ok(),
     };
     assert!(!is_let_in, "a stranger was let in");
 }
@@ -106,7 +106,7 @@ fn meet(setup: &Setup, changes: &[u8]) {
         scope.spawn(|| pass_on(&far, &near, to_client));
         let answered = scope.spawn(move || called.answer(server, within).map(|(_, peer)| peer));
         // Whoever has met the other hangs up, and so those in the middle end.
-        let link = caller.call(client, within).map(drop);
+        let link = caller.handshake(client, within).map(drop);
         (link, answered.join().unwrap())
     });
     if let Ok(peer) = &answered {

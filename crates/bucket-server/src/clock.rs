@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
 /// The current time.
 pub(super) fn now() -> Duration {
-    Moment::now().since_the_beginning()
+    MonotonicTime::now().since_the_beginning()
 }

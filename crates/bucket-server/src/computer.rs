@@ -328,7 +328,7 @@ mod tests {
         let computer = Computer { inlet: Mutex::new(Some(inlet)), ..Computer::default() };
         let place = ClientFolder("nowhere".into()).place("disk");
         let connect = |key: u8, who| {
-            let key = PublicKey::of_bytes([key; 32]);
+            let key = PublicKey::from_bytes([key; 32]);
             computer.connect(&*place, key, who, Box::new(Nothing)).ok()
         };
         // This server itself, and a server that is not part of the volume.

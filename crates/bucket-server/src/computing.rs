@@ -7,7 +7,7 @@ use std::time::Duration;
 use oblivio_shares::host::{Host, Watcher};
 use oblivio_shares::message::{ServerKey, Setup};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
-use oblivio_wire::tls::Caller;
+use oblivio_wire::tls::ClientTls;
 
 use super::lines::Whose;
 use super::memory::Memory;
@@ -40,7 +40,7 @@ pub(super) struct Computing {
 /// One other share server.
 pub(super) struct Other {
     pub(super) address: String,
-    pub(super) caller: Caller,
+    pub(super) caller: ClientTls,
     /// Its name in messages.
     pub(super) name: String,
     /// The memory for messages that it sends: its part of the total.
@@ -62,7 +62,7 @@ impl Computing {
         let memory_bytes_max = limits.peer_memory_bytes_max / peers.len().max(1) as u64;
         let mut others = BTreeMap::new();
         for PeerServer { key: other, address, label } in peers {
-            let caller = Caller::new(key, other).map_err(BucketServerError::Key)?;
+            let caller = ClientTls::new(key, other).map_err(BucketServerError::Key)?;
             let name = label.unwrap_or_else(|| address.clone());
             let memory = Memory::new(memory_bytes_max);
             let entry = Arc::new(Other { address, caller, name, memory });
@@ -95,7 +95,7 @@ impl Computing {
     }
 
     pub(super) fn other(&self, key: ServerKey) -> Option<&Arc<Other>> {
-        self.others.get(&PublicKey::of_bytes(key))
+        self.others.get(&PublicKey::from_bytes(key))
     }
 
     /// Checks that the setup gives this server its own key, and that it knows all other servers of
@@ -112,7 +112,7 @@ impl Computing {
         let others = setup.keys.iter().enumerate().filter(|(at, _)| Some(*at) != place);
         for (_, key) in others {
             if self.other(*key).is_none() {
-                let key = PublicKey::of_bytes(*key);
+                let key = PublicKey::from_bytes(*key);
                 return Err(format!(
                     "this server knows no other server with the key {key}; add it to its peers file"
                 ));

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use oblivio_wire::link::Link;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::message::{DATA_BYTES, MESSAGE_BYTES_MAX, put_data_head};
 use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
@@ -88,7 +88,7 @@ impl<'s> Connection<'s> {
             let heard = self.talk.hear(&mut grant)?;
             let Some(request) = heard else { return Ok(()) };
             let number = request.number();
-            let mut answer = service.spare.take();
+            let mut answer = service.buffers.take();
             match self.answer(request, &mut grant, &mut answer) {
                 Ok(()) => self.talk.send(&answer)?,
                 // Nothing was done, and later requests do not depend on it.
@@ -109,7 +109,7 @@ impl<'s> Connection<'s> {
         grant: &mut Grant<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unanswered> {
-        let until = Moment::now().after(self.service.limits.message_within);
+        let until = MonotonicTime::now().after(self.service.limits.message_within);
         let requests = &self.service.metrics.requests;
         let answer = match request {
             Request::Hello { version } => {
@@ -127,7 +127,9 @@ impl<'s> Connection<'s> {
                 self.have_open(&name, role, |volume| match &mode {
                     OpenMode::Create(shapes) => shelf.create(volume, who, shapes),
                     OpenMode::Write => volume.open_to_write(who, metrics),
-                    OpenMode::Read { may_be_cut_off } => volume.open_to_read(who, *may_be_cut_off),
+                    OpenMode::Read { allow_incomplete } => {
+                        volume.open_to_read(who, *allow_incomplete)
+                    }
                     OpenMode::Look => volume.open_to_look(who),
                 })?
             }

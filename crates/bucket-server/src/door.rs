@@ -10,7 +10,7 @@ use std::time::Duration;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Link;
 use oblivio_wire::message::check_name;
-use oblivio_wire::tls::Called;
+use oblivio_wire::tls::ServerTls;
 use oblivio_wire::{Answer, Failure, FailureKind, frame};
 use rustix::net::sockopt;
 
@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Door {
     pub(super) service: Service,
-    called: Called,
+    called: ServerTls,
     clients: HashMap<PublicKey, Client>,
     /// The name of each other server, for its seats.
     peers: HashMap<PublicKey, Arc<str>>,
@@ -76,7 +76,7 @@ impl Door {
             TryLockError::Error(error) => unusable(error),
         })?;
         let keys = clients.iter().map(|client| client.key).chain(peer_keys.iter().copied());
-        let called = Called::new(&key, keys);
+        let called = ServerTls::new(&key, keys);
         let called = called.map_err(BucketServerError::Key)?;
         let mut known: HashMap<PublicKey, Client> = HashMap::new();
         for client in clients {

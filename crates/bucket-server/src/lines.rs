@@ -22,7 +22,7 @@ use std::time::Duration;
 use oblivio_shares::host::{Host, Peers};
 use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::message::VERSION;
 use oblivio_wire::tls::reach;
 use oblivio_wire::{Answer, Request};
@@ -48,7 +48,7 @@ const REACHED_WITHIN: Duration = Duration::from_secs(4);
 const MADE_AGAIN_WITHIN: Duration = Duration::from_millis(1500);
 
 /// The pause between these attempts.
-const CALLED_EVERY: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A thread that is still connecting or sending this long after the end of its line is interrupted.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
@@ -168,11 +168,11 @@ struct Queue {
     /// Whether a message is being sent.
     is_carried: bool,
     /// When the latest message was sent, or the first one was queued.
-    moved: Moment,
+    moved: MonotonicTime,
     /// During a request and a little longer: sent messages that may be missing if the link is lost.
     recent: Option<Recent>,
     /// After the request: until when they are kept.
-    recent_until: Option<Moment>,
+    recent_until: Option<MonotonicTime>,
     /// Why the latest message was not sent.
     failure: Option<io::Error>,
     /// Whether a failure of the current request has been logged.
@@ -199,7 +199,7 @@ impl Line {
         let queue = Queue {
             messages: VecDeque::new(),
             is_carried: false,
-            moved: Moment::now(),
+            moved: MonotonicTime::now(),
             recent: None,
             recent_until: None,
             failure: None,
@@ -220,7 +220,7 @@ impl Line {
     }
 
     fn end(&self) {
-        self.shared.queue().recent_until = Some(Moment::now().after(MADE_AGAIN_WITHIN));
+        self.shared.queue().recent_until = Some(MonotonicTime::now().after(MADE_AGAIN_WITHIN));
     }
 
     /// Queues a message.
@@ -279,7 +279,7 @@ impl Shared {
                 return Err(ErrorKind::Interrupted.into());
             }
             if queue.messages.is_empty() {
-                queue.moved = Moment::now();
+                queue.moved = MonotonicTime::now();
             }
             if queue.messages.len() < WAITING_MAX {
                 queue.messages.push_back(message);
@@ -330,7 +330,7 @@ impl Shared {
             let mut queue = self.queue();
             queue.is_carried = false;
             match sent {
-                Ok(()) => queue.moved = Moment::now(),
+                Ok(()) => queue.moved = MonotonicTime::now(),
                 Err(error) if !queue.is_over => {
                     if !std::mem::replace(&mut queue.is_told, true) {
                         tracing::warn!(peer = self.other.name, %error, "cannot reach a server");
@@ -390,7 +390,7 @@ impl Shared {
             *link = Some(called);
             return Ok(());
         }
-        let until = Moment::now().after(MADE_AGAIN_WITHIN);
+        let until = MonotonicTime::now().after(MADE_AGAIN_WITHIN);
         loop {
             match self.send_anew(&dealt) {
                 Ok(called) => {
@@ -400,7 +400,7 @@ impl Shared {
                 Err(error) if until.left().is_none() || !self.may_call_again() => {
                     return Err(error);
                 }
-                Err(_) => thread::sleep(CALLED_EVERY),
+                Err(_) => thread::sleep(RETRY_INTERVAL),
             }
         }
     }
@@ -434,7 +434,7 @@ impl Shared {
             }
             queue.stream = Some(stream.try_clone()?);
             drop(queue);
-            let link = caller.call(stream, left)?;
+            let link = caller.handshake(stream, left)?;
             cut.set_write_timeout(Some(SENT_WITHIN))?;
             Ok(Called { link, stream: cut })
         };

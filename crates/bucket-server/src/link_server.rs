@@ -72,7 +72,7 @@ mod tests {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let said = self.1.read(buffer)?;
             if said == 0 {
-                let _ = self.2.send(self.0.service.spare.in_use());
+                let _ = self.2.send(self.0.service.buffers.in_use());
             }
             Ok(said)
         }
@@ -106,7 +106,7 @@ mod tests {
         let places = Box::new(ClientFolder(folder.path().into()));
         let server: &'static _ =
             Box::leak(Box::new(LinkServer::new(places, BucketLimits::default()).unwrap()));
-        server.service.spare.take().extend([0; 1000]);
+        server.service.buffers.take().extend([0; 1000]);
         let mut hello = Vec::new();
         frame::send(&mut hello, &Request::Hello { version: VERSION }.encode()).unwrap();
         let (tell, told) = channel();

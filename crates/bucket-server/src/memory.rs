@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
 /// The size up to which a message needs no grant.
 pub(super) const FREE_BYTES: u64 = 64 << 10;
@@ -148,7 +148,7 @@ impl Grant<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if the memory is not free by `until`.
-    pub(super) fn grow(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
+    pub(super) fn grow(&mut self, bytes: u64, until: MonotonicTime) -> io::Result<()> {
         let wanted = self.memory.counted(bytes);
         let mut state = self.memory.state();
         while !state.try_grow(self.holder, wanted) {
@@ -168,7 +168,7 @@ impl Grant<'_> {
     ///
     /// # Errors
     /// See [`Self::grow`].
-    pub(super) fn change(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
+    pub(super) fn change(&mut self, bytes: u64, until: MonotonicTime) -> io::Result<()> {
         self.announce(bytes);
         self.grow(bytes, until)
     }
@@ -196,12 +196,12 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn later() -> Moment {
-        Moment::now().after(Duration::from_secs(60))
+    fn later() -> MonotonicTime {
+        MonotonicTime::now().after(Duration::from_secs(60))
     }
 
-    fn soon() -> Moment {
-        Moment::now().after(Duration::from_millis(50))
+    fn soon() -> MonotonicTime {
+        MonotonicTime::now().after(Duration::from_millis(50))
     }
 
     fn clients<const N: usize>() -> [Option<PublicKey>; N] {
@@ -238,7 +238,7 @@ mod tests {
         let mut grants = Vec::new();
         let take_all = |client, grants: &mut Vec<_>| loop {
             let mut grant = memory.grant(client);
-            if grant.change(MIB, Moment::now()).is_err() {
+            if grant.change(MIB, MonotonicTime::now()).is_err() {
                 break;
             }
             grants.push(grant);
@@ -253,7 +253,7 @@ mod tests {
         }
         let left = memory.state().left;
         let mut late = memory.grant(clients::<1>()[0]);
-        late.change(left / 3, Moment::now()).unwrap();
+        late.change(left / 3, MonotonicTime::now()).unwrap();
     }
 
     #[test]

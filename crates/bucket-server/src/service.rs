@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use oblivio_wire::spare::Spare;
+use oblivio_wire::buffer_pool::BufferPool;
 
 use super::admission::Admission;
 use super::computing::Computing;
@@ -16,7 +16,7 @@ pub(super) struct Service {
     pub(super) limits: BucketLimits,
     pub(super) admission: Admission,
     pub(super) memory: Memory,
-    pub(super) spare: Arc<Spare>,
+    pub(super) buffers: Arc<BufferPool>,
     pub(super) metrics: Metrics,
     /// `None` for a server that only keeps stores.
     computing: Option<Computing>,
@@ -32,8 +32,8 @@ impl Service {
             Admission::new(&limits, computing.as_ref().map_or(0, |it| it.keys().count()))
                 .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
         let memory = Memory::new(limits.memory_bytes_max);
-        let (spare, metrics) = (Arc::default(), Metrics::default());
-        Ok(Self { limits, admission, memory, spare, metrics, computing })
+        let (buffers, metrics) = (Arc::default(), Metrics::default());
+        Ok(Self { limits, admission, memory, buffers, metrics, computing })
     }
 
     /// The other share servers.

@@ -98,7 +98,7 @@ impl Shelf {
             *making.borrow_mut() = None;
             let one_at_a_time = self.making();
             self.check_quota(Host::file_bytes(setup)).map_err(|Refusal { kind, message }| {
-                NotSetUp { kind: kind.of_store(), why: message }
+                NotSetUp { kind: kind.store_kind(), why: message }
             })?;
             *making.borrow_mut() = Some(one_at_a_time);
             Ok(())

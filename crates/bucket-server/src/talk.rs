@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
 use bytes::Bytes;
-use oblivio_wire::link::{Link, LinkReader, Moment};
+use oblivio_wire::link::{Link, LinkReader, MonotonicTime};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
 
@@ -91,12 +91,12 @@ impl<'s> Talk<'s> {
             return Ok(None);
         };
         let memory = |bytes: usize| bytes as u64 * COPIES_OF_A_MESSAGE;
-        let until = Moment::now().after(limits.message_within);
+        let until = MonotonicTime::now().after(limits.message_within);
         grant.announce(memory(bytes));
         self.link.reader.limit(Some(limits.message_within))?;
         // Memory is taken only as bytes arrive, so that a silent client takes none.
         let grow = &mut |bytes| grant.grow(memory(bytes), until);
-        let message = self.service.spare.receive(&mut self.link.reader, bytes, grow)?;
+        let message = self.service.buffers.receive(&mut self.link.reader, bytes, grow)?;
         self.seat.pulse.heard();
         self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
         Ok((!self.service.admission.is_stopped()).then_some(message))

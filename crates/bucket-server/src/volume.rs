@@ -169,7 +169,7 @@ impl Volume {
     pub(super) fn open_to_read(
         &self,
         who: Caller,
-        may_be_cut_off: bool,
+        allow_incomplete: bool,
     ) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
@@ -177,14 +177,15 @@ impl Volume {
             return Err(open_to_write_elsewhere());
         }
         if state.open.is_none() {
-            let options =
-                StoreOptions::default().with_read_only(true).with_may_be_cut_off(may_be_cut_off);
+            let options = StoreOptions::default()
+                .with_read_only(true)
+                .with_allow_incomplete(allow_incomplete);
             state.open_store(&*self.place, &options)?;
         }
         state.flush()?;
         // With a valid session number, a reader could resume as its writer.
         let opened = state.opened(NO_SESSION)?;
-        if opened.is_cut_off && !may_be_cut_off {
+        if opened.is_cut_off && !allow_incomplete {
             let message =
                 "a part of the store is missing; restore it from a backup, or rescue the rest";
             return Err(Refusal::new(FailureKind::Damaged, message));

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use oblivio_wire::Answer;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
 use super::talk::Talk;
 
@@ -20,14 +20,14 @@ pub(super) struct Working<'t, 's> {
 }
 
 struct Told<'t, 's> {
-    last: Moment,
+    last: MonotonicTime,
     talk: &'t mut Talk<'s>,
 }
 
 impl<'t, 's> Working<'t, 's> {
     /// Starts now.
     pub(super) fn new(talk: &'t mut Talk<'s>, every: Duration) -> Self {
-        Self { told: Mutex::new(Told { last: Moment::now(), talk }), every }
+        Self { told: Mutex::new(Told { last: MonotonicTime::now(), talk }), every }
     }
 
     /// Sends `Working` if the interval has passed. Called as often as convenient.
@@ -37,7 +37,7 @@ impl<'t, 's> Working<'t, 's> {
         if told.last.after(self.every).left().is_none() {
             // A lost link is noticed when the answer is sent.
             let _ = told.talk.send(&Answer::Working.encode());
-            told.last = Moment::now();
+            told.last = MonotonicTime::now();
         }
     }
 }

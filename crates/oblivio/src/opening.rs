@@ -230,7 +230,7 @@ impl UnlockRequest<'_> {
         let Some(copy) = self.client_copy() else { return Err(error) };
         let shapes = shapes(copy.unauthenticated_params())?;
         // A file of another length is a different file, named by mistake.
-        let whole = options.clone().with_may_be_cut_off(false);
+        let whole = options.clone().with_allow_incomplete(false);
         match self.location.open_without_header(&shapes, &whole) {
             Ok(Some(opened)) => Ok(opened),
             Err(why) if why.kind() == OpenErrorKind::Truncated => Err(Error::new(

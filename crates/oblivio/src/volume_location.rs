@@ -165,10 +165,10 @@ impl VolumeLocation {
 impl VolumeLocation {
     /// Refuses options that do not fit a volume in use, before storage is accessed.
     fn check(&self) -> Result<(), Error> {
-        let StoreOptions { read_only, beside_writer, may_be_cut_off, .. } = self.storage;
-        if read_only || beside_writer || may_be_cut_off {
+        let StoreOptions { read_only, beside_writer, allow_incomplete, .. } = self.storage;
+        if read_only || beside_writer || allow_incomplete {
             let message = "an open volume writes to storage, even if it is only read: leave out \
-                           read_only, beside_writer and may_be_cut_off";
+                           read_only, beside_writer and allow_incomplete";
             return Err(Error::new(ErrorKind::Input, message));
         }
         Ok(self.disk.schedule.map_or(Ok(()), |schedule| schedule.check())?)

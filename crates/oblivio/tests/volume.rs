@@ -349,7 +349,7 @@ fn options_that_no_volume_in_use_can_have_are_refused_first() {
     let slow = Schedule::new(period, 0).with_early_write_backs(true);
     let refused = [
         world.place().with_storage(StoreOptions::default().with_read_only(true)),
-        world.place().with_storage(StoreOptions::default().with_may_be_cut_off(true)),
+        world.place().with_storage(StoreOptions::default().with_allow_incomplete(true)),
         world.place().with_disk(DiskOptions::default().with_schedule(Some(slow))),
     ];
     for place in &refused {

@@ -102,7 +102,7 @@ impl OpenError {
 
     /// Prefixes the message with the name of the store.
     #[must_use]
-    pub fn of(self, name: &str) -> Self {
+    pub fn named(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 

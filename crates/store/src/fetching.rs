@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::container::SECTOR_BYTES;
+use crate::file_layout::Extent;
 use crate::medium::Medium;
-use crate::places::Extent;
 
 /// An extent of the file, and its position in a buffer.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use crate::error::{OpenError, OpenErrorKind};
 use crate::medium::Medium;
 
 /// The result of examining the copies of a file's header.
-pub(crate) struct Found {
+pub(crate) struct HeaderState {
     pub(crate) shapes: Vec<TreeShape>,
     /// Bytes cut off the end of the file.
     pub(crate) missing_bytes: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Found {
     damaged: Vec<u64>,
 }
 
-impl Found {
+impl HeaderState {
     /// The number of damaged copies.
     pub(crate) fn damaged_copies(&self) -> usize {
         self.damaged.len()
@@ -29,9 +29,10 @@ pub(crate) fn write(medium: &Medium, container: &Container, header: &[u8]) -> io
     write_at(medium, &container.header_offsets(), header)
 }
 
-/// Finds an intact copy and examines the others. `may_be_cut_off` accepts a file that is too short.
-pub(crate) fn find(medium: &Medium, may_be_cut_off: bool) -> Result<Found, OpenError> {
-    examine(medium, find_shapes(medium)?, may_be_cut_off).map_err(|error| match error.kind() {
+/// Finds an intact copy and examines the others. `allow_incomplete` accepts a file that is too
+/// short.
+pub(crate) fn find(medium: &Medium, allow_incomplete: bool) -> Result<HeaderState, OpenError> {
+    examine(medium, find_shapes(medium)?, allow_incomplete).map_err(|error| match error.kind() {
         OpenErrorKind::Truncated => error.with("; without one, `oblivio rescue` saves the rest"),
         _ => error,
     })
@@ -41,21 +42,21 @@ pub(crate) fn find(medium: &Medium, may_be_cut_off: bool) -> Result<Found, OpenE
 pub(crate) fn examine(
     medium: &Medium,
     shapes: Vec<TreeShape>,
-    may_be_cut_off: bool,
-) -> Result<Found, OpenError> {
+    allow_incomplete: bool,
+) -> Result<HeaderState, OpenError> {
     let container = Container::new(&shapes)?;
     let there = medium.bytes().map_err(reading)?;
     let missing_bytes = container.bytes().saturating_sub(there);
-    if missing_bytes > 0 && !may_be_cut_off {
+    if missing_bytes > 0 && !allow_incomplete {
         return Err(truncated(there, container.bytes()));
     }
     let header = container::encode(&shapes)?;
     let damaged = differing_copies(medium, &container, &header).map_err(reading)?;
-    Ok(Found { shapes, missing_bytes, damaged })
+    Ok(HeaderState { shapes, missing_bytes, damaged })
 }
 
 /// Rewrites the damaged copies, durably.
-pub(crate) fn mend(medium: &Medium, found: &Found) -> Result<(), OpenError> {
+pub(crate) fn repair(medium: &Medium, found: &HeaderState) -> Result<(), OpenError> {
     if found.damaged.is_empty() {
         return Ok(());
     }
@@ -79,8 +80,8 @@ fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
         match container::decode(&copy) {
             Ok(shapes) => return Ok(shapes),
             Err(error) => {
-                let said = worst.as_ref().map(|error| how_telling(error.kind()));
-                if said < Some(how_telling(error.kind())) {
+                let worst_rank = worst.as_ref().map(|error| error_rank(error.kind()));
+                if worst_rank < Some(error_rank(error.kind())) {
                     worst = Some(error);
                 }
             }
@@ -94,7 +95,7 @@ fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
 
 /// Ranks errors by how much they reveal about the file. A copy with the magic reveals more than a
 /// copy without it. An unknown version may itself be damage.
-fn how_telling(kind: OpenErrorKind) -> u8 {
+fn error_rank(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::NotAStore => 0,
         OpenErrorKind::UnknownVersion => 1,

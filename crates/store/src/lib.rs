@@ -44,47 +44,47 @@
 //! | [`container`] | the encoding of the file's header |
 //! | `header` | reads, writes and repairs the copies of the header |
 //! | `store` | [`FileStore`]: turns trips of pieces into few, long requests |
-//! | `places` | the position of a piece in the file |
+//! | `file_layout` | the position of a piece in the file |
 //! | `pending` | written bytes that are not in the file yet |
 //! | `medium` | the file: open, lock, read, write |
 //! | `fetching` | reads a trip from the page cache or the disk |
 //! | `look_ahead` | the thread that reads announced trips |
 //! | `failure` | the error that makes a composite store refuse all later calls |
 //! | `striped` | [`StripedStore`]: a trip over several stores in parallel |
-//! | [`dealing`] | distributes levels over members, and checks that members belong together |
-//! | [`remote_place`], [`calling`] | the location of a server, and connections to it |
+//! | [`striping`] | distributes levels over members, and checks that members belong together |
+//! | [`remote_location`], [`connector`] | the location of a server, and connections to it |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
 //! | `worker` | the thread of each member of a stripe |
 //! | `buffer` | memory for direct I/O |
 //! | `syncer` | the thread that starts write-back before a flush |
 
 mod buffer;
-pub mod calling;
+pub mod connector;
 pub mod container;
-pub mod dealing;
 mod error;
 mod failure;
 mod fetching;
+mod file_layout;
 mod header;
 pub mod location;
 mod look_ahead;
 mod medium;
 pub mod opener;
 mod pending;
-mod places;
 pub mod remote;
-pub mod remote_place;
+pub mod remote_location;
 mod store;
 mod striped;
+pub mod striping;
 mod syncer;
 mod worker;
 
 pub use error::{OpenError, OpenErrorKind};
 pub use failure::StoreFailure;
+pub use file_layout::absent;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remnants, StoreOptions};
-pub use places::absent;
-pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
-pub use remote_place::{PORT, RemotePlace};
+pub use remote::{Connector, PendingComputation, RemoteMode, RemoteOptions, RemoteStore};
+pub use remote_location::{PORT, RemoteLocation};
 pub use store::{FileOptions, FileStore};
 pub use striped::StripedStore;

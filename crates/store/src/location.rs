@@ -5,7 +5,7 @@
 //! | `disk.obl`, `./disk.obl`, `a:b` | the file with that path |
 //! | `file:disk.obl` | the same: a literal path follows `file:` |
 //! | `file:///srv/my%20disk.obl` | the file with that absolute path, percent-decoded |
-//! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemotePlace`] |
+//! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a server: [`RemoteLocation`] |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over these members, in that order |
 //! | any other `scheme://…` | refused; never a file of that name |
 //!
@@ -27,8 +27,8 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
-use crate::remote_place::{self, RemotePlace};
+use crate::remote_location::{self, RemoteLocation};
+use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
 
 /// A location of storage.
 ///
@@ -39,7 +39,7 @@ pub enum Location {
     /// A file of this machine.
     File(PathBuf),
     /// A volume on a bucket server.
-    Remote(Box<RemotePlace>),
+    Remote(Box<RemoteLocation>),
     /// A store striped over several others.
     Stripe(Members),
 }
@@ -134,7 +134,7 @@ impl StoreKind {
     pub fn scheme(self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::Remote => remote_place::SCHEME,
+            Self::Remote => remote_location::SCHEME,
             Self::Stripe { .. } => "stripe",
             Self::Shares { .. } => SHARES,
         }
@@ -271,7 +271,7 @@ fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),
             Some(StoreKind::Remote) => {
-                let place = RemotePlace::parse(rest).map_err(InvalidLocation)?;
+                let place = RemoteLocation::parse(rest).map_err(InvalidLocation)?;
                 Ok(Location::Remote(Box::new(place)))
             }
             Some(StoreKind::Stripe { .. } | StoreKind::Shares { .. }) | None => {

@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 
 use crate::buffer::{Buffer, whole_sectors};
 use crate::fetching::{Fetch, Fetching};
+use crate::file_layout::Extent;
 use crate::medium::Medium;
 use crate::pending::Pending;
-use crate::places::Extent;
 
 /// The most announced trips that wait to be read. Further ones are ignored.
 const WAITING_MAX: usize = 128;
@@ -26,13 +26,13 @@ pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
 /// Trips that are read ahead.
 pub(crate) struct LookAhead {
-    desk: Arc<Desk>,
+    queue: Arc<ReadAheadQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The state shared by the store and the thread.
 #[derive(Default)]
-struct Desk {
+struct ReadAheadQueue {
     trips: Mutex<Trips>,
     /// Signals a trip to read, or the end.
     has_work: Condvar,
@@ -133,7 +133,7 @@ impl Trip {
     }
 }
 
-impl Desk {
+impl ReadAheadQueue {
     fn trips(&self) -> MutexGuard<'_, Trips> {
         // The lists are consistent whenever the lock is released, even by a panic.
         self.trips.lock().unwrap_or_else(PoisonError::into_inner)
@@ -149,7 +149,7 @@ impl Desk {
     /// Reads trips until the end.
     fn serve(&self, medium: &Medium) {
         let mut fetching = Fetching::default();
-        let _keeps_nobody_waiting = OnPanic(self);
+        let _wakes_waiters = OnPanic(self);
         let mut trips = self.trips();
         while !trips.is_over {
             let Some(mut trip) = trips.begin() else {
@@ -168,7 +168,7 @@ impl Desk {
 }
 
 /// If the thread panics, the store continues without it.
-struct OnPanic<'a>(&'a Desk);
+struct OnPanic<'a>(&'a ReadAheadQueue);
 
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
@@ -180,16 +180,16 @@ impl Drop for OnPanic<'_> {
 impl LookAhead {
     /// Starts the thread.
     pub(crate) fn start(medium: Arc<Medium>) -> io::Result<Self> {
-        let desk = Arc::new(Desk::default());
-        let desk_of_thread = desk.clone();
-        let serve = move || desk_of_thread.serve(&medium);
+        let queue = Arc::new(ReadAheadQueue::default());
+        let queue_of_thread = queue.clone();
+        let serve = move || queue_of_thread.serve(&medium);
         let thread = thread::Builder::new().name("look-ahead".into()).spawn(serve)?;
-        Ok(Self { desk, thread: Some(thread) })
+        Ok(Self { queue, thread: Some(thread) })
     }
 
     /// Whether the thread's reads miss the page cache.
     pub(crate) fn is_cold(&self) -> bool {
-        self.desk.is_cold.load(Ordering::Relaxed)
+        self.queue.is_cold.load(Ordering::Relaxed)
     }
 
     /// Announces extents to be read ahead, unless they are too long. A hint: anything not read
@@ -205,7 +205,7 @@ impl LookAhead {
         if fetches.is_empty() || end > READ_AHEAD_BYTES_MAX {
             return;
         }
-        let mut guard = self.desk.trips();
+        let mut guard = self.queue.trips();
         let trips = &mut *guard;
         let has_room = !trips.spare.is_empty() || trips.may_have_another_buffer(end);
         if trips.waiting.is_empty() && !has_room {
@@ -215,18 +215,18 @@ impl LookAhead {
         if trips.waiting.len() < WAITING_MAX {
             trips.waiting.push_back(fetches);
         }
-        self.desk.wake(trips);
+        self.queue.wake(trips);
     }
 
     /// Takes the trip that was announced with `extent`, if it was read or is being read and the
     /// file has not changed since. Returns the buffer of the `used` trip.
     pub(crate) fn take(&mut self, extent: Option<Extent>, used: Option<Trip>) -> Option<Trip> {
-        let mut trips = self.desk.trips();
+        let mut trips = self.queue.trips();
         if let Some(used) = used {
             trips.spare.push(used.buffer);
             // Waking the thread for every buffer would cost more than the reads.
             if !trips.waiting.is_empty() && 2 * trips.spare.len() >= BUFFERS_MAX {
-                self.desk.wake(&mut trips);
+                self.queue.wake(&mut trips);
             }
         }
         let extent = extent?;
@@ -235,7 +235,7 @@ impl LookAhead {
             return None;
         }
         while trips.under_way.as_ref().is_some_and(|fetches| has(fetches, extent)) {
-            trips = self.desk.is_read.wait(trips).unwrap_or_else(PoisonError::into_inner);
+            trips = self.queue.is_read.wait(trips).unwrap_or_else(PoisonError::into_inner);
         }
         let i = trips.read.iter().position(|trip| has(&trip.fetches, extent))?;
         trips.read.remove(i)
@@ -244,23 +244,23 @@ impl LookAhead {
     /// Call this before changing the file: discards trips that may become stale, and stops reading
     /// ahead until [`Self::resume`].
     pub(crate) fn pause(&mut self) {
-        self.desk.trips().pause();
+        self.queue.trips().pause();
     }
 
     /// Call this after changing the file.
     pub(crate) fn resume(&mut self) {
-        let mut trips = self.desk.trips();
+        let mut trips = self.queue.trips();
         trips.is_paused = false;
         if !trips.waiting.is_empty() {
-            self.desk.wake(&mut trips);
+            self.queue.wake(&mut trips);
         }
     }
 }
 
 impl Drop for LookAhead {
     fn drop(&mut self) {
-        self.desk.trips().is_over = true;
-        self.desk.has_work.notify_one();
+        self.queue.trips().is_over = true;
+        self.queue.has_work.notify_one();
         if let Some(thread) = self.thread.take() {
             // Ignore a panic of the thread; it is not needed any more.
             let _ = thread.join();
@@ -332,7 +332,7 @@ mod tests {
         let mut look_ahead = LookAhead::start(Arc::new(medium)).unwrap();
         let wait_until_it_rests = |look_ahead: &LookAhead| {
             for _ in 0..5000 {
-                if look_ahead.desk.trips().is_idle {
+                if look_ahead.queue.trips().is_idle {
                     return;
                 }
                 thread::sleep(Duration::from_millis(1));

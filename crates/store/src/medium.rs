@@ -10,7 +10,7 @@ use oblivio_wire::private;
 use crate::container::SECTOR_BYTES;
 use crate::error::{OpenError, OpenErrorKind};
 use crate::fetching::Fetch;
-use crate::places::Extent;
+use crate::file_layout::Extent;
 use crate::syncer::Syncer;
 
 /// An open file, locked against other writers.

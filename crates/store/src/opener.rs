@@ -27,14 +27,15 @@
 //!   pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once, then send
 //!   the buffer. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes that were
 //!   sealed for one store to others, as [`StripedStore`] does; only
-//!   [`SealedCopy`](oblivio_core::store::SealedCopy) forwards bytes that were read, as copying a volume does.
+//!   [`SealedCopy`](oblivio_core::store::SealedCopy) forwards bytes that were read, as copying a
+//!   volume does.
 //! - **A failed [`Location::create`] leaves nothing behind**. After a successful one everything is
 //!   durable, including file names.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
 //!   **`beside_writer`** reads without a lock.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), before
 //!   the closure is called, and a flush does nothing.
-//! - **`may_be_cut_off`** opens incomplete storage and reports it in [`Condition`]. Without it,
+//! - **`allow_incomplete`** opens incomplete storage and reports it in [`Condition`]. Without it,
 //!   opening fails with [`Truncated`](OpenErrorKind::Truncated).
 //! - **`direct`** fails with [`DirectRefused`](OpenErrorKind::DirectRefused) in `create` and `open`
 //!   if the store does not support direct I/O ([`no_direct`]): no option is ignored silently.
@@ -65,17 +66,17 @@ use std::time::Duration;
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::{TreeShape, shapes_of};
 
-use crate::calling;
+use crate::connector;
 use crate::container::HEADER_COPIES;
-use crate::dealing::{self, Mark, StripeName};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::location::{Location, Members, StoreKind};
 use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::medium;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
-use crate::remote_place::RemotePlace;
+use crate::remote_location::RemoteLocation;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
+use crate::striping::{self, Mark, StripeName};
 
 /// The most space of a file that contains only headers, with the overhead of file systems.
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
@@ -96,7 +97,7 @@ pub struct StoreOptions {
     pub beside_writer: bool,
     /// Open incomplete storage for reading: the missing part cannot be read, the rest can. Share
     /// servers can then also be opened for writing: servers may be missing as long as t + 1 remain.
-    pub may_be_cut_off: bool,
+    pub allow_incomplete: bool,
     /// How long to retry connecting to a server after the link was lost. Does not apply to files.
     pub retry_for: Duration,
     /// How long to retry opening storage on a server that drops the link or has no connection left.
@@ -124,10 +125,10 @@ impl StoreOptions {
         Self { beside_writer, ..self }
     }
 
-    /// Sets [`may_be_cut_off`](Self::may_be_cut_off).
+    /// Sets [`allow_incomplete`](Self::allow_incomplete).
     #[must_use]
-    pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
-        Self { may_be_cut_off, ..self }
+    pub const fn with_allow_incomplete(self, allow_incomplete: bool) -> Self {
+        Self { allow_incomplete, ..self }
     }
 
     /// Sets [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
@@ -149,7 +150,7 @@ impl Default for StoreOptions {
             direct: false,
             read_only: false,
             beside_writer: false,
-            may_be_cut_off: false,
+            allow_incomplete: false,
             retry_for: RETRY_FOR,
             retry_opening_for: RETRY_OPENING_FOR,
         }
@@ -213,7 +214,7 @@ impl StoreKind {
             // A server stores files.
             Self::File | Self::Remote => FileStore::bytes_needed(shapes),
             Self::Stripe { members } => {
-                let dealt = dealing::deal(shapes, members, StripeName::default())?;
+                let dealt = striping::distribute_levels(shapes, members, StripeName::default())?;
                 dealt.iter().map(|shapes| FileStore::bytes_needed(shapes)).sum()
             }
             // Only the records. Servers need more for their computations, which they report at
@@ -256,7 +257,7 @@ impl Location {
                     return Err(no_direct());
                 }
                 Ok(Box::new(RemoteStore::create(
-                    calling::dial(place)?,
+                    connector::connector_for(place)?,
                     shapes,
                     remote_options(place.name(), options),
                 )?))
@@ -274,10 +275,12 @@ impl Location {
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         let opened = self.open_as_it_is(options).map_err(|error| match self {
             // Errors about contents do not name the file yet; errors of members and of opening do.
-            Self::File(path) if error.is_about_contents() => error.of(&path.display().to_string()),
+            Self::File(path) if error.is_about_contents() => {
+                error.named(&path.display().to_string())
+            }
             _ => error,
         })?;
-        match dealing::mark_of(&shapes_of(&*opened.store)) {
+        match striping::mark_of(&shapes_of(&*opened.store)) {
             Some(mark) => Err(member_alone(mark)),
             None => Ok(opened),
         }
@@ -315,7 +318,7 @@ impl Location {
         let Self::File(path) = self else { return Ok(None) };
         let opened = FileStore::open_without_header(path, shapes, &file_options(options));
         let store = opened.map_err(|error| match error.is_about_contents() {
-            true => error.of(&path.display().to_string()),
+            true => error.named(&path.display().to_string()),
             false => error,
         })?;
         let condition = condition_of_file(&store, true)?;
@@ -360,18 +363,20 @@ impl Location {
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
-            Self::Remote(place) => match RemoteStore::look(calling::dial(place)?, place.name())? {
-                true => {
-                    let name = place.name();
-                    let message = format!(
-                        "the server already has a volume {name} of this client; choose another \
+            Self::Remote(place) => {
+                match RemoteStore::look(connector::connector_for(place)?, place.name())? {
+                    true => {
+                        let name = place.name();
+                        let message = format!(
+                            "the server already has a volume {name} of this client; choose another \
                          name, or remove it if it is left of an interrupted creation (oblivio \
                          remove)"
-                    );
-                    Err(OpenError::new(OpenErrorKind::Exists, message))
+                        );
+                        Err(OpenError::new(OpenErrorKind::Exists, message))
+                    }
+                    false => Ok(()),
                 }
-                false => Ok(()),
-            },
+            }
             Self::Stripe(members) => check_all_vacant(members),
         }
     }
@@ -383,7 +388,8 @@ impl Location {
     /// If nothing exists there, or it is not a store; if it is open for writing elsewhere, or a
     /// server cannot be reached.
     pub fn remnants(&self) -> Result<Remnants, OpenError> {
-        let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
+        let options =
+            StoreOptions { read_only: true, allow_incomplete: true, ..Default::default() };
         match self.open_as_it_is(&options) {
             Ok(OpenedStore { store, condition }) => Ok(Remnants {
                 stores: vec![store],
@@ -405,7 +411,9 @@ impl Location {
             Self::File(path) => {
                 fs::remove_file(path).map_err(|cause| OpenError::io("remove the file", cause))
             }
-            Self::Remote(place) => RemoteStore::remove(calling::dial(place)?, place.name()),
+            Self::Remote(place) => {
+                RemoteStore::remove(connector::connector_for(place)?, place.name())
+            }
             // Removes as many members as possible.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
@@ -424,7 +432,11 @@ impl Location {
             Self::Remote(_) => Ok(Vec::new()),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
-                let dealt = dealing::deal(shapes, members.list().len(), StripeName::default())?;
+                let dealt = striping::distribute_levels(
+                    shapes,
+                    members.list().len(),
+                    StripeName::default(),
+                )?;
                 for (member, shapes) in members.list().iter().zip(dealt) {
                     files.extend(member.files_needed(&shapes)?);
                 }
@@ -474,11 +486,11 @@ fn create_stripe(
     options: &StoreOptions,
 ) -> Result<BoxedStore, OpenError> {
     check_apart(members)?;
-    let dealt = dealing::deal(shapes, members.list().len(), StripeName::draw()?)?;
+    let dealt = striping::distribute_levels(shapes, members.list().len(), StripeName::draw()?)?;
     let mut stores = Vec::with_capacity(dealt.len());
     let mut named = members.list().iter().zip(members.names()).zip(&dealt);
     let all_made = named.try_for_each(|((member, name), shapes)| {
-        let store = member.create(shapes, options).map_err(|error| error.of(&name))?;
+        let store = member.create(shapes, options).map_err(|error| error.named(&name))?;
         stores.push((name, store));
         Ok(())
     });
@@ -504,12 +516,12 @@ fn open_stripe(
     for (member, name) in members.list().iter().zip(members.names()) {
         let opened = open(member).map_err(|error| match error.kind() {
             // The earlier members exist.
-            OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
+            OpenErrorKind::Missing if !stores.is_empty() => error.named(&name).with(
                 "; bring the member back, because nothing can be read without it. Only if the \
                  creation of the stripe was interrupted, remove its other members and create it \
                  again",
             ),
-            _ => error.of(&name),
+            _ => error.named(&name),
         })?;
         condition.add(&name, opened.condition);
         stores.push((name, opened.store));
@@ -571,12 +583,12 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 fn open_remote(
-    place: &RemotePlace,
+    place: &RemoteLocation,
     mode: RemoteMode,
     options: &StoreOptions,
 ) -> Result<OpenedStore, OpenError> {
     let options = remote_options(place.name(), options);
-    let (store, condition) = RemoteStore::open(calling::dial(place)?, mode, options)?;
+    let (store, condition) = RemoteStore::open(connector::connector_for(place)?, mode, options)?;
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
@@ -585,10 +597,10 @@ fn open_remote(
 /// # Errors
 /// If they request direct I/O.
 pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
-    let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
+    let StoreOptions { direct, read_only, allow_incomplete, .. } = *options;
     match (direct, read_only) {
         (true, _) => Err(no_direct()),
-        (false, true) => Ok(RemoteMode::Read { may_be_cut_off }),
+        (false, true) => Ok(RemoteMode::Read { allow_incomplete }),
         (false, false) => Ok(RemoteMode::Write),
     }
 }
@@ -621,8 +633,8 @@ fn member_alone(mark: Mark) -> OpenError {
 }
 
 fn file_options(options: &StoreOptions) -> FileOptions {
-    let StoreOptions { direct, read_only, beside_writer, may_be_cut_off, .. } = *options;
-    FileOptions { direct, read_only, beside_writer, may_be_cut_off, ..FileOptions::default() }
+    let StoreOptions { direct, read_only, beside_writer, allow_incomplete, .. } = *options;
+    FileOptions { direct, read_only, beside_writer, allow_incomplete, ..FileOptions::default() }
 }
 
 fn condition_of_file(store: &FileStore, read_only: bool) -> Result<Condition, OpenError> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::buffer::whole_sectors;
-use crate::places::Extent;
+use crate::file_layout::Extent;
 
 #[derive(Default)]
 pub(crate) struct Pending {

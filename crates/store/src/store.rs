@@ -14,11 +14,11 @@ use crate::buffer::{Buffer, whole_sectors};
 use crate::container::{self, Container, PAGE_BYTES};
 use crate::error::OpenError;
 use crate::fetching::{Fetch, Fetching};
+use crate::file_layout::{self, Extent, FileLayout, FileSlot};
 use crate::header;
 use crate::look_ahead::{LookAhead, Trip};
 use crate::medium::{self, Medium};
 use crate::pending::Pending;
-use crate::places::{self, Extent, Place, Places};
 use crate::syncer::Syncer;
 
 /// Options of a file store.
@@ -34,7 +34,7 @@ pub struct FileOptions {
     pub beside_writer: bool,
     /// Open a file for reading even if its end was cut off: the missing part cannot be read, the
     /// rest can.
-    pub may_be_cut_off: bool,
+    pub allow_incomplete: bool,
     /// The most written bytes that are kept back, plus at most one trip, so that adjacent buckets
     /// are written together. 0 writes each trip at once.
     pub write_behind_bytes_max: usize,
@@ -61,10 +61,10 @@ impl FileOptions {
         Self { beside_writer, ..self }
     }
 
-    /// Sets [`may_be_cut_off`](Self::may_be_cut_off).
+    /// Sets [`allow_incomplete`](Self::allow_incomplete).
     #[must_use]
-    pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
-        Self { may_be_cut_off, ..self }
+    pub const fn with_allow_incomplete(self, allow_incomplete: bool) -> Self {
+        Self { allow_incomplete, ..self }
     }
 
     /// Sets [`write_behind_bytes_max`](Self::write_behind_bytes_max).
@@ -88,7 +88,7 @@ impl Default for FileOptions {
             direct: false,
             read_only: false,
             beside_writer: false,
-            may_be_cut_off: false,
+            allow_incomplete: false,
             write_behind_bytes_max: 4 << 20,
             looks_ahead: thread::available_parallelism()
                 .is_ok_and(|processors| processors.get() > 1),
@@ -103,7 +103,7 @@ impl Default for FileOptions {
 /// again.
 pub struct FileStore {
     medium: Arc<Medium>,
-    places: Places,
+    layout: FileLayout,
     bytes: u64,
     missing_bytes: u64,
     damaged_header_copies: usize,
@@ -120,7 +120,7 @@ pub struct FileStore {
     /// The trip that was read ahead for the latest read.
     read_ahead: Option<Trip>,
     /// Data of the current trip. Kept to reuse their memory.
-    trip: Vec<Place>,
+    trip: Vec<FileSlot>,
     fetches: Vec<Fetch>,
     spans: Vec<Span>,
 }
@@ -163,9 +163,9 @@ impl FileStore {
     /// If it is not a container file, is incomplete or in use elsewhere, or the system refuses.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
         let medium = Medium::open(path, options.read_only, options.beside_writer)?;
-        let found = header::find(&medium, options.read_only && options.may_be_cut_off)?;
+        let found = header::find(&medium, options.read_only && options.allow_incomplete)?;
         if !options.read_only {
-            header::mend(&medium, &found)?;
+            header::repair(&medium, &found)?;
         }
         Self::with_header(medium, found, options)
     }
@@ -181,14 +181,14 @@ impl FileStore {
         options: &FileOptions,
     ) -> Result<Self, OpenError> {
         let medium = Medium::open(path, true, options.beside_writer)?;
-        let found = header::examine(&medium, shapes.to_vec(), options.may_be_cut_off)?;
+        let found = header::examine(&medium, shapes.to_vec(), options.allow_incomplete)?;
         let options = FileOptions { read_only: true, ..options.clone() };
         Self::with_header(medium, found, &options)
     }
 
     fn with_header(
         medium: Medium,
-        found: header::Found,
+        found: header::HeaderState,
         options: &FileOptions,
     ) -> Result<Self, OpenError> {
         let store = Self::new(medium, &found.shapes, options)?;
@@ -217,7 +217,7 @@ impl FileStore {
         }
         Ok(Self {
             medium: Arc::new(medium),
-            places: Places::new(shapes)?,
+            layout: FileLayout::new(shapes)?,
             bytes: Self::bytes_needed(shapes)?,
             missing_bytes: 0,
             damaged_header_copies: 0,
@@ -237,7 +237,7 @@ impl FileStore {
 
     /// The shapes of all trees, `TreeId(0)` first.
     pub fn shapes(&self) -> &[TreeShape] {
-        self.places.shapes()
+        self.layout.shapes()
     }
 
     /// Bytes of the complete file, including missing ones.
@@ -268,14 +268,14 @@ impl FileStore {
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.trip.clear();
         for piece in pieces {
-            self.trip.push(self.places.find(piece).ok_or_else(|| places::absent(piece))?);
+            self.trip.push(self.layout.find(piece).ok_or_else(|| file_layout::absent(piece))?);
         }
         Ok(())
     }
 
     /// Takes the trip that was read ahead for the current one, if any, and updates it with pending
     /// bytes.
-    fn take_what_was_read_ahead(&mut self) {
+    fn take_read_ahead(&mut self) {
         let Some(look_ahead) = &mut self.look_ahead else { return };
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
         let mut in_file = in_file.filter(|place| self.pending.position(place.piece).is_none());
@@ -372,7 +372,7 @@ impl FileStore {
 
 impl BucketStore for FileStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.places.shape(tree)
+        self.layout.shape(tree)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -385,9 +385,9 @@ impl BucketStore for FileStore {
             // Without a thread, announcements go to the system only.
             self.options.looks_ahead = self.look_ahead.is_some();
         }
-        let Self { medium, places, pending, look_ahead, fetching, .. } = self;
+        let Self { medium, layout, pending, look_ahead, fetching, .. } = self;
         let granule_bytes = medium.granule_bytes();
-        let extents = pieces.iter().filter_map(|piece| places.find(piece)).map(|it| it.piece);
+        let extents = pieces.iter().filter_map(|piece| layout.find(piece)).map(|it| it.piece);
         let in_file = extents.filter(|extent| pending.position(*extent).is_none());
         let in_file = in_file.map(|extent| extent.rounded_out(granule_bytes));
         // The reader waits for one trip at a time, but the disk can fetch many at once.
@@ -402,7 +402,7 @@ impl BucketStore for FileStore {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.check_alive()?;
         self.locate(pieces)?;
-        self.take_what_was_read_ahead();
+        self.take_read_ahead();
         let kept = self.pending.used_bytes();
         let granule_bytes = self.medium.granule_bytes();
         let in_file = self.trip.iter().map(|place| place.piece.rounded_out(granule_bytes));
@@ -412,7 +412,7 @@ impl BucketStore for FileStore {
         fetches.clear();
         spans.clear();
         let mut end = kept;
-        for Place { piece, .. } in trip {
+        for FileSlot { piece, .. } in trip {
             let start = pending.position(*piece).unwrap_or_else(|| {
                 let extent = piece.rounded_out(granule_bytes);
                 let within = (piece.start - extent.start) as usize;
@@ -444,7 +444,7 @@ impl BucketStore for FileStore {
         self.admit().map_err(|cause| self.fail("prepare a write", cause))?;
         let Self { pending, trip, spans, .. } = self;
         spans.clear();
-        spans.extend(trip.iter().map(|Place { piece, .. }| Span {
+        spans.extend(trip.iter().map(|FileSlot { piece, .. }| Span {
             // Pieces without bytes have no entry.
             start: pending.position(*piece).unwrap_or_default(),
             bytes: piece.bytes,
@@ -471,7 +471,7 @@ impl BucketStore for FileStore {
 }
 
 /// The extent that is written for a piece. Two such extents are either nested or disjoint.
-fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
+fn write_unit(place: &FileSlot, granule_bytes: u64) -> Extent {
     match place.part {
         Part::Whole => place.bucket,
         Part::Header => place.piece.rounded_out(granule_bytes),

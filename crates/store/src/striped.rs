@@ -9,12 +9,12 @@ use oblivio_core::store::{
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 
-use crate::dealing::{self, member_of};
 use crate::error::OpenError;
 use crate::failure::StoreFailure;
+use crate::file_layout;
 use crate::opener::BoxedStore;
-use crate::places;
-use crate::worker::{Act, Share, Worker};
+use crate::striping::{self, member_of};
+use crate::worker::{Act, TripShare, Worker};
 
 /// A store whose levels are distributed over its members (rORAM, section VIII-A: parallel storage).
 ///
@@ -46,15 +46,15 @@ struct Member {
 }
 
 impl StripedStore {
-    /// A store over members whose shapes come from [`dealing::deal`], the first member first, each
-    /// with its name for messages.
+    /// A store over members whose shapes come from [`striping::distribute_levels`], the first
+    /// member first, each with its name for messages.
     ///
     /// # Errors
     /// If they are not the members of one stripe in order, or a thread cannot be started.
     pub fn new(members: Vec<(String, BoxedStore)>, is_read_only: bool) -> Result<Self, OpenError> {
         let (names, stores): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let found: Vec<_> = stores.iter().map(|store| shapes_of(&**store)).collect();
-        let shapes = dealing::gather(&found, &names)?;
+        let shapes = striping::gather(&found, &names)?;
         let capabilities = stores.iter().map(|store| store.capabilities());
         let capabilities = capabilities.reduce(Capabilities::bitand).unwrap_or_default();
         let start = |(name, store)| {
@@ -92,7 +92,7 @@ impl StripedStore {
         self.members.iter_mut().for_each(|member| member.worker.share.clear());
         self.lengths.clear();
         for (i, piece) in pieces.iter().enumerate() {
-            self.lengths.push(self.length(piece).ok_or_else(|| places::absent(piece))?);
+            self.lengths.push(self.length(piece).ok_or_else(|| file_layout::absent(piece))?);
             if !self.capabilities.allow(piece) {
                 let message = "a member of the stripe can read and write only whole buckets";
                 return Err(StoreError::new(StoreErrorKind::Refused, message));
@@ -156,7 +156,7 @@ impl BucketStore for StripedStore {
         let Self { members, buffer, spans, .. } = self;
         let shares = members.iter_mut().map(|member| &mut member.worker.share);
         let shares = shares.filter(|share| !share.pieces.is_empty());
-        for Share { which, bytes, lengths, .. } in shares {
+        for TripShare { which, bytes, lengths, .. } in shares {
             let mut start = buffer.len();
             for (i, length) in which.iter().zip(&*lengths) {
                 spans[*i] = Span { start, bytes: *length };

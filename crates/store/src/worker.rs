@@ -13,7 +13,7 @@ use crate::opener::BoxedStore;
 
 /// A member's share of a trip. It moves to the thread and back, which reuses its memory.
 #[derive(Default)]
-pub(crate) struct Share {
+pub(crate) struct TripShare {
     pub(crate) pieces: Vec<Piece>,
     /// The index of each piece in the trip.
     pub(crate) which: Vec<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct Share {
     pub(crate) lengths: Vec<usize>,
 }
 
-impl Share {
+impl TripShare {
     /// Removes all pieces.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
@@ -35,10 +35,10 @@ impl Share {
 pub(crate) struct Worker {
     /// `None` once the thread must end.
     jobs: Option<Sender<Job>>,
-    answers: Receiver<(Share, Result<(), StoreError>)>,
+    answers: Receiver<(TripShare, Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
     /// The share of the next or the latest trip.
-    pub(crate) share: Share,
+    pub(crate) share: TripShare,
     /// Whether a job was given whose outcome has not been received.
     is_busy: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Worker {
 enum Job {
     /// Without an outcome.
     Prefetch(Vec<Piece>),
-    Do(Act, Share),
+    Do(Act, TripShare),
 }
 
 /// The operation on a share.
@@ -64,7 +64,7 @@ impl Worker {
         let (done, answers) = channel();
         let serve = move || serve(store, &to_do, &done);
         let thread = thread::Builder::new().name("member".into()).spawn(serve)?;
-        let share = Share::default();
+        let share = TripShare::default();
         Ok(Self { jobs: Some(jobs), answers, thread: Some(thread), share, is_busy: false })
     }
 
@@ -99,7 +99,7 @@ impl Worker {
 fn serve(
     mut store: BoxedStore,
     jobs: &Receiver<Job>,
-    done: &Sender<(Share, Result<(), StoreError>)>,
+    done: &Sender<(TripShare, Result<(), StoreError>)>,
 ) {
     while let Ok(job) = jobs.recv() {
         match job {
@@ -115,7 +115,7 @@ fn serve(
 
 impl Act {
     /// The sealed trip is dropped before the outcome is sent.
-    fn carry_out(self, store: &mut BoxedStore, share: &mut Share) -> Result<(), StoreError> {
+    fn carry_out(self, store: &mut BoxedStore, share: &mut TripShare) -> Result<(), StoreError> {
         match self {
             Self::Read => read(store, share),
             Self::Write(sealed) => {
@@ -126,7 +126,7 @@ impl Act {
     }
 }
 
-fn read(store: &mut BoxedStore, share: &mut Share) -> Result<(), StoreError> {
+fn read(store: &mut BoxedStore, share: &mut TripShare) -> Result<(), StoreError> {
     share.bytes.clear();
     share.lengths.clear();
     let frames = store.read(&share.pieces)?;

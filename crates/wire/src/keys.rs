@@ -52,7 +52,7 @@ pub struct PublicKey([u8; KEY_BYTES]);
 
 impl PublicKey {
     /// A key from its 32 bytes (RFC 8032).
-    pub fn of_bytes(bytes: [u8; KEY_BYTES]) -> Self {
+    pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
 
@@ -67,7 +67,7 @@ impl PublicKey {
     }
 
     /// Parses a `SubjectPublicKeyInfo`; `None` unless it holds an Ed25519 key.
-    pub(crate) fn of_spki(spki: &[u8]) -> Option<Self> {
+    pub(crate) fn from_spki(spki: &[u8]) -> Option<Self> {
         let key = spki.strip_prefix(&SPKI_PREFIX)?;
         Some(Self(key.try_into().ok()?))
     }
@@ -117,10 +117,10 @@ impl SecretKey {
         let drawn = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| {
             KeyError("cannot generate a key: the system provides no random numbers".into())
         })?;
-        Self::of_pkcs8(Zeroizing::new(drawn.as_ref().to_vec()))
+        Self::from_pkcs8(Zeroizing::new(drawn.as_ref().to_vec()))
     }
 
-    fn of_pkcs8(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
+    fn from_pkcs8(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8)
             .map_err(|_| KeyError("the private key is not an Ed25519 key".into()))?;
         let public = pair.public_key().as_ref().try_into();
@@ -157,7 +157,7 @@ impl SecretKey {
         file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(unreadable)?;
         let none = |_| KeyError(format!("{shown} is not a private key in PEM form"));
         let der = PrivatePkcs8KeyDer::from_pem_slice(&text).map_err(none)?;
-        Self::of_pkcs8(Zeroizing::new(der.secret_pkcs8_der().to_vec()))
+        Self::from_pkcs8(Zeroizing::new(der.secret_pkcs8_der().to_vec()))
             .map_err(|error| KeyError(format!("{shown}: {error}")))
     }
 
@@ -199,7 +199,7 @@ pub struct AllowedClient {
 /// If a line has any other form, or a key or name occurs twice.
 pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     let mut clients: Vec<AllowedClient> = Vec::new();
-    for (line, number) in lines_that_say_something(text) {
+    for (line, number) in content_lines(text) {
         let client = allowed_client(line)
             .map_err(|problem| KeyError(format!("line {number} of the allow file: {problem}")))?;
         let twice =
@@ -219,7 +219,7 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
 }
 
 /// The lines that are neither empty nor begin with `#`, each with its number.
-fn lines_that_say_something(text: &str) -> impl Iterator<Item = (&str, usize)> {
+fn content_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let lines = text.lines().map(str::trim).zip(1..);
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
@@ -273,7 +273,7 @@ pub struct PeerServer {
 /// `clients`.
 pub fn peer_servers(text: &str, clients: &[AllowedClient]) -> Result<Vec<PeerServer>, KeyError> {
     let mut peers: Vec<(PeerServer, usize)> = Vec::new();
-    for (line, number) in lines_that_say_something(text) {
+    for (line, number) in content_lines(text) {
         let peer = peer_server(line, clients, &peers)
             .map_err(|problem| KeyError(format!("line {number} of the peers file: {problem}")))?;
         peers.push((peer, number));
@@ -374,8 +374,8 @@ mod tests {
         assert_eq!(text.parse::<PublicKey>().unwrap(), key.public());
         assert_eq!(format!("{text} of whom").parse::<PublicKey>().unwrap(), key.public());
         assert!("oblivio-key-1 AAAA".parse::<PublicKey>().is_err());
-        assert_eq!(PublicKey::of_spki(&key.public().spki()), Some(key.public()));
-        assert_eq!(PublicKey::of_spki(&key.public().spki()[1..]), None);
+        assert_eq!(PublicKey::from_spki(&key.public().spki()), Some(key.public()));
+        assert_eq!(PublicKey::from_spki(&key.public().spki()[1..]), None);
     }
 
     #[test]
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_peers_file_is_parsed_and_errors_name_the_line() {
-        let keys = [1, 2].map(|byte| PublicKey::of_bytes([byte; KEY_BYTES]));
+        let keys = [1, 2].map(|byte| PublicKey::from_bytes([byte; KEY_BYTES]));
         let [one, two] = keys.map(|key| key.to_string());
         let text = format!("{one} one.example:2411 Paris\n\n# who\n{two} [::1]:9\n");
         let peers = peer_servers(&text, &[]).unwrap();
@@ -427,20 +427,23 @@ mod tests {
             format!("{two} host:7\n{one} host:8\n{two} host:9"),
             "host:7".to_owned(),
         ] {
-            let said = peer_servers(&wrong, &[]).unwrap_err().to_string();
+            let error = peer_servers(&wrong, &[]).unwrap_err().to_string();
             let line = wrong.lines().count();
-            assert!(said.starts_with(&format!("line {line} of the peers file")), "{wrong}: {said}");
+            assert!(
+                error.starts_with(&format!("line {line} of the peers file")),
+                "{wrong}: {error}"
+            );
         }
         let twice = format!("# where\n{one} host:7\n\n{two} HOST:7");
-        let said = peer_servers(&twice, &[]).unwrap_err().to_string();
+        let error = peer_servers(&twice, &[]).unwrap_err().to_string();
         assert!(
-            said.starts_with("line 4 of the peers file: the server of line 2 already"),
-            "{said}"
+            error.starts_with("line 4 of the peers file: the server of line 2 already"),
+            "{error}"
         );
         let alice = AllowedClient { key: keys[1], name: "alice".into(), quota_bytes: None };
-        let said = peer_servers(&text, &[alice]).unwrap_err().to_string();
-        assert!(said.starts_with("line 4 of the peers file: "), "{said}");
-        assert!(said.contains("the client alice"), "{said}");
+        let error = peer_servers(&text, &[alice]).unwrap_err().to_string();
+        assert!(error.starts_with("line 4 of the peers file: "), "{error}");
+        assert!(error.contains("the client alice"), "{error}");
     }
 
     #[test]

@@ -34,9 +34,10 @@
 //! | [`link`](mod@link) | a stream in two halves, for a reading and a writing thread |
 //! | [`private`] | files and directories that only their owner may read |
 //! | [`size`] | parses sizes such as `64M` |
-//! | [`spare`] | a pool of message buffers |
+//! | [`buffer_pool`] | a pool of message buffers |
 //! | [`tls`] | links over TLS 1.3 with pinned keys |
 
+pub mod buffer_pool;
 mod fields;
 pub mod frame;
 pub mod keys;
@@ -44,7 +45,6 @@ pub mod link;
 pub mod message;
 pub mod private;
 pub mod size;
-pub mod spare;
 pub mod tls;
 
 pub use message::{Answer, Failure, FailureKind, Invalid, OpenMode, Opened, Request};

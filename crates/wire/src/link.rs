@@ -33,9 +33,9 @@ pub trait LinkWriter: Write + Send {
 
 /// A time of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(Duration);
+pub struct MonotonicTime(Duration);
 
-impl Moment {
+impl MonotonicTime {
     /// The current time.
     pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -134,7 +134,7 @@ pub enum OpenMode {
     /// To read, if no client has it open to write.
     Read {
         /// Open it even if its file was cut off.
-        may_be_cut_off: bool,
+        allow_incomplete: bool,
     },
     /// To read, even while another client has it open: for checks before that client is fenced.
     Look,
@@ -252,7 +252,7 @@ impl FailureKind {
     ];
 
     /// The matching error kind of a store.
-    pub fn of_store(self) -> StoreErrorKind {
+    pub fn store_kind(self) -> StoreErrorKind {
         match self {
             Self::Fenced => StoreErrorKind::Fenced,
             Self::Full => StoreErrorKind::Full,
@@ -325,7 +325,7 @@ mod mode {
     pub(super) const CREATE: u8 = 1;
     pub(super) const WRITE: u8 = 2;
     pub(super) const READ: u8 = 3;
-    pub(super) const READ_WHAT_IS_LEFT: u8 = 4;
+    pub(super) const READ_INCOMPLETE: u8 = 4;
     pub(super) const LOOK: u8 = 5;
 }
 
@@ -354,8 +354,8 @@ impl Request {
                         put_shapes(&mut out, shapes);
                     }
                     OpenMode::Write => out.push(mode::WRITE),
-                    OpenMode::Read { may_be_cut_off: false } => out.push(mode::READ),
-                    OpenMode::Read { may_be_cut_off: true } => out.push(mode::READ_WHAT_IS_LEFT),
+                    OpenMode::Read { allow_incomplete: false } => out.push(mode::READ),
+                    OpenMode::Read { allow_incomplete: true } => out.push(mode::READ_INCOMPLETE),
                     OpenMode::Look => out.push(mode::LOOK),
                 }
                 out
@@ -411,8 +411,8 @@ impl Request {
                 let mode = match fields.u8()? {
                     mode::CREATE => OpenMode::Create(shapes(&mut fields)?),
                     mode::WRITE => OpenMode::Write,
-                    mode::READ => OpenMode::Read { may_be_cut_off: false },
-                    mode::READ_WHAT_IS_LEFT => OpenMode::Read { may_be_cut_off: true },
+                    mode::READ => OpenMode::Read { allow_incomplete: false },
+                    mode::READ_INCOMPLETE => OpenMode::Read { allow_incomplete: true },
                     mode::LOOK => OpenMode::Look,
                     _ => return Err(Invalid("unknown mode of opening")),
                 };
@@ -431,7 +431,7 @@ impl Request {
                 Self::Compute { number: fields.u64()?, message: fields.rest().to_vec() }
             }
             kind::PEER => {
-                let client = PublicKey::of_bytes(fields.array()?);
+                let client = PublicKey::from_bytes(fields.array()?);
                 Self::Peer { client, name: name(&mut fields)? }
             }
             kind::DEAL => Self::Deal { message: fields.rest().to_vec() },
@@ -716,7 +716,7 @@ mod tests {
         let mode = prop_oneof![
             any_shapes().prop_map(OpenMode::Create),
             Just(OpenMode::Write),
-            any::<bool>().prop_map(|may_be_cut_off| OpenMode::Read { may_be_cut_off }),
+            any::<bool>().prop_map(|allow_incomplete| OpenMode::Read { allow_incomplete }),
             Just(OpenMode::Look),
         ];
         prop_oneof![
@@ -732,7 +732,7 @@ mod tests {
             (any::<u64>(), any::<Vec<u8>>())
                 .prop_map(|(number, message)| Request::Compute { number, message }),
             (any::<[u8; 32]>(), name()).prop_map(|(client, name)| Request::Peer {
-                client: PublicKey::of_bytes(client),
+                client: PublicKey::from_bytes(client),
                 name
             }),
             any::<Vec<u8>>().prop_map(|message| Request::Deal { message }),

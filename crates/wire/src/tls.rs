@@ -23,17 +23,17 @@ use rustls::{
 };
 
 use crate::keys::{PublicKey, SecretKey};
-use crate::link::{Link, LinkReader, LinkWriter, Moment};
+use crate::link::{Link, LinkReader, LinkWriter, MonotonicTime};
 
 /// The TLS configuration of a client, for one server.
 #[derive(Clone)]
-pub struct Caller(Arc<ClientConfig>);
+pub struct ClientTls(Arc<ClientConfig>);
 
 /// The TLS configuration of a server.
 #[derive(Clone)]
-pub struct Called(Arc<ServerConfig>);
+pub struct ServerTls(Arc<ServerConfig>);
 
-impl Caller {
+impl ClientTls {
     /// For the client `me`. It accepts only a server with the key `server`.
     ///
     /// # Errors
@@ -59,18 +59,18 @@ impl Caller {
     /// # Errors
     /// [`ErrorKind::PermissionDenied`] if the server has another key or refuses this client; I/O
     /// errors of the link.
-    pub fn call(&self, stream: TcpStream, within: Duration) -> io::Result<Link> {
+    pub fn handshake(&self, stream: TcpStream, within: Duration) -> io::Result<Link> {
         // The key identifies the server. The name is neither checked nor sent.
         let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
         let connection = ClientConnection::new(self.0.clone(), name).map_err(unusable)?;
         let (mut link, _) = shake_hands(connection.into(), stream, within, Sends::BesideReading)?;
         // In TLS 1.3 a client finishes the handshake before the server has checked its key.
-        let mut said = [0];
+        let mut byte = [0];
         link.reader.limit(Some(within))?;
-        link.reader.read_exact(&mut said)?;
+        link.reader.read_exact(&mut byte)?;
         link.reader.limit(None)?;
-        match said {
-            [LET_IN] => Ok(link),
+        match byte {
+            [ADMITTED] => Ok(link),
             _ => {
                 Err(io::Error::new(ErrorKind::InvalidData, "unexpected first byte from the server"))
             }
@@ -78,7 +78,7 @@ impl Caller {
     }
 }
 
-impl Called {
+impl ServerTls {
     /// For the server `me`, which accepts clients with one of these keys.
     ///
     /// # Errors
@@ -102,11 +102,11 @@ impl Called {
     /// [`ErrorKind::PermissionDenied`] if the client's key is not allowed; I/O errors of the link.
     pub fn answer(&self, stream: TcpStream, within: Duration) -> io::Result<(Link, PublicKey)> {
         let connection = ServerConnection::new(self.0.clone()).map_err(unusable)?;
-        let told = stream.try_clone()?;
-        let met = shake_hands(connection.into(), stream, within, Sends::InTurn);
-        let (mut link, peer) = met.inspect_err(|_| leave(&told))?;
+        let alert_stream = stream.try_clone()?;
+        let handshake = shake_hands(connection.into(), stream, within, Sends::InTurn);
+        let (mut link, peer) = handshake.inspect_err(|_| linger(&alert_stream))?;
         let peer = peer.ok_or_else(|| io::Error::from(ErrorKind::PermissionDenied))?;
-        link.writer.write_all(&[LET_IN])?;
+        link.writer.write_all(&[ADMITTED])?;
         link.writer.flush()?;
         Ok((link, peer))
     }
@@ -123,25 +123,25 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Connects to a server and runs `call`. Tries each address of the server until one succeeds;
+/// Connects to a server and runs `handshake`. Tries each address of the server until one succeeds;
 /// `within` applies to each.
 ///
 /// # Errors
 /// The error of the last address.
-pub fn reach<T>(
+pub fn connect<T>(
     server: impl ToSocketAddrs,
     within: Duration,
-    mut call: impl FnMut(TcpStream, Duration) -> io::Result<T>,
+    mut handshake: impl FnMut(TcpStream, Duration) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the server's host name has no address");
     for address in server.to_socket_addrs()? {
-        let until = Moment::now().after(within);
-        let called = TcpStream::connect_timeout(&address, within).and_then(|stream| {
+        let until = MonotonicTime::now().after(within);
+        let connected = TcpStream::connect_timeout(&address, within).and_then(|stream| {
             let left = until.left().ok_or(ErrorKind::TimedOut)?;
-            call(stream, left)
+            handshake(stream, left)
         });
-        match called {
-            Ok(called) => return Ok(called),
+        match connected {
+            Ok(connected) => return Ok(connected),
             Err(error) => failure = error,
         }
     }
@@ -177,7 +177,7 @@ struct Pinned {
 
 impl Pinned {
     fn check(&self, spki: &CertificateDer<'_>) -> Result<(), TlsError> {
-        let is_known = PublicKey::of_spki(spki).is_some_and(|key| self.keys.contains(&key));
+        let is_known = PublicKey::from_spki(spki).is_some_and(|key| self.keys.contains(&key));
         let unknown = CertificateError::ApplicationVerificationFailure;
         is_known.then_some(()).ok_or(TlsError::InvalidCertificate(unknown))
     }
@@ -249,21 +249,21 @@ impl ClientCertVerifier for Pinned {
 }
 
 /// The first byte from a server: it accepts the client.
-const LET_IN: u8 = 0;
+const ADMITTED: u8 = 0;
 
 /// How long the peer may take no bytes before a write fails.
-const TAKES_WITHIN: Duration = Duration::from_secs(60);
+const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a refused client has to read the TLS alert.
-const HEARS_WITHIN: Duration = Duration::from_millis(200);
+const ALERT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Ends a stream so that the peer can still read the alert: closing a socket with unread bytes
 /// sends a reset, which discards it.
-fn leave(mut stream: &TcpStream) {
+fn linger(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
-    let _ = stream.set_read_timeout(Some(HEARS_WITHIN));
+    let _ = stream.set_read_timeout(Some(ALERT_TIMEOUT));
     let mut unread = [0; 4096];
-    let until = Moment::now().after(HEARS_WITHIN);
+    let until = MonotonicTime::now().after(ALERT_TIMEOUT);
     while until.left().is_some() && stream.read(&mut unread).unwrap_or(0) > 0 {}
 }
 
@@ -281,7 +281,7 @@ fn shake_hands(
 ) -> io::Result<(Link, Option<PublicKey>)> {
     stream.set_nodelay(true)?;
     // A peer that takes no bytes for this long is considered lost.
-    stream.set_write_timeout(Some(TAKES_WITHIN))?;
+    stream.set_write_timeout(Some(SEND_TIMEOUT))?;
     // [`TlsWriter`] itself keeps to [`WRITE_BYTES`].
     connection.set_buffer_limit(None);
     let shared = Arc::new(Shared {
@@ -290,18 +290,18 @@ fn shake_hands(
     });
     let buffer = vec![0; READ_BYTES].into();
     let mut reader =
-        TlsReader { stream, shared: shared.clone(), until: None, buffer, came: 0, taken: 0 };
+        TlsReader { stream, shared: shared.clone(), until: None, buffer, received: 0, taken: 0 };
     reader.limit(Some(within))?;
     while shared.connection().is_handshaking() {
-        shared.send_what_waits(&mut shared.sender(), 0)?;
+        shared.send_pending(&mut shared.sender(), 0)?;
         if shared.connection().is_handshaking() && !reader.receive()? {
             return Err(ErrorKind::UnexpectedEof.into());
         }
     }
-    shared.send_what_waits(&mut shared.sender(), 0)?;
+    shared.send_pending(&mut shared.sender(), 0)?;
     reader.limit(None)?;
     let peer = shared.connection().peer_certificates().and_then(|shown| shown.first().cloned());
-    let peer = peer.and_then(|key| PublicKey::of_spki(&key));
+    let peer = peer.and_then(|key| PublicKey::from_spki(&key));
     let writer = TlsWriter { shared, unsent: 0 };
     Ok((Link { reader: Box::new(reader), writer: Box::new(writer) }, peer))
 }
@@ -340,7 +340,7 @@ impl Shared {
     }
 
     /// Sends pending records: `bytes` bytes of plaintext, and messages of TLS itself.
-    fn send_what_waits(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
+    fn send_pending(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
         match sender.sends {
             Sends::BesideReading => self.send_a_copy(sender, bytes),
             Sends::InTurn => self.send_in_place(&mut sender.stream),
@@ -377,21 +377,21 @@ impl Shared {
 struct TlsReader {
     stream: TcpStream,
     shared: Arc<Shared>,
-    until: Option<Moment>,
+    until: Option<MonotonicTime>,
     buffer: Box<[u8]>,
     /// End of the received bytes in `buffer`, and end of the bytes already processed. Processing
     /// stops while there is plaintext to read.
-    came: usize,
+    received: usize,
     taken: usize,
 }
 
 impl TlsReader {
     /// Processes the next received bytes. Returns false at the end of the stream.
     fn receive(&mut self) -> io::Result<bool> {
-        if self.taken == self.came {
+        if self.taken == self.received {
             self.wait()?;
         }
-        let mut rest = &self.buffer[self.taken..self.came];
+        let mut rest = &self.buffer[self.taken..self.received];
         let is_end = rest.is_empty();
         let mut connection = self.shared.connection();
         self.taken += connection.read_tls(&mut rest)?;
@@ -403,7 +403,7 @@ impl TlsReader {
         if says_why {
             // If the lock is taken, the writer sends the alert.
             match self.shared.sender.try_lock() {
-                Ok(mut sender) => self.shared.send_what_waits(&mut sender, 0)?,
+                Ok(mut sender) => self.shared.send_pending(&mut sender, 0)?,
                 Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => (),
             }
         }
@@ -416,8 +416,8 @@ impl TlsReader {
             None => None,
         };
         self.stream.set_read_timeout(left)?;
-        (self.came, self.taken) = (0, 0);
-        self.came = loop {
+        (self.received, self.taken) = (0, 0);
+        self.received = loop {
             match self.stream.read(&mut self.buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 read => break read?,
@@ -445,7 +445,7 @@ impl Read for TlsReader {
 
 impl LinkReader for TlsReader {
     fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
-        self.until = within.map(|within| Moment::now().after(within));
+        self.until = within.map(|within| MonotonicTime::now().after(within));
         Ok(())
     }
 
@@ -475,7 +475,7 @@ impl Write for TlsWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         let unsent = mem::take(&mut self.unsent);
-        self.shared.send_what_waits(&mut self.shared.sender(), unsent)
+        self.shared.send_pending(&mut self.shared.sender(), unsent)
     }
 }
 
@@ -485,7 +485,7 @@ impl LinkWriter for TlsWriter {
         let mut sender = self.shared.sender();
         // Best effort: the peer may be unreachable, or not reading.
         let _ = sender.stream.set_nonblocking(true);
-        let _ = self.shared.send_what_waits(&mut sender, self.unsent);
+        let _ = self.shared.send_pending(&mut sender, self.unsent);
         let _ = sender.stream.shutdown(Shutdown::Both);
     }
 }
@@ -503,7 +503,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(10);
 
     /// Links a client and a server. Returns the outcome on each side.
-    fn meet(
+    fn connect_pair(
         client: &SecretKey,
         expected: PublicKey,
         server: &SecretKey,
@@ -511,8 +511,8 @@ mod tests {
     ) -> (io::Result<Link>, io::Result<(Link, PublicKey)>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let caller = Caller::new(client, expected).unwrap();
-        let called = Called::new(server, allowed.iter().copied()).unwrap();
+        let client_tls = ClientTls::new(client, expected).unwrap();
+        let server_tls = ServerTls::new(server, allowed.iter().copied()).unwrap();
         // Small socket buffers, so that a peer that does not read blocks the sender soon.
         let keep_little = |socket: &dyn AsFd| {
             sockopt::set_socket_send_buffer_size(socket, 16 << 10).unwrap();
@@ -523,11 +523,11 @@ mod tests {
             let answered = scope.spawn(move || {
                 let stream = listener.accept().unwrap().0;
                 keep_little(&stream);
-                called.answer(stream, SOON)
+                server_tls.answer(stream, SOON)
             });
             let stream = TcpStream::connect(address).unwrap();
             keep_little(&stream);
-            let link = caller.call(stream, SOON);
+            let link = client_tls.handshake(stream, SOON);
             (link, answered.join().unwrap())
         })
     }
@@ -536,7 +536,7 @@ mod tests {
     fn only_peers_with_the_expected_keys_are_linked() {
         let [me, other, server] = [(); 3].map(|()| SecretKey::generate().unwrap());
         let allowed = [me.public()];
-        let (link, answered) = meet(&me, server.public(), &server, &allowed);
+        let (link, answered) = connect_pair(&me, server.public(), &server, &allowed);
         let (mut link, (mut theirs, peer)) = (link.unwrap(), answered.unwrap());
         assert_eq!(peer, me.public());
         // Each direction carries more bytes than the socket buffers hold: neither side may wait for
@@ -553,19 +553,19 @@ mod tests {
             for half in [&mut link.reader, &mut theirs.reader] {
                 let data = &data;
                 scope.spawn(move || {
-                    let mut came = vec![0; data.len()];
-                    half.read_exact(&mut came).unwrap();
-                    assert!(came == *data);
+                    let mut received = vec![0; data.len()];
+                    half.read_exact(&mut received).unwrap();
+                    assert!(received == *data);
                 });
             }
         });
         // The reader sees the end of the stream, not a lost link.
         link.writer.close();
         assert_eq!(theirs.reader.read(&mut [0]).unwrap(), 0);
-        let (link, answered) = meet(&other, server.public(), &server, &allowed);
+        let (link, answered) = connect_pair(&other, server.public(), &server, &allowed);
         assert_eq!(answered.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
-        let (link, answered) = meet(&me, other.public(), &server, &allowed);
+        let (link, answered) = connect_pair(&me, other.public(), &server, &allowed);
         assert_eq!(link.map(drop).unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert!(answered.is_err());
     }
@@ -574,27 +574,27 @@ mod tests {
     #[test]
     fn links_use_aes_128_if_both_sides_support_it() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
-        let Caller(calls) = Caller::new(&me, server.public()).unwrap();
-        let Called(called) = Called::new(&server, [me.public()]).unwrap();
+        let ClientTls(client) = ClientTls::new(&me, server.public()).unwrap();
+        let ServerTls(server_side) = ServerTls::new(&server, [me.public()]).unwrap();
         let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
-        let mut calls: Connection = ClientConnection::new(calls, name).unwrap().into();
-        let mut called: Connection = ServerConnection::new(called).unwrap().into();
-        let said = |from: &mut Connection, to: &mut Connection| {
-            let mut said = Vec::new();
+        let mut client: Connection = ClientConnection::new(client, name).unwrap().into();
+        let mut server_side: Connection = ServerConnection::new(server_side).unwrap().into();
+        let transfer = |from: &mut Connection, to: &mut Connection| {
+            let mut sent = Vec::new();
             while from.wants_write() {
-                from.write_tls(&mut said).unwrap();
+                from.write_tls(&mut sent).unwrap();
             }
-            let mut rest = &said[..];
+            let mut rest = &sent[..];
             while !rest.is_empty() {
                 to.read_tls(&mut rest).unwrap();
                 to.process_new_packets().unwrap();
             }
         };
         for _ in 0..2 {
-            said(&mut calls, &mut called);
-            said(&mut called, &mut calls);
+            transfer(&mut client, &mut server_side);
+            transfer(&mut server_side, &mut client);
         }
-        for side in [&calls, &called] {
+        for side in [&client, &server_side] {
             assert!(!side.is_handshaking());
             let suite = side.negotiated_cipher_suite().map(|suite| suite.suite());
             assert_eq!(suite, Some(CipherSuite::TLS13_AES_128_GCM_SHA256));
@@ -604,24 +604,24 @@ mod tests {
     #[test]
     fn small_writes_are_not_sent_before_the_flush() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
-        let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
+        let (link, answered) = connect_pair(&me, server.public(), &server, &[me.public()]);
         let (mut writer, mut reader) = (link.unwrap().writer, answered.unwrap().0.reader);
         writer.write_all(b"length").unwrap();
         writer.write_all(b" and message").unwrap();
-        let mut came = [0; 18];
+        let mut received = [0; 18];
         reader.limit(Some(Duration::from_millis(50))).unwrap();
-        let early = reader.read(&mut came).unwrap_err().kind();
+        let early = reader.read(&mut received).unwrap_err().kind();
         assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
         writer.flush().unwrap();
         reader.limit(Some(SOON)).unwrap();
-        reader.read_exact(&mut came).unwrap();
-        assert_eq!(&came, b"length and message");
+        reader.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"length and message");
     }
 
     /// A linked client and server.
     fn pair() -> [Link; 2] {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
-        let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
+        let (link, answered) = connect_pair(&me, server.public(), &server, &[me.public()]);
         [link.unwrap(), answered.unwrap().0]
     }
 
@@ -652,7 +652,7 @@ mod tests {
             }
             // The peer takes no more than the socket buffers hold.
             one.writer.write_all(&[7; 200 << 10]).unwrap();
-            let begun = Moment::now();
+            let begun = MonotonicTime::now();
             one.writer.close();
             assert!(begun.after(Duration::from_secs(2)).left().is_some());
             drop(other);
@@ -677,23 +677,23 @@ mod tests {
     #[test]
     fn showing_another_public_key_fails_without_its_private_key() {
         let [me, server, thief] = [(); 3].map(|()| SecretKey::generate().unwrap());
-        let as_me = Caller::new(&me, server.public()).unwrap();
+        let as_me = ClientTls::new(&me, server.public()).unwrap();
         let mut config = (*as_me.0).clone();
         config.client_auth_cert_resolver =
             Arc::new(AlwaysResolvesClientRawPublicKeys::new(impostor(&thief, me.public())));
-        let false_client = Caller(Arc::new(config));
-        let as_server = Called::new(&server, [me.public()]).unwrap();
+        let false_client = ClientTls(Arc::new(config));
+        let as_server = ServerTls::new(&server, [me.public()]).unwrap();
         let mut config = (*as_server.0).clone();
         config.cert_resolver =
             Arc::new(AlwaysResolvesServerRawPublicKeys::new(impostor(&thief, server.public())));
-        let false_server = Called(Arc::new(config));
-        for (caller, called) in [(false_client, as_server), (as_me, false_server)] {
+        let false_server = ServerTls(Arc::new(config));
+        for (client_tls, server_tls) in [(false_client, as_server), (as_me, false_server)] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             thread::scope(|scope| {
                 let answered =
-                    scope.spawn(move || called.answer(listener.accept().unwrap().0, SOON));
-                assert!(caller.call(TcpStream::connect(address).unwrap(), SOON).is_err());
+                    scope.spawn(move || server_tls.answer(listener.accept().unwrap().0, SOON));
+                assert!(client_tls.handshake(TcpStream::connect(address).unwrap(), SOON).is_err());
                 assert!(answered.join().unwrap().is_err());
             });
         }
@@ -702,13 +702,13 @@ mod tests {
     #[test]
     fn clients_that_do_not_complete_the_handshake_are_dropped() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
-        let called = Called::new(&server, [me.public()]).unwrap();
+        let server_tls = ServerTls::new(&server, [me.public()]).unwrap();
         for says in [&b""[..], b"\x16\x03", b"GET / HTTP/1.1\r\n\r\n"] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             stream.write_all(says).unwrap();
             let within = Duration::from_millis(50);
-            let refused = called.answer(listener.accept().unwrap().0, within);
+            let refused = server_tls.answer(listener.accept().unwrap().0, within);
             let kind = refused.map(drop).unwrap_err().kind();
             let expected = [ErrorKind::TimedOut, ErrorKind::WouldBlock, ErrorKind::InvalidData];
             assert!(expected.contains(&kind), "{says:?}: {kind}");

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use oblivio_store::Dial;
-use oblivio_wire::link::{Link, LinkReader, LinkWriter, Moment};
+use oblivio_store::Connector;
+use oblivio_wire::link::{Link, LinkReader, LinkWriter, MonotonicTime};
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
@@ -72,8 +72,8 @@ impl LyingServer {
     }
 }
 
-impl Dial for LyingServer {
-    fn dial(&mut self, _: Duration) -> io::Result<Link> {
+impl Connector for LyingServer {
+    fn connect(&mut self, _: Duration) -> io::Result<Link> {
         let mut state = self.state();
         state.link += 1;
         state.is_up = true;
@@ -89,14 +89,14 @@ impl Dial for LyingServer {
 struct ServerReader {
     server: LyingServer,
     link: usize,
-    until: Option<Moment>,
+    until: Option<MonotonicTime>,
 }
 
 impl Read for ServerReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut state = self.server.state();
         while state.link == self.link && state.said.is_empty() && state.is_up {
-            let left = self.until.map_or(Some(Duration::MAX), Moment::left);
+            let left = self.until.map_or(Some(Duration::MAX), MonotonicTime::left);
             let left = left.ok_or(ErrorKind::TimedOut)?;
             state = self.server.0.changed.wait_timeout(state, left).unwrap().0;
         }
@@ -112,7 +112,7 @@ impl Read for ServerReader {
 
 impl LinkReader for ServerReader {
     fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
-        self.until = within.map(|within| Moment::now().after(within));
+        self.until = within.map(|within| MonotonicTime::now().after(within));
         Ok(())
     }
 

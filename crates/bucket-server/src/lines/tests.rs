@@ -23,7 +23,7 @@ struct There {
 impl There {
     /// Accepts a connection. Fails if none arrives soon.
     fn accept(&self) -> TcpStream {
-        let until = Moment::now().after(SOON);
+        let until = MonotonicTime::now().after(SOON);
         self.listener.set_nonblocking(true).unwrap();
         loop {
             match self.listener.accept() {
@@ -173,7 +173,7 @@ fn a_lost_server_is_reported_once() {
     assert_eq!(hear(&mut link), deal(1));
     drop(there);
     link.writer.close();
-    let before = Moment::now().after(MADE_AGAIN_WITHIN / 2);
+    let before = MonotonicTime::now().after(MADE_AGAIN_WITHIN / 2);
     let refused = error_of(&line).to_string();
     assert!(refused.contains("cannot be reached"), "{refused}");
     assert!(before.left().is_none(), "it was given up too early");

@@ -15,11 +15,11 @@ use oblivio_shares::remote::{ShareServer, SharedStore};
 use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers, into_store};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
-use oblivio_store::{Dial, RemoteOptions};
+use oblivio_store::{Connector, RemoteOptions};
 use oblivio_testkit::ServersWithRecords;
 use oblivio_wire::keys::PeerServer;
 use oblivio_wire::link::Link;
-use oblivio_wire::tls::Caller;
+use oblivio_wire::tls::ClientTls;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -31,13 +31,13 @@ const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 /// Connects to one server.
 #[derive(Clone)]
 struct Calls {
-    caller: Caller,
+    caller: ClientTls,
     address: String,
 }
 
-impl Dial for Calls {
-    fn dial(&mut self, within: Duration) -> io::Result<Link> {
-        self.caller.call(TcpStream::connect(&self.address)?, within)
+impl Connector for Calls {
+    fn connect(&mut self, within: Duration) -> io::Result<Link> {
+        self.caller.handshake(TcpStream::connect(&self.address)?, within)
     }
 }
 
@@ -48,9 +48,9 @@ struct Shared(Arc<Mutex<SharedStore>>);
 impl Shared {
     fn create(circle: &Circle, retry_for: Duration) -> Self {
         let server = |PeerServer { key, address, .. }: &PeerServer| {
-            let caller = Caller::new(&circle.alice.key, *key).unwrap();
+            let caller = ClientTls::new(&circle.alice.key, *key).unwrap();
             let calls = Calls { caller, address: address.clone() };
-            let make_connector = Box::new(move || Box::new(calls.clone()) as Box<dyn Dial>);
+            let make_connector = Box::new(move || Box::new(calls.clone()) as Box<dyn Connector>);
             ShareServer { address: address.clone(), key: *key, make_connector }
         };
         let servers = circle.peers.split_last().unwrap().1.iter().map(server).collect();

@@ -328,7 +328,7 @@ fn any_request() -> impl Strategy<Value = Request> {
     let mode = prop_oneof![
         Just(create()),
         Just(OpenMode::Write),
-        any::<bool>().prop_map(|may_be_cut_off| OpenMode::Read { may_be_cut_off }),
+        any::<bool>().prop_map(|allow_incomplete| OpenMode::Read { allow_incomplete }),
     ];
     prop_oneof![
         1 => (name(), mode).prop_map(|(name, mode)| Request::Open { name, mode }),

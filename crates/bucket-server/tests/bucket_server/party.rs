@@ -14,7 +14,7 @@ use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
-use oblivio_wire::tls::Caller;
+use oblivio_wire::tls::ClientTls;
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
 use oblivio_testkit::memory_disk::PATIENCE;
@@ -163,7 +163,8 @@ impl Server {
     pub(super) fn try_call(&self, who: &Someone) -> Option<Client> {
         let stream = TcpStream::connect(self.address).unwrap();
         let cut = stream.try_clone().unwrap();
-        let link = Caller::new(&who.key, self.public).unwrap().call(stream, PATIENCE).ok()?;
+        let link =
+            ClientTls::new(&who.key, self.public).unwrap().handshake(stream, PATIENCE).ok()?;
         Some(Client { link, cut })
     }
 
@@ -314,7 +315,7 @@ pub(super) fn open_request(name: &str, mode: OpenMode) -> Request {
     Request::Open { name: name.into(), mode }
 }
 
-pub(super) const READ: OpenMode = OpenMode::Read { may_be_cut_off: false };
+pub(super) const READ: OpenMode = OpenMode::Read { allow_incomplete: false };
 
 pub(super) fn quick_limits() -> BucketLimits {
     BucketLimits {

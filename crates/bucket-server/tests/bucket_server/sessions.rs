@@ -207,7 +207,7 @@ fn a_cut_off_store_opens_only_if_that_is_allowed() {
         let open = open_request("disk", mode);
         assert_eq!(server.greet(&alice).last_failure(&open), FailureKind::Damaged);
     }
-    let may_be = OpenMode::Read { may_be_cut_off: true };
+    let may_be = OpenMode::Read { allow_incomplete: true };
     let (mut reader, opened) = server.open(&alice, "disk", may_be);
     assert!(opened.is_cut_off && !opened.damage.is_empty());
     assert_eq!(reader.read(0), 0x11);

@@ -19,7 +19,7 @@ use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
 use oblivio_store::{BoxedStore, StoreKind, StoreOptions};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Request, frame};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -494,7 +494,7 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
         again.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] }).collect()
     };
     let stopped = circle.stop(2);
-    let in_time = Moment::now().after(Duration::from_secs(30));
+    let in_time = MonotonicTime::now().after(Duration::from_secs(30));
     let requests = evict(evicts[0].attempt).into_iter().map(Some).collect();
     let mut answered = blocks.store.ask(0, requests, Patience::Long);
     let unreached = answered.pop().flatten().unwrap().unwrap_err();
@@ -587,7 +587,7 @@ fn meet_is_answered_after_all_links_exist() {
 fn a_stopped_server_does_not_wait_for_others() {
     let mut circle = Circle::start(None);
     let (mut owners, _) = evict_alone(&circle);
-    let in_time = Moment::now().after(Duration::from_secs(8));
+    let in_time = MonotonicTime::now().after(Duration::from_secs(8));
     circle.stop(0);
     assert!(in_time.left().is_some());
     // The request in flight is answered.

@@ -31,7 +31,7 @@ impl DamagedVolume {
         // Share servers compute only for a client that opens to write, which fences off other
         // clients.
         let computes = matches!(at.volume.volume, Location::Shares(_));
-        let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
+        let options = StoreOptions::default().with_read_only(!computes).with_allow_incomplete(true);
         let unlocked = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         Ok(Self { unlocked, is_on_share_servers: computes })
     }

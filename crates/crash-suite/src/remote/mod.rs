@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use oblivio_bucket_server::{BucketLimits, LinkServer};
 use oblivio_core::store::TreeShape;
-use oblivio_store::{Dial, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{Connector, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_testkit::crash::{CrashStore, CutAfter, LineEnd, World, line};
 use oblivio_volume::device::{DiskError, DiskErrorKind};
 use oblivio_wire::frame;
@@ -83,7 +83,8 @@ impl Remote {
         shapes: &[TreeShape],
     ) -> Result<RemoteStore, DiskError> {
         let (world, run) = (store.world(), store.world().run());
-        let dial = || Box::new(WorldConnector { remote: self.clone(), world: world.clone(), run });
+        let connector =
+            || Box::new(WorldConnector { remote: self.clone(), world: world.clone(), run });
         let mut options = RemoteOptions::new(NAME)
             .with_retry_for(RETRY_FOR)
             .with_unflushed_bytes_max(UNFLUSHED_BYTES_MAX);
@@ -92,10 +93,9 @@ impl Remote {
         let try_to = || {
             let (is_made, options) = (lock(&self.machine().disk).shapes.is_some(), options.clone());
             match is_made {
-                true => {
-                    RemoteStore::open(dial(), RemoteMode::Write, options).map(|(store, _)| store)
-                }
-                false => RemoteStore::create(dial(), shapes, options),
+                true => RemoteStore::open(connector(), RemoteMode::Write, options)
+                    .map(|(store, _)| store),
+                false => RemoteStore::create(connector(), shapes, options),
             }
         };
         // Retry only if the line was cut before the volume was open. Any other error is a result.
@@ -117,8 +117,8 @@ struct WorldConnector {
     run: u64,
 }
 
-impl Dial for WorldConnector {
-    fn dial(&mut self, _: Duration) -> io::Result<Link> {
+impl Connector for WorldConnector {
+    fn connect(&mut self, _: Duration) -> io::Result<Link> {
         let mut machine = self.remote.machine();
         let cut = machine.draw_cut();
         let (near, far) = line(cut);

@@ -2,7 +2,7 @@
 //! `shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE`.
 //!
 //! - `HOST:PORT`: the address of each of 3 to 7 servers, in the order of their numbers, as in
-//!   [`RemotePlace`](oblivio_store::RemotePlace)
+//!   [`RemoteLocation`](oblivio_store::RemoteLocation)
 //! - `/NAME`: the name of the client's volume, the same on each server
 //! - `server=`: the public key of each server, in the same order
 //! - `key=`: the file of the client's private key
@@ -18,7 +18,7 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::check_name;
 
 use super::{SERVERS_MAX, SERVERS_MIN};
-use oblivio_store::remote_place::{
+use oblivio_store::remote_location::{
     NO_KEY, host_and_port, parameters, path, public_key, shown_address, shown_key, shown_path,
 };
 
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn keys(count: u8) -> String {
-        let key = |byte| shown_key(&PublicKey::of_bytes([byte; 32]));
+        let key = |byte| shown_key(&PublicKey::from_bytes([byte; 32]));
         (1..=count).map(key).collect::<Vec<_>>().join(",")
     }
 

@@ -51,7 +51,7 @@ use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_store::{Asking, Dial, RemoteStore, StoreFailure, absent};
+use oblivio_store::{Connector, PendingComputation, RemoteStore, StoreFailure, absent};
 use oblivio_wire::keys::PublicKey;
 
 use crate::message::Request;
@@ -69,7 +69,7 @@ pub const SERVERS_MIN: usize = 3;
 pub const SERVERS_MAX: usize = 7;
 
 /// Creates a dialer for each connection to a server.
-pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Dial> + Send>;
+pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Connector> + Send>;
 
 /// A server, and how to reach it.
 pub struct ShareServer {
@@ -254,14 +254,14 @@ impl SharedStore {
     /// once, so that reconnecting to one does not delay the others.
     fn wait_for_all(
         &mut self,
-        asked: Vec<Option<Result<Asking, StoreError>>>,
+        asked: Vec<Option<Result<PendingComputation, StoreError>>>,
     ) -> Vec<Option<ServerAnswer>> {
         let mut answered: Vec<Option<ServerAnswer>> = Vec::with_capacity(asked.len());
         let mut left = Vec::new();
         for (i, (server, asked)) in self.servers.iter_mut().zip(asked).enumerate() {
             let waited = match asked {
-                Some(Ok(asking)) if left.is_empty() => server.wait_on_link(asking),
-                Some(Ok(asking)) => Ok(Err(asking)),
+                Some(Ok(pending)) if left.is_empty() => server.wait_on_link(pending),
+                Some(Ok(pending)) => Ok(Err(pending)),
                 Some(Err(error)) => Err(error),
                 None => {
                     answered.push(None);
@@ -270,8 +270,8 @@ impl SharedStore {
             };
             answered.push(match waited {
                 Ok(Ok(answer)) => Some(Ok(answer)),
-                Ok(Err(asking)) => {
-                    left.push((i, asking));
+                Ok(Err(pending)) => {
+                    left.push((i, pending));
                     None
                 }
                 Err(error) => Some(Err(error)),
@@ -280,8 +280,8 @@ impl SharedStore {
         let places: Vec<_> = left.iter().map(|(i, _)| *i).collect();
         let mut left = left.into_iter().peekable();
         let waits = self.servers.iter_mut().enumerate().filter_map(|(i, server)| {
-            let (_, asking) = left.next_if(|(next, _)| *next == i)?;
-            Some(move || server.wait_for_computed(asking))
+            let (_, pending) = left.next_if(|(next, _)| *next == i)?;
+            Some(move || server.wait_for_computed(pending))
         });
         for (i, waited) in places.into_iter().zip(all_at_once(waits)) {
             answered[i] = Some(waited.unwrap_or_else(|why| Err(why.into())));

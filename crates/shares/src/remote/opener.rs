@@ -2,11 +2,11 @@
 
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::TreeShape;
-use oblivio_store::calling::{TlsDial, secret_key};
+use oblivio_store::connector::{TlsConnector, secret_key};
 use oblivio_store::opener::{no_direct, remote_mode, remote_options};
-use oblivio_store::remote_place::shown_address;
+use oblivio_store::remote_location::shown_address;
 use oblivio_store::{
-    Dial, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode, StoreOptions,
+    Connector, OpenError, OpenErrorKind, OpenedStore, Remnants, RemoteMode, StoreOptions,
 };
 
 use super::{ShareServer, SharedStore, SharesAddress, SharesLocation};
@@ -47,9 +47,9 @@ impl SharesLocation {
 
     fn open_as(&self, mode: RemoteMode, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         let servers = self.reached()?;
-        let may_be_cut_off = options.may_be_cut_off;
+        let allow_incomplete = options.allow_incomplete;
         let options = remote_options(self.name(), options);
-        let open = if may_be_cut_off { SharedStore::open_damaged } else { SharedStore::open };
+        let open = if allow_incomplete { SharedStore::open_damaged } else { SharedStore::open };
         let (store, condition) = open(servers, mode, self.colluding(), options)?;
         Ok(OpenedStore { store: into_store(store), condition })
     }
@@ -104,8 +104,9 @@ impl SharesLocation {
     fn reached(&self) -> Result<Vec<ShareServer>, OpenError> {
         let key = secret_key(self.key())?;
         let server = |SharesAddress { host, port, server }: &SharesAddress| {
-            let dial = TlsDial::new(&key, host, *port, *server)?;
-            let make_connector = Box::new(move || Box::new(dial.clone()) as Box<dyn Dial>);
+            let connector = TlsConnector::new(&key, host, *port, *server)?;
+            let make_connector =
+                Box::new(move || Box::new(connector.clone()) as Box<dyn Connector>);
             Ok(ShareServer { address: shown_address(host, *port), key: *server, make_connector })
         };
         self.servers().iter().map(server).collect()

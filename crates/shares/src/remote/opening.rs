@@ -8,7 +8,7 @@ use super::server::{Server, name};
 use super::threads::all_at_once;
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
 use oblivio_store::{
-    Condition, Dial, Remnants, RemoteMode, RemoteOptions, RemoteStore, StoreFailure,
+    Condition, Connector, Remnants, RemoteMode, RemoteOptions, RemoteStore, StoreFailure,
 };
 use oblivio_store::{OpenError, OpenErrorKind};
 
@@ -30,9 +30,9 @@ impl SharedStore {
         let Some((first, server)) = servers.iter().enumerate().min_by_key(|(_, it)| it.key) else {
             return Err(OpenError::new(OpenErrorKind::WrongMembers, "the URL names no servers"));
         };
-        let create = |dial| RemoteStore::create(dial, shapes, options.clone());
+        let create = |connector| RemoteStore::create(connector, shapes, options.clone());
         let made_first = create((server.make_connector)())
-            .map_err(|error| error.of(&name(first + 1, &server.address)))?;
+            .map_err(|error| error.named(&name(first + 1, &server.address)))?;
         let others = servers.iter().enumerate().filter(|(at, _)| *at != first);
         let mut made = at_once(others.map(|(_, server)| server), create);
         made.insert(first, Ok(made_first));
@@ -102,7 +102,8 @@ impl SharedStore {
         options: RemoteOptions,
     ) -> Result<(Self, Condition), OpenError> {
         check(&servers, colluding)?;
-        let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
+        let found =
+            at_once(&servers, |connector| RemoteStore::open(connector, mode, options.clone()));
         let errors = found.iter().map(|found| found.as_ref().err());
         check_has_volume(&options.name, colluding, errors)?;
         let there = found.iter().filter(|found| found.is_ok()).count();
@@ -153,7 +154,7 @@ impl SharedStore {
                     let kind = refused.as_ref().map(OpenError::kind);
                     let is_first = kind.is_none_or(|kind| kind == OpenErrorKind::UnknownVersion);
                     if is_first || error.kind() == OpenErrorKind::Locked {
-                        refused = Some(error.of(&called));
+                        refused = Some(error.named(&called));
                     }
                 }
             }
@@ -180,7 +181,7 @@ impl SharedStore {
     /// # Errors
     /// If a server does not answer.
     pub fn look(servers: &[ShareServer], volume: &str) -> Result<Option<String>, OpenError> {
-        let looked = at_once(servers, |dial| RemoteStore::look(dial, volume));
+        let looked = at_once(servers, |connector| RemoteStore::look(connector, volume));
         let (mut found, mut failures) = (None, Failures::default());
         for (looked, called) in looked.into_iter().zip(names(servers)) {
             match looked {
@@ -201,8 +202,9 @@ impl SharedStore {
         servers: &[ShareServer],
         options: &RemoteOptions,
     ) -> Result<Remnants, OpenError> {
-        let mode = RemoteMode::Read { may_be_cut_off: true };
-        let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
+        let mode = RemoteMode::Read { allow_incomplete: true };
+        let found =
+            at_once(servers, |connector| RemoteStore::open(connector, mode, options.clone()));
         let mut remnants = Remnants { bytes: Some(0), ..Default::default() };
         let mut failures = Failures::default();
         for (found, called) in found.into_iter().zip(names(servers)) {
@@ -231,7 +233,7 @@ impl SharedStore {
     /// # Errors
     /// If no server has it, or a server cannot remove it. It is then removed from the others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
-        let removed = at_once(servers, |dial| RemoteStore::remove(dial, volume));
+        let removed = at_once(servers, |connector| RemoteStore::remove(connector, volume));
         let (mut failures, mut is_removed) = (Failures::default(), false);
         for (removed, called) in removed.into_iter().zip(names(servers)) {
             match removed {
@@ -305,12 +307,12 @@ impl Failures {
 /// others.
 pub(super) fn at_once<'s, T: Send>(
     servers: impl IntoIterator<Item = &'s ShareServer>,
-    act: impl Fn(Box<dyn Dial>) -> Result<T, OpenError> + Sync,
+    act: impl Fn(Box<dyn Connector>) -> Result<T, OpenError> + Sync,
 ) -> Vec<Result<T, OpenError>> {
     let act = &act;
     let acts = servers.into_iter().map(|server| {
-        let dial = (server.make_connector)();
-        move || act(dial)
+        let connector = (server.make_connector)();
+        move || act(connector)
     });
     all_at_once(acts).into_iter().map(|done| done.unwrap_or_else(|why| Err(why.into()))).collect()
 }

@@ -37,7 +37,7 @@ impl SharedStore {
         // If a client writes on that server, opening for reading is refused.
         let first = match mode {
             RemoteMode::Look => mode,
-            _ => RemoteMode::Read { may_be_cut_off: true },
+            _ => RemoteMode::Read { allow_incomplete: true },
         };
         let mut failures = Failures::default();
         // Other problems of that server are the reason for the repair.
@@ -57,7 +57,7 @@ impl SharedStore {
             if is_missing && mode == RemoteMode::Look {
                 let others = servers.iter().zip(&called).enumerate();
                 let others = others.filter(|(i, _)| *i != repaired).map(|(_, other)| other);
-                let open = |dial| RemoteStore::open(dial, mode, options.clone());
+                let open = |connector| RemoteStore::open(connector, mode, options.clone());
                 let opened = at_once(others.clone().map(|(server, _)| server), open);
                 for ((_, name), opened) in others.zip(opened) {
                     opened.err().into_iter().for_each(|error| failures.add(name.clone(), error));
@@ -86,7 +86,7 @@ impl SharedStore {
                 Err(error) if i == repaired || error.kind() != OpenErrorKind::Locked => {
                     opened.push(Err(error));
                 }
-                Err(error) => return Err(error.of(called)),
+                Err(error) => return Err(error.named(called)),
             }
         }
         let errors = opened.iter().map(|it| it.as_ref().err());

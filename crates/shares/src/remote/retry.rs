@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::Duration;
 
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
 /// The time between two attempts to call a missing server.
-pub(super) const CALLED_EVERY: Duration = Duration::from_secs(3);
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The same while a caller waits for the server.
-pub(super) const CALLED_SOON: Duration = Duration::from_millis(250);
+pub(super) const RETRY_SOON: Duration = Duration::from_millis(250);
 
 /// The pause between two looks at a missing server.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
@@ -23,18 +23,18 @@ const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How long one operation is retried.
 pub(super) struct RetryPolicy {
     retry_for: Duration,
-    since: Moment,
+    since: MonotonicTime,
 }
 
 impl RetryPolicy {
     /// Retries an operation for this long, from now on.
     pub(super) fn new(retry_for: Duration) -> Self {
-        Self { retry_for, since: Moment::now() }
+        Self { retry_for, since: MonotonicTime::now() }
     }
 
     /// Restarts the time limit, for the next operation.
     pub(super) fn begin(&mut self) {
-        self.since = Moment::now();
+        self.since = MonotonicTime::now();
     }
 
     fn left(&self) -> Option<Duration> {

@@ -6,12 +6,12 @@ use std::thread;
 use oblivio_core::store::{BucketStore, Piece, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_store::{
-    Asking, Condition, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore,
+    Condition, OpenError, OpenErrorKind, PendingComputation, RemoteMode, RemoteOptions, RemoteStore,
 };
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
-use super::retry::{CALLED_EVERY, CALLED_SOON};
+use super::retry::{RETRY_INTERVAL, RETRY_SOON};
 use super::written::Written;
 use super::{ConnectorFactory, ShareServer};
 use crate::servers::{Patience, ServerAnswer};
@@ -30,9 +30,9 @@ enum State {
     There(Box<RemoteStore>),
     Missing {
         why: String,
-        again_at: Moment,
+        again_at: MonotonicTime,
         /// Receives the result of the thread that calls the server.
-        calling: Option<Receiver<Result<RemoteStore, OpenError>>>,
+        connecting: Option<Receiver<Result<RemoteStore, OpenError>>>,
     },
 }
 
@@ -46,7 +46,8 @@ impl Server {
         opened: Result<RemoteStore, OpenError>,
     ) -> Self {
         let ShareServer { address, key, make_connector } = server;
-        let state = State::Missing { why: String::new(), again_at: Moment::now(), calling: None };
+        let state =
+            State::Missing { why: String::new(), again_at: MonotonicTime::now(), connecting: None };
         let name = name(number, &address);
         let mut new = Self { name, key, make_connector, options, mode, state };
         new.set_opened(opened);
@@ -86,8 +87,8 @@ impl Server {
     pub(super) fn should_reconnect(&self) -> bool {
         match &self.state {
             State::There(_) => false,
-            State::Missing { again_at, calling, .. } => {
-                calling.is_none() && again_at.left().is_none()
+            State::Missing { again_at, connecting, .. } => {
+                connecting.is_none() && again_at.left().is_none()
             }
         }
     }
@@ -95,38 +96,38 @@ impl Server {
     /// If it is missing, calls it again soon, because a caller waits for it.
     pub(super) fn call_soon(&mut self) {
         if let State::Missing { again_at, .. } = &mut self.state
-            && again_at.left().is_some_and(|left| left > CALLED_SOON)
+            && again_at.left().is_some_and(|left| left > RETRY_SOON)
         {
-            *again_at = Moment::now().after(CALLED_SOON);
+            *again_at = MonotonicTime::now().after(RETRY_SOON);
         }
     }
 
     /// Starts reconnecting in the background.
     pub(super) fn reconnect(&mut self) {
-        let State::Missing { again_at, calling, .. } = &mut self.state else { return };
-        *again_at = Moment::now().after(CALLED_EVERY);
+        let State::Missing { again_at, connecting, .. } = &mut self.state else { return };
+        *again_at = MonotonicTime::now().after(RETRY_INTERVAL);
         let (sender, receiver) = channel();
-        let (dial, options, mode) = ((self.make_connector)(), self.options.clone(), self.mode);
+        let (connector, options, mode) = ((self.make_connector)(), self.options.clone(), self.mode);
         let call = move || {
             let opened =
-                RemoteStore::open(dial, mode, options).map(|(store, Condition { .. })| store);
+                RemoteStore::open(connector, mode, options).map(|(store, Condition { .. })| store);
             // The store may have been dropped meanwhile.
             let _ = sender.send(opened);
         };
         // Without a thread, it stays missing.
         if thread::Builder::new().name("calls".into()).spawn(call).is_ok() {
-            *calling = Some(receiver);
+            *connecting = Some(receiver);
         }
     }
 
     /// Takes the server back if it was reached and has the right trees. Returns whether it is
     /// present.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
-        let State::Missing { calling, .. } = &mut self.state else { return false };
-        let opened = calling.as_ref().map(Receiver::try_recv);
+        let State::Missing { connecting, .. } = &mut self.state else { return false };
+        let opened = connecting.as_ref().map(Receiver::try_recv);
         match opened {
             None | Some(Err(TryRecvError::Empty)) => (),
-            Some(Err(TryRecvError::Disconnected)) => *calling = None,
+            Some(Err(TryRecvError::Disconnected)) => *connecting = None,
             Some(Ok(Ok(store))) if !is_sound(store.shapes()) => {
                 self.set_missing("it has different trees than before".into());
             }
@@ -175,12 +176,12 @@ impl Server {
         self.set_missing("it is being rebuilt".into());
         match RemoteStore::remove((self.make_connector)(), &self.options.name) {
             Err(error) if error.kind() != OpenErrorKind::Missing => {
-                return Err(error.of(&self.name));
+                return Err(error.named(&self.name));
             }
             _ => (),
         }
         let made = RemoteStore::create((self.make_connector)(), shapes, self.options.clone());
-        let store = made.map_err(|error| error.of(&self.name))?;
+        let store = made.map_err(|error| error.named(&self.name))?;
         self.mode = RemoteMode::Resume { session: store.session() };
         self.state = State::There(Box::new(store));
         Ok(())
@@ -199,7 +200,7 @@ impl Server {
         &mut self,
         message: Vec<u8>,
         patience: Patience,
-    ) -> Result<Asking, StoreError> {
+    ) -> Result<PendingComputation, StoreError> {
         let works_within = match patience {
             Patience::Short => self.options.works_within,
             Patience::Long => self.options.works_long_within,
@@ -208,16 +209,16 @@ impl Server {
     }
 
     /// Waits for the result of [`Self::begin_to_compute`].
-    pub(super) fn wait_for_computed(&mut self, asking: Asking) -> ServerAnswer {
-        self.require_store_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
+    pub(super) fn wait_for_computed(&mut self, pending: PendingComputation) -> ServerAnswer {
+        self.require_store_unnamed(|store| store.wait_for_computed(pending).map(Vec::from))
     }
 
     /// Like [`RemoteStore::wait_on_link`].
     pub(super) fn wait_on_link(
         &mut self,
-        asking: Asking,
-    ) -> Result<Result<Vec<u8>, Asking>, StoreError> {
-        self.require_store_unnamed(|store| Ok(store.wait_on_link(asking)?.map(Vec::from)))
+        pending: PendingComputation,
+    ) -> Result<Result<Vec<u8>, PendingComputation>, StoreError> {
+        self.require_store_unnamed(|store| Ok(store.wait_on_link(pending)?.map(Vec::from)))
     }
 
     /// Runs `with_store`, and fails if the server is missing.
@@ -256,8 +257,8 @@ impl Server {
     }
 
     fn set_missing(&mut self, why: String) {
-        let again_at = Moment::now().after(CALLED_EVERY);
-        self.state = State::Missing { why, again_at, calling: None };
+        let again_at = MonotonicTime::now().after(RETRY_INTERVAL);
+        self.state = State::Missing { why, again_at, connecting: None };
     }
 }
 

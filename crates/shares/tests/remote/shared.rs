@@ -13,11 +13,11 @@ use oblivio_shares::remote::{ShareServer, SharedStore};
 use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::{FailureKind, Opened, Request};
 
 use crate::bench::options;
-use crate::server::{Deed, Server};
+use crate::server::{Server, ServerAction};
 
 const BYTES: usize = 200;
 
@@ -45,8 +45,8 @@ fn reached(servers: &[Server]) -> Vec<ShareServer> {
         let server = server.clone();
         ShareServer {
             address: format!("host{number}:1"),
-            key: PublicKey::of_bytes([number; 32]),
-            make_connector: Box::new(move || server.dial()),
+            key: PublicKey::from_bytes([number; 32]),
+            make_connector: Box::new(move || server.connector()),
         }
     };
     servers.iter().zip(1..).map(reach).collect()
@@ -92,13 +92,13 @@ fn candidates(store: &mut SharedStore) -> Vec<u8> {
 fn be_there(servers: &[&Server], is_there: bool) {
     for server in servers {
         server.world().is_unreachable = !is_there;
-        server.plan(move |_, _| if is_there { Deed::Do } else { Deed::Cut });
+        server.plan(move |_, _| if is_there { ServerAction::Serve } else { ServerAction::Cut });
     }
 }
 
 /// Waits until `count` servers are missing.
 fn wait_until_missing(store: &mut SharedStore, count: usize) {
-    let until = Moment::now().after(Duration::from_secs(30));
+    let until = MonotonicTime::now().after(Duration::from_secs(30));
     while store.missing() != count && until.left().is_some() {
         let servers = &mut *store;
         servers.begin_retries();
@@ -109,7 +109,8 @@ fn wait_until_missing(store: &mut SharedStore, count: usize) {
 
 /// Changes the record on one server.
 fn damage(server: &Server, byte: u8) {
-    let mut alone = oblivio_store::RemoteStore::open(server.dial(), RemoteMode::Write, quick());
+    let mut alone =
+        oblivio_store::RemoteStore::open(server.connector(), RemoteMode::Write, quick());
     let store = &mut alone.as_mut().unwrap().0;
     let (bytes, span) = (vec![byte; BYTES], [Span { start: 0, bytes: BYTES }]);
     store.write(&[record()], &mut |blanks| blanks.relay(Frames::new(&bytes, &span))).unwrap();
@@ -138,7 +139,7 @@ fn conforms_while_lines_break() {
     check_store(|shapes| {
         let servers = servers::<3>();
         let store = SharedStore::create(reached(&servers), shapes, 1, options()).unwrap();
-        servers[1].plan(|n, _| if n % 7 == 6 { Deed::Cut } else { Deed::Do });
+        servers[1].plan(|n, _| if n % 7 == 6 { ServerAction::Cut } else { ServerAction::Serve });
         store
     });
 }
@@ -201,17 +202,17 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     let dials = one.world().dials;
     one.world().is_unreachable = false;
     one.plan(|_, request| match request {
-        Request::Write { .. } => Deed::Refuse(FailureKind::Full),
-        _ => Deed::Do,
+        Request::Write { .. } => ServerAction::Refuse(FailureKind::Full),
+        _ => ServerAction::Serve,
     });
-    let until = Moment::now().after(Duration::from_secs(30));
+    let until = MonotonicTime::now().after(Duration::from_secs(30));
     while one.world().dials < dials + 2 && until.left().is_some() {
         let servers = &mut store;
         servers.wait_for_missing();
         servers.begin_retries();
     }
     assert_eq!((one.world().dials >= dials + 2, store.missing()), (true, 1));
-    one.plan(|_, _| Deed::Do);
+    one.plan(|_, _| ServerAction::Serve);
     wait_until_missing(&mut store, 0);
 }
 
@@ -258,7 +259,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     let servers = servers::<3>();
     let mut store = create(&servers, 1);
     let bytes = |answered: Option<_>| -> Vec<u8> { Result::unwrap(answered.unwrap()) };
-    servers[1].plan(|n, _| if n == 0 { Deed::CutAnswer } else { Deed::Do });
+    servers[1].plan(|n, _| if n == 0 { ServerAction::CutAnswer } else { ServerAction::Serve });
     let shared = &mut store;
     let mut answered =
         shared.ask(0, vec![Some(request(1)), Some(request(2)), None], Patience::Short);
@@ -267,8 +268,8 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(bytes(answered.pop().unwrap()), computed(1));
     // A server that refuses does not delay the others, and can be asked again.
     servers[0].plan(|n, request| match request {
-        Request::Compute { .. } if n == 0 => Deed::Refuse(FailureKind::Refused),
-        _ => Deed::Do,
+        Request::Compute { .. } if n == 0 => ServerAction::Refuse(FailureKind::Refused),
+        _ => ServerAction::Serve,
     });
     let mut answered =
         shared.ask(0, vec![Some(request(3)), None, Some(request(4))], Patience::Short);
@@ -291,18 +292,18 @@ fn a_working_server_reports_that_it_works() {
     let within = Duration::from_millis(400);
     let options = options().with_answer_within(within);
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
-    let mut dials_for = |server: &Server, deed: fn() -> Deed| {
+    let mut dials_for = |server: &Server, action: fn() -> ServerAction| {
         let dials = server.world().dials;
-        server.plan(move |n, _| if n == 0 { deed() } else { Deed::Do });
+        server.plan(move |n, _| if n == 0 { action() } else { ServerAction::Serve });
         let shared = &mut store;
         let answered =
             shared.ask(0, vec![Some(request(1)), None, None], Patience::Long).swap_remove(0);
         assert_eq!(answered.unwrap().unwrap(), computed(1));
         server.world().dials - dials
     };
-    assert_eq!(dials_for(&servers[0], || Deed::Work(6, Duration::from_millis(200))), 0);
-    assert_eq!(dials_for(&servers[0], || Deed::Wait(Duration::from_millis(1000))), 1);
-    servers[0].plan(|_, _| Deed::Work(1, Duration::ZERO));
+    assert_eq!(dials_for(&servers[0], || ServerAction::Work(6, Duration::from_millis(200))), 0);
+    assert_eq!(dials_for(&servers[0], || ServerAction::Wait(Duration::from_millis(1000))), 1);
+    servers[0].plan(|_, _| ServerAction::Work(1, Duration::ZERO));
     assert!(write(&mut store, 1).is_err());
 }
 
@@ -319,8 +320,8 @@ fn a_server_that_works_forever_times_out() {
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let mut ask = |times, patience| {
         servers[0].plan(move |n, _| match n {
-            0 => Deed::Work(times, Duration::from_millis(10)),
-            _ => Deed::Do,
+            0 => ServerAction::Work(times, Duration::from_millis(10)),
+            _ => ServerAction::Serve,
         });
         let asked = vec![Some(request(1)), None, None];
         store.ask(0, asked, patience).swap_remove(0).unwrap()
@@ -329,7 +330,7 @@ fn a_server_that_works_forever_times_out() {
     // The time limit of a later request starts with that request.
     assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
     assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
-    let in_time = Moment::now().after(Duration::from_secs(5));
+    let in_time = MonotonicTime::now().after(Duration::from_secs(5));
     let error = ask(500, Patience::Short).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().contains("has been working on its answer"), "{error}");
@@ -344,19 +345,19 @@ fn a_missing_server_is_called_rarely_unless_a_caller_waits_for_it() {
     let servers = servers::<5>();
     let mut store = create(&servers, 1);
     servers[3].world().is_unreachable = true;
-    servers[3].plan(|_, _| Deed::Cut);
+    servers[3].plan(|_, _| ServerAction::Cut);
     write(&mut store, 1).unwrap();
     assert_eq!(store.missing(), 1);
     let dials = || servers[3].world().dials;
-    let (before, until) = (dials(), Moment::now().after(Duration::from_millis(800)));
+    let (before, until) = (dials(), MonotonicTime::now().after(Duration::from_millis(800)));
     while until.left().is_some() {
         assert_eq!(read(&mut store), Ok(1));
         thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(dials(), before);
     servers[3].world().is_unreachable = false;
-    servers[3].plan(|_, _| Deed::Do);
-    let until = Moment::now().after(Duration::from_secs(2));
+    servers[3].plan(|_, _| ServerAction::Serve);
+    let until = MonotonicTime::now().after(Duration::from_secs(2));
     while store.missing() > 0 && until.left().is_some() {
         store.begin_retries();
         store.wait_for_missing();
@@ -386,7 +387,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert!(answered[0].as_ref().unwrap().is_ok());
     // A third missing server is too many. The client waits for it only once.
     be_there(&[0], false);
-    servers[0].plan(|_, _| Deed::Cut);
+    servers[0].plan(|_, _| ServerAction::Cut);
     assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
     assert_eq!(store.missing(), 3);
     let dials = servers[0].world().dials;
@@ -394,7 +395,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert_eq!(servers[0].world().dials, dials);
     drop(store);
     be_there(&[0, 1, 4], true);
-    servers[0].plan(|_, _| Deed::Do);
+    servers[0].plan(|_, _| ServerAction::Serve);
     // Older records of servers that were missing are outvoted.
     be_there(&[2], false);
     let mut store = open(&servers, 1);
@@ -467,8 +468,8 @@ fn the_first_refusal_with_a_verifiable_reason_counts() {
     let opened = |kinds: [Option<FailureKind>; 5]| {
         for (server, kind) in servers.iter().zip(kinds) {
             server.plan(move |_, request| match (request, kind) {
-                (Request::Open { .. }, Some(kind)) => Deed::Refuse(kind),
-                _ => Deed::Do,
+                (Request::Open { .. }, Some(kind)) => ServerAction::Refuse(kind),
+                _ => ServerAction::Serve,
             });
         }
         let opened = SharedStore::open(reached(&servers), RemoteMode::Write, 2, quick());
@@ -503,7 +504,7 @@ fn what_is_left_on_enough_servers_is_opened() {
     assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
     drop(store);
     servers[2].world().is_unreachable = false;
-    oblivio_store::RemoteStore::remove(servers[2].dial(), crate::server::NAME).unwrap();
+    oblivio_store::RemoteStore::remove(servers[2].connector(), crate::server::NAME).unwrap();
     assert_eq!(read(&mut left(&servers).unwrap().0), Ok(1));
     let gone = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick()).err().unwrap();
     assert_eq!(gone.kind(), OpenErrorKind::Missing);
@@ -538,9 +539,9 @@ fn lost_servers_are_waited_for_together() {
         let mut store = SharedStore::create(reached(&servers), &shapes(), 2, options).unwrap();
         for server in &servers {
             server.world().is_unreachable = true;
-            server.plan(|_, _| Deed::Cut);
+            server.plan(|_, _| ServerAction::Cut);
         }
-        let [least, most] = [1, 2].map(|times| Moment::now().after(times * retry_for));
+        let [least, most] = [1, 2].map(|times| MonotonicTime::now().after(times * retry_for));
         act(&mut store);
         assert!(least.left().is_none() && most.left().is_some());
         assert_eq!(store.missing(), 5);
@@ -554,7 +555,7 @@ fn the_wait_for_links_has_the_same_limit_as_for_servers() {
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let servers = &mut store;
     for _ in 0..2 {
-        let until = Moment::now().after(Duration::from_millis(200));
+        let until = MonotonicTime::now().after(Duration::from_millis(200));
         servers.begin_retries();
         let waited = (1..).take_while(|failed| servers.wait_for_links(*failed)).count();
         assert!((2..5).contains(&waited) && until.left().is_none());
@@ -579,7 +580,7 @@ fn opening_a_volume_fences_off_its_previous_client() {
 #[test]
 fn a_failed_creation_leaves_nothing_on_any_server() {
     let servers = servers::<3>();
-    drop(oblivio_store::RemoteStore::create(servers[1].dial(), &shapes(), quick()).unwrap());
+    drop(oblivio_store::RemoteStore::create(servers[1].connector(), &shapes(), quick()).unwrap());
     let error = SharedStore::create(reached(&servers), &shapes(), 1, quick()).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::Exists);
     assert!(error.to_string().starts_with("server 2 (host2:1): "), "{error}");

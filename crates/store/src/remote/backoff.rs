@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 
 /// The pause before the second attempt. It doubles before each further one.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -12,14 +12,14 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// Attempts until a deadline.
 pub(super) struct Backoff {
-    until: Moment,
+    until: MonotonicTime,
     pause: Duration,
 }
 
 impl Backoff {
     /// Starts with a deadline `time` from now.
     pub(super) fn new(time: Duration) -> Self {
-        Self { until: Moment::now().after(time), pause: PAUSE_MIN }
+        Self { until: MonotonicTime::now().after(time), pause: PAUSE_MIN }
     }
 
     /// Resets the pause to the shortest one.

@@ -6,38 +6,42 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
+use oblivio_wire::buffer_pool::BufferPool;
 use oblivio_wire::frame;
 use oblivio_wire::link::{Link, LinkReader, LinkWriter};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
-use oblivio_wire::spare::Spare;
 
-use super::desk::Desk;
 use super::frames::Frame;
+use super::request_table::RequestTable;
 
 pub(super) struct Connection {
     writer: Box<dyn LinkWriter>,
-    desk: Arc<Desk>,
+    table: Arc<RequestTable>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Connection {
     /// Starts the thread. Each answer must arrive within `answer_within` after the previous one or
     /// after the first request.
-    pub(super) fn start(link: Link, desk: Arc<Desk>, answer_within: Duration) -> io::Result<Self> {
+    pub(super) fn start(
+        link: Link,
+        table: Arc<RequestTable>,
+        answer_within: Duration,
+    ) -> io::Result<Self> {
         let Link { reader, writer } = link;
-        desk.link_is_up();
-        let desk_of_thread = desk.clone();
-        let serve = move || serve(reader, &desk_of_thread, answer_within);
+        table.link_is_up();
+        let table_of_thread = table.clone();
+        let serve = move || serve(reader, &table_of_thread, answer_within);
         let thread = thread::Builder::new().name("answers".into()).spawn(serve);
-        let thread = thread.inspect_err(|error| desk.lose(error.to_string()))?;
-        Ok(Self { writer, desk, thread: Some(thread) })
+        let thread = thread.inspect_err(|error| table.lose(error.to_string()))?;
+        Ok(Self { writer, table, thread: Some(thread) })
     }
 
     /// Sends a request. If that fails, the link is lost.
     pub(super) fn send(&mut self, frame: &Frame) {
         let sent = self.writer.write_all(frame.bytes()).and_then(|()| self.writer.flush());
         if let Err(error) = sent {
-            self.desk.lose(error.to_string());
+            self.table.lose(error.to_string());
         }
     }
 }
@@ -47,7 +51,7 @@ impl Drop for Connection {
         // Close the write half first, so that the server sees a clean shutdown rather than a lost
         // link.
         self.writer.close();
-        self.desk.lose("the link was closed".into());
+        self.table.lose("the link was closed".into());
         if let Some(thread) = self.thread.take() {
             // Ignore a panic of the thread; it reads no more answers.
             let _ = thread.join();
@@ -55,13 +59,13 @@ impl Drop for Connection {
     }
 }
 
-fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) {
-    let _keeps_nobody_waiting = OnEnd(desk);
-    let spare = Arc::default();
-    while desk.expects_answers() {
-        let received = receive(&mut reader, answer_within, &spare);
-        if let Err(cause) = received.and_then(|message| desk.take_in(&message)) {
-            desk.lose(cause);
+fn serve(mut reader: Box<dyn LinkReader>, table: &RequestTable, answer_within: Duration) {
+    let _wakes_waiters = OnEnd(table);
+    let pool = Arc::default();
+    while table.expects_answers() {
+        let received = receive(&mut reader, answer_within, &pool);
+        if let Err(cause) = received.and_then(|message| table.take_in(&message)) {
+            table.lose(cause);
         }
     }
     // A sender may be blocked in the other half.
@@ -71,9 +75,9 @@ fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) 
 fn receive(
     reader: &mut Box<dyn LinkReader>,
     within: Duration,
-    spare: &Arc<Spare>,
+    pool: &Arc<BufferPool>,
 ) -> Result<Bytes, String> {
-    match next(reader, within, spare) {
+    match next(reader, within, pool) {
         Ok(Some(message)) => Ok(message),
         Ok(None) => Err("the server closed the link".into()),
         Err(error) => Err(why_nothing_came(&error, within)),
@@ -83,11 +87,11 @@ fn receive(
 fn next(
     reader: &mut Box<dyn LinkReader>,
     within: Duration,
-    spare: &Arc<Spare>,
+    pool: &Arc<BufferPool>,
 ) -> io::Result<Option<Bytes>> {
     reader.limit(Some(within))?;
     let Some(bytes) = frame::receive_length(reader, MESSAGE_BYTES_MAX)? else { return Ok(None) };
-    spare.receive(reader, bytes, &mut |_| Ok(())).map(Some)
+    pool.receive(reader, bytes, &mut |_| Ok(())).map(Some)
 }
 
 /// Describes why no answer arrived.
@@ -101,7 +105,7 @@ pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
 }
 
 /// Marks the link as lost whenever the thread ends.
-struct OnEnd<'a>(&'a Desk);
+struct OnEnd<'a>(&'a RequestTable);
 
 impl Drop for OnEnd<'_> {
     fn drop(&mut self) {
@@ -155,10 +159,10 @@ mod tests {
 
     #[test]
     fn the_write_half_is_closed_first() {
-        let [said, was_said_first] = [(); 2].map(|()| Arc::<AtomicBool>::default());
-        let reader = Box::new(Silent(said.clone(), was_said_first.clone()));
-        let link = Link { reader, writer: Box::new(Slow(said, sink())) };
+        let [is_closed, was_closed_first] = [(); 2].map(|()| Arc::<AtomicBool>::default());
+        let reader = Box::new(Silent(is_closed.clone(), was_closed_first.clone()));
+        let link = Link { reader, writer: Box::new(Slow(is_closed, sink())) };
         drop(Connection::start(link, Arc::default(), Duration::from_secs(10)).unwrap());
-        assert!(was_said_first.load(Ordering::Relaxed));
+        assert!(was_closed_first.load(Ordering::Relaxed));
     }
 }

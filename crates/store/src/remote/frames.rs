@@ -23,7 +23,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn of(request: &Request) -> Self {
+    pub(super) fn new(request: &Request) -> Self {
         let message = request.encode();
         let mut buffer = Vec::with_capacity(LENGTH_BYTES + message.len());
         buffer.extend((message.len() as u32).to_le_bytes());

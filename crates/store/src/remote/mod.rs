@@ -17,19 +17,19 @@
 //! | `backoff` | pauses between attempts to reach a server |
 //! | `session` | an open volume over successive links |
 //! | `connection` | a link, and the thread that reads from it |
-//! | `desk` | the table of requests, which checks every answer |
+//! | `request_table` | the table of requests, which checks every answer |
 //! | `frames` | encoded requests |
-//! | `kept` | written buckets that are not durable yet |
+//! | `unflushed` | written buckets that are not durable yet |
 //! | `prefetched` | announced pieces |
 
 mod backoff;
 mod connection;
-mod desk;
 mod frames;
-mod kept;
 mod opening;
 mod prefetched;
+mod request_table;
 mod session;
+mod unflushed;
 
 use std::io;
 use std::thread;
@@ -41,26 +41,26 @@ use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_wire::link::{Link, Moment};
+use oblivio_wire::link::{Link, MonotonicTime};
 use oblivio_wire::message::{COMPUTE_BYTES, MESSAGE_BYTES_MAX};
 use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 
 use crate::error::{OpenError, OpenErrorKind};
+use crate::file_layout::{self, FileLayout};
 use crate::opener::{Condition, RETRY_FOR, RETRY_OPENING_FOR};
-use crate::places::{self, Places};
-use desk::Awaited;
 use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
-use kept::Kept;
-use opening::{Greeted, Unopened, check_name};
+use opening::{AuthenticatedLink, OpenFailure, check_name};
 use prefetched::{PREFETCHED_BYTES_MAX, Prefetched};
+use request_table::Awaited;
 use session::Session;
+use unflushed::UnflushedBuckets;
 
 /// How long a server may take to notice that the previous user of a volume has disconnected, most
 /// likely this client itself.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The pause before the next attempt.
-const NOTICED_PAUSE: Duration = Duration::from_millis(20);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a server may answer `Working` to a quick computation. Honest servers do so only while
 /// an older request delays it.
@@ -71,12 +71,12 @@ const WORKS_WITHIN: Duration = Duration::from_secs(60);
 const WORKS_LONG_WITHIN: Duration = Duration::from_secs(20 * 60);
 
 /// Connects to the server, again after each lost link.
-pub trait Dial: Send {
+pub trait Connector: Send {
     /// Opens a new link to the same server.
     ///
     /// # Errors
     /// If it cannot be reached within `within`.
-    fn dial(&mut self, within: Duration) -> io::Result<Link>;
+    fn connect(&mut self, within: Duration) -> io::Result<Link>;
 }
 
 /// Options of a volume on a server.
@@ -161,7 +161,7 @@ pub enum RemoteMode {
     /// To read, if no client has it open to write.
     Read {
         /// Open it even if its file was cut off.
-        may_be_cut_off: bool,
+        allow_incomplete: bool,
     },
     /// To read, even while another client writes: data may change between reads.
     Look,
@@ -179,10 +179,10 @@ pub enum RemoteMode {
 /// is then unknown. Open the store again.
 pub struct RemoteStore {
     session: Session,
-    places: Places,
+    layout: FileLayout,
     is_read_only: bool,
     unflushed_bytes_max: usize,
-    kept: Kept,
+    unflushed: UnflushedBuckets,
     prefetched: Prefetched,
     /// The frames of the latest read: `answer` holds the frames of one answer, `buffer` the others,
     /// `spans` their positions.
@@ -198,18 +198,20 @@ impl RemoteStore {
     /// If the name is taken, a bucket does not fit into a message, or the server refuses or cannot
     /// be reached.
     pub fn create(
-        mut dial: Box<dyn Dial>,
+        mut connector: Box<dyn Connector>,
         shapes: &[TreeShape],
         options: RemoteOptions,
     ) -> Result<Self, OpenError> {
         check_name(&options.name)?;
-        let places = places(shapes)?;
-        let mut greeted = Greeted::dial_again(&mut *dial, &options)?;
-        let opened = greeted.open(&options.name, OpenMode::Create(shapes.to_vec()))?;
+        let layout = layout(shapes)?;
+        let mut authenticated = AuthenticatedLink::connect_retrying(&mut *connector, &options)?;
+        let opened = authenticated.open(&options.name, OpenMode::Create(shapes.to_vec()))?;
         if opened.shapes != shapes {
-            return Err(Unopened::Lied("it created other trees than requested").into());
+            return Err(
+                OpenFailure::ProtocolViolation("it created other trees than requested").into()
+            );
         }
-        Self::start(dial, options, greeted, &opened, places, None)
+        Self::start(connector, options, authenticated, &opened, layout, None)
     }
 
     /// Opens a volume, and gets the shapes of its trees.
@@ -217,28 +219,29 @@ impl RemoteStore {
     /// # Errors
     /// If it does not exist or is in use, or the server refuses or cannot be reached.
     pub fn open(
-        mut dial: Box<dyn Dial>,
+        mut connector: Box<dyn Connector>,
         mode: RemoteMode,
         options: RemoteOptions,
     ) -> Result<(Self, Condition), OpenError> {
         check_name(&options.name)?;
         let reads = match mode {
             RemoteMode::Write | RemoteMode::Resume { .. } => None,
-            RemoteMode::Read { may_be_cut_off } => Some(OpenMode::Read { may_be_cut_off }),
+            RemoteMode::Read { allow_incomplete } => Some(OpenMode::Read { allow_incomplete }),
             RemoteMode::Look => Some(OpenMode::Look),
         };
-        let (greeted, opened) = once_free(&mut *dial, &options, |greeted| match mode {
-            RemoteMode::Resume { session } => greeted.resume(&options.name, session),
-            _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write)),
-        })?;
-        let places = places(&opened.shapes).map_err(|error| {
+        let (authenticated, opened) =
+            once_free(&mut *connector, &options, |authenticated| match mode {
+                RemoteMode::Resume { session } => authenticated.resume(&options.name, session),
+                _ => authenticated.open(&options.name, reads.clone().unwrap_or(OpenMode::Write)),
+            })?;
+        let layout = layout(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
                 OpenErrorKind::Damaged,
                 format!("the server reports impossible trees for the volume: {error}"),
                 error,
             )
         })?;
-        let store = Self::start(dial, options, greeted, &opened, places, reads)?;
+        let store = Self::start(connector, options, authenticated, &opened, layout, reads)?;
         Ok((store, condition(opened)))
     }
 
@@ -251,11 +254,12 @@ impl RemoteStore {
     ///
     /// # Errors
     /// If the server does not answer.
-    pub fn look(mut dial: Box<dyn Dial>, name: &str) -> Result<bool, OpenError> {
+    pub fn look(mut connector: Box<dyn Connector>, name: &str) -> Result<bool, OpenError> {
         check_name(name)?;
-        let mut greeted = Greeted::dial_again(&mut *dial, &RemoteOptions::new(name))?;
-        let is_there = greeted.look(name)?;
-        greeted.close();
+        let mut authenticated =
+            AuthenticatedLink::connect_retrying(&mut *connector, &RemoteOptions::new(name))?;
+        let is_there = authenticated.look(name)?;
+        authenticated.close();
         Ok(is_there)
     }
 
@@ -263,17 +267,18 @@ impl RemoteStore {
     ///
     /// # Errors
     /// If it does not exist or cannot be removed.
-    pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
+    pub fn remove(mut connector: Box<dyn Connector>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
         let options = RemoteOptions::new(name);
-        let (greeted, removed) = once_free(&mut *dial, &options, |greeted| greeted.remove(name))?;
-        greeted.close();
+        let (authenticated, removed) =
+            once_free(&mut *connector, &options, |authenticated| authenticated.remove(name))?;
+        authenticated.close();
         Ok(removed)
     }
 
     /// The shapes of all trees, `TreeId(0)` first.
     pub fn shapes(&self) -> &[TreeShape] {
-        self.places.shapes()
+        self.layout.shapes()
     }
 
     /// The number of the session, with which it can be resumed; 0 if it is open to read only.
@@ -296,7 +301,7 @@ impl RemoteStore {
         &mut self,
         message: Vec<u8>,
         works_within: Duration,
-    ) -> Result<Asking, StoreError> {
+    ) -> Result<PendingComputation, StoreError> {
         self.session.begin_call()?;
         if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
             let message = format!(
@@ -306,7 +311,9 @@ impl RemoteStore {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let request = Request::Compute { number: self.session.next_number(), message };
-        Ok(Asking(self.session.ask(Awaited::Computed { works_within }, &Frame::of(&request))))
+        Ok(PendingComputation(
+            self.session.ask(Awaited::Computed { works_within }, &Frame::new(&request)),
+        ))
     }
 
     /// Waits for the result of a computation.
@@ -314,16 +321,19 @@ impl RemoteStore {
     /// # Errors
     /// If the server refuses it (further requests are possible), answers `Working` for too long, or
     /// the store has failed.
-    pub fn wait_for_computed(&mut self, asking: Asking) -> Result<Bytes, StoreError> {
-        self.session.wait(asking.0)
+    pub fn wait_for_computed(&mut self, pending: PendingComputation) -> Result<Bytes, StoreError> {
+        self.session.wait(pending.0)
     }
 
     /// The same, but without reconnecting: returns the request if the link is lost.
     ///
     /// # Errors
     /// See [`Self::wait_for_computed`].
-    pub fn wait_on_link(&mut self, asking: Asking) -> Result<Result<Bytes, Asking>, StoreError> {
-        Ok(self.session.wait_on_link(asking.0)?.ok_or(asking))
+    pub fn wait_on_link(
+        &mut self,
+        pending: PendingComputation,
+    ) -> Result<Result<Bytes, PendingComputation>, StoreError> {
+        Ok(self.session.wait_on_link(pending.0)?.ok_or(pending))
     }
 
     /// Sends an empty read, which the server answers only if this client still has the volume open.
@@ -342,7 +352,7 @@ impl RemoteStore {
     /// If the store has failed.
     pub fn begin_to_flush(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
-        if !self.kept.has_nothing_new() {
+        if !self.unflushed.has_nothing_new() {
             self.begin_flush();
         }
         Ok(())
@@ -357,24 +367,25 @@ impl RemoteStore {
     }
 
     fn start(
-        dial: Box<dyn Dial>,
+        connector: Box<dyn Connector>,
         options: RemoteOptions,
-        greeted: Greeted,
+        authenticated: AuthenticatedLink,
         opened: &Opened,
-        places: Places,
+        layout: FileLayout,
         reads: Option<OpenMode>,
     ) -> Result<Self, OpenError> {
         let RemoteOptions { unflushed_bytes_max, .. } = options;
         let is_read_only = reads.is_some();
-        let session = Session::start(dial, options, greeted, opened, reads).map_err(|cause| {
-            OpenError::io("start the thread that reads the server's answers", cause)
-        })?;
+        let session =
+            Session::start(connector, options, authenticated, opened, reads).map_err(|cause| {
+                OpenError::io("start the thread that reads the server's answers", cause)
+            })?;
         Ok(Self {
             session,
-            places,
+            layout,
             is_read_only,
             unflushed_bytes_max,
-            kept: Kept::default(),
+            unflushed: UnflushedBuckets::default(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
             buffer: Vec::new(),
             answer: Bytes::new(),
@@ -384,42 +395,43 @@ impl RemoteStore {
 
     /// The length of a piece in bytes; `None` if the store has no such piece.
     fn length(&self, piece: &Piece) -> Option<usize> {
-        self.places.find(piece).map(|place| place.piece.bytes)
+        self.layout.find(piece).map(|place| place.piece.bytes)
     }
 
     fn lengths(&self, pieces: &[Piece]) -> Result<Vec<usize>, StoreError> {
-        let length = |piece| self.length(piece).ok_or_else(|| places::absent(piece));
+        let length = |piece| self.length(piece).ok_or_else(|| file_layout::absent(piece));
         pieces.iter().map(length).collect()
     }
 
     /// The indices of the pieces of a trip that must be requested.
-    fn not_at_hand(&self, trip: &[Piece]) -> Vec<usize> {
-        let is_at_hand = |piece| self.kept.has(piece) || self.prefetched.request(piece).is_some();
-        (0..trip.len()).filter(|i| !is_at_hand(&trip[*i])).collect()
+    fn missing_pieces(&self, trip: &[Piece]) -> Vec<usize> {
+        let is_available =
+            |piece| self.unflushed.has(piece) || self.prefetched.request(piece).is_some();
+        (0..trip.len()).filter(|i| !is_available(&trip[*i])).collect()
     }
 
     /// Requests these pieces of a trip, in one request if they fit. Returns the pieces of each
     /// request.
-    fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<Asked> {
+    fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<PieceRequest> {
         let wanted: Vec<_> = which.iter().map(|i| lengths[*i]).collect();
         let asked = runs(&wanted).into_iter().map(|run| {
             let pieces = which[run.clone()].iter().map(|i| trip[*i]).collect();
             let number = self.ask_for_all(pieces, wanted[run.clone()].iter().sum());
-            Asked { number, which: which[run].to_vec() }
+            PieceRequest { number, which: which[run].to_vec() }
         });
         asked.collect()
     }
 
     fn ask_for_all(&mut self, pieces: Vec<Piece>, bytes: usize) -> u64 {
         let request = Request::Read { number: self.session.next_number(), pieces };
-        self.session.ask(Awaited::Data { bytes }, &Frame::of(&request))
+        self.session.ask(Awaited::Data { bytes }, &Frame::new(&request))
     }
 
     /// Waits for the prefetched answers of a trip. Discards failed requests, and returns whether
     /// none failed.
     fn take_prefetched(&mut self, trip: &[Piece]) -> Result<bool, StoreError> {
-        let mut all_came = true;
-        for piece in trip.iter().filter(|piece| !self.kept.has(piece)) {
+        let mut all_arrived = true;
+        for piece in trip.iter().filter(|piece| !self.unflushed.has(piece)) {
             let number = self.prefetched.request(piece);
             let Some(number) = number.filter(|number| self.prefetched.lacks_answer(*number)) else {
                 continue;
@@ -430,25 +442,25 @@ impl RemoteStore {
                 // Another piece may have caused the failure, so this trip requests its own pieces.
                 Err(_) => {
                     self.prefetched.forget_read(number);
-                    all_came = false;
+                    all_arrived = false;
                 }
             }
         }
-        Ok(all_came)
+        Ok(all_arrived)
     }
 
     /// Lays out the frames of a trip, and fills in those already received. Frames in the answer of
     /// the first announced piece stay there; usually this is the whole trip.
-    fn place_what_is_at_hand(&mut self, trip: &[Piece], lengths: &[usize]) {
-        let Self { places, kept, prefetched, answer, buffer, spans, .. } = self;
-        let mut answered = trip.iter().filter(|piece| !kept.has(piece));
+    fn copy_received(&mut self, trip: &[Piece], lengths: &[usize]) {
+        let Self { layout, unflushed, prefetched, answer, buffer, spans, .. } = self;
+        let mut answered = trip.iter().filter(|piece| !unflushed.has(piece));
         let first = answered.find_map(|piece| prefetched.find(piece));
         let number = first.as_ref().map(|found| found.number);
         *answer = first.map_or_else(Bytes::new, |found| found.answer.clone());
         spans.clear();
         buffer.clear();
         for (piece, bytes) in trip.iter().zip(lengths) {
-            let written = kept.find(piece, offset_in_bucket(places, piece), *bytes);
+            let written = unflushed.find(piece, offset_in_bucket(layout, piece), *bytes);
             let found = if written.is_some() { None } else { prefetched.find(piece) };
             let in_answer = found.as_ref().filter(|found| Some(found.number) == number);
             if let Some(found) = in_answer {
@@ -464,10 +476,10 @@ impl RemoteStore {
     }
 
     /// Waits for the requested pieces, and fills them in.
-    fn place_what_comes(&mut self, asked: &[Asked]) -> Result<(), StoreError> {
-        for Asked { number, which } in asked {
-            let came = self.session.wait(*number)?;
-            let mut rest = &came[..];
+    fn copy_answers(&mut self, asked: &[PieceRequest]) -> Result<(), StoreError> {
+        for PieceRequest { number, which } in asked {
+            let received = self.session.wait(*number)?;
+            let mut rest = &received[..];
             for i in which {
                 let Span { start, bytes } = self.spans[*i];
                 let (frame, behind) = rest.split_at(bytes);
@@ -484,19 +496,19 @@ impl RemoteStore {
 
     /// Starts a flush. It covers earlier ones.
     fn begin_flush(&mut self) {
-        if let Some(before) = self.kept.flush_under_way() {
+        if let Some(before) = self.unflushed.flush_under_way() {
             self.session.forget(before);
         }
         let request = Request::Flush { number: self.session.next_number() };
-        let number = self.session.ask(Awaited::Flushed, &Frame::of(&request));
-        self.kept.flush_begins(number);
+        let number = self.session.ask(Awaited::Flushed, &Frame::new(&request));
+        self.unflushed.flush_begins(number);
     }
 
     /// Waits for the started flush, if any.
     fn finish_flush(&mut self) -> Result<(), StoreError> {
-        if let Some(number) = self.kept.flush_under_way() {
+        if let Some(number) = self.unflushed.flush_under_way() {
             self.session.wait(number)?;
-            self.kept.flush_ends();
+            self.unflushed.flush_ends();
         }
         Ok(())
     }
@@ -505,17 +517,17 @@ impl RemoteStore {
 /// A requested computation whose result is still to be waited for.
 #[derive(Debug)]
 #[must_use]
-pub struct Asking(u64);
+pub struct PendingComputation(u64);
 
 /// A request for some pieces of a trip.
-struct Asked {
+struct PieceRequest {
     number: u64,
     which: Vec<usize>,
 }
 
 impl BucketStore for RemoteStore {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.places.shape(tree)
+        self.layout.shape(tree)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -529,7 +541,7 @@ impl BucketStore for RemoteStore {
         }
         let number = self.session.next_number();
         let (mut wanted, mut lengths) = (Vec::new(), Vec::new());
-        for piece in pieces.iter().filter(|piece| !self.kept.has(piece)) {
+        for piece in pieces.iter().filter(|piece| !self.unflushed.has(piece)) {
             let Some(bytes) = self.length(piece) else { continue };
             if self.prefetched.announce(number, piece, bytes) {
                 wanted.push(*piece);
@@ -548,16 +560,16 @@ impl BucketStore for RemoteStore {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.session.begin_call()?;
         let lengths = self.lengths(pieces)?;
-        let missing = self.not_at_hand(pieces);
+        let missing = self.missing_pieces(pieces);
         let mut asked = self.ask_for(pieces, &lengths, &missing);
-        let outcome = self.take_prefetched(pieces).and_then(|all_came| {
-            if !all_came {
-                let mut not_brought = self.not_at_hand(pieces);
+        let outcome = self.take_prefetched(pieces).and_then(|all_arrived| {
+            if !all_arrived {
+                let mut not_brought = self.missing_pieces(pieces);
                 not_brought.retain(|i| missing.binary_search(i).is_err());
                 asked.extend(self.ask_for(pieces, &lengths, &not_brought));
             }
-            self.place_what_is_at_hand(pieces, &lengths);
-            self.place_what_comes(&asked)
+            self.copy_received(pieces, &lengths);
+            self.copy_answers(&asked)
         });
         if let Err(error) = outcome {
             asked.iter().for_each(|asked| self.session.forget(asked.number));
@@ -573,8 +585,8 @@ impl BucketStore for RemoteStore {
         self.check_can_write()?;
         let lengths = self.lengths(pieces)?;
         let bytes: usize = lengths.iter().sum();
-        let is_too_much = self.kept.new_bytes() + bytes > self.unflushed_bytes_max / 2;
-        if is_too_much && !self.kept.has_nothing_new() {
+        let is_too_much = self.unflushed.new_bytes() + bytes > self.unflushed_bytes_max / 2;
+        if is_too_much && !self.unflushed.has_nothing_new() {
             self.finish_flush()?;
             self.begin_flush();
         }
@@ -582,7 +594,7 @@ impl BucketStore for RemoteStore {
         let write = WriteFrames::seal(self.session.next_number(), pieces, &lengths, fill);
         pieces.iter().for_each(|piece| self.prefetched.is_written(piece));
         self.forget_useless();
-        self.kept.add(pieces, &write);
+        self.unflushed.add(pieces, &write);
         for frame in &write.frames {
             self.session.ask(Awaited::Written, frame);
         }
@@ -596,7 +608,7 @@ impl BucketStore for RemoteStore {
 }
 
 /// The positions of the trees, if every bucket fits into a message.
-fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
+fn layout(shapes: &[TreeShape]) -> Result<FileLayout, OpenError> {
     let mut levels = shapes.iter().flat_map(TreeShape::levels).filter(|level| level.buckets > 0);
     if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {
         let message = format!(
@@ -606,41 +618,42 @@ fn places(shapes: &[TreeShape]) -> Result<Places, OpenError> {
         );
         return Err(OpenError::new(OpenErrorKind::InvalidShapes, message));
     }
-    Places::new(shapes)
+    FileLayout::new(shapes)
 }
 
-fn offset_in_bucket(places: &Places, piece: &Piece) -> usize {
-    places.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
+fn offset_in_bucket(layout: &FileLayout, piece: &Piece) -> usize {
+    layout.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
 }
 
 /// Repeats a request while the volume is in use: its previous client may have disconnected without
 /// the server noticing yet.
 fn once_free<T>(
-    dial: &mut dyn Dial,
+    connector: &mut dyn Connector,
     options: &RemoteOptions,
-    mut ask: impl FnMut(&mut Greeted) -> Result<T, Unopened>,
-) -> Result<(Greeted, T), Unopened> {
-    let until = Moment::now().after(NOTICED_WITHIN);
+    mut ask: impl FnMut(&mut AuthenticatedLink) -> Result<T, OpenFailure>,
+) -> Result<(AuthenticatedLink, T), OpenFailure> {
+    let until = MonotonicTime::now().after(NOTICED_WITHIN);
     loop {
-        let mut greeted = Greeted::dial_again(dial, options)?;
-        match ask(&mut greeted) {
-            Err(Unopened::Refused(failure))
+        let mut authenticated = AuthenticatedLink::connect_retrying(connector, options)?;
+        match ask(&mut authenticated) {
+            Err(OpenFailure::Refused(failure))
                 if failure.kind == FailureKind::InUse && until.left().is_some() =>
             {
-                greeted.close();
-                thread::sleep(NOTICED_PAUSE);
+                authenticated.close();
+                thread::sleep(RETRY_PAUSE);
             }
             Err(error) => {
-                greeted.close();
+                authenticated.close();
                 return Err(error);
             }
-            Ok(answer) => return Ok((greeted, answer)),
+            Ok(answer) => return Ok((authenticated, answer)),
         }
     }
 }
 
 fn condition(opened: Opened) -> Condition {
-    let of_people = |sentences: Vec<String>| sentences.iter().map(|it| sanitize_message(it)).collect();
+    let of_people =
+        |sentences: Vec<String>| sentences.iter().map(|it| sanitize_message(it)).collect();
     Condition {
         allocated_bytes: opened.allocated_bytes,
         is_cut_off: opened.is_cut_off,

@@ -11,32 +11,32 @@ use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, fram
 
 use super::backoff::Backoff;
 use super::connection::why_nothing_came;
-use super::{Dial, RemoteOptions};
+use super::{Connector, RemoteOptions};
 use crate::error::{OpenError, OpenErrorKind};
 
 /// The longest time for connecting to the server.
-const REACHED_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A link to a server that speaks the same protocol version.
-pub(super) struct Greeted {
+pub(super) struct AuthenticatedLink {
     link: Link,
     within: Duration,
 }
 
 /// Why opening failed.
 #[derive(Debug)]
-pub(super) enum Unopened {
+pub(super) enum OpenFailure {
     /// The server cannot be reached, or the link was lost.
     Lost(io::Error),
     /// The server knows this client and has no connection left for it.
-    NoRoom(String),
+    NoConnection(String),
     /// The server violates the protocol.
-    Lied(&'static str),
+    ProtocolViolation(&'static str),
     /// The server refuses.
     Refused(Failure),
 }
 
-impl Unopened {
+impl OpenFailure {
     fn is_refused_connection(&self) -> bool {
         matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
     }
@@ -49,51 +49,57 @@ impl Unopened {
                 error.kind(),
                 BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
             ),
-            Self::NoRoom(_) => true,
-            Self::Lied(_) | Self::Refused(_) => false,
+            Self::NoConnection(_) => true,
+            Self::ProtocolViolation(_) | Self::Refused(_) => false,
         }
     }
 }
 
-impl Greeted {
+impl AuthenticatedLink {
     /// Connects to the server. Every answer must arrive within `within`.
-    pub(super) fn dial(dial: &mut dyn Dial, within: Duration) -> Result<Self, Unopened> {
-        let reached_within = within.min(REACHED_WITHIN);
-        let link = dial.dial(reached_within).map_err(|error| {
-            Unopened::Lost(io::Error::new(error.kind(), why_nothing_came(&error, reached_within)))
+    pub(super) fn connect(
+        connector: &mut dyn Connector,
+        within: Duration,
+    ) -> Result<Self, OpenFailure> {
+        let reached_within = within.min(CONNECT_TIMEOUT);
+        let link = connector.connect(reached_within).map_err(|error| {
+            OpenFailure::Lost(io::Error::new(
+                error.kind(),
+                why_nothing_came(&error, reached_within),
+            ))
         })?;
-        let mut greeted = Self { link, within };
-        match greeted.ask(&Request::Hello { version: VERSION }) {
-            Ok(Answer::Welcome { version: VERSION }) => Ok(greeted),
-            Err(Unopened::Refused(Failure { kind: FailureKind::Full, message, .. })) => {
-                Err(Unopened::NoRoom(message))
+        let mut authenticated = Self { link, within };
+        match authenticated.ask(&Request::Hello { version: VERSION }) {
+            Ok(Answer::Welcome { version: VERSION }) => Ok(authenticated),
+            Err(OpenFailure::Refused(Failure { kind: FailureKind::Full, message, .. })) => {
+                Err(OpenFailure::NoConnection(message))
             }
-            Err(unopened) => Err(unopened),
-            Ok(Answer::Welcome { version }) => Err(Unopened::Refused(Failure {
+            Err(failure) => Err(failure),
+            Ok(Answer::Welcome { version }) => Err(OpenFailure::Refused(Failure {
                 number: 0,
                 kind: FailureKind::UnknownVersion,
                 message: format!(
                     "the server speaks version {version} of the protocol, this program {VERSION}"
                 ),
             })),
-            Ok(_) => Err(Unopened::Lied("it did not send a greeting")),
+            Ok(_) => Err(OpenFailure::ProtocolViolation("it did not send a greeting")),
         }
     }
 
-    /// Retries [`dial`](Self::dial) for `retry_opening_for` while the server drops the link or has
-    /// no connection left, or refuses connections after it was reached, because it restarts. A
+    /// Retries [`connect`](Self::connect) for `retry_opening_for` while the server drops the link
+    /// or has no connection left, or refuses connections after it was reached, because it restarts. A
     /// flood of other connections may displace a client during its handshake.
-    pub(super) fn dial_again(
-        dial: &mut dyn Dial,
+    pub(super) fn connect_retrying(
+        connector: &mut dyn Connector,
         options: &RemoteOptions,
-    ) -> Result<Self, Unopened> {
+    ) -> Result<Self, OpenFailure> {
         let mut backoff = Backoff::new(options.retry_opening_for);
         let mut was_there = false;
         loop {
-            let outcome = Self::dial(dial, options.answer_within);
-            let Err(unopened) = &outcome else { return outcome };
-            was_there |= unopened.may_pass();
-            let may_pass = unopened.may_pass() || was_there && unopened.is_refused_connection();
+            let outcome = Self::connect(connector, options.answer_within);
+            let Err(failure) = &outcome else { return outcome };
+            was_there |= failure.may_pass();
+            let may_pass = failure.may_pass() || was_there && failure.is_refused_connection();
             match backoff.next_pause().filter(|_| may_pass) {
                 Some(pause) => thread::sleep(pause),
                 None => return outcome,
@@ -101,27 +107,29 @@ impl Greeted {
         }
     }
 
-    pub(super) fn open(&mut self, name: &str, mode: OpenMode) -> Result<Opened, Unopened> {
+    pub(super) fn open(&mut self, name: &str, mode: OpenMode) -> Result<Opened, OpenFailure> {
         self.expect_opened(&Request::Open { name: name.into(), mode })
     }
 
-    pub(super) fn resume(&mut self, name: &str, session: u64) -> Result<Opened, Unopened> {
+    pub(super) fn resume(&mut self, name: &str, session: u64) -> Result<Opened, OpenFailure> {
         self.expect_opened(&Request::Resume { name: name.into(), session })
     }
 
-    pub(super) fn look(&mut self, name: &str) -> Result<bool, Unopened> {
+    pub(super) fn look(&mut self, name: &str) -> Result<bool, OpenFailure> {
         match self.ask(&Request::Look { name: name.into() })? {
             Answer::Looked { is_there } => Ok(is_there),
-            _ => {
-                Err(Unopened::Lied("it sent a wrong answer to the request whether a volume exists"))
-            }
+            _ => Err(OpenFailure::ProtocolViolation(
+                "it sent a wrong answer to the request whether a volume exists",
+            )),
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Result<(), Unopened> {
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), OpenFailure> {
         match self.ask(&Request::Remove { name: name.into() })? {
             Answer::Done { number: 0 } => Ok(()),
-            _ => Err(Unopened::Lied("it sent a wrong answer to the removal of a volume")),
+            _ => Err(OpenFailure::ProtocolViolation(
+                "it sent a wrong answer to the removal of a volume",
+            )),
         }
     }
 
@@ -135,22 +143,24 @@ impl Greeted {
         self.link.writer.close();
     }
 
-    fn expect_opened(&mut self, request: &Request) -> Result<Opened, Unopened> {
+    fn expect_opened(&mut self, request: &Request) -> Result<Opened, OpenFailure> {
         match self.ask(request)? {
             Answer::Opened(opened) => Ok(opened),
-            _ => Err(Unopened::Lied("it sent a wrong answer to the opening of a volume")),
+            _ => Err(OpenFailure::ProtocolViolation(
+                "it sent a wrong answer to the opening of a volume",
+            )),
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Answer, Unopened> {
-        let answer = self.exchange(&request.encode()).map_err(Unopened::Lost)?;
+    fn ask(&mut self, request: &Request) -> Result<Answer, OpenFailure> {
+        let answer = self.exchange(&request.encode()).map_err(OpenFailure::Lost)?;
         match Answer::decode(&answer.into()) {
             Ok(Answer::Failed(failure)) => {
                 let message = sanitize_message(&failure.message);
-                Err(Unopened::Refused(Failure { message, ..failure }))
+                Err(OpenFailure::Refused(Failure { message, ..failure }))
             }
             Ok(answer) => Ok(answer),
-            Err(_) => Err(Unopened::Lied("it sent an invalid message")),
+            Err(_) => Err(OpenFailure::ProtocolViolation("it sent an invalid message")),
         }
     }
 
@@ -177,30 +187,30 @@ pub(super) fn check_name(name: &str) -> Result<(), OpenError> {
     })
 }
 
-impl From<Unopened> for OpenError {
-    fn from(unopened: Unopened) -> Self {
-        match unopened {
-            Unopened::Lost(cause) if cause.kind() == ErrorKind::PermissionDenied => {
+impl From<OpenFailure> for OpenError {
+    fn from(failure: OpenFailure) -> Self {
+        match failure {
+            OpenFailure::Lost(cause) if cause.kind() == ErrorKind::PermissionDenied => {
                 let message = format!(
                     "the server has another key than expected, or refuses this client ({cause}); \
                      check the keys of both"
                 );
                 Self::caused_by(OpenErrorKind::NotAdmitted, message, cause)
             }
-            Unopened::Lost(cause) => {
+            OpenFailure::Lost(cause) => {
                 let message =
                     format!("cannot reach the server ({cause}); check the server and the network");
                 Self::caused_by(OpenErrorKind::Unreachable, message, cause)
             }
-            Unopened::NoRoom(why) => {
+            OpenFailure::NoConnection(why) => {
                 let message = format!("the server has no connection left for this client: {why}");
                 Self::new(OpenErrorKind::Unreachable, message)
             }
-            Unopened::Lied(how) => {
+            OpenFailure::ProtocolViolation(how) => {
                 let message = format!("this is not a bucket server: {how}; check the address");
                 Self::new(OpenErrorKind::NotAStore, message)
             }
-            Unopened::Refused(Failure { kind, message, .. }) => {
+            OpenFailure::Refused(Failure { kind, message, .. }) => {
                 let (kind, advice) = advice(kind);
                 Self::new(kind, format!("the server says: {message}{advice}"))
             }

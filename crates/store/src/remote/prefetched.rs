@@ -20,7 +20,7 @@ pub(super) struct Prefetched {
     reads: BTreeMap<u64, Read>,
     /// A fast hash suffices: only this client chooses the keys, so an attacker cannot cause
     /// collisions.
-    pieces: HashMap<(TreeId, BucketId), Vec<Held>>,
+    pieces: HashMap<(TreeId, BucketId), Vec<AnnouncedPart>>,
     /// Bytes of all reads.
     bytes: usize,
     bytes_max: usize,
@@ -42,7 +42,7 @@ struct Read {
 }
 
 /// A part of a bucket that was announced.
-struct Held {
+struct AnnouncedPart {
     part: Part,
     /// How many announcements of it were not read yet.
     readers: usize,
@@ -51,7 +51,7 @@ struct Held {
 }
 
 /// A piece within the answer to a request.
-pub(super) struct Found<'a> {
+pub(super) struct PrefetchedPiece<'a> {
     pub(super) number: u64,
     pub(super) answer: &'a Bytes,
     pub(super) start: usize,
@@ -78,7 +78,7 @@ impl Prefetched {
         }
         let bucket = (piece.tree, piece.bucket);
         let read = self.reads.entry(number).or_default();
-        let held = Held { part: piece.part, readers: 1, number, start: read.bytes };
+        let held = AnnouncedPart { part: piece.part, readers: 1, number, start: read.bytes };
         self.pieces.entry(bucket).or_default().push(held);
         read.buckets.push(bucket);
         read.held += 1;
@@ -116,10 +116,10 @@ impl Prefetched {
     }
 
     /// Finds a piece in the answers.
-    pub(super) fn find(&self, piece: &Piece) -> Option<Found<'_>> {
-        let Held { number, start, .. } = *self.held(piece)?;
+    pub(super) fn find(&self, piece: &Piece) -> Option<PrefetchedPiece<'_>> {
+        let AnnouncedPart { number, start, .. } = *self.held(piece)?;
         let answer = self.reads.get(&number)?.answer.as_ref()?;
-        Some(Found { number, answer, start })
+        Some(PrefetchedPiece { number, answer, start })
     }
 
     /// Notes that the piece was read.
@@ -151,18 +151,22 @@ impl Prefetched {
         mem::take(&mut self.useless)
     }
 
-    fn held(&self, piece: &Piece) -> Option<&Held> {
+    fn held(&self, piece: &Piece) -> Option<&AnnouncedPart> {
         let held = self.pieces.get(&(piece.tree, piece.bucket))?;
         held.iter().find(|held| held.part == piece.part)
     }
 
-    fn held_mut(&mut self, piece: &Piece) -> Option<&mut Held> {
+    fn held_mut(&mut self, piece: &Piece) -> Option<&mut AnnouncedPart> {
         let held = self.pieces.get_mut(&(piece.tree, piece.bucket))?;
         held.iter_mut().find(|held| held.part == piece.part)
     }
 
     /// Drops parts of a bucket, and each request without remaining pieces.
-    fn release(&mut self, bucket: (TreeId, BucketId), is_released: impl Fn(&Held) -> bool) {
+    fn release(
+        &mut self,
+        bucket: (TreeId, BucketId),
+        is_released: impl Fn(&AnnouncedPart) -> bool,
+    ) {
         let Some(parts) = self.pieces.get_mut(&bucket) else { return };
         for held in parts.extract_if(.., |held| is_released(held)) {
             let Some(read) = self.reads.get_mut(&held.number) else { continue };
@@ -179,7 +183,7 @@ impl Prefetched {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> PrefetchedPiece<'a> {
     /// The first `bytes` bytes of the piece.
     pub(super) fn bytes(&self, bytes: usize) -> &'a [u8] {
         &self.answer[self.start..][..bytes]

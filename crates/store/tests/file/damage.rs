@@ -117,7 +117,7 @@ fn the_rest_of_a_file_that_was_cut_off_can_be_read() {
 
     let reader = FileOptions::default()
         .with_read_only(true)
-        .with_may_be_cut_off(true)
+        .with_allow_incomplete(true)
         .with_looks_ahead(true);
     let file = OpenOptions::new().write(true).open(path).unwrap();
     let is_there = |store: &mut FileStore| {
@@ -150,7 +150,7 @@ fn the_rest_of_a_file_that_was_cut_off_can_be_read() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing, and were announced");
         drop(store);
-        let to_write = FileOptions::default().with_may_be_cut_off(true);
+        let to_write = FileOptions::default().with_allow_incomplete(true);
         let to_read = FileOptions::default().with_read_only(true);
         for options in [to_write, to_read] {
             let refused = FileStore::open(path, &options).err().map(|error| error.kind());

@@ -145,7 +145,7 @@ fn opening_reports_damage_and_repairs() {
     let location = file(&path);
     drop(location.create(&[shape()], &StoreOptions::default()).unwrap());
     let sound = std::fs::read(&path).unwrap();
-    let to_read = StoreOptions::default().with_read_only(true).with_may_be_cut_off(true);
+    let to_read = StoreOptions::default().with_read_only(true).with_allow_incomplete(true);
     let condition = |options: &StoreOptions| location.open(options).unwrap().condition;
     assert_eq!((condition(&to_read).damage, condition(&to_read).is_cut_off), (vec![], false));
 

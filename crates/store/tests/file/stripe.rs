@@ -14,7 +14,9 @@ use oblivio_core::store::{
 };
 use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
-use oblivio_store::dealing::{MEMBERS_MAX, StripeName, deal, gather, mark_of, member_of};
+use oblivio_store::striping::{
+    MEMBERS_MAX, StripeName, distribute_levels, gather, mark_of, member_of,
+};
 use oblivio_store::{
     BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
 };
@@ -62,7 +64,7 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
 }
 
 /// The name of a stripe that exists in no folder.
-const NAME: StripeName = StripeName::of_number(12_345_678_901);
+const NAME: StripeName = StripeName::from_number(12_345_678_901);
 
 /// A folder for members: `a`, `b` and so on.
 struct Folder(TempDir);
@@ -135,7 +137,8 @@ fn has_the_capabilities_of_all_members() {
         ([false, true], Capabilities::NONE),
     ] {
         check_store(|shapes| {
-            let members = deal(shapes, limited.len(), NAME).unwrap().into_iter().zip(limited);
+            let members =
+                distribute_levels(shapes, limited.len(), NAME).unwrap().into_iter().zip(limited);
             let members = members.map(|(shapes, is_limited)| {
                 let memory = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
                 let store: BoxedStore = match is_limited {
@@ -190,7 +193,7 @@ fn flushed_writes_survive_reopening_and_other_writers_are_locked_out() {
 fn levels_are_distributed_round_robin() {
     let folder = Folder::new();
     drop(folder.create("a b c"));
-    let dealt = deal(&shapes(), 3, NAME).unwrap();
+    let dealt = distribute_levels(&shapes(), 3, NAME).unwrap();
     for (tree, shape) in shapes().iter().enumerate() {
         for (level, levels) in shape.levels().iter().enumerate() {
             for (member, dealt) in dealt.iter().enumerate() {
@@ -344,7 +347,7 @@ fn opening_reports_the_damaged_member_and_the_rest_is_readable() {
     let mut bytes = fs::read(&b).unwrap();
     bytes[50] ^= 1;
     fs::write(&b, &bytes).unwrap();
-    let to_read = StoreOptions::default().with_read_only(true).with_may_be_cut_off(true);
+    let to_read = StoreOptions::default().with_read_only(true).with_allow_incomplete(true);
     let condition = location.open(&to_read).unwrap().condition;
     assert!(condition.damage[0].contains("b: 1 of 3 copies"), "{condition:?}");
     let condition = location.open(&StoreOptions::default()).unwrap().condition;
@@ -459,14 +462,14 @@ proptest! {
                 .map(|trees| trees.into_iter().map(TreeShape::new).collect())
                 .collect();
         if marked && count > 1 {
-            let marks = deal(&shapes(), 4, NAME).unwrap();
+            let marks = distribute_levels(&shapes(), 4, NAME).unwrap();
             for (member, mark) in members.iter_mut().zip(marks) {
                 member.push(mark.last().unwrap().clone());
             }
         }
         let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
         if let Ok(together) = gather(&members, &names) {
-            prop_assert_eq!(deal(&together, count, NAME).unwrap(), members);
+            prop_assert_eq!(distribute_levels(&together, count, NAME).unwrap(), members);
         }
     }
 
@@ -476,7 +479,7 @@ proptest! {
         count in 2usize..=MEMBERS_MAX,
     ) {
         let shapes: Vec<_> = trees.into_iter().map(TreeShape::new).collect();
-        let Ok(dealt) = deal(&shapes, count, NAME) else { return Ok(()) };
+        let Ok(dealt) = distribute_levels(&shapes, count, NAME) else { return Ok(()) };
         let names: Vec<_> = (0..count).map(|name| name.to_string()).collect();
         prop_assert_eq!(gather(&dealt, &names).unwrap(), shapes);
         for (member, shapes) in dealt.iter().enumerate() {
@@ -575,7 +578,7 @@ impl Meeting {
 
 /// The behaviour of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum MemberBehaviour {
     Works,
     /// Waits until this number of members are called at the same time.
     Meets(usize),
@@ -589,7 +592,7 @@ enum Fate {
 fn observed(
     inner: MemoryStore,
     number: usize,
-    fate: Arc<Mutex<Fate>>,
+    behaviour: Arc<Mutex<MemberBehaviour>>,
     meeting: Arc<Meeting>,
 ) -> impl BucketStore + Send {
     let meet = move |inner: &mut MemoryStore, call: &mut Call<'_>| {
@@ -597,13 +600,13 @@ fn observed(
             state.calls.entry(number).or_default().push(call.pieces.clone());
         };
         calls(&mut meeting.state.lock().unwrap());
-        let fate = *fate.lock().unwrap();
-        match (fate, call.operation) {
-            (Fate::Meets(expected), _) => meeting.wait(expected),
-            (Fate::Panics, _) => std::panic::resume_unwind(Box::new("planned")),
-            (Fate::FailsToRead, Operation::Read)
-            | (Fate::FailsToWrite, Operation::Write)
-            | (Fate::FailsToFlush, Operation::Flush) => {
+        let behaviour = *behaviour.lock().unwrap();
+        match (behaviour, call.operation) {
+            (MemberBehaviour::Meets(expected), _) => meeting.wait(expected),
+            (MemberBehaviour::Panics, _) => std::panic::resume_unwind(Box::new("planned")),
+            (MemberBehaviour::FailsToRead, Operation::Read)
+            | (MemberBehaviour::FailsToWrite, Operation::Write)
+            | (MemberBehaviour::FailsToFlush, Operation::Flush) => {
                 return Err(StoreError::new(StoreErrorKind::Full, "planned to fail"));
             }
             _ => {}
@@ -615,32 +618,34 @@ fn observed(
 
 struct Bench {
     store: StripedStore,
-    fates: Vec<Arc<Mutex<Fate>>>,
+    behaviours: Vec<Arc<Mutex<MemberBehaviour>>>,
     meeting: Arc<Meeting>,
 }
 
 impl Bench {
     fn new(members: usize) -> Self {
         let meeting = Arc::new(Meeting::default());
-        let fates: Vec<_> = (0..members).map(|_| Arc::new(Mutex::new(Fate::Works))).collect();
-        let stores = deal(&shapes(), members, NAME).unwrap().into_iter().enumerate().map(
-            |(number, shapes)| {
-                let inner = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
-                let (fate, meeting) = (fates[number].clone(), meeting.clone());
-                let store: BoxedStore = Box::new(observed(inner, number, fate, meeting));
-                (format!("store {number}"), store)
-            },
-        );
+        let behaviours: Vec<_> =
+            (0..members).map(|_| Arc::new(Mutex::new(MemberBehaviour::Works))).collect();
+        let stores =
+            distribute_levels(&shapes(), members, NAME).unwrap().into_iter().enumerate().map(
+                |(number, shapes)| {
+                    let inner = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
+                    let (behaviour, meeting) = (behaviours[number].clone(), meeting.clone());
+                    let store: BoxedStore = Box::new(observed(inner, number, behaviour, meeting));
+                    (format!("store {number}"), store)
+                },
+            );
         let store = StripedStore::new(stores.collect(), false).unwrap();
-        Self { store, fates, meeting }
+        Self { store, behaviours, meeting }
     }
 
-    fn all(&self, fate: Fate) {
-        self.fates.iter().for_each(|it| *it.lock().unwrap() = fate);
+    fn all(&self, behaviour: MemberBehaviour) {
+        self.behaviours.iter().for_each(|it| *it.lock().unwrap() = behaviour);
     }
 
-    fn one(&self, member: usize, fate: Fate) {
-        *self.fates[member].lock().unwrap() = fate;
+    fn one(&self, member: usize, behaviour: MemberBehaviour) {
+        *self.behaviours[member].lock().unwrap() = behaviour;
     }
 }
 
@@ -648,7 +653,7 @@ impl Bench {
 fn all_members_work_at_the_same_time() {
     for members in [2, 4] {
         let mut bench = Bench::new(members);
-        bench.all(Fate::Meets(members));
+        bench.all(MemberBehaviour::Meets(members));
         let mut meet = |act: &dyn Fn(&mut StripedStore)| {
             bench.meeting.begin();
             act(&mut bench.store);
@@ -664,7 +669,7 @@ fn all_members_work_at_the_same_time() {
 fn prefetching_does_not_wait() {
     let mut bench = Bench::new(2);
     // Both members wait for a third call, which the test makes.
-    bench.all(Fate::Meets(3));
+    bench.all(MemberBehaviour::Meets(3));
     bench.meeting.begin();
     bench.store.prefetch(&path());
     let prefetched = bench.meeting.clone();
@@ -694,24 +699,26 @@ fn a_member_sees_only_pieces_on_its_levels() {
 
 #[test]
 fn errors_name_the_member_and_failed_writes_are_final() {
-    for fate in [Fate::FailsToRead, Fate::FailsToWrite, Fate::FailsToFlush] {
+    for behaviour in
+        [MemberBehaviour::FailsToRead, MemberBehaviour::FailsToWrite, MemberBehaviour::FailsToFlush]
+    {
         let mut bench = Bench::new(3);
         put(&mut bench.store, &path(), 1).unwrap();
-        bench.one(2, fate);
-        let error = match fate {
-            Fate::FailsToRead => bench.store.read(&path()).map(|_| ()).unwrap_err(),
-            Fate::FailsToWrite => put(&mut bench.store, &path(), 2).unwrap_err(),
+        bench.one(2, behaviour);
+        let error = match behaviour {
+            MemberBehaviour::FailsToRead => bench.store.read(&path()).map(|_| ()).unwrap_err(),
+            MemberBehaviour::FailsToWrite => put(&mut bench.store, &path(), 2).unwrap_err(),
             _ => bench.store.flush().unwrap_err(),
         };
         assert_eq!(
             (error.kind(), &*error.to_string()),
             (StoreErrorKind::Full, "store 2: planned to fail")
         );
-        bench.all(Fate::Works);
+        bench.all(MemberBehaviour::Works);
         let (read, flushed) = (bench.store.read(&path()).map(|_| ()), bench.store.flush());
-        assert_eq!(read.is_ok(), fate == Fate::FailsToRead, "{fate:?}");
-        assert_eq!(flushed.is_ok(), fate == Fate::FailsToRead, "{fate:?}");
-        if fate != Fate::FailsToRead {
+        assert_eq!(read.is_ok(), behaviour == MemberBehaviour::FailsToRead, "{behaviour:?}");
+        assert_eq!(flushed.is_ok(), behaviour == MemberBehaviour::FailsToRead, "{behaviour:?}");
+        if behaviour != MemberBehaviour::FailsToRead {
             let said = flushed.unwrap_err().to_string();
             assert!(said.contains("refuses all calls after an error: store 2"), "{said}");
             assert!(put(&mut bench.store, &path(), 2).is_err());
@@ -723,7 +730,7 @@ fn errors_name_the_member_and_failed_writes_are_final() {
 fn a_member_whose_thread_has_ended_is_an_error() {
     for act in 0..4 {
         let mut bench = Bench::new(3);
-        bench.one(1, Fate::Panics);
+        bench.one(1, MemberBehaviour::Panics);
         let failed = match act {
             0 => bench.store.read(&path()).map(|_| ()),
             1 => put(&mut bench.store, &path(), 2),
@@ -749,5 +756,5 @@ fn a_member_is_an_ordinary_file() {
     let options = oblivio_store::FileOptions::default();
     let store = oblivio_store::FileStore::open(path, &options).unwrap();
     let name = mark_of(store.shapes()).unwrap().name;
-    assert_eq!(store.shapes(), deal(&shapes(), 2, name).unwrap()[1]);
+    assert_eq!(store.shapes(), distribute_levels(&shapes(), 2, name).unwrap()[1]);
 }

@@ -9,10 +9,13 @@ use oblivio_store::RemoteOptions;
 
 use crate::bench::{create_with, memory, options, steps, take};
 use crate::line::Cut;
-use crate::server::{Deed, Server};
+use crate::server::{Server, ServerAction};
 
 /// The requests of a run without faults.
-fn frames_without_faults(calls: &[crate::bench::Step], options: &RemoteOptions) -> Vec<Vec<u8>> {
+fn frames_without_faults(
+    calls: &[crate::bench::StoreCall],
+    options: &RemoteOptions,
+) -> Vec<Vec<u8>> {
     let server = Server::new();
     take(calls, &mut create_with(&server, options.clone()), &mut memory());
     let frames = server.world().frames.clone();
@@ -40,11 +43,11 @@ proptest! {
         let server = Server::new();
         let mut store = create_with(&server, options.clone());
         server.plan(move |n, _| match deeds.get(&n) {
-            Some((0, _)) => Deed::Cut,
-            Some((1, _)) => Deed::CutAnswer,
-            Some((2, _)) => Deed::Late,
-            Some((_, kept)) => Deed::Restart(*kept),
-            None => Deed::Do,
+            Some((0, _)) => ServerAction::Cut,
+            Some((1, _)) => ServerAction::CutAnswer,
+            Some((2, _)) => ServerAction::Late,
+            Some((_, kept)) => ServerAction::Restart(*kept),
+            None => ServerAction::Serve,
         });
         let cuts = cuts.into_iter().map(|(to_server, to_client)| Cut { to_server, to_client });
         server.world().cuts = cuts.collect();

@@ -62,7 +62,7 @@ pub(crate) fn create(server: &Server) -> RemoteStore {
 }
 
 pub(crate) fn create_with(server: &Server, options: RemoteOptions) -> RemoteStore {
-    RemoteStore::create(server.dial(), &shapes(), options).unwrap()
+    RemoteStore::create(server.connector(), &shapes(), options).unwrap()
 }
 
 /// Writes bytes that depend on the seed.
@@ -101,7 +101,7 @@ pub(crate) fn read(store: &mut impl BucketStore, pieces: &[Piece]) -> Vec<u8> {
 
 /// A call that can be repeated on another store.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum StoreCall {
     Write(Vec<Piece>, u64),
     Read(Vec<Piece>),
     Prefetch(Vec<Piece>),
@@ -109,7 +109,7 @@ pub(crate) enum Step {
 }
 
 /// `count` random calls of all kinds.
-pub(crate) fn steps(count: usize, seed: u64) -> Vec<Step> {
+pub(crate) fn steps(count: usize, seed: u64) -> Vec<StoreCall> {
     let mut coins = StdRng::seed_from_u64(seed);
     let pieces = all_pieces();
     let mut announced: Vec<Vec<Piece>> = Vec::new();
@@ -118,32 +118,32 @@ pub(crate) fn steps(count: usize, seed: u64) -> Vec<Step> {
             (0..coins.random_range(1..6)).map(|_| pieces[coins.random_range(0..pieces.len())]);
         let some: Vec<_> = some.collect();
         match coins.random_range(0..10) {
-            0 => Step::Flush,
+            0 => StoreCall::Flush,
             1..3 => {
                 announced.push(some.clone());
-                Step::Prefetch(some)
+                StoreCall::Prefetch(some)
             }
-            3..7 => Step::Write(some, coins.random()),
-            7 => Step::Read(some),
-            _ => Step::Read(announced.pop().unwrap_or(some)),
+            3..7 => StoreCall::Write(some, coins.random()),
+            7 => StoreCall::Read(some),
+            _ => StoreCall::Read(announced.pop().unwrap_or(some)),
         }
     };
     (0..count).map(&mut step).collect()
 }
 
 /// Makes the calls on both stores, and compares what they read.
-pub(crate) fn take(steps: &[Step], store: &mut RemoteStore, memory: &mut MemoryStore) {
+pub(crate) fn take(steps: &[StoreCall], store: &mut RemoteStore, memory: &mut MemoryStore) {
     for (i, step) in steps.iter().enumerate() {
         match step {
-            Step::Write(pieces, seed) => {
+            StoreCall::Write(pieces, seed) => {
                 fill(store, pieces, *seed);
                 fill(memory, pieces, *seed);
             }
-            Step::Read(pieces) => {
+            StoreCall::Read(pieces) => {
                 assert!(read(store, pieces) == read(memory, pieces), "step {i}: {step:?}");
             }
-            Step::Prefetch(pieces) => store.prefetch(pieces),
-            Step::Flush => store.flush().unwrap(),
+            StoreCall::Prefetch(pieces) => store.prefetch(pieces),
+            StoreCall::Flush => store.flush().unwrap(),
         }
     }
     assert!(read(store, &all_pieces()) == read(memory, &all_pieces()), "at the end");

@@ -14,7 +14,7 @@ use crate::bench::{
     try_fill, try_read,
 };
 use crate::line::Cut;
-use crate::server::{Deed, NAME, Server, framed};
+use crate::server::{NAME, Server, ServerAction, framed};
 
 /// The numbers of all received requests, including repetitions.
 fn numbers(server: &Server) -> Vec<u64> {
@@ -66,16 +66,16 @@ fn a_link_may_break_at_any_byte() {
 
 #[test]
 fn unanswered_requests_are_sent_again_and_after_a_restart_all_unflushed_writes() {
-    for (deed, expected) in [
-        (Deed::Cut, vec![1, 2, 3, 4, 5, 6, 6]),
-        (Deed::CutAnswer, vec![1, 2, 3, 4, 5, 6, 6]),
-        (Deed::Restart(0), vec![1, 2, 3, 4, 5, 6, 3, 4, 5, 6]),
-        (Deed::Restart(2), vec![1, 2, 3, 4, 5, 6, 3, 4, 5, 6]),
+    for (action, expected) in [
+        (ServerAction::Cut, vec![1, 2, 3, 4, 5, 6, 6]),
+        (ServerAction::CutAnswer, vec![1, 2, 3, 4, 5, 6, 6]),
+        (ServerAction::Restart(0), vec![1, 2, 3, 4, 5, 6, 3, 4, 5, 6]),
+        (ServerAction::Restart(2), vec![1, 2, 3, 4, 5, 6, 3, 4, 5, 6]),
     ] {
         let server = Server::new();
         let mut store = create(&server);
         let (whole, mut memory) = (all_whole(), memory());
-        server.plan(move |n, _| if n == 5 { deed.clone() } else { Deed::Do });
+        server.plan(move |n, _| if n == 5 { action.clone() } else { ServerAction::Serve });
         fill(&mut store, &whole[1..], 1);
         store.flush().unwrap();
         for seed in 2..5 {
@@ -95,7 +95,7 @@ fn unanswered_requests_are_sent_again_and_after_a_restart_all_unflushed_writes()
 fn a_flush_whose_answer_is_lost_is_sent_again() {
     let server = Server::new();
     let mut store = create(&server);
-    server.plan(|n, _| if n == 1 { Deed::CutAnswer } else { Deed::Do });
+    server.plan(|n, _| if n == 1 { ServerAction::CutAnswer } else { ServerAction::Serve });
     fill(&mut store, &all_whole(), 1);
     store.flush().unwrap();
     assert_eq!(numbers(&server), [1, 2, 2]);
@@ -111,9 +111,9 @@ fn a_fenced_client_makes_no_further_attempts() {
         let mut store = create(&server);
         fill(&mut store, &all_whole(), 1);
         if is_told {
-            server.plan(|_, _| Deed::Refuse(FailureKind::Fenced));
+            server.plan(|_, _| ServerAction::Refuse(FailureKind::Fenced));
         } else {
-            RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap();
+            RemoteStore::open(server.connector(), RemoteMode::Write, options()).unwrap();
         }
         let error = store.flush().unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Fenced);
@@ -135,12 +135,14 @@ fn a_failed_write_or_flush_is_final() {
     {
         let server = Server::new();
         let mut store = create(&server);
-        server.plan(move |n, _| if n == failing { Deed::Refuse(kind) } else { Deed::Do });
+        server.plan(
+            move |n, _| if n == failing { ServerAction::Refuse(kind) } else { ServerAction::Serve },
+        );
         fill(&mut store, &all_whole(), 1);
-        assert_eq!(store.flush().unwrap_err().kind(), kind.of_store());
+        assert_eq!(store.flush().unwrap_err().kind(), kind.store_kind());
         let frames = server.world().frames.len();
-        assert_eq!(store.flush().unwrap_err().kind(), kind.of_store());
-        assert_eq!(try_read(&mut store, &all_whole()).unwrap_err().kind(), kind.of_store());
+        assert_eq!(store.flush().unwrap_err().kind(), kind.store_kind());
+        assert_eq!(try_read(&mut store, &all_whole()).unwrap_err().kind(), kind.store_kind());
         let world = server.world();
         assert_eq!((world.frames.len(), world.dials), (frames, 1));
     }
@@ -155,10 +157,12 @@ fn a_failed_read_affects_no_other_call() {
         fill(&mut store, &whole, 1);
         fill(&mut memory, &whole, 1);
         store.flush().unwrap();
-        server.plan(move |n, _| if n == 1 { Deed::Refuse(kind) } else { Deed::Do });
+        server.plan(
+            move |n, _| if n == 1 { ServerAction::Refuse(kind) } else { ServerAction::Serve },
+        );
         store.prefetch(&whole[..1]);
         let error = try_read(&mut store, &whole[1..2]).unwrap_err();
-        assert_eq!(error.kind(), kind.of_store());
+        assert_eq!(error.kind(), kind.store_kind());
         assert!(
             error.to_string().ends_with("the server says: it  [31mdoes not want to"),
             "{error}"
@@ -181,7 +185,9 @@ fn pieces_whose_prefetch_failed_are_requested_again() {
         fill(&mut store, &whole, 1);
         fill(&mut memory, &whole, 1);
         store.flush().unwrap();
-        server.plan(move |n, _| if n == 0 { Deed::Refuse(kind) } else { Deed::Do });
+        server.plan(
+            move |n, _| if n == 0 { ServerAction::Refuse(kind) } else { ServerAction::Serve },
+        );
         store.prefetch(&whole[..3]);
         store.prefetch(&whole[3..5]);
         assert!(read(&mut store, &whole) == read(&mut memory, &whole));
@@ -235,7 +241,7 @@ fn a_server_that_returns_in_time_is_reconnected() {
     let mut memory = memory();
     fill(&mut memory, &all_whole(), 1);
     fill(&mut store, &all_whole(), 1);
-    server.plan(|n, _| if n == 0 { Deed::Cut } else { Deed::Do });
+    server.plan(|n, _| if n == 0 { ServerAction::Cut } else { ServerAction::Serve });
     server.world().is_unreachable = true;
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -257,19 +263,19 @@ fn the_store_fails_if_the_server_stays_unreachable() {
     let retry_for = Duration::from_millis(150);
     let mut store = create_with(&server, options().with_retry_for(retry_for));
     fill(&mut store, &all_whole(), 1);
-    server.plan(|_, _| Deed::Cut);
+    server.plan(|_, _| ServerAction::Cut);
     server.world().is_unreachable = true;
     let error = store.flush().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().contains("could not be reached for 150ms"), "{error}");
     // The store stays failed.
-    server.plan(|_, _| Deed::Do);
+    server.plan(|_, _| ServerAction::Serve);
     server.world().is_unreachable = false;
     let dials = server.world().dials;
     assert_eq!(store.flush().unwrap_err().kind(), StoreErrorKind::Unreachable);
     assert_eq!(server.world().dials, dials);
     // Opening it again finds the durable state.
-    let opened = RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap().0;
+    let opened = RemoteStore::open(server.connector(), RemoteMode::Write, options()).unwrap().0;
     assert_eq!(opened.shapes(), shapes());
 }
 
@@ -283,8 +289,8 @@ fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     fill(&mut store, &all_whole()[..1], 1);
     // Writes are answered, but lost with each restart.
     server.plan(|_, request| match request {
-        Request::Flush { .. } => Deed::Restart(0),
-        _ => Deed::Do,
+        Request::Flush { .. } => ServerAction::Restart(0),
+        _ => ServerAction::Serve,
     });
     let dials = server.world().dials;
     let error = store.flush().unwrap_err();

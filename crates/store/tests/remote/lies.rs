@@ -5,28 +5,28 @@ use std::time::Duration;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::BucketStore;
 use oblivio_store::RemoteOptions;
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::{Answer, Failure, FailureKind, Opened, Request};
 
 use crate::bench::{all_whole, create_with, fill, options, shapes, try_read};
-use crate::server::{Deed, Disguise, Server, framed};
+use crate::server::{Disguise, Server, ServerAction, framed};
 
 fn soon() -> RemoteOptions {
     let retry_for = Duration::from_millis(150);
     options().with_retry_for(retry_for).with_answer_within(Duration::from_millis(300))
 }
 
-fn say(answer: &Answer) -> Deed {
-    Deed::Say(framed(&answer.encode()))
+fn say(answer: &Answer) -> ServerAction {
+    ServerAction::Say(framed(&answer.encode()))
 }
 
 /// The error of a write of everything and a flush, or of a read, if the server does this with the
 /// first request.
-fn outcome(is_read: bool, deed: Deed) -> (StoreErrorKind, String) {
+fn outcome(is_read: bool, action: ServerAction) -> (StoreErrorKind, String) {
     let server = Server::new();
     let mut store = create_with(&server, soon());
-    let begun = Moment::now();
-    server.plan(move |n, _| if n == 0 { deed.clone() } else { Deed::Do });
+    let begun = MonotonicTime::now();
+    server.plan(move |n, _| if n == 0 { action.clone() } else { ServerAction::Serve });
     let outcome = if is_read {
         try_read(&mut store, &all_whole()).map(drop)
     } else {
@@ -47,7 +47,7 @@ fn wrong_answers_are_fatal() {
         let message = "\x1b[2J".into();
         Answer::Failed(Failure { number, kind: FailureKind::Failed, message })
     };
-    for (is_read, deed, expected) in [
+    for (is_read, action, expected) in [
         (true, say(&Answer::Data { number: 7, bytes: bytes.clone().into() }), "without a request"),
         (true, say(&Answer::Data { number: 1, bytes: bytes.clone().into() }), "10 bytes"),
         (true, say(&Answer::Done { number: 1 }), "no bytes for a read"),
@@ -56,17 +56,21 @@ fn wrong_answers_are_fatal() {
         (true, say(&Answer::Opened(Opened::default())), "answer without a request"),
         (true, say(&Answer::Looked { is_there: true }), "answer without a request"),
         (true, say(&failed(9)), "reports a failure"),
-        (true, Deed::Say(framed(b"")), "not a message"),
-        (true, Deed::Say(framed(b"garbage")), "not a message"),
-        (true, Deed::Say(framed(&[200; 1000])), "not a message"),
+        (true, ServerAction::Say(framed(b"")), "not a message"),
+        (true, ServerAction::Say(framed(b"garbage")), "not a message"),
+        (true, ServerAction::Say(framed(&[200; 1000])), "not a message"),
         (false, say(&Answer::Data { number: 1, bytes: bytes.into() }), "not a read"),
-        (false, Deed::SayFirst(framed(&Answer::Done { number: 1 }.encode())), "without a request"),
+        (
+            false,
+            ServerAction::SayFirst(framed(&Answer::Done { number: 1 }.encode())),
+            "without a request",
+        ),
         // It answers the flush, but the write is not done.
         (false, say(&Answer::Done { number: 2 }), ""),
     ] {
-        let (kind, message) = outcome(is_read, deed.clone());
-        assert_eq!(kind, StoreErrorKind::Failed, "{deed:?}: {message}");
-        assert!(message.contains(expected), "{deed:?}: {message}");
+        let (kind, message) = outcome(is_read, action.clone());
+        assert_eq!(kind, StoreErrorKind::Failed, "{action:?}: {message}");
+        assert!(message.contains(expected), "{action:?}: {message}");
         assert!(!message.contains(char::is_control), "{message:?}");
     }
 }
@@ -78,8 +82,8 @@ fn frames_that_are_too_long_or_never_end_are_given_up() {
         let server = Server::new();
         let mut store = create_with(&server, soon());
         server.plan(move |_, request| match request {
-            Request::Read { .. } => Deed::Say(begins.to_vec()),
-            _ => Deed::Do,
+            Request::Read { .. } => ServerAction::Say(begins.to_vec()),
+            _ => ServerAction::Serve,
         });
         let error = try_read(&mut store, &all_whole()).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
@@ -94,8 +98,8 @@ fn a_server_that_restarts_repeatedly_is_given_up() {
     fill(&mut store, &all_whole(), 2);
     // Before each restart, the server answers at least one request.
     server.plan(move |_, request| match request {
-        Request::Write { number: 2, .. } | Request::Flush { .. } => Deed::Restart(0),
-        _ => Deed::Do,
+        Request::Write { number: 2, .. } | Request::Flush { .. } => ServerAction::Restart(0),
+        _ => ServerAction::Serve,
     });
     assert_eq!(store.flush().unwrap_err().kind(), StoreErrorKind::Unreachable);
 }
@@ -110,7 +114,7 @@ fn a_different_volume_after_a_lost_link_is_refused() {
     for (disguise, expected) in disguises {
         let server = Server::new();
         let mut store = create_with(&server, soon());
-        server.plan(|n, _| if n == 0 { Deed::Cut } else { Deed::Do });
+        server.plan(|n, _| if n == 0 { ServerAction::Cut } else { ServerAction::Serve });
         server.world().disguise = Some(disguise);
         let error = try_read(&mut store, &all_whole()).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Failed);

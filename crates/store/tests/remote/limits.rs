@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, StoreError, StoreErrorKind};
-use oblivio_store::{Dial, RemoteOptions, RemoteStore};
-use oblivio_wire::link::{Link, Moment};
+use oblivio_store::{Connector, RemoteOptions, RemoteStore};
+use oblivio_wire::link::{Link, MonotonicTime};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Opened, Request, frame};
 
 use crate::bench::{all_whole, create_with, fill, options, read, try_fill, try_read};
 use crate::line::link;
-use crate::server::{Deed, Server};
+use crate::server::{Server, ServerAction};
 
 /// Fails if `act` takes longer than `time`.
 fn within<T>(time: Duration, act: impl FnOnce() -> T) -> T {
-    let until = Moment::now().after(time);
+    let until = MonotonicTime::now().after(time);
     let done = act();
     assert!(until.left().is_some(), "it took longer than {time:?}");
     done
@@ -53,8 +53,8 @@ fn writes_wait_for_a_flush_only_when_as_much_is_new_again() {
     let unflushed_bytes_max = 4000;
     let mut store = create_with(&server, impatient().with_unflushed_bytes_max(unflushed_bytes_max));
     server.plan(|_, request| match request {
-        Request::Flush { .. } => Deed::Stall,
-        _ => Deed::Do,
+        Request::Flush { .. } => ServerAction::Stall,
+        _ => ServerAction::Serve,
     });
     let pieces = &all_whole()[..2];
     let written = (0..50).take_while(|seed| try_fill(&mut store, pieces, *seed).is_ok()).count();
@@ -69,8 +69,8 @@ fn a_server_that_stalls_is_given_up() {
         let server = Server::new();
         let mut store = create_with(&server, impatient());
         server.plan(|_, request| match request {
-            Request::Read { .. } | Request::Flush { .. } => Deed::Stall,
-            _ => Deed::Do,
+            Request::Read { .. } | Request::Flush { .. } => ServerAction::Stall,
+            _ => ServerAction::Serve,
         });
         fill(&mut store, &all_whole()[1..], 1);
         let error = within(Duration::from_secs(2), || {
@@ -87,7 +87,7 @@ fn a_server_that_stalls_is_given_up() {
 fn a_slow_server_is_not_given_up() {
     let server = Server::new();
     let mut store = create_with(&server, options().with_answer_within(Duration::from_millis(350)));
-    server.plan(|_, _| Deed::Wait(Duration::from_millis(20)));
+    server.plan(|_, _| ServerAction::Wait(Duration::from_millis(20)));
     (0..20).for_each(|seed| fill(&mut store, &all_whole(), seed));
     store.flush().unwrap();
     assert_eq!(server.world().dials, 1);
@@ -101,7 +101,7 @@ fn dropping_a_store_does_not_wait() {
     within(Duration::from_secs(2), || drop(idle));
     let server = Server::new();
     let mut store = create_with(&server, patient);
-    server.plan(|_, _| Deed::Stall);
+    server.plan(|_, _| ServerAction::Stall);
     fill(&mut store, &all_whole(), 1);
     store.prefetch(&all_whole());
     within(Duration::from_secs(2), || drop(store));
@@ -135,7 +135,8 @@ fn write_zeros(store: &mut RemoteStore, bytes: usize) -> Result<(), StoreError> 
 #[test]
 fn long_trips_are_split_into_several_messages() {
     let server = Server::new();
-    let mut store = RemoteStore::create(server.dial(), &[shape_of(12 << 20)], options()).unwrap();
+    let mut store =
+        RemoteStore::create(server.connector(), &[shape_of(12 << 20)], options()).unwrap();
     write_zeros(&mut store, 12 << 20).unwrap();
     store.flush().unwrap();
     store.prefetch(&three_buckets());
@@ -154,8 +155,8 @@ fn long_trips_are_split_into_several_messages() {
 /// A server that opens a volume and then reads nothing.
 struct Deaf(Vec<UnixStream>);
 
-impl Dial for Deaf {
-    fn dial(&mut self, _: Duration) -> io::Result<Link> {
+impl Connector for Deaf {
+    fn connect(&mut self, _: Duration) -> io::Result<Link> {
         let (near, mut far) = UnixStream::pair()?;
         let shapes = vec![shape_of(4 << 20)];
         let opened = Answer::Opened(Opened { shapes, ..Opened::default() });

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use oblivio_wire::link::{Link, LinkReader, LinkWriter, Moment};
+use oblivio_wire::link::{Link, LinkReader, LinkWriter, MonotonicTime};
 
 /// A link and its server end, which breaks as `cut` says.
 pub(crate) fn line(cut: Cut) -> (Link, End) {
@@ -31,7 +31,7 @@ pub(crate) fn link(stream: UnixStream) -> Link {
 
 struct Reader {
     stream: UnixStream,
-    until: Option<Moment>,
+    until: Option<MonotonicTime>,
 }
 
 impl Read for Reader {
@@ -47,7 +47,7 @@ impl Read for Reader {
 
 impl LinkReader for Reader {
     fn limit(&mut self, within: Option<Duration>) -> io::Result<()> {
-        self.until = within.map(|within| Moment::now().after(within));
+        self.until = within.map(|within| MonotonicTime::now().after(within));
         Ok(())
     }
 

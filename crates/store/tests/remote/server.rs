@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use oblivio_core::store::{BucketStore, Frames, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{LayoutKind, MemoryStore};
-use oblivio_store::Dial;
+use oblivio_store::Connector;
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
@@ -21,9 +21,9 @@ pub(crate) const NAME: &str = "volume";
 
 /// How the server handles a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum ServerAction {
     /// Normally.
-    Do,
+    Serve,
     /// Cuts the link instead.
     Cut,
     /// Handles it, and cuts the link before the answer.
@@ -48,7 +48,7 @@ pub(crate) enum Deed {
 }
 
 /// Chooses the behaviour for the `n`-th request.
-pub(crate) type Plan = Box<dyn FnMut(usize, &Request) -> Deed + Send>;
+pub(crate) type ActionPlan = Box<dyn FnMut(usize, &Request) -> ServerAction + Send>;
 
 /// Changes the answer to an opening.
 pub(crate) type Disguise = fn(Opened) -> Opened;
@@ -60,7 +60,7 @@ pub(crate) struct World {
     volume: Option<Volume>,
     pub(crate) incarnation: u64,
     pub(crate) session: u64,
-    plan: Plan,
+    plan: ActionPlan,
     requests: usize,
     /// All received requests except openings, as bytes.
     pub(crate) frames: Vec<Vec<u8>>,
@@ -88,7 +88,7 @@ impl Server {
             volume: None,
             incarnation: u64::MAX,
             session: 0,
-            plan: Box::new(|_, _| Deed::Do),
+            plan: Box::new(|_, _| ServerAction::Serve),
             requests: 0,
             frames: Vec::new(),
             cuts: VecDeque::new(),
@@ -101,7 +101,7 @@ impl Server {
     }
 
     /// Sets the plan, and counts requests from now.
-    pub(crate) fn plan(&self, plan: impl FnMut(usize, &Request) -> Deed + Send + 'static) {
+    pub(crate) fn plan(&self, plan: impl FnMut(usize, &Request) -> ServerAction + Send + 'static) {
         let mut world = self.world();
         world.plan = Box::new(plan);
         world.requests = 0;
@@ -111,8 +111,8 @@ impl Server {
         self.0.lock().unwrap()
     }
 
-    pub(crate) fn dial(&self) -> Box<dyn Dial> {
-        Box::new(Line(self.clone()))
+    pub(crate) fn connector(&self) -> Box<dyn Connector> {
+        Box::new(FakeConnector(self.clone()))
     }
 
     /// Serves an existing link.
@@ -171,7 +171,7 @@ impl Server {
                     frame::send(&mut writer, &answer.encode())?;
                 }
             }
-            let deed = {
+            let action = {
                 let mut world = self.world();
                 if is_of_volume(&request) {
                     if world.active != id {
@@ -183,43 +183,43 @@ impl Server {
                 world.requests += 1;
                 (world.plan)(n, &request)
             };
-            match deed {
-                Deed::Cut => return Ok(()),
-                Deed::CutAnswer => {
+            match action {
+                ServerAction::Cut => return Ok(()),
+                ServerAction::CutAnswer => {
                     self.world().carry_out(id, &request);
                     return Ok(());
                 }
-                Deed::Restart(kept) => {
+                ServerAction::Restart(kept) => {
                     self.world().restart(kept);
                     return Ok(());
                 }
-                Deed::Wait(time) => thread::sleep(time),
-                Deed::Work(times, pause) => {
+                ServerAction::Wait(time) => thread::sleep(time),
+                ServerAction::Work(times, pause) => {
                     for _ in 0..times {
                         thread::sleep(pause);
                         frame::send(&mut writer, &Answer::Working.encode())?;
                         writer.flush()?;
                     }
                 }
-                Deed::Say(what) => {
+                ServerAction::Say(what) => {
                     writer.write_all(&what)?;
                     continue;
                 }
-                Deed::SayFirst(what) => writer.write_all(&what)?,
-                Deed::Refuse(kind) => {
+                ServerAction::SayFirst(what) => writer.write_all(&what)?,
+                ServerAction::Refuse(kind) => {
                     let answer = refusal(&request, kind, "it \x1b[31mdoes\nnot want to");
                     frame::send(&mut writer, &answer.encode())?;
                     continue;
                 }
-                Deed::Late => {
+                ServerAction::Late => {
                     late.push(self.world().carry_out(id, &request));
                     continue;
                 }
-                Deed::Stall => {
+                ServerAction::Stall => {
                     while requests.recv().is_ok() {}
                     return Ok(());
                 }
-                Deed::Do => (),
+                ServerAction::Serve => (),
             }
             let answer = self.world().carry_out(id, &request);
             frame::send(&mut writer, &answer.encode())?;
@@ -230,10 +230,10 @@ impl Server {
     }
 }
 
-struct Line(Server);
+struct FakeConnector(Server);
 
-impl Dial for Line {
-    fn dial(&mut self, _: Duration) -> io::Result<Link> {
+impl Connector for FakeConnector {
+    fn connect(&mut self, _: Duration) -> io::Result<Link> {
         let cut = {
             let mut world = self.0.world();
             if world.is_unreachable {

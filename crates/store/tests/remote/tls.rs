@@ -7,34 +7,34 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_conformance::check_store;
-use oblivio_store::{Dial, RemoteStore};
+use oblivio_store::{Connector, RemoteStore};
 use oblivio_wire::keys::SecretKey;
 use oblivio_wire::link::Link;
-use oblivio_wire::tls::{Called, Caller};
+use oblivio_wire::tls::{ClientTls, ServerTls};
 
 use crate::bench::options;
-use crate::server::{Deed, Server};
+use crate::server::{Server, ServerAction};
 
 const SOON: Duration = Duration::from_secs(5);
 
-struct Line {
-    caller: Caller,
+struct FakeConnector {
+    client_tls: ClientTls,
     address: SocketAddr,
 }
 
-impl Dial for Line {
-    fn dial(&mut self, _: Duration) -> io::Result<Link> {
-        self.caller.call(TcpStream::connect(self.address)?, SOON)
+impl Connector for FakeConnector {
+    fn connect(&mut self, _: Duration) -> io::Result<Link> {
+        self.client_tls.handshake(TcpStream::connect(self.address)?, SOON)
     }
 }
 
 /// Serves each connection on a separate thread.
-fn listen(listener: &TcpListener, called: &Called, server: &Server) {
+fn listen(listener: &TcpListener, server_tls: &ServerTls, server: &Server) {
     while let Ok((stream, _)) = listener.accept() {
-        let (called, server) = (called.clone(), server.clone());
+        let (server_tls, server) = (server_tls.clone(), server.clone());
         let serve = move || {
             let other = stream.try_clone().unwrap();
-            let Ok((link, _)) = called.answer(stream, SOON) else { return };
+            let Ok((link, _)) = server_tls.answer(stream, SOON) else { return };
             let close = || {
                 let _ = other.shutdown(Shutdown::Both);
             };
@@ -51,13 +51,13 @@ fn conforms_over_tls_while_links_break() {
         let server = Server::new();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let called = Called::new(&its, [me.public()]).unwrap();
+        let server_tls = ServerTls::new(&its, [me.public()]).unwrap();
         let of_thread = server.clone();
-        thread::Builder::new().spawn(move || listen(&listener, &called, &of_thread)).unwrap();
-        let caller = Caller::new(&me, its.public()).unwrap();
-        let line = Box::new(Line { caller, address });
+        thread::Builder::new().spawn(move || listen(&listener, &server_tls, &of_thread)).unwrap();
+        let client_tls = ClientTls::new(&me, its.public()).unwrap();
+        let line = Box::new(FakeConnector { client_tls, address });
         let store = RemoteStore::create(line, shapes, options()).unwrap();
-        server.plan(|n, _| if n % 101 == 100 { Deed::Cut } else { Deed::Do });
+        server.plan(|n, _| if n % 101 == 100 { ServerAction::Cut } else { ServerAction::Serve });
         store
     });
 }

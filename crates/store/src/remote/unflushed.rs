@@ -13,7 +13,7 @@ use oblivio_core::store::{Part, Piece, TreeId};
 use super::frames::WriteFrames;
 
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct UnflushedBuckets {
     /// Buckets whose latest write was a whole bucket. Their addresses come only from this client's
     /// writes.
     buckets: HashMap<(TreeId, BucketId), Bucket>,
@@ -33,7 +33,7 @@ struct Bucket {
     flushes: u64,
 }
 
-impl Kept {
+impl UnflushedBuckets {
     /// Whether nothing was written since the last flush began.
     pub(super) fn has_nothing_new(&self) -> bool {
         !self.has_writes

@@ -32,7 +32,7 @@ impl Extent {
 
 /// The position of a piece.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FileSlot {
     /// The bytes of the piece.
     pub(crate) piece: Extent,
     /// The bucket that contains it, with the padding up to the next one.
@@ -41,12 +41,12 @@ pub(crate) struct Place {
 }
 
 /// The trees of a file.
-pub(crate) struct Places {
+pub(crate) struct FileLayout {
     shapes: Vec<TreeShape>,
     trees: Vec<PlacedTree>,
 }
 
-impl Places {
+impl FileLayout {
     pub(crate) fn new(shapes: &[TreeShape]) -> Result<Self, OpenError> {
         Ok(Self { shapes: shapes.to_vec(), trees: Container::new(shapes)?.into_trees() })
     }
@@ -60,13 +60,13 @@ impl Places {
     }
 
     /// The position of `piece`; `None` if the store has no such piece.
-    pub(crate) fn find(&self, piece: &Piece) -> Option<Place> {
+    pub(crate) fn find(&self, piece: &Piece) -> Option<FileSlot> {
         let level = self.shape(piece.tree)?.level_of(piece.bucket)?;
         let (offset, bytes) = level.part(piece.part)?;
         let tree = &self.trees[usize::from(piece.tree.0)];
         let start = tree.base + tree.layout.offset(piece.bucket);
         let bucket = Extent { start, bytes: level.bucket_bytes as usize };
-        Some(Place {
+        Some(FileSlot {
             piece: Extent { start: start + offset, bytes: bytes as usize },
             bucket: bucket.rounded_out(crate::container::SECTOR_BYTES),
             part: piece.part,

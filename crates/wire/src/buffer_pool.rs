@@ -14,10 +14,10 @@ use crate::frame::receive_body;
 
 /// The pool.
 #[derive(Default)]
-pub struct Spare(Mutex<Kept>);
+pub struct BufferPool(Mutex<PooledBuffers>);
 
 #[derive(Default)]
-struct Kept {
+struct PooledBuffers {
     buffers: Vec<Vec<u8>>,
     /// Capacity of the pooled buffers, and of buffers from the pool that are in use: the memory
     /// grant of a message may not cover such a buffer.
@@ -25,13 +25,13 @@ struct Kept {
 }
 
 /// The most bytes of pooled buffers, in addition to the memory granted for messages.
-const SPARE_BYTES_MAX: usize = 8 << 20;
+const POOL_BYTES_MAX: usize = 8 << 20;
 
 /// Longer buffers are not pooled: their allocation costs little compared with sending such a
 /// message.
-const SPARE_BUFFER_BYTES_MAX: usize = 1 << 20;
+const POOLED_BUFFER_BYTES_MAX: usize = 1 << 20;
 
-impl Spare {
+impl BufferPool {
     /// Takes an empty buffer, which returns to the pool when dropped.
     pub fn take(self: &Arc<Self>) -> Buffer {
         let mut buffer = self.take_used();
@@ -57,17 +57,17 @@ impl Spare {
 
     /// Takes a buffer with its old contents, for callers that overwrite them.
     fn take_used(self: &Arc<Self>) -> Buffer {
-        let bytes = self.kept().buffers.pop().unwrap_or_default();
-        Buffer { had: bytes.capacity(), bytes, spare: self.clone() }
+        let bytes = self.pooled().buffers.pop().unwrap_or_default();
+        Buffer { had: bytes.capacity(), bytes, pool: self.clone() }
     }
 
     /// Bytes of buffers from the pool that are in use.
     pub fn in_use(&self) -> usize {
-        let kept = self.kept();
-        kept.bytes - kept.buffers.iter().map(Vec::capacity).sum::<usize>()
+        let pooled = self.pooled();
+        pooled.bytes - pooled.buffers.iter().map(Vec::capacity).sum::<usize>()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn pooled(&self) -> MutexGuard<'_, PooledBuffers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,7 +77,7 @@ pub struct Buffer {
     bytes: Vec<u8>,
     /// Its capacity when it was taken from the pool.
     had: usize,
-    spare: Arc<Spare>,
+    pool: Arc<BufferPool>,
 }
 
 impl AsRef<[u8]> for Buffer {
@@ -103,12 +103,12 @@ impl DerefMut for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = mem::take(&mut self.bytes);
-        let mut kept = self.spare.kept();
-        kept.bytes -= self.had;
-        let is_worth_it = (1..=SPARE_BUFFER_BYTES_MAX).contains(&bytes.capacity());
-        if is_worth_it && kept.bytes + bytes.capacity() <= SPARE_BYTES_MAX {
-            kept.bytes += bytes.capacity();
-            kept.buffers.push(bytes);
+        let mut pooled = self.pool.pooled();
+        pooled.bytes -= self.had;
+        let is_worth_it = (1..=POOLED_BUFFER_BYTES_MAX).contains(&bytes.capacity());
+        if is_worth_it && pooled.bytes + bytes.capacity() <= POOL_BYTES_MAX {
+            pooled.bytes += bytes.capacity();
+            pooled.buffers.push(bytes);
         }
     }
 }
@@ -119,53 +119,53 @@ mod tests {
 
     #[test]
     fn buffers_are_reused_empty_and_the_pool_is_bounded() {
-        let spare = Arc::new(Spare::default());
-        let kept = || spare.kept().buffers.iter().map(Vec::capacity).sum::<usize>();
-        drop(spare.take());
-        spare.take().extend([7; 1000]);
-        assert!(kept() >= 1000);
-        let again = spare.take();
-        assert!(again.is_empty() && again.capacity() >= 1000 && kept() == 0);
+        let pool = Arc::new(BufferPool::default());
+        let pooled = || pool.pooled().buffers.iter().map(Vec::capacity).sum::<usize>();
+        drop(pool.take());
+        pool.take().extend([7; 1000]);
+        assert!(pooled() >= 1000);
+        let again = pool.take();
+        assert!(again.is_empty() && again.capacity() >= 1000 && pooled() == 0);
         drop(again);
-        spare.take().extend([7; 1000]);
-        assert_eq!(spare.take_used()[..], [7; 1000]);
-        let receive = |bytes| spare.receive(&mut &[8; 20][..], bytes, &mut |_| Ok(()));
+        pool.take().extend([7; 1000]);
+        assert_eq!(pool.take_used()[..], [7; 1000]);
+        let receive = |bytes| pool.receive(&mut &[8; 20][..], bytes, &mut |_| Ok(()));
         assert_eq!(receive(9).unwrap()[..], [8; 9]);
         assert!(receive(21).is_err(), "a message contains no old bytes");
-        spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
-        assert_eq!(kept(), 0);
-        let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();
-        many.iter_mut().for_each(|buffer| buffer.resize(SPARE_BUFFER_BYTES_MAX, 0));
+        pool.take().resize(POOLED_BUFFER_BYTES_MAX + 1, 0);
+        assert_eq!(pooled(), 0);
+        let mut many: Vec<_> = (0..20).map(|_| pool.take()).collect();
+        many.iter_mut().for_each(|buffer| buffer.resize(POOLED_BUFFER_BYTES_MAX, 0));
         drop(many);
-        assert_eq!(kept(), SPARE_BYTES_MAX);
+        assert_eq!(pooled(), POOL_BYTES_MAX);
     }
 
     #[test]
     fn buffers_in_use_count_towards_the_bound_of_the_pool() {
-        let spare = Arc::new(Spare::default());
+        let pool = Arc::new(BufferPool::default());
         let held: Vec<_> = (0..64)
             .map(|_| {
-                spare.take().resize(SPARE_BUFFER_BYTES_MAX, 0);
-                spare.take()
+                pool.take().resize(POOLED_BUFFER_BYTES_MAX, 0);
+                pool.take()
             })
             .collect();
-        assert_eq!(held.iter().map(|it| it.capacity()).sum::<usize>(), SPARE_BYTES_MAX);
+        assert_eq!(held.iter().map(|it| it.capacity()).sum::<usize>(), POOL_BYTES_MAX);
         drop(held);
-        let kept = spare.kept();
-        assert_eq!((kept.bytes, kept.buffers.len()), (SPARE_BYTES_MAX, 8));
+        let pooled = pool.pooled();
+        assert_eq!((pooled.bytes, pooled.buffers.len()), (POOL_BYTES_MAX, 8));
     }
 
     #[test]
     fn a_panic_leaves_nothing_in_a_buffer() {
-        let spare = Arc::new(Spare::default());
+        let pool = Arc::new(BufferPool::default());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            spare.take().extend([7; 1000]);
-            let mut buffer = spare.take();
+            pool.take().extend([7; 1000]);
+            let mut buffer = pool.take();
             buffer.extend([7; 1000]);
             panic!("in the middle of an answer");
         }));
         assert!(panicked.is_err());
-        let again = spare.take();
+        let again = pool.take();
         assert!(again.is_empty() && again.capacity() >= 1000);
     }
 }

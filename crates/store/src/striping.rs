@@ -41,17 +41,17 @@ impl StripeName {
             let message = format!("the system provides no random numbers: {cause}");
             OpenError::new(OpenErrorKind::Io, message)
         })?;
-        Ok(Self::of_number(number))
+        Ok(Self::from_number(number))
     }
 
     /// The name from the lowest bits of a number.
-    pub const fn of_number(number: u64) -> Self {
+    pub const fn from_number(number: u64) -> Self {
         let mask = (1 << NAME_BITS) - 1;
         Self([(number & mask) as u32, (number >> NAME_BITS & mask) as u32])
     }
 
     /// The name in a mark, if it has a valid one.
-    fn of(mark: &TreeShape) -> Option<Self> {
+    fn from_mark(mark: &TreeShape) -> Option<Self> {
         let half = |level: usize| {
             let half = u32::try_from(mark.levels().get(level)?.header_bytes).ok()?;
             (half >> NAME_BITS == 0).then_some(half)
@@ -81,7 +81,7 @@ pub fn member_of(tree: usize, level: usize, members: usize) -> usize {
 /// # Errors
 /// [`OpenErrorKind::InvalidShapes`] if the number of members is not allowed, or a member would hold
 /// no level.
-pub fn deal(
+pub fn distribute_levels(
     shapes: &[TreeShape],
     members: usize,
     name: StripeName,
@@ -110,7 +110,7 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     let mark = shapes.last()?;
     let members = mark.level_count();
     let member = mark.levels().iter().position(|level| level.slots > 0)?;
-    let found = Mark { name: StripeName::of(mark)?, member, members };
+    let found = Mark { name: StripeName::from_mark(mark)?, member, members };
     let is_mark = (MEMBERS_MIN..=MEMBERS_MAX).contains(&members) && *mark == mark_shape(found);
     is_mark.then_some(found)
 }
@@ -129,7 +129,8 @@ pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeSh
         let are_added = add_levels(&mut together, &without_mark(member));
         are_added.ok_or_else(|| foreign(name, &names[0]))?;
     }
-    let dealt = deal(&together, members.len(), name).map_err(|_| foreign(&names[1], &names[0]))?;
+    let dealt = distribute_levels(&together, members.len(), name)
+        .map_err(|_| foreign(&names[1], &names[0]))?;
     match dealt.iter().zip(members).position(|(dealt, found)| dealt != found) {
         None => Ok(together),
         Some(0) => Err(foreign(&names[0], &names[1])),
@@ -160,16 +161,16 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     if let Some(other) = marks.iter().position(|mark| mark.name != first.name) {
         return Err(foreign(&names[other], &names[0]));
     }
-    let mut places = vec![None; made];
+    let mut names_by_member = vec![None; made];
     for (mark, name) in marks.iter().zip(names) {
-        if let Some(earlier) = places[mark.member].replace(name) {
+        if let Some(earlier) = names_by_member[mark.member].replace(name) {
             return Err(wrong(format!(
                 "{earlier} and {name} are both member {} of a stripe; name each member once",
                 mark.member + 1
             )));
         }
     }
-    let missing: Vec<_> = (1..).zip(&places).filter(|(_, name)| name.is_none()).collect();
+    let missing: Vec<_> = (1..).zip(&names_by_member).filter(|(_, name)| name.is_none()).collect();
     if !missing.is_empty() {
         let missing: Vec<_> = missing.iter().map(|(number, _)| number.to_string()).collect();
         return Err(wrong(format!(
@@ -180,7 +181,7 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
         )));
     }
     if marks.iter().enumerate().any(|(place, mark)| mark.member != place) {
-        let ordered: Vec<_> = places.into_iter().flatten().map(String::as_str).collect();
+        let ordered: Vec<_> = names_by_member.into_iter().flatten().map(String::as_str).collect();
         return Err(wrong(format!(
             "the members are not in the order in which the stripe was created; use stripe:{}",
             ordered.join(",")

@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use oblivio_wire::keys::{PublicKey, SecretKey};
 use oblivio_wire::link::Link;
-use oblivio_wire::tls::{Caller, reach};
+use oblivio_wire::tls::{ClientTls, connect};
 
 use crate::error::{OpenError, OpenErrorKind};
-use crate::remote::Dial;
-use crate::remote_place::RemotePlace;
+use crate::remote::Connector;
+use crate::remote_location::RemoteLocation;
 
 /// Connects to one server through TLS, also after a lost link.
 #[derive(Clone)]
-pub struct TlsDial {
+pub struct TlsConnector {
     host: String,
     port: u16,
-    caller: Caller,
+    client_tls: ClientTls,
 }
 
 /// The connector for a server's location.
 ///
 /// # Errors
 /// If the client's key cannot be read.
-pub(crate) fn dial(place: &RemotePlace) -> Result<Box<dyn Dial>, OpenError> {
+pub(crate) fn connector_for(place: &RemoteLocation) -> Result<Box<dyn Connector>, OpenError> {
     let key = secret_key(place.key())?;
-    Ok(Box::new(TlsDial::new(&key, place.host(), place.port(), place.server())?))
+    Ok(Box::new(TlsConnector::new(&key, place.host(), place.port(), place.server())?))
 }
 
 /// Reads the private key of a client.
@@ -38,7 +38,7 @@ pub fn secret_key(path: &Path) -> Result<SecretKey, OpenError> {
         .map_err(|error| OpenError::new(OpenErrorKind::NoCredential, error.to_string()))
 }
 
-impl TlsDial {
+impl TlsConnector {
     /// Connects to the server with this public key, authenticated by the client's key.
     ///
     /// # Errors
@@ -49,15 +49,15 @@ impl TlsDial {
         port: u16,
         server: PublicKey,
     ) -> Result<Self, OpenError> {
-        let caller = Caller::new(key, server)
+        let client_tls = ClientTls::new(key, server)
             .map_err(|cause| OpenError::io("use the client's key", cause))?;
-        Ok(Self { host: host.to_owned(), port, caller })
+        Ok(Self { host: host.to_owned(), port, client_tls })
     }
 }
 
-impl Dial for TlsDial {
-    fn dial(&mut self, within: Duration) -> io::Result<Link> {
-        let Self { host, port, caller } = self;
-        reach((&**host, *port), within, |stream, left| caller.call(stream, left))
+impl Connector for TlsConnector {
+    fn connect(&mut self, within: Duration) -> io::Result<Link> {
+        let Self { host, port, client_tls } = self;
+        connect((&**host, *port), within, |stream, left| client_tls.handshake(stream, left))
     }
 }

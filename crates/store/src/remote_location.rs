@@ -28,7 +28,7 @@ pub(crate) const SCHEME: &str = "oblivio+tls";
 
 /// The location of a volume on a bucket server, with the keys of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemotePlace {
+pub struct RemoteLocation {
     /// A name or an address; an IPv6 address without brackets.
     host: String,
     port: u16,
@@ -40,7 +40,7 @@ pub struct RemotePlace {
 /// All characters of a path that are escaped.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
-impl RemotePlace {
+impl RemoteLocation {
     /// Parses the URL after `://`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl RemotePlace {
 }
 
 /// Shows a URL that parses to the same value.
-impl fmt::Display for RemotePlace {
+impl fmt::Display for RemoteLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, name, server, key } = self;
         let (at, server, key) = (shown_address(host, *port), shown_key(server), shown_path(key));
@@ -177,14 +177,14 @@ mod tests {
             format!("10.0.0.1/a.obl?key=k%20y&server={KEY}"),
             format!("[::1]:7/x?server={KEY}&key=%ff%26"),
         ] {
-            let place = RemotePlace::parse(rest.as_bytes()).unwrap();
+            let place = RemoteLocation::parse(rest.as_bytes()).unwrap();
             let shown = place.to_string();
             let again = shown.strip_prefix("oblivio+tls://").unwrap();
-            assert_eq!(RemotePlace::parse(again.as_bytes()), Ok(place), "{shown}");
+            assert_eq!(RemoteLocation::parse(again.as_bytes()), Ok(place), "{shown}");
         }
-        let place = RemotePlace::parse(format!("h/a?server={KEY}&key=k").as_bytes()).unwrap();
+        let place = RemoteLocation::parse(format!("h/a?server={KEY}&key=k").as_bytes()).unwrap();
         assert_eq!((place.host(), place.port(), place.name()), ("h", PORT, "a"));
-        for (rest, said) in [
+        for (rest, expected) in [
             ("h/a?key=k".into(), "oblivio key server"),
             (format!("h/a?server={KEY}"), "oblivio key client"),
             (format!("h?server={KEY}&key=k"), "HOST:PORT/NAME"),
@@ -197,8 +197,8 @@ mod tests {
             (format!("h/a?server={KEY}&key=k&key=k"), "key= occurs again as parameter 3"),
             (format!("h/a?key=&server={KEY}"), "key= (parameter 1) has no value"),
         ] {
-            let refused = RemotePlace::parse(rest.as_bytes()).unwrap_err();
-            assert!(refused.contains(said), "{rest}: {refused}");
+            let refused = RemoteLocation::parse(rest.as_bytes()).unwrap_err();
+            assert!(refused.contains(expected), "{rest}: {refused}");
             assert!(!refused.contains("more"), "it repeats a possible password: {refused}");
         }
     }

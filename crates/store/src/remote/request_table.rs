@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use oblivio_core::error::sanitize_message;
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_wire::link::Moment;
+use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::{Answer, Failure, FailureKind};
 
 use super::frames::Frame;
@@ -31,12 +31,12 @@ pub(super) enum Awaited {
 
 /// An error that can be reported repeatedly.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct StoredError {
     pub(super) kind: StoreErrorKind,
     pub(super) message: String,
 }
 
-impl Fault {
+impl StoredError {
     pub(super) fn error(&self) -> StoreError {
         StoreError::new(self.kind, self.message.clone())
     }
@@ -45,28 +45,28 @@ impl Fault {
 /// The outcome of waiting for an answer.
 pub(super) enum Outcome {
     /// The answer: the bytes that were read or computed, empty for a flush.
-    Came(Result<Bytes, Fault>),
+    Answered(Result<Bytes, StoredError>),
     /// The link was lost before the answer.
     LinkIsLost,
 }
 
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct RequestTable {
     state: Mutex<State>,
     /// Wakes the caller's thread.
-    has_come: Condvar,
+    answer_arrived: Condvar,
     /// Wakes the reading thread, which waits while no answer is expected.
-    is_asked: Condvar,
+    request_added: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     /// By number: requests without an answer, and all writes that are not durable.
-    asked: BTreeMap<u64, Asked>,
+    pending: BTreeMap<u64, PendingRequest>,
     /// The number of requests without an answer.
     waiting: usize,
     /// Answers that the caller has not taken yet.
-    came: HashMap<u64, Result<Bytes, Fault>>,
+    answers: HashMap<u64, Result<Bytes, StoredError>>,
     /// The request whose answer the caller's thread waits for.
     caller_waits_for: Option<u64>,
     /// Whether there is a link.
@@ -74,14 +74,14 @@ struct State {
     /// Whether the latest link has brought an answer.
     has_answered: bool,
     /// Since when the server has answered `Working` for the next request.
-    works_since: Option<Moment>,
+    working_since: Option<MonotonicTime>,
     /// Why the latest link was lost.
     cause: String,
     /// The error after which all calls fail.
-    failure: Option<Fault>,
+    failure: Option<StoredError>,
 }
 
-struct Asked {
+struct PendingRequest {
     frame: Frame,
     awaited: Awaited,
     waits: bool,
@@ -89,7 +89,7 @@ struct Asked {
     is_wanted: bool,
 }
 
-impl Desk {
+impl RequestTable {
     fn state(&self) -> MutexGuard<'_, State> {
         // The lists are consistent whenever the lock is released, even by a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,7 +101,7 @@ impl Desk {
     }
 
     /// Makes all calls fail from now on.
-    pub(super) fn fail(&self, fault: Fault) -> StoreError {
+    pub(super) fn fail(&self, fault: StoredError) -> StoreError {
         let mut state = self.state();
         let first = state.failure.get_or_insert(fault).error();
         self.lose_link(&mut state, "the store has failed".into());
@@ -113,7 +113,7 @@ impl Desk {
         let mut state = self.state();
         state.is_up = true;
         state.has_answered = false;
-        // `works_since` stays: a new link is no progress of the server.
+        // `working_since` stays: a new link is no progress of the server.
     }
 
     /// Whether the latest link has brought an answer.
@@ -134,8 +134,8 @@ impl Desk {
         if std::mem::take(&mut state.is_up) {
             state.cause = cause;
         }
-        self.has_come.notify_all();
-        self.is_asked.notify_all();
+        self.answer_arrived.notify_all();
+        self.request_added.notify_all();
     }
 
     pub(super) fn cause(&self) -> String {
@@ -145,21 +145,23 @@ impl Desk {
     /// Records a request that is about to be sent.
     pub(super) fn ask(&self, number: u64, awaited: Awaited, frame: Frame) {
         let mut state = self.state();
-        state.asked.insert(number, Asked { frame, awaited, waits: true, is_wanted: true });
+        state
+            .pending
+            .insert(number, PendingRequest { frame, awaited, waits: true, is_wanted: true });
         state.waiting += 1;
         let is_first = state.waiting == 1;
         drop(state);
         if is_first {
-            self.is_asked.notify_all();
+            self.request_added.notify_all();
         }
     }
 
     /// Discards the answer of a request.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
-        state.came.remove(&number);
-        if let Some(asked) = state.asked.get_mut(&number) {
-            asked.is_wanted = false;
+        state.answers.remove(&number);
+        if let Some(pending) = state.pending.get_mut(&number) {
+            pending.is_wanted = false;
         }
     }
 
@@ -167,8 +169,8 @@ impl Desk {
     pub(super) fn wait(&self, number: u64) -> Result<Outcome, StoreError> {
         let mut state = self.state();
         loop {
-            if let Some(came) = state.came.remove(&number) {
-                return Ok(Outcome::Came(came));
+            if let Some(answer) = state.answers.remove(&number) {
+                return Ok(Outcome::Answered(answer));
             }
             if let Some(fault) = &state.failure {
                 return Err(fault.error());
@@ -177,13 +179,13 @@ impl Desk {
                 return Ok(Outcome::LinkIsLost);
             }
             state.caller_waits_for = Some(number);
-            state = self.has_come.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.answer_arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// The lowest number without an answer.
     pub(super) fn lowest_waiting(&self) -> Option<u64> {
-        self.state().asked.iter().find(|(_, asked)| asked.waits).map(|(number, _)| *number)
+        self.state().pending.iter().find(|(_, pending)| pending.waits).map(|(number, _)| *number)
     }
 
     /// The requests to send again on a new link, in their order. If the server has lost unflushed
@@ -192,12 +194,12 @@ impl Desk {
     pub(super) fn to_send_again(&self, has_forgotten: bool) -> Vec<Frame> {
         let mut state = self.state();
         let mut from_here = has_forgotten;
-        for asked in state.asked.values_mut().filter(|it| it.awaited == Awaited::Written) {
-            from_here |= asked.waits;
-            asked.waits |= from_here;
+        for pending in state.pending.values_mut().filter(|it| it.awaited == Awaited::Written) {
+            from_here |= pending.waits;
+            pending.waits |= from_here;
         }
-        let waiting = state.asked.values().filter(|asked| asked.waits);
-        let frames: Vec<_> = waiting.map(|asked| asked.frame.clone()).collect();
+        let waiting = state.pending.values().filter(|pending| pending.waits);
+        let frames: Vec<_> = waiting.map(|pending| pending.frame.clone()).collect();
         state.waiting = frames.len();
         frames
     }
@@ -206,7 +208,7 @@ impl Desk {
     pub(super) fn expects_answers(&self) -> bool {
         let mut state = self.state();
         while state.is_up && state.waiting == 0 {
-            state = self.is_asked.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.request_added.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.is_up
     }
@@ -223,16 +225,16 @@ impl Desk {
             Ok(Answer::Working) => state.works(),
             Ok(answer) => state.answered(answer).inspect(|()| {
                 state.has_answered = true;
-                state.works_since = None;
+                state.working_since = None;
             }),
-            Err(invalid) => Err(state.lied(&invalid.to_string())),
+            Err(invalid) => Err(state.protocol_violation(&invalid.to_string())),
         };
         // Wake the caller only for its own answer, and only after releasing the lock.
-        let is_awaited = state.caller_waits_for.is_some_and(|it| state.came.contains_key(&it));
+        let is_awaited = state.caller_waits_for.is_some_and(|it| state.answers.contains_key(&it));
         let wakes = is_awaited || state.failure.is_some();
         drop(state);
         if wakes {
-            self.has_come.notify_all();
+            self.answer_arrived.notify_all();
         }
         taken
     }
@@ -241,13 +243,15 @@ impl Desk {
 impl State {
     fn answered(&mut self, answer: Answer) -> Result<(), String> {
         match answer {
-            Answer::Data { number, bytes } => self.came(number, bytes),
+            Answer::Data { number, bytes } => self.receive_data(number, bytes),
             Answer::Done { number } => self.done(number),
             Answer::Failed(failure) => self.failed(failure),
             Answer::Working
             | Answer::Welcome { .. }
             | Answer::Opened(_)
-            | Answer::Looked { .. } => Err(self.lied("it sent an answer without a request")),
+            | Answer::Looked { .. } => {
+                Err(self.protocol_violation("it sent an answer without a request"))
+            }
         }
     }
 
@@ -255,11 +259,12 @@ impl State {
     /// cure.
     fn works(&mut self) -> Result<(), String> {
         // The server handles requests in order.
-        let next = self.asked.values().find(|asked| asked.waits).map(|asked| asked.awaited);
+        let next =
+            self.pending.values().find(|pending| pending.waits).map(|pending| pending.awaited);
         let Some(Awaited::Computed { works_within }) = next else {
-            return Err(self.lied("it sent `Working` without a computation"));
+            return Err(self.protocol_violation("it sent `Working` without a computation"));
         };
-        let since = *self.works_since.get_or_insert_with(Moment::now);
+        let since = *self.working_since.get_or_insert_with(MonotonicTime::now);
         if since.after(works_within).left().is_some() {
             return Ok(());
         }
@@ -267,14 +272,14 @@ impl State {
             "the server has been working on its answer for {works_within:.0?} without result; \
              check the server"
         );
-        Err(self.fail(Fault { kind: StoreErrorKind::Unreachable, message }))
+        Err(self.fail(StoredError { kind: StoreErrorKind::Unreachable, message }))
     }
 
     fn awaited(&self, number: u64) -> Option<Awaited> {
-        self.asked.get(&number).filter(|asked| asked.waits).map(|asked| asked.awaited)
+        self.pending.get(&number).filter(|pending| pending.waits).map(|pending| pending.awaited)
     }
 
-    fn came(&mut self, number: u64, bytes: Bytes) -> Result<(), String> {
+    fn receive_data(&mut self, number: u64, bytes: Bytes) -> Result<(), String> {
         match self.awaited(number) {
             Some(Awaited::Data { bytes: expected }) if bytes.len() == expected => {
                 self.end(number, Ok(bytes));
@@ -286,10 +291,14 @@ impl State {
             }
             Some(Awaited::Data { bytes: expected }) => {
                 let found = bytes.len();
-                Err(self.lied(&format!("it sent {found} bytes, but {expected} were requested")))
+                Err(self.protocol_violation(&format!(
+                    "it sent {found} bytes, but {expected} were requested"
+                )))
             }
-            Some(_) => Err(self.lied("it sent bytes for a request that is not a read")),
-            None => Err(self.lied("it sent bytes without a request")),
+            Some(_) => {
+                Err(self.protocol_violation("it sent bytes for a request that is not a read"))
+            }
+            None => Err(self.protocol_violation("it sent bytes without a request")),
         }
     }
 
@@ -297,21 +306,31 @@ impl State {
         match self.awaited(number) {
             Some(Awaited::Written) => {
                 self.waiting -= 1;
-                self.asked.entry(number).and_modify(|asked| asked.waits = false);
+                self.pending.entry(number).and_modify(|pending| pending.waits = false);
                 Ok(())
             }
             Some(Awaited::Flushed) => {
-                let is_write = |asked: &Asked| asked.awaited == Awaited::Written;
-                if self.asked.range(..number).any(|(_, asked)| is_write(asked) && asked.waits) {
-                    return Err(self.lied("it confirmed a flush before an earlier write"));
+                let is_write = |pending: &PendingRequest| pending.awaited == Awaited::Written;
+                if self
+                    .pending
+                    .range(..number)
+                    .any(|(_, pending)| is_write(pending) && pending.waits)
+                {
+                    return Err(
+                        self.protocol_violation("it confirmed a flush before an earlier write")
+                    );
                 }
-                self.asked.retain(|other, asked| *other > number || !is_write(asked));
+                self.pending.retain(|other, pending| *other > number || !is_write(pending));
                 self.end(number, Ok(Bytes::new()));
                 Ok(())
             }
-            Some(Awaited::Data { .. }) => Err(self.lied("it sent no bytes for a read")),
-            Some(Awaited::Computed { .. }) => Err(self.lied("it sent no result of a computation")),
-            None => Err(self.lied("it confirmed something without a request")),
+            Some(Awaited::Data { .. }) => {
+                Err(self.protocol_violation("it sent no bytes for a read"))
+            }
+            Some(Awaited::Computed { .. }) => {
+                Err(self.protocol_violation("it sent no result of a computation"))
+            }
+            None => Err(self.protocol_violation("it confirmed something without a request")),
         }
     }
 
@@ -322,54 +341,56 @@ impl State {
         }
         match self.awaited(number) {
             Some(Awaited::Data { .. } | Awaited::Computed { .. }) => {
-                let fault =
-                    Fault { kind: kind.of_store(), message: format!("the server says: {message}") };
+                let fault = StoredError {
+                    kind: kind.store_kind(),
+                    message: format!("the server says: {message}"),
+                };
                 self.end(number, Err(fault));
                 // After other failures the server skips the requests behind it; they are sent again
                 // on another link.
-                let goes_on = kind == FailureKind::Absent;
-                goes_on.then_some(()).ok_or_else(|| format!("a request failed: {message}"))
+                let continues = kind == FailureKind::Absent;
+                continues.then_some(()).ok_or_else(|| format!("a request failed: {message}"))
             }
             Some(awaited) => {
                 let act = if awaited == Awaited::Written { "completed" } else { "made durable" };
                 let message = format!(
                     "writes cannot be {act} (the server says: {message}); open the volume again"
                 );
-                Err(self.fail(Fault { kind: kind.of_store(), message }))
+                Err(self.fail(StoredError { kind: kind.store_kind(), message }))
             }
             None => {
                 let message =
                     format!("the server reports a failure (it says: {message}); check the server");
-                Err(self.fail(Fault { kind: kind.of_store(), message }))
+                Err(self.fail(StoredError { kind: kind.store_kind(), message }))
             }
         }
     }
 
     /// Ends a request other than a write, with its answer.
-    fn end(&mut self, number: u64, came: Result<Bytes, Fault>) {
+    fn end(&mut self, number: u64, answer: Result<Bytes, StoredError>) {
         self.waiting -= 1;
-        if self.asked.remove(&number).is_some_and(|asked| asked.is_wanted) {
-            self.came.insert(number, came);
+        if self.pending.remove(&number).is_some_and(|pending| pending.is_wanted) {
+            self.answers.insert(number, answer);
         }
     }
 
-    fn lied(&mut self, how: &str) -> String {
-        self.fail(lied(how))
+    fn protocol_violation(&mut self, how: &str) -> String {
+        self.fail(protocol_violation(how))
     }
 
-    fn fail(&mut self, fault: Fault) -> String {
+    fn fail(&mut self, fault: StoredError) -> String {
         self.failure.get_or_insert(fault).message.clone()
     }
 }
 
 /// The error if another client has become the writer.
-pub(super) fn fenced(message: &str) -> Fault {
+pub(super) fn fenced(message: &str) -> StoredError {
     let message = format!("another client has opened the volume: {message}");
-    Fault { kind: StoreErrorKind::Fenced, message }
+    StoredError { kind: StoreErrorKind::Fenced, message }
 }
 
 /// The error if the server violates the protocol.
-pub(super) fn lied(how: &str) -> Fault {
+pub(super) fn protocol_violation(how: &str) -> StoredError {
     let message = format!("the server violates the protocol: {how}; check the server");
-    Fault { kind: StoreErrorKind::Failed, message }
+    StoredError { kind: StoreErrorKind::Failed, message }
 }
