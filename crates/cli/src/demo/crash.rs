@@ -79,7 +79,7 @@ pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillR
     let mut client =
         Background::start(demo_dir.write_image(uri)?.stdout(Stdio::null()).stderr(Stdio::null()))?;
     std::thread::sleep(writing / 4);
-    let server = demo_dir.kill_server()?;
+    let killed = demo_dir.kill_server()?;
     std::thread::sleep(writing / 4);
     let failed = |error: io::Error| CliError::Engine(format!("the server was not killed: {error}"));
     let client_was_busy = client.0.try_wait().map_err(failed)?.is_none();
@@ -91,7 +91,7 @@ pub(super) fn kill_server(demo_dir: &DemoDir, writing: Duration) -> Result<KillR
     if code != NEEDS_RECOVERY {
         return Err(CliError::Engine(format!("the volume does not need recovery: {printed}")));
     }
-    Ok(KillReport { client_was_busy, server })
+    Ok(KillReport { client_was_busy, server: killed })
 }
 
 /// Mounts the file system, works in it, and kills its server; then mounts it again and compares.

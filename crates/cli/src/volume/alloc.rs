@@ -13,7 +13,7 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
 
-use super::plan::Plan;
+use super::plan::VolumePlan;
 use crate::args::AllocArgs;
 use crate::error::CliError;
 use crate::files::{self, FileKind};

@@ -124,7 +124,7 @@ fn begin(
     kept: &ProgressFile,
     begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
-    kept.keep(&begun).map_err(|error| not_kept(kept, &error))?;
+    kept.record(&begun).map_err(|error| not_kept(kept, &error))?;
     let made = past_the_cache(|options| to.create(shapes, options)).inspect_err(|_| {
         // Nothing else was left behind. If removing fails, the next attempt gives advice.
         let _ = kept.remove();

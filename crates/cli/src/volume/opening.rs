@@ -99,7 +99,7 @@ pub(super) fn open_watched(
         .with_lengths(lengths)
         .with_hits(hits)
         .with_after_tampering(after_tampering)
-        .with_warn(output::remark);
+        .with_warn(output::print_remark);
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::print_remark(&format!(

@@ -139,7 +139,11 @@ impl SmallScheme {
 
     /// One of each scheme that needs only a store. Tests of all schemes use these.
     pub fn each() -> impl Iterator<Item = Self> {
-        VolumeScheme::ALL.iter().copied().map(Self::of).filter(|scheme| !scheme.needs_servers())
+        VolumeScheme::ALL
+            .iter()
+            .copied()
+            .map(Self::from_scheme)
+            .filter(|scheme| !scheme.needs_servers())
     }
 }
 

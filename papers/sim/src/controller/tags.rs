@@ -64,7 +64,7 @@ impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
     /// A scheme over `tags`, whose blocks have no contents.
     pub(crate) fn new(tags: B, contents: Contents, observer: W) -> Self {
         let config = tags.config().clone().with_block_bytes(contents.block_bytes);
-        Self { tags, config, contents, watch, fetched_soon: Vec::new() }
+        Self { tags, config, contents, observer, fetched_soon: Vec::new() }
     }
 
     /// Splits into tags and contents, to be used with another observer.
