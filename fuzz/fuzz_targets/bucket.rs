@@ -1,11 +1,11 @@
-//! An ORAM over storage whose contents are the fuzzer's.
+//! An ORAM over storage with contents from the fuzzer.
 //!
 //! ```text
 //! input = setup, 8 requests, 8 requests, contents
 //! ```
 //!
-//! The first requests fill an honest ORAM, so that its counters have moved; then `contents` are laid
-//! over what storage holds, and the other requests meet them.
+//! The first requests fill an ORAM over honest storage, so that its counters advance. Then
+//! `contents` overwrite the start of storage, and the other requests read them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -65,7 +65,7 @@ fn lay_over(storage: &mut [u8], contents: &[u8]) {
     storage[..bytes].copy_from_slice(&contents[..bytes]);
 }
 
-/// The low bits of a request say what to do, the others to which block.
+/// The two low bits of a request select the operation, the others the block.
 fn serve<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(), ErrorKind> {
     requests.iter().try_for_each(|request| {
         let address = u64::from(request >> 2) % CAPACITY;
@@ -81,7 +81,7 @@ fn serve<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(
 
 fn serves_or_stops<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) {
     match serve(oram, requests) {
-        // A store that brings back old blocks can fill the stash.
+        // A store that returns old blocks can fill the stash.
         Ok(()) | Err(ErrorKind::StashFull) => {
             let scan = oram.check_invariants().map_err(|error| error.kind());
             assert!(matches!(scan, Ok(()) | Err(ErrorKind::Corrupt)), "{scan:?}");

@@ -1,11 +1,11 @@
-//! A bucket server, and what one client says to it on a few connections, by turns.
+//! A bucket server and one client with a few connections.
 //!
 //! ```text
-//! input = (connection and what to do, what that needs)*
+//! input = (connection and action, arguments)*
 //! ```
 //!
-//! Each message is answered or is the last of its connection. Whatever is answered is what the volume holds, and
-//! whoever was fenced off is refused. No connection of the server ends by a panic.
+//! Each message gets an answer or ends its connection. Answers match a model of the volumes, and
+//! fenced connections are refused. No connection of the server ends with a panic.
 #![no_main]
 
 #[path = "support/buckets.rs"]
@@ -32,18 +32,18 @@ use oblivio_wire::tls::ClientTls;
 use oblivio_wire::{Answer, OpenMode, Request, frame};
 use tempfile::TempDir;
 
-/// Whoever waits longer for an answer gets none.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const CONNECTIONS: usize = 3;
 
-/// Things that are done, at most: each may be a handshake.
+/// Bound on the steps, each of which may need a handshake.
 const STEPS_MAX: usize = 20;
 
-/// Room for what is made here, and no more for trees of the fuzzer's making.
+/// Enough for the volumes created here, but not for large trees from the fuzzer.
 const QUOTA_BYTES: u64 = 4 << 20;
 
-/// Those of the server, in a file, and of its only client.
+/// The keys of the server, in a file, and of its only client.
 struct Keys {
     server_file: PathBuf,
     client: SecretKey,
@@ -102,7 +102,7 @@ fn options(folder: &TempDir) -> BucketServerOptions {
     }
 }
 
-/// What is left of the input. There are zeros behind its end.
+/// The rest of the input. Zeros follow its end.
 struct Input<'i>(&'i [u8]);
 
 impl Input<'_> {
@@ -124,7 +124,7 @@ impl Input<'_> {
         (0..self.byte() % 8).map(|_| self.piece()).collect()
     }
 
-    /// Of a volume like those of [`Self::shapes`], most often.
+    /// A piece that usually exists in volumes with [`Self::shapes`].
     fn piece(&mut self) -> Piece {
         let [place, part] = [self.byte(), self.byte()];
         let level = place % 5;
@@ -154,7 +154,7 @@ impl Input<'_> {
             8 => Request::Read { number, pieces: self.pieces() },
             _ => {
                 let (pieces, [first, more]) = (self.pieces(), [self.byte(), self.byte()]);
-                // One too many or too few, now and then.
+                // Occasionally one byte too many or too few.
                 let more = match more {
                     254 => 1,
                     255 => -1,
@@ -180,7 +180,7 @@ fn levels(bits: u8) -> Vec<LevelShape> {
     let is_set = |bit: u8| u64::from(bits >> bit & 1);
     let slot_bytes = 20 + 500 * is_set(0);
     let level = |level: u8| LevelShape {
-        // Some have fewer than there is room for, or none.
+        // Some levels have fewer buckets than possible, or none.
         buckets: ((1 << level) - is_set(1)) * (1 - is_set(2) * u64::from(level == 2)),
         slots: 3,
         header_bytes: 16,
@@ -191,7 +191,7 @@ fn levels(bits: u8) -> Vec<LevelShape> {
     (0..=1 + (bits >> 5) % 4).map(level).collect()
 }
 
-/// What a client does, and what it must be answered.
+/// A client, and a model of the answers that it must get.
 struct Client {
     address: SocketAddr,
     links: [Option<Link>; CONNECTIONS],
@@ -208,39 +208,39 @@ impl Client {
         if self.links[connection].is_none() {
             let stream = TcpStream::connect(self.address).unwrap();
             self.links[connection] = Some(KEYS.caller.handshake(stream, PATIENCE).unwrap());
-            // A few say something else first.
+            // Action 0 sends another message instead of the hello.
             if action != 0 {
                 self.send(connection, &Request::Hello { version: VERSION }.encode());
             }
         }
         match action {
             1 => self.leave(connection),
-            // A message that the fuzzer has changed.
+            // A message with one byte changed by the fuzzer.
             2..=12 => {
                 let mut message = input.request(connection, &self.model).encode();
                 let place = usize::from(input.byte()) % message.len();
                 message[place] = input.byte();
                 self.send(connection, &message);
             }
-            // A message of the fuzzer's making.
+            // A message from the fuzzer.
             13..=15 => {
                 let bytes = usize::from(input.byte()).min(input.0.len());
                 let message = input.0.split_off(..bytes).unwrap_or_default();
                 self.send(connection, message);
             }
-            // A message that is cut, behind which nothing comes.
+            // A truncated message, then the end of the connection.
             16 => {
                 let message = input.request(connection, &self.model).encode();
                 let framed = [&(message.len() as u32).to_le_bytes()[..], &message].concat();
                 let end = usize::from(input.byte()) % framed.len();
-                let link = self.links[connection].as_mut().expect("it was called");
+                let link = self.links[connection].as_mut().expect("the link is up");
                 let _ = link.writer.write_all(&framed[..end]);
                 self.leave(connection);
             }
-            // A length that no message has.
+            // An impossible length.
             17 => {
                 let length = u32::MAX >> (input.byte() % 7);
-                let link = self.links[connection].as_mut().expect("it was called");
+                let link = self.links[connection].as_mut().expect("the link is up");
                 link.writer.write_all(&length.to_le_bytes()).unwrap();
                 self.hear(connection, &[]);
             }
@@ -251,20 +251,20 @@ impl Client {
         }
     }
 
-    /// Says it, and hears the answer.
+    /// Sends a message and checks the answer.
     fn send(&mut self, connection: usize, message: &[u8]) {
-        let link = self.links[connection].as_mut().expect("it was called");
+        let link = self.links[connection].as_mut().expect("the link is up");
         frame::send(&mut link.writer, message).unwrap();
         self.hear(connection, message);
     }
 
     fn hear(&mut self, connection: usize, message: &[u8]) {
-        let link = self.links[connection].as_mut().expect("it was called");
+        let link = self.links[connection].as_mut().expect("the link is up");
         link.writer.flush().unwrap();
         link.reader.limit(Some(PATIENCE)).unwrap();
         let heard = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX).unwrap();
         let answer =
-            Answer::decode(&heard.expect("an answer").into()).expect("that can be understood");
+            Answer::decode(&heard.expect("there is an answer").into()).expect("it is valid");
         if !self.model.check(connection, Request::decode(message), answer) {
             self.leave(connection);
         }

@@ -1,11 +1,11 @@
-//! The header of a file of buckets. There is exactly one header for each list of shapes, so whatever
-//! is read writes back to the same bytes.
+//! The header of a file of buckets. Each list of shapes has exactly one header, so a header that
+//! can be read encodes to the same bytes.
 //!
 //! ```text
-//! input = setup, the first bytes of a header
+//! input = setup, start of a header
 //! ```
 //!
-//! Half of the inputs get a sound checksum: only so does the fuzzer come past it.
+//! Half of the inputs get a valid checksum, so that the fuzzer gets past it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,13 +1,13 @@
-//! What a hostile store shows of the four superblocks and the two anchors: any bytes, in any number of
-//! frames of any length.
+//! The four superblocks and the two anchors in a hostile store: any bytes, in any number of frames
+//! of any length.
 //!
 //! ```text
-//! input = frames more or fewer, bytes of a frame more or fewer, (place, offset 2, value)*
+//! input = change of the number of frames, change of the bytes per frame, (place, offset 2, value)*
 //! ```
 //!
-//! Two superblocks are there, the newer one in two copies, and two anchors. What is changed in a superblock
-//! gets a right checksum. Only what was written with the key is ever unlocked or shown; and what was
-//! unlocked can be written to all copies, once the store answers as it should.
+//! The store holds two superblocks, in two copies each, and two anchors. Changed superblocks get a
+//! valid checksum. Only data written with the key may be unlocked or shown. An unlocked superblock
+//! can be written to all copies, once the store is honest again.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -81,7 +81,7 @@ impl Rule<MemoryStore> for WrongSizes {
         }
         let count = call.pieces.len().saturating_add_signed(self.frames);
         let spans = call.pieces.iter().cycle().take(count).map(|piece| {
-            let span = inner.span(piece).expect("it is there");
+            let span = inner.span(piece).expect("the piece exists");
             Span { bytes: span.bytes.saturating_add_signed(self.bytes), ..span }
         });
         call.answer.spans = spans.collect();
@@ -90,11 +90,11 @@ impl Rule<MemoryStore> for WrongSizes {
     }
 }
 
-/// Sets a byte of a superblock, under a right checksum, or of an anchor.
+/// Sets a byte of an anchor, or of a superblock, whose checksum is updated.
 fn set_byte(store: &mut MemoryStore, place: usize, offset: usize, value: u8) {
     let pieces = places();
     let place = place % pieces.len();
-    let span = store.span(&pieces[place]).expect("it is there");
+    let span = store.span(&pieces[place]).expect("the piece exists");
     let bytes = &mut store.contents_mut()[span.start..][..span.bytes];
     if place < COPIES {
         bytes[offset % CHECKSUM_AT] = value;
@@ -113,7 +113,7 @@ fn places() -> [Piece; COPIES + 2] {
 
 fn store() -> Hostile {
     let shapes = [shape(), anchor::shape(), TreeShape::new(Vec::new()), shape()];
-    let inner = MemoryStore::new(&shapes, LayoutKind::Striped).expect("these trees are possible");
+    let inner = MemoryStore::new(&shapes, LayoutKind::Striped).expect("the shapes are valid");
     let mut store = Faulty::new(inner, WrongSizes::default());
     for number in ANCHOR_NUMBERS {
         anchor::write(&mut store, number).expect("writing works");
@@ -138,7 +138,7 @@ fn authentic() -> [Superblock; 2] {
     let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
     let owner = secret();
     let older = Superblock::create(example_params(), &key, &slot(&owner, "owner"), &mut coins);
-    let older = older.expect("these parameters are possible");
+    let older = older.expect("the parameters are valid");
     let mut newer = older.clone();
     let backup = Secret::KeyFile(vec![2; 32].into());
     newer.add_slot(&key, &slot(&backup, "backup"), &mut coins).expect("there is a free slot");

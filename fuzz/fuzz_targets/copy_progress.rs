@@ -1,6 +1,6 @@
-//! The progress of a copy, which may be anything: there is exactly one encoding of what is read.
+//! The progress record of a copy. A record that can be read encodes to the same bytes.
 //!
-//! Half of the inputs get a right checksum: only so does the fuzzer come past it.
+//! Half of the inputs get a valid checksum, so that the fuzzer gets past it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,11 +1,11 @@
-//! Freecursive ORAM, whose position map is in storage too, over storage that lies.
+//! Freecursive ORAM, whose position map is also in storage, over storage that lies.
 //!
 //! ```text
 //! input = setup, 24 requests, 24 requests, lies
 //! ```
 //!
-//! The first requests meet honest storage, the others the lies. With PMMAC no lie may be answered;
-//! without it nothing may break.
+//! Storage is honest for the first requests and lies for the others. With PMMAC, no wrong data may
+//! be returned. Without it, only panics and hangs are findings.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -57,7 +57,7 @@ fn run<B: Scheme>(
     serve(&mut oram, &mut model, before, true).expect("storage was honest");
     begin_lies(oram.scheme_mut());
     match serve(&mut oram, &mut model, after, is_guarded) {
-        // A store that brings back old blocks can fill the stash.
+        // A store that returns old blocks can fill the stash.
         Ok(()) | Err(ErrorKind::StashFull) => (),
         Err(kind) => {
             assert!(matches!(kind, ErrorKind::Corrupt | ErrorKind::Store), "{kind:?}");
@@ -72,7 +72,7 @@ fn config(setup: u8) -> FreecursiveConfig {
         .unwrap()
         .with_capacity(CAPACITY)
         .with_fan_out(4)
-        // Groups begin anew soon.
+        // Small counters, so that groups are remapped soon.
         .with_counter_bits(2)
         .with_client_entries_max(4)
         .with_plb_blocks(usize::from(setup >> 2 & 3))
@@ -88,8 +88,8 @@ fn sealer(tree: &TreeConfig) -> Sealer {
     Sealer::aes128(Key::from_bytes([7; 16]), tree.tree)
 }
 
-/// The low bit of a request says what to do, the others to which block. Where answers are vouched for, a
-/// read that is answered tells the truth.
+/// The low bit of a request selects the operation, the others the block. With `is_vouched_for`, a
+/// successful read must return the data last written.
 fn serve<B: Scheme>(
     oram: &mut FreecursiveOram<B, StdRng>,
     model: &mut [Block],

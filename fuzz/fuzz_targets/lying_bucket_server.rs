@@ -1,11 +1,11 @@
-//! The client of a bucket server that lies, and whose links break.
+//! The client of a bucket server that lies, over links that break.
 //!
 //! ```text
-//! input = setup, 16 things to do of two bytes each, lies
+//! input = setup, 16 steps of two bytes each, lies
 //! ```
 //!
-//! However often links break and the server starts anew, what is read is what was written. Once the server has
-//! lied, what is read is as long as it should be, and no more is promised. Once a write or a flush has failed, everything fails.
+//! Reads return what was written, even if links break and the server restarts. After a lie, reads
+//! only return the right number of bytes. After a failed write or flush, all calls fail.
 #![no_main]
 
 #[path = "support/buckets.rs"]
@@ -25,10 +25,10 @@ use oblivio_store::{RemoteMode, RemoteOptions, RemoteStore};
 /// Buckets of the lowest level.
 const LEAVES: u64 = 4;
 
-/// For those who wait for what never comes.
+/// Timeout with lies, when answers may never come.
 const SOON: Duration = Duration::from_millis(20);
 
-/// When everything comes.
+/// Timeout with an honest server.
 const LONG: Duration = Duration::from_secs(30);
 
 fuzz_target!(|input: &[u8]| {
@@ -37,7 +37,7 @@ fuzz_target!(|input: &[u8]| {
     let (setup, is_honest) = (*setup, lies.is_empty());
     let server = LyingServer::new(Buckets::new(shapes()), lies);
     let Some(mut store) = open(setup, &server, if is_honest { LONG } else { SOON }) else {
-        assert!(!is_honest, "an honest server was not opened");
+        assert!(!is_honest, "cannot open an honest server");
         return;
     };
     let can_write = setup % 4 < 2;
@@ -52,9 +52,9 @@ fuzz_target!(|input: &[u8]| {
                 Ok(())
             }
             _ => {
-                // It may fail alone.
+                // A failed read does not end the store.
                 let is_read = reads(&mut store, &server, &expected, &pieces);
-                assert!(is_read || !is_honest, "an honest server was not read");
+                assert!(is_read || !is_honest, "cannot read from an honest server");
                 continue;
             }
         };
@@ -62,7 +62,7 @@ fuzz_target!(|input: &[u8]| {
             assert!(!is_honest, "an honest server fails: {error}");
             assert!(!error.to_string().contains(char::is_control), "{error:?}");
             let is_over = store.flush().is_err() && store.read(&pieces).is_err();
-            assert!(is_over, "it goes on after {error}");
+            assert!(is_over, "the store still works after {error}");
             return;
         }
     }
@@ -83,12 +83,12 @@ fn shapes() -> Vec<TreeShape> {
     ]
 }
 
-/// None if it is not possible, or the server says that it has other trees.
+/// Opens the store. `None` if that fails, or the server reports other trees.
 fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore> {
     let options = RemoteOptions::new("disk")
         .with_retry_for(within)
         .with_answer_within(within)
-        // Few enough that some are made durable by themselves.
+        // A low limit, so that the store flushes by itself.
         .with_unflushed_bytes_max(300);
     let connector = Box::new(server.clone());
     let mode = match setup % 4 {
@@ -103,7 +103,7 @@ fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore
     (store.shapes() == shapes()).then_some(store)
 }
 
-/// A few neighbours, and parts of them.
+/// Neighbouring pieces: whole buckets and parts.
 fn pieces(step: &[u8; 2]) -> Vec<Piece> {
     let [what, place] = step.map(u64::from);
     let piece = |i: u64| {
@@ -141,7 +141,7 @@ fn write(
     Ok(())
 }
 
-/// Whether it was possible.
+/// Reads and checks `pieces`. Returns whether the read succeeded.
 fn reads(
     store: &mut RemoteStore,
     server: &LyingServer,

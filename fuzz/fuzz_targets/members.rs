@@ -1,12 +1,12 @@
-//! The shapes of stores that are named as the members of a stripe. Whatever they are, they are taken together only if
-//! dealing what they hold together gives each what it has.
+//! The shapes of the members of a stripe. They are accepted only if distributing the combined
+//! shapes over the members gives each member its shapes again.
 //!
 //! ```text
 //! input = setup, trees, …              for each member
 //! trees = number, levels, …            for each tree
 //! ```
 //!
-//! Half of the inputs get sound marks: only so does the fuzzer come past them.
+//! Half of the inputs get valid marks, so that the fuzzer gets past them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -42,7 +42,7 @@ fn trees(input: &mut &[u8]) -> Vec<TreeShape> {
     (0..trees).map(|_| tree()).collect()
 }
 
-/// Few numbers, so that levels of members are often alike.
+/// A shape from few values, so that levels of members are often equal.
 fn level(byte: u8) -> LevelShape {
     let of = |shift: u8, count: u8| u64::from(byte >> shift) % u64::from(count);
     LevelShape {

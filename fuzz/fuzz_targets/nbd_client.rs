@@ -1,11 +1,11 @@
-//! A session of an NBD client of the fuzzer's making, with a small disk.
+//! A session of an NBD client, controlled by the fuzzer, with a small disk.
 //!
 //! ```text
-//! input = setup, what the client says
+//! input = setup, bytes from the client
 //! ```
 //!
-//! The session must end when the client has said everything, and nothing beyond the end of the disk
-//! may be asked of it.
+//! The session must end after the last byte from the client. The disk must get no request beyond
+//! its end.
 #![no_main]
 
 #[path = "support/small_disk.rs"]
@@ -18,7 +18,7 @@ use oblivio_nbd::{NbdOptions, Service};
 use small_disk::SmallDisk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Structured replies, and an export chosen: straight to the requests.
+/// Negotiates structured replies and chooses the export, so that requests follow.
 const READY: &[u8] =
     b"\0\0\0\x03IHAVEOPT\0\0\0\x08\0\0\0\0IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
         let (near, far) = tokio::io::duplex(1 << 10);
         let (mut hear, mut say) = tokio::io::split(near);
         let talk = async move {
-            // A server that has left hears nothing more.
+            // Writing fails if the server has closed the connection.
             let _ = say.write_all(&said).await;
             let _ = say.shutdown().await;
         };

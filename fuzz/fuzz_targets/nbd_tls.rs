@@ -1,13 +1,13 @@
-//! A session of an NBD client with a server that offers or requires TLS: in clear as the fuzzer wants it, or
-//! under TLS that works.
+//! A session of an NBD client with a server that offers or requires TLS: in clear, or with working
+//! TLS.
 //!
 //! ```text
-//! input = setup, what the client says
+//! input = setup, bytes from the client
 //! ```
 //!
-//! The session must end when the client has said everything. Without TLS that is required, the disk must
-//! not be asked for anything. Who chooses the export by its name gets the padding that its flags say, also
-//! under TLS and behind structured replies.
+//! The session must end after the last byte from the client. If TLS is required and not used, the
+//! disk must get no request. A client that chooses the export by name gets the padding that its
+//! flags demand, also under TLS and after structured replies.
 #![no_main]
 
 #[path = "support/small_disk.rs"]
@@ -34,7 +34,7 @@ const OPTION_REPLY_BYTES: usize = 20;
 const EXPORT_BYTES: usize = 10;
 const PADDING_BYTES: usize = 124;
 
-/// What a session is like, a bit each.
+/// Properties of a session, one bit each.
 struct Setup {
     tls_required: bool,
     speaks_tls: bool,
@@ -59,20 +59,20 @@ impl Setup {
         (1 | u32::from(self.no_zeroes) << 1).to_be_bytes()
     }
 
-    /// What is said before the fuzzer says anything.
+    /// The bytes before those from the fuzzer.
     fn beginning(&self) -> Vec<u8> {
         let structured = if self.structured { STRUCTURED } else { b"" };
         [structured, if self.by_name { EXPORT_NAME } else { b"" }].concat()
     }
 
-    /// Whoever chooses the export by its name hears how long the disk is, and the right padding.
+    /// Checks the answer to a choice by name: the size of the disk and the padding.
     fn check(&self, heard: &[u8]) {
         let heard = &heard[if self.structured { OPTION_REPLY_BYTES } else { 0 }..];
         let (bytes, heard) = heard.split_at(EXPORT_BYTES);
         assert_eq!(bytes[..8], (DISK_BYTES as u64).to_be_bytes());
         let padding = if self.no_zeroes { 0 } else { PADDING_BYTES };
         assert!(heard[..padding].iter().all(|byte| *byte == 0));
-        // Behind it come answers to requests alone, which begin with a magic.
+        // Only replies to requests may follow. They begin with a magic.
         assert!(heard.get(padding).is_none_or(|byte| [0x67, 0x66].contains(byte)));
     }
 }
@@ -132,11 +132,11 @@ fuzz_target!(|input: &[u8]| {
                 false => speak_in_clear(&setup, near, said).await,
             }
         };
-        // Clients of this kind are left more often than they leave.
+        // The server usually ends the session, often with an error.
         let _ = tokio::join!(service.serve(far), client);
     });
     if setup.tls_required && !setup.speaks_tls {
-        assert_eq!(world.disk.requests(), asked, "the disk was asked for something in clear");
+        assert_eq!(world.disk.requests(), asked, "the disk got a request without TLS");
     }
 });
 
@@ -160,16 +160,16 @@ async fn speak_tls(setup: &Setup, mut stream: DuplexStream, said: &[u8]) {
     }
 }
 
-/// Says all of it, and returns what the server says until it leaves. It may leave at any time.
+/// Sends `said` and returns all bytes from the server, which may close the connection at any time.
 async fn talk(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, said: &[u8]) -> Vec<u8> {
     let (mut hear, mut say) = tokio::io::split(stream);
     let mut heard = Vec::new();
     let speak = async {
-        // A server that has left hears nothing more.
+        // Writing fails if the server has closed the connection.
         let _ = say.write_all(said).await;
         let _ = say.shutdown().await;
     };
-    // Nor does it say goodbye to whoever does not keep to the protocol.
+    // Reading may fail, too: the server closes TLS without a notice after a protocol violation.
     let listen = async { drop(hear.read_to_end(&mut heard).await) };
     tokio::join!(speak, listen);
     heard

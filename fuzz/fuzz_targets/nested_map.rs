@@ -1,12 +1,12 @@
-//! The entries of a position map that lies in the tree: blocks of it hold what the fuzzer says.
+//! A position map in the tree, whose blocks have contents from the fuzzer.
 //!
 //! ```text
-//! input = (what to do, address, 8 entries)*
+//! input = (action, address, 8 entries)*
 //! ```
 //!
-//! An entry that names no leaf of the tree is `Corrupt`, whoever comes across it. What a block is mapped to is
-//! a leaf of the tree; a position that is not known is in a position-map block whose own position is; and
-//! what was forgotten is not live.
+//! An entry that names no leaf of the tree is `Corrupt` in every function. Blocks map to leaves of
+//! the tree. An unknown position is in a position-map block with a known position. Forgotten blocks
+//! are not live.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,8 @@ const LEAF_LEVEL: u8 = 6;
 const ENTRIES: usize = 8;
 const ENTRY_BYTES: usize = 4;
 const BLOCK_BYTES: usize = ENTRIES * ENTRY_BYTES;
-/// The data blocks' last group has room for more: no addresses of anything.
+/// First address of the position map. The last group of data blocks is not full, so that some
+/// addresses before it are unused.
 const MAP_START: u64 = 256;
 /// 32 position-map blocks above the data blocks, and 4 above these.
 const BLOCKS: u64 = MAP_START + 32 + 4;
@@ -33,7 +34,7 @@ fuzz_target!(|input: &[u8]| {
     for step in input.chunks_exact(STEP_BYTES) {
         let [what, place, entries @ ..] = step else { return };
         if take(&mut map, *what, *place, entries).is_err_and(|error| !is_allowed(&error)) {
-            panic!("the map refuses what it should take");
+            panic!("the map refuses a valid request");
         }
         (0..DATA_BLOCKS).chain(MAP_START..BLOCKS).for_each(|address| check(&map, address));
     }
@@ -48,10 +49,10 @@ fn take(map: &mut Map, what: u8, place: u8, entries: &[u8]) -> Result<(), Error>
     let of_map = MAP_START + u64::from(place) % (BLOCKS - MAP_START);
     let block: Vec<u8> = entries.iter().flat_map(|entry| u32::from(*entry).to_le_bytes()).collect();
     match what % 6 {
-        // Also what cannot have been there: data, a leaf that does not exist, a block that is here.
+        // Also invalid blocks: data, nonexistent leaves, blocks already in the PLB.
         0 if place == 0 => map.restore_client_block(of_data, 0, &block),
         0 => map.restore_client_block(of_map, u64::from(what), &block),
-        // As after an access: a block that is here is not fetched.
+        // As after an access, which never fetches a block that is in the PLB.
         1 | 2 if !map.is_in_plb(of_map) => map.insert(of_map, &block, what % 6 == 1),
         3 => {
             let leaf = Leaf(u64::from(entries[0]) & ((1 << LEAF_LEVEL) - 1));
@@ -93,7 +94,7 @@ fn may_be_live(map: &Map, address: u64) -> bool {
     match map.get(address) {
         Ok(Position::Known(mapping)) => mapping.is_some_and(|mapping| mapping.live),
         Ok(Position::Missing(block)) => may_be_live(map, block),
-        // Nobody can tell, and nobody will be told.
+        // A corrupt map answers no query for this block.
         Err(_) => false,
     }
 }

@@ -1,11 +1,12 @@
-//! Rho, two trees of which one stands in front of the other, over storage that lies in both.
+//! Rho, which has a small tree in front of the main tree, over storage that lies about both.
 //!
 //! ```text
-//! input = setup, 24 requests, 24 requests, length of the lies of the main tree, lies of both
+//! input = setup, 24 requests, 24 requests, length of the main tree's lies, lies of both trees
 //! ```
 //!
-//! The first requests meet honest storage, the others the lies. Nothing vouches for what Path ORAM reads, so
-//! lies may be answered; but nothing may break, and after `Corrupt` the ORAM stays stopped.
+//! Storage is honest for the first requests and lies for the others. Path ORAM does not
+//! authenticate its reads, so wrong data may be returned. But nothing may panic, and after
+//! `Corrupt` the ORAM stays stopped.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -24,10 +25,10 @@ use rand::rngs::StdRng;
 
 const CAPACITY: u64 = 60;
 const BLOCK_BYTES: usize = 16;
-/// Fewer blocks than are asked for: some go back to the main tree.
+/// Fewer blocks than are requested, so that some return to the main tree.
 const SMALL_BLOCKS: u64 = 8;
 
-/// How often idle rounds are made for a request that finds a stash full.
+/// Bound on the idle rounds before a request that finds a stash full.
 const IDLE_ROUNDS_MAX: usize = 10;
 
 type Path = PathScheme<Hostile<MemoryStore>>;
@@ -76,7 +77,7 @@ fn run<F: Front + AsRef<Trees> + AsMut<Trees>>(
     main.store_mut().rule.lie(lies.0);
     small.store_mut().rule.lie(lies.1);
     match serve(&mut oram, None, after) {
-        // A store that brings back old blocks can fill a stash for good.
+        // A store that returns old blocks can fill a stash permanently.
         Ok(()) | Err(ErrorKind::StashFull) => (),
         Err(kind) => {
             assert!(matches!(kind, ErrorKind::Corrupt | ErrorKind::Store), "{kind:?}");
@@ -96,8 +97,8 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
     TwoTrees::new(config, main, small, StdRng::seed_from_u64(2)).unwrap()
 }
 
-/// The low bit of a request says what to do, the others to which block. Where there is a model, a read tells
-/// the truth.
+/// The low bit of a request selects the operation, the others the block. With a model, a read must
+/// return the data last written.
 fn serve<F: Front + AsRef<Trees> + AsMut<Trees>>(
     oram: &mut Rho<F>,
     mut model: Option<&mut [Block]>,

@@ -1,11 +1,11 @@
-//! A rotating RAW ORAM, under which volumes are kept, over storage that lies.
+//! Durable RAW ORAM, the default scheme of volumes, over storage that lies.
 //!
 //! ```text
 //! input = setup, 24 requests, 24 requests, lies
 //! ```
 //!
-//! The first requests meet honest storage, the others the lies. Half of the setups have their position
-//! map in the tree: then storage also holds the pages on which taken slots are noted.
+//! Storage is honest for the first requests and lies for the others. Half of the setups have the
+//! position map in the tree. Their storage also holds pages that record the taken slots.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -37,14 +37,14 @@ fuzz_target!(|input: &[u8]| {
     let served = served.and_then(|()| oram.check(&mut |_| ()).map_err(|error| error.kind()));
     if let Err(kind) = served {
         assert!(matches!(kind, ErrorKind::Corrupt | ErrorKind::Store), "{kind:?}");
-        // Requests that need nothing of the ORAM may still be answered.
+        // Requests that need no access may still be answered.
         let _ = serve(&mut oram, &mut model, after);
     }
     oram.backend_mut().store_mut().rule.lie(&[]);
     let checked = oram.check(&mut |_| ()).map_err(|error| error.kind());
     match served {
         Ok(_) => assert!(checked.is_ok(), "storage is honest again: {checked:?}"),
-        // Whatever has found a lie, a check too, is the last thing that the ORAM does.
+        // After an error, also one of a check, the ORAM must be reopened.
         Err(_) => assert_eq!(checked, Err(ErrorKind::MustReopen)),
     }
 });
@@ -67,8 +67,8 @@ fn oram(setup: u8) -> Rotating {
     DurableRawOram::new(&config, sealer, store, coins).unwrap()
 }
 
-/// The low bits of a request say what to do, the others to which block. A read that is answered tells the
-/// truth.
+/// The two low bits of a request select the operation, the others the block. A successful read must
+/// return the data last written.
 fn serve(
     oram: &mut Rotating,
     model: &mut [[u8; BLOCK_BYTES]],

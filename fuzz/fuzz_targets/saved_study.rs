@@ -1,11 +1,12 @@
-//! A saved study that the fuzzer has changed.
+//! A saved study with changes from the fuzzer.
 //!
 //! ```text
-//! input = setup, changes of three bytes each: where (2 bytes, times 3), and the new byte
-//! setup = whether the checksum is made to fit (1 bit), and whether the end is cut off (1 bit)
+//! input = setup, changes of three bytes each: offset (2 bytes, times 3), new byte
+//! setup = whether to update the checksum (1 bit), whether to truncate the file (1 bit)
 //! ```
 //!
-//! Whatever is resumed can be used and saved again; whatever is not is refused as a saved study.
+//! A study that can be resumed can be used and saved again. All others are refused with a proper
+//! error.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -18,7 +19,7 @@ use oblivio_sim::functional::{Phase, Requests, Study};
 const LEAF_LEVEL: u8 = 6;
 const SEED: u64 = 1;
 
-/// A change is at a multiple of this, and so can be anywhere in the file.
+/// Changes are at multiples of this, so that two bytes reach the whole file.
 const STEP: usize = 3;
 
 const SUM_BYTES: usize = size_of::<u32>();
@@ -61,12 +62,12 @@ fuzz_target!(|input: &[u8]| {
         Ok((mut study, note)) => {
             match study.run(&[uniform(200)], &[200], &mut |_| ()) {
                 Ok(_) | Err(SimError::Engine(_)) => {}
-                Err(error) => panic!("{error} is no error of a study that was resumed"),
+                Err(error) => panic!("unexpected error of a resumed study: {error}"),
             }
-            // After an error of the engine there is nothing to save.
+            // Saving fails after an error of the engine.
             let _ = study.save(&note, &mut Vec::new());
         }
         Err(SimError::Saved(_)) => {}
-        Err(error) => panic!("{error} is no error of a saved study"),
+        Err(error) => panic!("unexpected error of a saved study: {error}"),
     }
 });

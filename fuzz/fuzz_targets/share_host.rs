@@ -1,10 +1,11 @@
-//! A share server, and what a client and another server say to it.
+//! A share server with messages from a client and from another server.
 //!
 //! ```text
-//! input = (who and how long, message)*
+//! input = (sender and length, message)*
 //! ```
 //!
-//! Whatever is said is answered. What is refused has changed nothing, and the server opens again as it was.
+//! Each message gets an answer. A refused message changes no state. The server reopens with the
+//! same state.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -17,13 +18,14 @@ use oblivio_shares::message::{Answer, Request, Setup};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 
-/// Larger files are not made.
+/// Larger files are refused.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The kind of a message for another tree than that of the data. The number of the tree and a message are behind it.
+/// The kind of a message for a tree of the position map. The number of the tree and a message
+/// follow.
 const IN_TREE: u8 = 12;
 
-/// The kind of a message that evicts. Its dealers are a mask behind number and attempt.
+/// The kind of an eviction message. The mask of dealers follows number and attempt.
 const EVICT: u8 = 5;
 const DEALERS_AT: usize = 17;
 
@@ -87,7 +89,7 @@ impl Peers for NoPeers {
 
 fn ask(host: &mut Host, message: &[u8]) -> Answer {
     let answer = host.answer(message, &NoPeers, &|_| Ok(()));
-    Answer::decode(&answer).expect("a server answers")
+    Answer::decode(&answer).expect("the server answers")
 }
 
 fuzz_target!(|input: &[u8]| {
@@ -95,12 +97,12 @@ fuzz_target!(|input: &[u8]| {
     let mut host = Host::open(Box::new(disk.clone()), || Ok([1; 32])).unwrap();
     let mut rest = input;
     if let Some((1, behind)) = rest.split_first().map(|(first, behind)| (first % 2, behind)) {
-        // So that there is a server, more often than chance would have it.
+        // Set the server up, because random bytes rarely do.
         rest = behind;
         let parties = Parties::new(3, 1).unwrap();
         let tree = Tree::new(2, Preset { slots: 4, accesses: 2 }).unwrap();
         let keys = vec![[0; 32], [1; 32], [2; 32]];
-        // In the second tree, slots say whose they are.
+        // Slots of the second tree have metadata.
         for (number, metadata_bytes) in [(0, 0), (1, 3)] {
             let keys = keys.clone();
             let setup = Setup { number: 1, parties, tree, block_bytes: 16, metadata_bytes, keys };
@@ -121,7 +123,7 @@ fuzz_target!(|input: &[u8]| {
         };
         let does_not_deal = request.get(DEALERS_AT).is_some_and(|dealers| dealers & 2 == 0);
         if request.first() == Some(&EVICT) && does_not_deal {
-            // It would wait for others, who do not come.
+            // It would wait for other servers, which do not exist.
             continue;
         }
         let epochs = [0, 1].map(|tree| Request::Epoch.encode_in(tree));
@@ -132,7 +134,7 @@ fuzz_target!(|input: &[u8]| {
             if let (Answer::Refused(_), Answer::Epoch(before), Answer::Epoch(after)) =
                 (&answer, before, after)
             {
-                // But for the number of an attempt, which is kept before anything is dealt.
+                // The number of the attempt may change: it is stored before any dealing.
                 assert_eq!((before.at, before.is_set_up), (after.at, after.is_set_up));
             }
         }

@@ -1,10 +1,10 @@
-//! A state file of the fuzzer's making, as bytes and as records under a seal that opens.
+//! A state file from the fuzzer: as raw bytes, and as properly sealed records.
 //!
 //! ```text
 //! input = capacity, leaf level, kind, (length, record)*
 //! ```
 //!
-//! There is exactly one encoding of every record, so whatever is read writes back to the same bytes.
+//! Every record has exactly one encoding, so a record that can be read encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ use oblivio_volume::state_fuzzing::{read, rewrite, seal};
 use oblivio_volume::superblock::VolumeParams;
 
 fuzz_target!(|input: &[u8]| {
-    // As it is: nothing opens, but nothing may break.
+    // As raw bytes: no record opens, but nothing may panic.
     let _ = read(input.to_vec(), &params(8, 3, 0));
     let Some(([capacity, leaf_level, kind], input)) = input.split_first_chunk() else { return };
     // A range of the longest class has 8 blocks.
@@ -33,11 +33,11 @@ fuzz_target!(|input: &[u8]| {
     }
     let sealed = seal(records.into_iter());
     let _ = read(sealed.clone(), &params);
-    // Wherever a crash tore it.
+    // Truncated, as after a crash.
     let _ = read(sealed[..sealed.len() - sealed.len() / 3].to_vec(), &params);
 });
 
-/// A small volume of any scheme, or one whose position map is in the tree.
+/// Parameters of a small volume with any scheme, or with a recursive position map.
 fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
     let setup = SmallVolume { blocks, leaf_level, ..SmallVolume::default() };
     let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });

@@ -1,13 +1,13 @@
-//! A superblock of the fuzzer's making, under a right checksum.
+//! A superblock with changes from the fuzzer and a valid checksum.
 //!
 //! ```text
 //! input = (offset, 2 bytes; value, 1 byte)*
 //! ```
 //!
-//! The bytes are laid over an authentic superblock. There is exactly one encoding of every
-//! superblock, so whatever can be decoded encodes to the same bytes; and the HMAC vouches for all of
-//! them, so only what was not changed can be unlocked. A key file unlocks it: its cost is not the
-//! fuzzer's to choose.
+//! The changes are applied to an authentic superblock. Every superblock has exactly one encoding,
+//! so decoded bytes encode to the same bytes. The HMAC covers all bytes, so only an
+//! unchanged superblock can be unlocked. The target unlocks with a key file, because the fuzzer
+//! could choose the cost of a passphrase.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -25,7 +25,7 @@ const CHECKSUM_AT: usize = SUPERBLOCK_BYTES - 32;
 static AUTHENTIC: LazyLock<Box<[u8; SUPERBLOCK_BYTES]>> = LazyLock::new(authentic);
 
 fuzz_target!(|input: &[u8]| {
-    // As it is: no checksum fits, but nothing may break.
+    // As raw bytes: the checksum is wrong, but nothing may panic.
     let _ = LockedSuperblock::decode(input);
     let mut bytes = AUTHENTIC.clone();
     for change in input.chunks_exact(3) {
@@ -52,7 +52,7 @@ fn authentic() -> Box<[u8; SUPERBLOCK_BYTES]> {
     let passphrase = Secret::Passphrase(b"correct horse".to_vec().into());
     let slot = |secret, label| NewSlot { secret, cost: Cost::weak_for_tests(), label };
     let made = Superblock::create(example_params(), &key, &slot(&passphrase, "owner"), &mut coins);
-    let mut made = made.expect("these parameters are possible");
+    let mut made = made.expect("the parameters are valid");
     made.add_slot(&key, &slot(&secret(), "backup"), &mut coins).expect("there is a free slot");
     made.encode()
 }

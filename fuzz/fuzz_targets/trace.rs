@@ -1,13 +1,13 @@
-//! A trace file of the fuzzer's making.
+//! A trace file from the fuzzer.
 //!
 //! ```text
 //! input = setup, a file
-//! setup = which format is named, if any (2 bits); whether the file is put between the start and a
-//!         sound checksum of a binary trace (1 bit)
+//! setup = the declared format, if any (2 bits); whether to wrap the file in the start and a valid
+//!         checksum of a binary trace (1 bit)
 //! ```
 //!
-//! Whatever is read comes back from every format that can hold it. There is exactly one binary file
-//! for each trace, so one that is read writes back to the same bytes.
+//! A trace that can be read survives a round trip through every format that can hold it. Each trace
+//! has exactly one binary file, so a binary file that can be read encodes to the same bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ fuzz_target!(|input: &[u8]| {
     let trace = match read {
         Ok(trace) => trace,
         Err(SimError::Trace(_)) => return,
-        Err(error) => panic!("{error} is no error of a file"),
+        Err(error) => panic!("unexpected error of a trace file: {error}"),
     };
     for format in Format::ALL {
         let mut copy = Vec::new();

@@ -1,16 +1,17 @@
-//! A view file of the fuzzer's making. There is exactly one file for each view, so whatever is read
-//! to a sound end writes back to the same bytes, but for the start of a file of an older version.
+//! A view file from the fuzzer. Each view has exactly one file, so a file that can be read to its
+//! end encodes to the same bytes, except for the start of older versions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::store::Capabilities;
 use oblivio_core::view::file::{FileSink, read_view};
-use oblivio_core::view::{EventSink, PeerMessageSink, Observed};
+use oblivio_core::view::{EventSink, Observed, PeerMessageSink};
 
-/// The version that is written.
+/// The current version, which is written.
 const VERSION: u8 = 4;
 
-/// The magic and the version. Behind them, versions from 2 on say in one byte what the store could do, and those from 4 on which servers there are.
+/// Magic and version. A byte with the capabilities of the store follows from version 2 on, and a
+/// byte with the servers from version 4 on.
 const START_BYTES: usize = 8;
 
 fuzz_target!(|input: &[u8]| {
@@ -20,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         FileSink::new(Vec::new(), capabilities.unwrap_or(Capabilities::NONE), view.servers());
     while let Some(observed) = view.next() {
         let Ok(observed) = observed else { return };
-        // Of a version without times, none is put between events.
+        // A version without times has no time between events.
         copy.set_micros(view.micros().unwrap_or_default());
         match observed {
             Observed::Event(event) => copy.record(&event, &[]),

@@ -1,13 +1,13 @@
-//! The opening and the use of a volume over storage that lies from its first byte on: superblocks,
-//! anchors, buckets and frames.
+//! Opening and using a volume over storage that lies from the start: superblocks, anchors, buckets
+//! and frames.
 //!
 //! ```text
 //! input = setup, 16 requests, lies
 //! ```
 //!
-//! The volumes are made once: one of each scheme, and one with most of its position map in the
-//! tree. Each was in use when its client died, so an opening has accesses to repeat. However an
-//! opening over lies ends, the volume is intact once storage is honest again.
+//! The volumes are created once: one of each scheme, and one with most of its position map in the
+//! tree. Each was in use when its client crashed, so an opening replays accesses. In every case,
+//! the volume is intact once storage is honest again.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -24,12 +24,12 @@ use oblivio_volume::{Extent, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Blocks that hold something.
+/// Written blocks.
 const BLOCKS: u64 = 30;
 
 type Block = [u8; BLOCK_BYTES as usize];
 
-/// One of each scheme, and one whose position map is in the tree.
+/// One volume of each scheme, and one with a recursive position map.
 static MADE: LazyLock<Vec<Made>> = LazyLock::new(|| {
     let setup = SmallVolume::default();
     let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });
@@ -50,14 +50,14 @@ fuzz_target!(|input: &[u8]| {
     if let Ok((mut volume, _)) = setup.open(store, world.dir(), coins) {
         let mut addresses = requests.iter().map(|request| u64::from(*request) % setup.blocks);
         if addresses.any(|address| check_block(&mut volume, address).is_err()) {
-            let error = check_block(&mut volume, 0).expect_err("it is broken");
+            let error = check_block(&mut volume, 0).expect_err("the volume has failed");
             assert_eq!(error.kind(), VolumeErrorKind::MustReopen);
         }
     }
     is_whole(setup, &world);
 });
 
-/// A read that is answered, is answered with what was written: of a range, if the block begins one.
+/// Reads a block, or the range that it begins. A successful read must return the data written.
 fn check_block(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     let extent = Extent::longest(&volume.range_classes().to_vec(), address, volume.blocks());
     if extent.class > 0 {
@@ -79,14 +79,14 @@ fn contents(address: u64) -> Block {
 
 fn is_whole(setup: &SmallVolume, world: &World) {
     let coins = StdRng::seed_from_u64(3);
-    // Lies that were noticed are remembered: the owner says that they are over.
+    // Noticed tampering is recorded. `after_tampering` declares that storage was restored.
     let setup = SmallVolume { after_tampering: true, ..*setup };
     let opened = setup.open(world.store(), world.dir(), coins);
     let (mut volume, _) = opened.expect("storage is honest again");
     (0..BLOCKS + 1).try_for_each(|address| check_block(&mut volume, address)).unwrap();
 }
 
-/// A volume that was in use when its client died.
+/// A volume that was in use when its client crashed.
 struct Made {
     setup: SmallVolume,
     left: Snapshot,

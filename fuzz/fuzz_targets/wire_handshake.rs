@@ -1,14 +1,14 @@
-//! The handshake of a bucket server and its clients: with a stranger who says what the fuzzer likes, and with
-//! somebody in the middle who changes what two say to each other.
+//! The handshake between a bucket server and its clients: with a stranger whose bytes come from the
+//! fuzzer, and with an attacker in the middle who changes bytes.
 //!
 //! ```text
-//! input = setup, what a stranger says
-//! input = setup, (offset 2, bits)*         changes to what one of two says
-//! setup = whether two meet, whose words are the fuzzer's, who calls, who is called: a bit each
+//! input = setup, bytes from a stranger input = setup, (offset 2, bits)* changes to the bytes of
+//! one side setup = whether two meet, whose bytes the fuzzer controls, which client, which server:
+//! a bit each
 //! ```
 //!
-//! A stranger never gets in, on either side. Two who know each other meet if nothing is changed. Whatever is changed,
-//! nobody but the two is ever taken for them.
+//! A stranger is never accepted by either side. A client and a server that know each other accept
+//! each other if no byte is changed. Changes never make either accept another peer.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -21,13 +21,13 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_wire::keys::SecretKey;
 use oblivio_wire::tls::{ClientTls, ServerTls};
 
-/// For those who are left in the lurch by a change of a length.
+/// Timeout with changes, which may alter a length and leave a side waiting.
 const SOON: Duration = Duration::from_millis(25);
 
-/// For those who say it all.
+/// Timeout without changes.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A client and a server who know each other, and one of each whom nobody knows.
+/// A client and a server that know each other, and one of each that is unknown.
 struct World {
     me: SecretKey,
     caller: ClientTls,
@@ -49,7 +49,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     }
 });
 
-/// A bit each.
+/// The setup, one bit for each field.
 struct Setup {
     two_meet: bool,
     fuzzer_is_client: bool,
@@ -86,7 +86,7 @@ fn hear_a_stranger(setup: &Setup, said: &[u8]) {
         true => WORLD.called.answer(stream, LONG).is_ok(),
         false => WORLD.caller.handshake(stream, LONG).is_ok(),
     };
-    assert!(!is_let_in, "a stranger was let in");
+    assert!(!is_let_in, "a stranger was accepted");
 }
 
 fn meet(setup: &Setup, changes: &[u8]) {
@@ -105,20 +105,20 @@ fn meet(setup: &Setup, changes: &[u8]) {
         scope.spawn(|| pass_on(&near, &far, to_server));
         scope.spawn(|| pass_on(&far, &near, to_client));
         let answered = scope.spawn(move || called.answer(server, within).map(|(_, peer)| peer));
-        // Whoever has met the other hangs up, and so those in the middle end.
+        // The client closes its link after the handshake, which ends the relay threads.
         let link = caller.handshake(client, within).map(drop);
         (link, answered.join().unwrap())
     });
     if let Ok(peer) = &answered {
-        assert!(*peer == world.me.public() && setup.caller_is_known, "{peer} was let in");
+        assert!(*peer == world.me.public() && setup.caller_is_known, "{peer} was accepted");
     }
-    assert!(link.is_err() || setup.called_is_known, "another server was taken for the right one");
+    assert!(link.is_err() || setup.called_is_known, "the wrong server was accepted");
     if is_honest && setup.caller_is_known && setup.called_is_known {
         assert!(link.is_ok() && answered.is_ok(), "{link:?} {answered:?}");
     }
 }
 
-/// Passes on what comes, changed, until there is an end.
+/// Relays bytes with `changes` until the connection ends.
 fn pass_on(mut from: &TcpStream, mut to: &TcpStream, changes: &[[u8; 3]]) {
     let (mut passed, mut bytes) = (0, [0; 4096]);
     while let Ok(came @ 1..) = from.read(&mut bytes) {
@@ -129,7 +129,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream, changes: &[[u8; 3]]) {
             }
         }
         passed += came;
-        // Whoever has gone hears nothing more.
+        // The receiver may have closed the connection.
         if to.write_all(&bytes[..came]).is_err() {
             break;
         }
@@ -137,7 +137,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream, changes: &[[u8; 3]]) {
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Two ends of one link.
+/// Both ends of a connection.
 fn pair() -> (TcpStream, TcpStream) {
     let near = TcpStream::connect(WORLD.listener.local_addr().unwrap()).unwrap();
     (near, WORLD.listener.accept().unwrap().0)

@@ -1,6 +1,6 @@
-//! Keys and lists of keys, as text: a public key, an allow file, and a key file of the fuzzer's making.
+//! Keys as text: a public key, an allow file and a key file from the fuzzer.
 //!
-//! Whatever is read writes back to what is read as the same.
+//! A key or list that can be read survives a round trip.
 #![no_main]
 
 use std::fs::{self, OpenOptions};

@@ -1,8 +1,8 @@
-//! What a client says to a bucket server, and what a server answers: messages and frames that may be any bytes.
+//! Messages and frames between a client and a bucket server, from any bytes.
 //!
-//! There is one way to say a thing, so whatever is understood is said again in the same bytes. The one exception is
-//! a hello or a welcome of another version, which may say more than is read. Whatever the bytes claim, the memory that
-//! is taken for them is a small multiple of what came.
+//! Each message has exactly one encoding, so a message that can be decoded encodes to the same
+//! bytes. The exception is a hello or a welcome of another version, which may contain more than is
+//! read. The memory allocated is a small multiple of the received bytes.
 #![no_main]
 
 #[path = "support/counted.rs"]
@@ -13,18 +13,18 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Request, frame};
 
-/// Memory for a byte of a message.
+/// Memory allowed per byte of a message.
 const COPIES: usize = 4;
 
-/// Memory for a message however short: lists of what takes next to nothing in a message are bounded by their number.
+/// Memory allowed for any message. Lists of tiny items are bounded by their number.
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// Memory for a frame however little of it comes.
+/// Memory allowed for any frame, even if little of it arrives.
 const FRAME_BYTES: usize = 64 << 10;
 
 fuzz_target!(|input: &[u8]| {
     is_said_in_one_way(input);
-    // As frames, with the lengths that the fuzzer likes.
+    // As frames, with lengths from the fuzzer.
     let mut rest = input;
     loop {
         let bytes_max = FRAME_BYTES + COPIES * rest.len();

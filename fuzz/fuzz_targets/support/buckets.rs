@@ -1,4 +1,4 @@
-//! Buckets as they ought to be: all that was written is there, and zeros elsewhere.
+//! A model of buckets, which hold zeros until they are written.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,11 +6,11 @@ use std::ops::Range;
 use oblivio_core::BucketId;
 use oblivio_core::store::{Piece, TreeId, TreeShape};
 
-/// Of a few trees.
+/// The buckets of a few trees.
 #[derive(Clone)]
 pub(crate) struct Buckets {
     pub(crate) shapes: Vec<TreeShape>,
-    /// Those of which anything was written.
+    /// Buckets with at least one write.
     written: HashMap<(TreeId, BucketId), Vec<u8>>,
 }
 
@@ -19,19 +19,19 @@ impl Buckets {
         Self { shapes, written: HashMap::new() }
     }
 
-    /// The bytes of the pieces that there are.
+    /// Total bytes of the pieces that exist.
     pub(crate) fn bytes(&self, pieces: &[Piece]) -> usize {
         let ranges = pieces.iter().filter_map(|piece| self.find(piece));
         ranges.map(|(range, _)| range.len()).sum()
     }
 
-    /// What pieces hold, one after the other.
+    /// The concatenated contents of `pieces`.
     ///
     /// # Panics
-    /// When there is no such piece.
+    /// If a piece does not exist.
     pub(crate) fn read(&self, pieces: &[Piece]) -> Vec<u8> {
         let read = |piece: &Piece| {
-            let (range, _) = self.find(piece).expect("it is there");
+            let (range, _) = self.find(piece).expect("the piece exists");
             let bucket = self.written.get(&(piece.tree, piece.bucket));
             bucket.map_or(vec![0; range.len()], |bucket| bucket[range].to_vec())
         };
@@ -39,10 +39,10 @@ impl Buckets {
     }
 
     /// # Panics
-    /// When there is no such piece, or there are too many bytes or too few.
+    /// If a piece does not exist, or the number of bytes is wrong.
     pub(crate) fn write(&mut self, pieces: &[Piece], mut bytes: &[u8]) {
         for piece in pieces {
-            let (range, bucket_bytes) = self.find(piece).expect("it is there");
+            let (range, bucket_bytes) = self.find(piece).expect("the piece exists");
             let own = bytes.split_off(..range.len()).expect("enough bytes");
             let bucket = self.written.entry((piece.tree, piece.bucket));
             bucket.or_insert_with(|| vec![0; bucket_bytes])[range].copy_from_slice(own);
@@ -50,7 +50,7 @@ impl Buckets {
         assert!(bytes.is_empty(), "too many bytes");
     }
 
-    /// Where a piece is in its bucket, and the bytes of that.
+    /// The range of a piece in its bucket, and the size of the bucket.
     fn find(&self, piece: &Piece) -> Option<(Range<usize>, usize)> {
         let level = self.shapes.get(usize::from(piece.tree.0))?.level_of(piece.bucket)?;
         let (start, bytes) = level.part(piece.part)?;

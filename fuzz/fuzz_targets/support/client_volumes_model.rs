@@ -1,4 +1,5 @@
-//! What a bucket server must answer to one client that asks one thing after the other, on whatever connections.
+//! A model of a bucket server's answers to one client with sequential requests on several
+//! connections.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +8,11 @@ use oblivio_wire::{Answer, FailureKind, Invalid, OpenMode, Opened, Request};
 
 use crate::buckets::Buckets;
 
-/// The volumes that there are, and what the latest connections are to them.
+/// The volumes, and the volume that each connection has open.
 #[derive(Default)]
 pub(crate) struct ClientVolumesModel {
     volumes: BTreeMap<String, VolumeModel>,
-    /// Of each connection, while it has one open.
+    /// The open volume of each connection, if it has one.
     open: BTreeMap<usize, Open>,
 }
 
@@ -19,7 +20,7 @@ pub(crate) struct ClientVolumesModel {
 struct Open {
     name: String,
     role: Role,
-    /// Somebody has opened it to write since.
+    /// Another connection has opened it for writing since.
     is_fenced: bool,
 }
 
@@ -27,7 +28,7 @@ struct Open {
 enum Role {
     Writer,
     Reader,
-    /// Keeps nobody out, and is kept out by nobody.
+    /// Neither fences others nor is fenced.
     Looker,
 }
 
@@ -43,19 +44,20 @@ impl ClientVolumesModel {
         self.volumes.get(name).map(|volume| volume.session)
     }
 
-    /// The bytes that such pieces have, of the volume that `connection` has open.
+    /// Total bytes of `pieces` in the volume that `connection` has open.
     pub(crate) fn bytes(&self, connection: usize, pieces: &[Piece]) -> usize {
         let Some(open) = self.open.get(&connection) else { return 0 };
         let Some(volume) = self.volumes.get(&open.name) else { return 0 };
         volume.buckets.bytes(pieces)
     }
 
-    /// A connection has ended, or is given up.
+    /// Records the end of a connection.
     pub(crate) fn leave(&mut self, connection: usize) {
         self.open.remove(&connection);
     }
 
-    /// Fails if a message of `connection` cannot be answered like this. Whether the connection goes on.
+    /// Panics if `answer` is wrong for this message of `connection`. Returns whether the connection
+    /// continues.
     pub(crate) fn check(
         &mut self,
         connection: usize,
@@ -65,12 +67,12 @@ impl ClientVolumesModel {
         let number = asked.as_ref().map_or(0, Request::number);
         if let Answer::Failed(failure) = &answer {
             assert_eq!(failure.number, number, "{asked:?}");
-            // Nothing of the server's breaks.
+            // The server itself must not fail.
             let breaks = [FailureKind::Damaged, FailureKind::Failed];
             assert!(!breaks.contains(&failure.kind), "{asked:?}: {failure:?}");
             return failure.kind == FailureKind::Absent;
         }
-        match (asked.expect("what is understood is a request"), answer) {
+        match (asked.expect("only valid requests get this answer"), answer) {
             (Request::Hello { .. }, Answer::Welcome { .. }) => (),
             (Request::Open { name, mode }, Answer::Opened(opened)) => {
                 self.opened(connection, name, &mode, opened);
@@ -99,14 +101,14 @@ impl ClientVolumesModel {
                 let open = self.open_by(connection);
                 assert!(open.role == Role::Writer, "a reader writes");
                 let name = open.name.clone();
-                let volume = self.volumes.get_mut(&name).expect("it is there");
+                let volume = self.volumes.get_mut(&name).expect("the volume exists");
                 volume.buckets.write(&pieces, &bytes);
             }
             (Request::Flush { .. }, Answer::Done { number: said }) => {
                 assert_eq!(said, number);
                 self.open_by(connection);
             }
-            (asked, answer) => panic!("{answer:?} is no answer to {asked:?}"),
+            (asked, answer) => panic!("wrong answer {answer:?} to {asked:?}"),
         }
         true
     }
@@ -116,7 +118,7 @@ impl ClientVolumesModel {
             let volume = VolumeModel { buckets: Buckets::new(shapes.clone()), session: 0 };
             assert!(self.volumes.insert(name.clone(), volume).is_none(), "{name} was there");
         }
-        let volume = self.volumes.get_mut(&name).expect("it is there");
+        let volume = self.volumes.get_mut(&name).expect("the volume exists");
         assert_eq!(opened.shapes, volume.buckets.shapes);
         let role = match mode {
             OpenMode::Create(_) | OpenMode::Write => Role::Writer,
@@ -141,10 +143,10 @@ impl ClientVolumesModel {
         self.open.insert(connection, Open { name, role, is_fenced: false });
     }
 
-    /// What a connection has open that is answered.
+    /// The open volume of a connection that got an answer. Panics if it is fenced.
     fn open_by(&self, connection: usize) -> &Open {
-        let open = self.open.get(&connection).expect("it is open");
-        assert!(!open.is_fenced, "whoever was fenced off is answered");
+        let open = self.open.get(&connection).expect("the connection has a volume");
+        assert!(!open.is_fenced, "a fenced connection got an answer");
         open
     }
 }

@@ -1,34 +1,34 @@
-//! A store that lies as the fuzzer says.
+//! A store whose lies come from the fuzzer.
 
 use oblivio_core::store::{BucketStore, Span};
 use oblivio_core::view::Operation;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_testkit::{Answer, Call, Faulty, Rule};
 
-/// A store that keeps what is written, and answers each read with the next of its lies.
+/// A store that keeps writes, and applies the next lie to each read.
 pub(crate) type Hostile<S> = Faulty<S, Lies>;
 
-/// A store that lies once it is given [lies](Lies::lie).
+/// A store that is honest until it gets [lies](Lies::lie).
 pub(crate) fn hostile<S: BucketStore>(honest: S) -> Hostile<S> {
     Faulty::new(honest, Lies(Vec::new().into_iter()))
 }
 
-/// A lie is a byte that says which, and the bytes that say where. Bytes that say nothing are a read
-/// without a lie, and so are all reads when there are none left.
+/// A lie is a byte with its kind, and bytes with its location. Unknown kinds leave a read honest,
+/// and so does the end of the bytes.
 pub(crate) struct Lies(std::vec::IntoIter<u8>);
 
 impl Lies {
-    /// Lies like this from now on.
+    /// Sets the lies for the next reads.
     pub(crate) fn lie(&mut self, lies: &[u8]) {
         self.0 = lies.to_vec().into_iter();
     }
 
-    /// The next byte of a lie that was begun.
+    /// The next byte of the current lie.
     fn byte(&mut self) -> usize {
         usize::from(self.0.next().unwrap_or(0))
     }
 
-    /// One of the frames of the answer.
+    /// Selects a frame of the answer.
     fn any_frame(&mut self, spans: &[Span]) -> Option<usize> {
         let byte = self.byte();
         (!spans.is_empty()).then(|| byte % spans.len())
@@ -36,7 +36,7 @@ impl Lies {
 
     fn distort(&mut self, lie: u8, Answer { bytes: buffer, spans, .. }: &mut Answer) {
         match lie {
-            // A bit of any bucket.
+            // Flip a bit.
             0 => {
                 let at = self.byte() << 8 | self.byte();
                 let bit = self.byte() % 8;
@@ -45,7 +45,7 @@ impl Lies {
                     buffer[at] ^= 1 << bit;
                 }
             }
-            // Too few bytes, or too many.
+            // Too few or too many bytes.
             1 => {
                 let (frame, bytes) = (self.any_frame(spans), self.byte());
                 if let Some(frame) = frame {
@@ -60,20 +60,20 @@ impl Lies {
                     buffer.resize(buffer.len().max(start + bytes), 0);
                 }
             }
-            // Too few frames, or too many.
+            // Too few or too many frames.
             3 => {
                 let frames = self.byte();
                 spans.truncate(frames);
             }
             4 => spans.push(Span { start: 0, bytes: buffer.len() }),
-            // A bucket that was never written.
+            // An unwritten bucket.
             5 => {
                 if let Some(frame) = self.any_frame(spans) {
                     let Span { start, bytes } = spans[frame];
                     buffer[start..start + bytes].fill(0);
                 }
             }
-            // Another bucket's bytes.
+            // The bytes of another bucket.
             6 => {
                 if let (Some(one), Some(other)) = (self.any_frame(spans), self.any_frame(spans)) {
                     spans.swap(one, other);
@@ -90,9 +90,9 @@ impl<S: BucketStore> Rule<S> for Lies {
             return call.forward(honest);
         }
         match self.0.next() {
-            // What the read before brought.
+            // The answer of the previous read.
             Some(7) => Ok(()),
-            Some(8) => Err(StoreError::new(StoreErrorKind::Failed, "it does not like to")),
+            Some(8) => Err(StoreError::new(StoreErrorKind::Failed, "a failure from the fuzzer")),
             lie => {
                 call.forward(honest)?;
                 lie.into_iter().for_each(|lie| self.distort(lie, call.answer));

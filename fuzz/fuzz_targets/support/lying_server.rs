@@ -1,4 +1,4 @@
-//! A bucket server, in this process, that lies as the fuzzer says, and whose links break.
+//! A bucket server in this process, whose lies and broken links come from the fuzzer.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,18 +29,18 @@ struct State {
     incarnation: u64,
     lies: VecDeque<u8>,
     has_lied: bool,
-    /// Which link is up: those before it are closed.
+    /// The number of the latest link. Earlier links are closed.
     link: usize,
     is_up: bool,
-    /// What has come on it, and is no whole frame yet.
+    /// Received bytes that are not a whole frame yet.
     came: Vec<u8>,
-    /// What is to be taken from it.
+    /// Bytes for the client to read.
     said: Vec<u8>,
 }
 
 impl LyingServer {
-    /// Each answer takes a byte of the lies, which says which lie it is, and those that say more of it. Bytes that say
-    /// nothing are an honest answer, and so are all when there are none left.
+    /// Each answer takes the kind of its lie from `lies`, and then the arguments of the lie.
+    /// Unknown kinds give an honest answer, and so does the end of `lies`.
     pub(crate) fn new(buckets: Buckets, lies: &[u8]) -> Self {
         let state = State {
             durable: buckets.clone(),
@@ -56,7 +56,7 @@ impl LyingServer {
         Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
-    /// Whether anything that it said was not so. Links that break are no lies.
+    /// Whether an answer was wrong. Broken links are no lies.
     pub(crate) fn has_lied(&self) -> bool {
         self.state().has_lied
     }
@@ -85,7 +85,7 @@ impl Connector for LyingServer {
     }
 }
 
-/// The end of the client that reads.
+/// The reading half of the client's end.
 struct ServerReader {
     server: LyingServer,
     link: usize,
@@ -121,7 +121,7 @@ impl LinkReader for ServerReader {
     }
 }
 
-/// The end that writes. What was asked is answered at once.
+/// The writing half of the client's end. Requests are answered at once.
 struct ServerWriter {
     server: LyingServer,
     link: usize,
@@ -163,24 +163,24 @@ impl State {
     }
 
     fn hear(&mut self, message: &[u8]) {
-        let request = Request::decode(message).expect("the client keeps to the protocol");
+        let request = Request::decode(message).expect("the client sends valid requests");
         let number = request.number();
         let answer = framed(&self.answer(request).encode());
         let lie = self.byte() % 16;
         match lie {
-            // The link breaks within the answer, or before it.
+            // The link breaks before or within the answer.
             1 => {
                 let end = self.byte() % answer.len();
                 self.said.extend(&answer[..end]);
                 self.is_up = false;
             }
-            // The server starts anew.
+            // The server restarts.
             2 => {
                 self.buckets = self.durable.clone();
                 self.incarnation += 1;
                 self.is_up = false;
             }
-            // It says nothing any more.
+            // The server does not answer.
             3 => (),
             _ => {
                 let said = self.distort(lie, number, &answer);
@@ -208,7 +208,7 @@ impl State {
                 self.durable = self.buckets.clone();
                 Answer::Done { number }
             }
-            // No store of buckets asks for these.
+            // A store of buckets never sends these.
             Request::Compute { .. } | Request::Peer { .. } | Request::Deal { .. } => {
                 Answer::Looked { is_there: false }
             }
@@ -224,16 +224,16 @@ impl State {
         })
     }
 
-    /// What is said instead.
+    /// The answer with the lie applied.
     fn distort(&mut self, lie: usize, number: u64, answer: &[u8]) -> Vec<u8> {
         let mut said = answer.to_vec();
         match lie {
-            // A byte is another one.
+            // A changed byte.
             4 | 5 => {
                 let place = (self.byte() << 8 | self.byte()) % said.len();
                 said[place] ^= self.byte() as u8;
             }
-            // Something else that could be said.
+            // Another valid answer.
             6 => {
                 let number = number.wrapping_add_signed(i64::from(self.byte() as i8));
                 said = framed(&self.any_answer(number).encode());
@@ -243,7 +243,7 @@ impl State {
                 let bytes = self.byte();
                 said = (0..bytes).map_while(|_| self.lies.pop_front()).collect();
             }
-            // The same once more.
+            // The answer twice.
             8 => said.extend(answer),
             _ => (),
         }
@@ -274,7 +274,7 @@ impl State {
         }
     }
 
-    /// The next one of the lies.
+    /// The next byte of the lies.
     fn byte(&mut self) -> usize {
         usize::from(self.lies.pop_front().unwrap_or(0))
     }

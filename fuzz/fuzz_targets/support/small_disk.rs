@@ -1,4 +1,4 @@
-//! A small disk that holds its server to what it may ask.
+//! A small disk that checks the requests of its server.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 pub const DISK_BYTES: usize = 1 << 14;
 const REQUEST_BYTES_MAX: u32 = 1 << 12;
 
-/// Answers at once. Panics when asked for what it does not have.
+/// Answers at once. Panics on requests beyond its end.
 pub struct SmallDisk {
     contents: Mutex<Vec<u8>>,
     requests: AtomicU64,
