@@ -1,6 +1,7 @@
 //! The claims of the threat model, and the tests that fail if a claim is false.
 //!
-//! `docs/claims.toml` is their only source. [`Claims::to_markdown`] makes the page `docs/claims.md`.
+//! `docs/claims.toml` is their only source. [`Claims::to_markdown`] makes the page
+//! `docs/claims.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -76,16 +77,17 @@ impl Claim {
 const HEAD: &str = "\
 # Claims and their tests
 
-Annex of the [threat model](threat-model.md) and its [page on share servers](threat-model-shares.md): each claim, and
-the tests that fail if it is false. A test is named by its crate, its target and its path. For example,
-`core/engine: privacy::leaves::of_freecursive_are_uniform_independent_and_fresh` is run by
+Annex of the [threat model](threat-model.md) and its [page on share
+servers](threat-model-shares.md): each claim, and the tests that fail if it is false. A test is
+named by its crate, its target and its path. For example, this command runs
+`core/engine: privacy::ciphertext::never_repeats`:
 
 ```sh understood
-cargo test --package oblivio-core --test engine privacy::leaves::of_freecursive_are_uniform_independent_and_fresh
+cargo test --package oblivio-core --test engine privacy::ciphertext::never_repeats
 ```
 
-The target `lib` is the unit tests (`--lib`); `fuzz` is a fuzz target (`make fuzz`). `make claims` writes this page
-from `docs/claims.toml`.
+The target `lib` is the unit tests (`--lib`). `fuzz` is a fuzz target (`make fuzz`). `make claims`
+writes this page from `docs/claims.toml`.
 
 | | claim | tests |
 |---|---|---|
