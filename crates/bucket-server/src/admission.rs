@@ -27,7 +27,7 @@ use rand::seq::IteratorRandom;
 
 use super::BucketLimits;
 use super::clock;
-use super::metrics::NotLetIn;
+use super::metrics::RefusedCounters;
 
 /// The admission state of a server.
 pub(super) struct Admission {
@@ -43,23 +43,23 @@ struct State {
     is_stopped: bool,
     begun: u64,
     threads: usize,
-    strangers: Vec<Stranger>,
-    seats: Vec<Taken>,
+    handshakes: Vec<Handshake>,
+    seats: Vec<Seat>,
     coins: StdRng,
 }
 
-struct Stranger {
+struct Handshake {
     number: u64,
-    stream: Box<dyn Ends>,
+    stream: Box<dyn ClosableStream>,
 }
 
 /// The stream of a connection, as far as other threads can end it.
-pub(super) trait Ends: Send {
+pub(super) trait ClosableStream: Send {
     /// Ends one half or both. Blocked readers or writers return.
     fn end(&self, half: Shutdown);
 }
 
-impl Ends for TcpStream {
+impl ClosableStream for TcpStream {
     fn end(&self, half: Shutdown) {
         // It may already be closed.
         let _ = self.shutdown(half);
@@ -74,11 +74,11 @@ pub(super) enum Kind {
     Peer,
 }
 
-struct Taken {
+struct Seat {
     number: u64,
     kind: Kind,
     client: Arc<str>,
-    stream: Box<dyn Ends>,
+    stream: Box<dyn ClosableStream>,
     pulse: Arc<Pulse>,
 }
 
@@ -137,7 +137,7 @@ pub(super) enum NoSeat {
 }
 
 /// The seat of an authenticated connection, until it is dropped.
-pub(super) struct Seat<'a> {
+pub(super) struct ConnectionPermit<'a> {
     admission: &'a Admission,
     number: u64,
     pub(super) pulse: Arc<Pulse>,
@@ -150,7 +150,7 @@ impl Admission {
             is_stopped: false,
             begun: 0,
             threads: 0,
-            strangers: Vec::new(),
+            handshakes: Vec::new(),
             seats: Vec::new(),
             coins: StdRng::try_from_rng(&mut SysRng)?,
         };
@@ -184,35 +184,40 @@ impl Admission {
     }
 
     /// Adds a handshake, and drops another one if there are now too many. It counts until
-    /// [`Self::is_known`] or [`Self::is_left`].
-    pub(super) fn stranger(&self, number: u64, stream: Box<dyn Ends>, not_let_in: &NotLetIn) {
+    /// [`Self::admit`] or [`Self::drop_handshake`].
+    pub(super) fn begin_handshake(
+        &self,
+        number: u64,
+        stream: Box<dyn ClosableStream>,
+        refused: &RefusedCounters,
+    ) {
         let mut state = self.state();
         if state.is_stopped {
             stream.end(Shutdown::Both);
         }
-        state.strangers.push(Stranger { number, stream });
-        if state.strangers.len() > self.limits.handshakes_max {
-            let State { strangers, coins, .. } = &mut *state;
-            let latest = strangers.len() - 1;
-            let place = (0..latest).choose(coins).unwrap_or(latest);
-            strangers.swap_remove(place).stream.end(Shutdown::Both);
-            not_let_in.displaced.one();
+        state.handshakes.push(Handshake { number, stream });
+        if state.handshakes.len() > self.limits.handshakes_max {
+            let State { handshakes, coins, .. } = &mut *state;
+            let latest = handshakes.len() - 1;
+            let index = (0..latest).choose(coins).unwrap_or(latest);
+            handshakes.swap_remove(index).stream.end(Shutdown::Both);
+            refused.displaced.increment();
         }
     }
 
     /// Notes a failed handshake. Returns false if it had been displaced.
-    pub(super) fn is_left(&self, number: u64) -> bool {
-        self.state().take_stranger(number).is_some()
+    pub(super) fn drop_handshake(&self, number: u64) -> bool {
+        self.state().take_handshake(number).is_some()
     }
 
     /// Takes a seat for an authenticated client, if there is one. Without a seat, the connection
-    /// counts as a handshake until [`Self::is_left`].
-    pub(super) fn is_known(
+    /// counts as a handshake until [`Self::drop_handshake`].
+    pub(super) fn admit(
         &self,
         number: u64,
         client: &Arc<str>,
         kind: Kind,
-    ) -> Result<Seat<'_>, NoSeat> {
+    ) -> Result<ConnectionPermit<'_>, NoSeat> {
         let mut state = self.state();
         if state.is_stopped {
             return Err(NoSeat::Ended);
@@ -222,7 +227,7 @@ impl Admission {
             Kind::Client => (connections_max, connections_per_client_max),
             Kind::Peer => (self.limits.peer_connections_max, self.connections_per_peer_max),
         };
-        let is_own = |seat: &&Taken| seat.kind == kind && seat.client == *client;
+        let is_own = |seat: &&Seat| seat.kind == kind && seat.client == *client;
         let own = state.seats.iter().filter(is_own).count();
         let makes_room = if state.count(kind) >= all_max || own >= own_max {
             let full = if own >= own_max { NoSeat::OwnTaken(own) } else { NoSeat::AllTaken };
@@ -231,9 +236,9 @@ impl Admission {
         } else {
             None
         };
-        let stream = state.take_stranger(number).ok_or(NoSeat::Ended)?.stream;
-        if let Some(place) = makes_room {
-            state.seats.swap_remove(place).stream.end(Shutdown::Both);
+        let stream = state.take_handshake(number).ok_or(NoSeat::Ended)?.stream;
+        if let Some(index) = makes_room {
+            state.seats.swap_remove(index).stream.end(Shutdown::Both);
         }
         let pulse = Arc::<Pulse>::default();
         pulse.heard();
@@ -241,14 +246,14 @@ impl Admission {
             pulse.joins();
         }
         let (client, watched) = (client.clone(), pulse.clone());
-        state.seats.push(Taken { number, kind, client, stream, pulse: watched });
-        Ok(Seat { admission: self, number, pulse })
+        state.seats.push(Seat { number, kind, client, stream, pulse: watched });
+        Ok(ConnectionPermit { admission: self, number, pulse })
     }
 
     /// Closes connections that do not take an answer in time.
-    pub(super) fn leave_who_is_slow(&self) {
+    pub(super) fn close_slow_connections(&self) {
         let now = milliseconds(clock::now());
-        for Taken { stream, pulse, .. } in &self.state().seats {
+        for Seat { stream, pulse, .. } in &self.state().seats {
             let until = pulse.sends_until.load(Ordering::Relaxed);
             if until != 0 && until <= now {
                 stream.end(Shutdown::Both);
@@ -260,9 +265,9 @@ impl Admission {
     pub(super) fn stop(&self) {
         let mut state = self.state();
         state.is_stopped = true;
-        let strangers = state.strangers.iter().map(|it| (&it.stream, Shutdown::Both));
+        let handshakes = state.handshakes.iter().map(|it| (&it.stream, Shutdown::Both));
         let clients = state.seats.iter().map(|it| (&it.stream, Shutdown::Read));
-        for (stream, half) in strangers.chain(clients) {
+        for (stream, half) in handshakes.chain(clients) {
             stream.end(half);
         }
         self.changed.notify_all();
@@ -274,30 +279,30 @@ impl Admission {
 
     /// Ends all connections at once.
     pub(super) fn cut(&self) {
-        for taken in &self.state().seats {
-            taken.stream.end(Shutdown::Both);
+        for seat in &self.state().seats {
+            seat.stream.end(Shutdown::Both);
         }
     }
 
     /// Waits for `time`, or until the server is to stop and all threads have ended. Returns whether
     /// the latter holds.
     pub(super) fn wait_for_the_end(&self, time: Duration) -> bool {
-        let goes_on = |state: &mut State| !state.is_stopped || state.threads > 0;
-        let wait = self.changed.wait_timeout_while(self.state(), time, goes_on);
+        let still_runs = |state: &mut State| !state.is_stopped || state.threads > 0;
+        let wait = self.changed.wait_timeout_while(self.state(), time, still_runs);
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// The number of connections of clients, of other servers, and of handshakes.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
-        (state.count(Kind::Client), state.count(Kind::Peer), state.strangers.len())
+        (state.count(Kind::Client), state.count(Kind::Peer), state.handshakes.len())
     }
 }
 
 impl State {
-    fn take_stranger(&mut self, number: u64) -> Option<Stranger> {
-        let place = self.strangers.iter().position(|it| it.number == number)?;
-        Some(self.strangers.swap_remove(place))
+    fn take_handshake(&mut self, number: u64) -> Option<Handshake> {
+        let index = self.handshakes.iter().position(|it| it.number == number)?;
+        Some(self.handshakes.swap_remove(index))
     }
 
     fn count(&self, kind: Kind) -> usize {
@@ -306,13 +311,13 @@ impl State {
 
     fn silent_longest(&self, client: &Arc<str>, kind: Kind, after: Duration) -> Option<usize> {
         let until = milliseconds(clock::now().saturating_sub(after));
-        let is_own = |seat: &Taken| seat.kind == kind && seat.client == *client;
+        let is_own = |seat: &Seat| seat.kind == kind && seat.client == *client;
         let silent = self.seats.iter().enumerate().filter(|(_, seat)| is_own(seat));
-        let silent = silent.map(|(place, seat)| {
+        let silent = silent.map(|(index, seat)| {
             let Pulse { heard, has_joined, .. } = &*seat.pulse;
-            (has_joined.load(Ordering::Relaxed), heard.load(Ordering::Relaxed), place)
+            (has_joined.load(Ordering::Relaxed), heard.load(Ordering::Relaxed), index)
         });
-        silent.filter(|(_, heard, _)| *heard <= until).min().map(|(.., place)| place)
+        silent.filter(|(_, heard, _)| *heard <= until).min().map(|(.., index)| index)
     }
 }
 
@@ -323,7 +328,7 @@ impl Drop for Thread<'_> {
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for ConnectionPermit<'_> {
     fn drop(&mut self) {
         self.admission.state().seats.retain(|seat| seat.number != self.number);
     }

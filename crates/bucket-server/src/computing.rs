@@ -9,8 +9,8 @@ use oblivio_shares::message::{ServerKey, Setup};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
 use oblivio_wire::tls::ClientTls;
 
-use super::lines::Whose;
 use super::memory::Memory;
+use super::peer_links::SharedVolumeId;
 use super::{BucketLimits, BucketServerError};
 
 /// A volume with shares that is now in use, until no connection uses it.
@@ -40,7 +40,7 @@ pub(super) struct Computing {
 /// One other share server.
 pub(super) struct Other {
     pub(super) address: String,
-    pub(super) caller: ClientTls,
+    pub(super) tls: ClientTls,
     /// Its name in messages.
     pub(super) name: String,
     /// The memory for messages that it sends: its part of the total.
@@ -62,10 +62,10 @@ impl Computing {
         let memory_bytes_max = limits.peer_memory_bytes_max / peers.len().max(1) as u64;
         let mut others = BTreeMap::new();
         for PeerServer { key: other, address, label } in peers {
-            let caller = ClientTls::new(key, other).map_err(BucketServerError::Key)?;
+            let tls = ClientTls::new(key, other).map_err(BucketServerError::Key)?;
             let name = label.unwrap_or_else(|| address.clone());
             let memory = Memory::new(memory_bytes_max);
-            let entry = Arc::new(Other { address, caller, name, memory });
+            let entry = Arc::new(Other { address, tls, name, memory });
             if others.insert(other, entry).is_some() {
                 return Err(BucketServerError::Peer(other));
             }
@@ -76,13 +76,13 @@ impl Computing {
 
     /// Offers a volume to the watcher. Returns false before the setup: then there is nothing to
     /// watch yet.
-    pub(super) fn offer(&self, host: &mut Host, whose: &Whose) -> bool {
+    pub(super) fn offer(&self, host: &mut Host, volume_id: &SharedVolumeId) -> bool {
         if host.setup().is_none() {
             return false;
         }
         let Some(watch) = self.watch.get() else { return true };
         let trees = host.setups().collect();
-        let computed = Computed { client: whose.client, name: &whose.name, trees };
+        let computed = Computed { client: volume_id.client, name: &volume_id.name, trees };
         if let Some(watcher) = watch(&computed) {
             host.watch(watcher);
         }
@@ -101,15 +101,15 @@ impl Computing {
     /// Checks that the setup gives this server its own key, and that it knows all other servers of
     /// the volume.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
-        let place = usize::from(setup.number).checked_sub(1);
-        let named = place.and_then(|place| setup.keys.get(place));
+        let index = usize::from(setup.number).checked_sub(1);
+        let named = index.and_then(|index| setup.keys.get(index));
         if named != Some(&self.own.bytes()) {
             return Err(format!(
                 "this server would be number {}, but its key is {}, and the setup names another",
                 setup.number, self.own
             ));
         }
-        let others = setup.keys.iter().enumerate().filter(|(at, _)| Some(*at) != place);
+        let others = setup.keys.iter().enumerate().filter(|(at, _)| Some(*at) != index);
         for (_, key) in others {
             if self.other(*key).is_none() {
                 let key = PublicKey::from_bytes(*key);
@@ -133,7 +133,7 @@ pub(super) struct Threads {
 pub(super) struct Counted(Arc<Threads>);
 
 impl Threads {
-    pub(super) fn one(self: &Arc<Self>) -> Counted {
+    pub(super) fn register(self: &Arc<Self>) -> Counted {
         *self.count() += 1;
         Counted(self.clone())
     }

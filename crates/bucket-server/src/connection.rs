@@ -10,22 +10,22 @@ use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::message::{DATA_BYTES, MESSAGE_BYTES_MAX, put_data_head};
 use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
-use super::admission::Seat;
-use super::computer::Asked;
+use super::admission::ConnectionPermit;
+use super::client_volumes::ClientVolumes;
 use super::memory::Grant;
 use super::refusal::Refusal;
+use super::server_connection::{Ended, ServerConnection};
 use super::service::Service;
-use super::shelf::Shelf;
-use super::talk::{Ended, Talk};
-use super::volume::{Caller, Role, Volume};
+use super::share_host::ComputeRequest;
+use super::volume::{ConnectionId, Role, Volume};
 use super::working::Working;
 
 /// The connection of a client.
 pub(super) struct Connection<'s> {
     service: &'s Service,
-    shelf: &'s Shelf,
-    talk: Talk<'s>,
-    number: Caller,
+    volumes: &'s ClientVolumes,
+    connection: ServerConnection<'s>,
+    number: ConnectionId,
     open: Option<Open>,
 }
 
@@ -59,15 +59,15 @@ impl From<io::Error> for Unanswered {
 impl<'s> Connection<'s> {
     pub(super) fn new(
         service: &'s Service,
-        shelf: &'s Shelf,
+        volumes: &'s ClientVolumes,
         link: Link,
-        seat: Seat<'s>,
-        number: Caller,
+        seat: ConnectionPermit<'s>,
+        number: ConnectionId,
     ) -> Self {
         Self {
             service,
-            shelf,
-            talk: Talk::new(service, link, seat, MESSAGE_BYTES_MAX),
+            volumes,
+            connection: ServerConnection::new(service, link, seat, MESSAGE_BYTES_MAX),
             number,
             open: None,
         }
@@ -77,23 +77,23 @@ impl<'s> Connection<'s> {
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = self.answer_all();
         self.leave();
-        self.talk.end(&outcome);
+        self.connection.end(&outcome);
         outcome
     }
 
     fn answer_all(&mut self) -> Result<(), Ended> {
         let service = self.service;
         loop {
-            let mut grant = service.memory.grant(self.shelf.owner);
-            let heard = self.talk.hear(&mut grant)?;
-            let Some(request) = heard else { return Ok(()) };
+            let mut grant = service.memory.grant(self.volumes.owner);
+            let received = self.connection.receive_request(&mut grant)?;
+            let Some(request) = received else { return Ok(()) };
             let number = request.number();
             let mut answer = service.buffers.take();
             match self.answer(request, &mut grant, &mut answer) {
-                Ok(()) => self.talk.send(&answer)?,
+                Ok(()) => self.connection.send(&answer)?,
                 // Nothing was done, and later requests do not depend on it.
                 Err(Unanswered::Refused(refusal)) if refusal.kind == FailureKind::Absent => {
-                    self.talk.send_failure(number, refusal)?;
+                    self.connection.send_failure(number, refusal)?;
                 }
                 Err(Unanswered::Refused(refusal)) => return Err(self.refuse(number, refusal)),
                 // The client asks again over another link.
@@ -113,19 +113,19 @@ impl<'s> Connection<'s> {
         let requests = &self.service.metrics.requests;
         let answer = match request {
             Request::Hello { version } => {
-                requests.hello.one();
-                Talk::welcome(version)?
+                requests.hello.increment();
+                ServerConnection::welcome(version)?
             }
             Request::Open { name, mode } => {
-                requests.open.one();
-                let (shelf, who, metrics) = (self.shelf, self.number, &self.service.metrics);
+                requests.open.increment();
+                let (volumes, who, metrics) = (self.volumes, self.number, &self.service.metrics);
                 let role = match mode {
                     OpenMode::Read { .. } => Role::Reader,
                     OpenMode::Look => Role::Looker,
                     OpenMode::Create(_) | OpenMode::Write => Role::Writer,
                 };
                 self.have_open(&name, role, |volume| match &mode {
-                    OpenMode::Create(shapes) => shelf.create(volume, who, shapes),
+                    OpenMode::Create(shapes) => volumes.create(volume, who, shapes),
                     OpenMode::Write => volume.open_to_write(who, metrics),
                     OpenMode::Read { allow_incomplete } => {
                         volume.open_to_read(who, *allow_incomplete)
@@ -134,23 +134,23 @@ impl<'s> Connection<'s> {
                 })?
             }
             Request::Resume { name, session } => {
-                requests.resume.one();
+                requests.resume.increment();
                 let (who, metrics) = (self.number, &self.service.metrics);
                 self.have_open(&name, Role::Writer, |volume| volume.resume(who, session, metrics))?
             }
             Request::Look { name } => {
-                requests.look.one();
+                requests.look.increment();
                 self.check_nothing_open()?;
-                Answer::Looked { is_there: self.shelf.has(&name)? }
+                Answer::Looked { is_there: self.volumes.has(&name)? }
             }
             Request::Remove { name } => {
-                requests.remove.one();
+                requests.remove.increment();
                 self.check_nothing_open()?;
-                self.shelf.volume(&name).remove()?;
+                self.volumes.volume(&name).remove()?;
                 Answer::Done { number: 0 }
             }
             Request::Read { number, pieces } => {
-                requests.read.one();
+                requests.read.increment();
                 let (volume, who) = self.volume()?;
                 let bytes_max = self.service.limits.message_bytes_max - DATA_BYTES;
                 let parsed = size_of_val(&pieces[..]) as u64;
@@ -158,19 +158,19 @@ impl<'s> Connection<'s> {
                 return volume.read(who, number, &pieces, bytes_max, grow, out);
             }
             Request::Write { number, pieces, bytes } => {
-                requests.write.one();
+                requests.write.increment();
                 let (volume, who) = self.volume()?;
                 volume.write(who, &pieces, &bytes)?;
                 Answer::Done { number }
             }
             Request::Flush { number } => {
-                requests.flush.one();
+                requests.flush.increment();
                 let (volume, who) = self.volume()?;
                 volume.flush(who, &self.service.metrics)?;
                 Answer::Done { number }
             }
             Request::Compute { number, message } => {
-                requests.compute.one();
+                requests.compute.increment();
                 let computed = self.compute(&message)?;
                 drop(message);
                 // For the result and its encoded copy.
@@ -180,7 +180,7 @@ impl<'s> Connection<'s> {
                 return Ok(());
             }
             Request::Peer { .. } => {
-                requests.peer.one();
+                requests.peer.increment();
                 self.service.computing()?;
                 let message = "this is the key of a client; only another server can join a volume";
                 return Err(Refusal::new(FailureKind::Refused, message).into());
@@ -200,7 +200,7 @@ impl<'s> Connection<'s> {
         open: impl FnOnce(&Volume) -> Result<Opened, Refusal>,
     ) -> Result<Answer, Refusal> {
         self.check_nothing_open()?;
-        let volume = self.shelf.volume(name);
+        let volume = self.volumes.volume(name);
         let opened = open(&volume)?;
         self.open = Some(Open { volume, name: name.to_owned(), role });
         Ok(Answer::Opened(opened))
@@ -213,7 +213,7 @@ impl<'s> Connection<'s> {
             .ok_or_else(|| Refusal::invalid("a connection is for a single volume"))
     }
 
-    fn volume(&self) -> Result<(&Volume, (Caller, Role)), Refusal> {
+    fn volume(&self) -> Result<(&Volume, (ConnectionId, Role)), Refusal> {
         let Open { volume, role, .. } = self.opened()?;
         Ok((volume, (self.number, *role)))
     }
@@ -223,11 +223,12 @@ impl<'s> Connection<'s> {
     }
 
     fn compute(&mut self, message: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let Self { service, shelf, open, number, talk } = self;
+        let Self { service, volumes, open, number, connection } = self;
         let Open { volume, name, role } = open.as_ref().ok_or_else(nothing_open)?;
-        let working = Working::new(talk, service.limits.works_every);
-        let asked = Asked { service, goes_on: &|| working.goes_on(), message };
-        let computed = shelf.compute(volume, name, (*number, *role), asked)?;
+        let working = Working::new(connection, service.limits.works_every);
+        let request =
+            ComputeRequest { service, report_progress: &|| working.report_progress(), message };
+        let computed = volumes.compute(volume, name, (*number, *role), request)?;
         let bytes_max = service.limits.message_bytes_max - DATA_BYTES;
         if computed.len() > bytes_max {
             let message =
@@ -241,7 +242,7 @@ impl<'s> Connection<'s> {
         if refusal.kind == FailureKind::Fenced {
             tracing::info!(connection = self.number, "a connection was fenced");
         }
-        self.talk.refuse(number, refusal)
+        self.connection.refuse(number, refusal)
     }
 
     /// Releases the volume for other connections.
@@ -249,7 +250,7 @@ impl<'s> Connection<'s> {
         if let Some(Open { volume, .. }) = self.open.take() {
             volume.leave(self.number);
             drop(volume);
-            self.shelf.close_idle();
+            self.volumes.close_idle();
         }
     }
 }

@@ -14,50 +14,50 @@
 //! | module | contents |
 //! |---|---|
 //! | `server` | [`BucketServer`]: binds, accepts, stops |
-//! | `door` | TLS and access control |
+//! | `acceptor` | TLS and access control |
 //! | `link_server` | [`LinkServer`]: a server over existing links |
 //! | `service` | the state that all connections share |
 //! | `admission` | limits on connections and handshakes |
 //! | `connection` | the connection of a client |
 //! | `peer` | the connection of another server |
-//! | `talk` | the common part of all connections |
+//! | `server_connection` | the common part of all connections |
 //! | `working` | sends `Working` while a request takes long |
-//! | `shelf` | the volumes of a client, and its quota |
-//! | `place` | the folders of volumes |
+//! | `client_volumes` | the volumes of a client, and its quota |
+//! | `volume_storage` | the folders of volumes |
 //! | `volume` | a volume, and the connections that have it open |
 //! | `session` | the number of the latest opening to write, on disk |
 //! | `disk` | durable files besides stores |
 //! | `shares_folder` | the files of the shares of a volume |
-//! | `computer` | computations on the shares of a volume |
+//! | `share_host` | computations on the shares of a volume |
 //! | `computing` | the other share servers |
-//! | `lines` | messages from this server to others |
+//! | `peer_links` | messages from this server to others |
 //! | `trips` | reads and writes of a store in portions |
 //! | `memory` | the shared memory budget for messages |
 //! | `refusal` | errors that are sent to clients |
 //! | `metrics` | counters, in the format of Prometheus |
 
+mod acceptor;
 mod admission;
+mod client_volumes;
 mod clock;
-mod computer;
 mod computing;
 mod connection;
 mod disk;
-mod door;
-mod lines;
 mod link_server;
 mod memory;
 mod metrics;
 mod peer;
-mod place;
+mod peer_links;
 mod refusal;
 mod server;
+mod server_connection;
 mod service;
 mod session;
+mod share_host;
 mod shares_folder;
-mod shelf;
-mod talk;
 mod trips;
 mod volume;
+mod volume_storage;
 mod working;
 
 use std::io;
@@ -70,8 +70,8 @@ use oblivio_wire::message::MESSAGE_BYTES_MAX;
 
 pub use computing::{Computed, WatchVolumes};
 pub use link_server::LinkServer;
-pub use place::{Place, Shelving};
 pub use server::{BucketServer, BucketServerHandle};
+pub use volume_storage::{VolumeCatalog, VolumeStorage};
 
 /// Options of a bucket server.
 pub struct BucketServerOptions {

@@ -6,46 +6,53 @@ use std::sync::Arc;
 
 use oblivio_wire::link::Link;
 
-use super::admission::{Ends, Kind};
+use super::admission::{ClosableStream, Kind};
+use super::client_volumes::ClientVolumes;
 use super::connection::Connection;
-use super::place::Shelving;
 use super::service::Service;
-use super::shelf::Shelf;
+use super::volume_storage::VolumeCatalog;
 use super::{BucketLimits, BucketServerError};
 
 /// Serves links, each on the caller's thread.
 pub struct LinkServer {
     service: Service,
-    shelf: Shelf,
+    volumes: ClientVolumes,
     client: Arc<str>,
 }
 
 /// The caller ends the link itself.
-struct EndedElsewhere;
+struct EndedByCaller;
 
-impl Ends for EndedElsewhere {
+impl ClosableStream for EndedByCaller {
     fn end(&self, _: Shutdown) {}
 }
 
 impl LinkServer {
-    /// Keeps the volumes of its client in `places`.
+    /// Keeps the volumes of its client in `catalog`.
     ///
     /// # Errors
     /// If the limits are unusable, or the system provides no random numbers.
-    pub fn new(places: Box<dyn Shelving>, limits: BucketLimits) -> Result<Self, BucketServerError> {
+    pub fn new(
+        catalog: Box<dyn VolumeCatalog>,
+        limits: BucketLimits,
+    ) -> Result<Self, BucketServerError> {
         let service = Service::new(limits, None)?;
-        let shelf = Shelf::new(places, None, None, &service.limits);
-        Ok(Self { service, shelf, client: "client".into() })
+        let volumes = ClientVolumes::new(catalog, None, None, &service.limits);
+        Ok(Self { service, volumes, client: "client".into() })
     }
 
     /// Serves a link until it ends or a request is refused. Returns at once if no seat is free.
     pub fn serve(&self, link: Link) {
-        let Self { service, shelf, client } = self;
+        let Self { service, volumes, client } = self;
         let Some(thread) = service.admission.thread() else { return };
         let number = thread.number;
-        service.admission.stranger(number, Box::new(EndedElsewhere), &service.metrics.not_let_in);
-        if let Ok(seat) = service.admission.is_known(number, client, Kind::Client)
-            && let Err(ended) = Connection::new(service, shelf, link, seat, number).serve()
+        service.admission.begin_handshake(
+            number,
+            Box::new(EndedByCaller),
+            &service.metrics.refused,
+        );
+        if let Ok(seat) = service.admission.admit(number, client, Kind::Client)
+            && let Err(ended) = Connection::new(service, volumes, link, seat, number).serve()
         {
             tracing::debug!(connection = number, ?ended, "a connection ended early");
         }
@@ -63,18 +70,18 @@ mod tests {
     use oblivio_wire::{Request, frame};
 
     use super::*;
-    use crate::place::ClientFolder;
+    use crate::volume_storage::ClientFolder;
 
     /// Sends a hello and then nothing, and reports the buffers in use meanwhile.
     struct Silent(&'static LinkServer, Cursor<Vec<u8>>, Sender<usize>);
 
     impl Read for Silent {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let said = self.1.read(buffer)?;
-            if said == 0 {
+            let bytes = self.1.read(buffer)?;
+            if bytes == 0 {
                 let _ = self.2.send(self.0.service.buffers.in_use());
             }
-            Ok(said)
+            Ok(bytes)
         }
     }
 
@@ -85,9 +92,9 @@ mod tests {
         fn close(&mut self) {}
     }
 
-    struct Nobody(Sink);
+    struct DiscardWriter(Sink);
 
-    impl Write for Nobody {
+    impl Write for DiscardWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.write(bytes)
         }
@@ -96,22 +103,22 @@ mod tests {
         }
     }
 
-    impl LinkWriter for Nobody {
+    impl LinkWriter for DiscardWriter {
         fn close(&mut self) {}
     }
 
     #[test]
     fn a_silent_connection_holds_no_buffer() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Box::new(ClientFolder(folder.path().into()));
+        let catalog = Box::new(ClientFolder(folder.path().into()));
         let server: &'static _ =
-            Box::leak(Box::new(LinkServer::new(places, BucketLimits::default()).unwrap()));
+            Box::leak(Box::new(LinkServer::new(catalog, BucketLimits::default()).unwrap()));
         server.service.buffers.take().extend([0; 1000]);
         let mut hello = Vec::new();
         frame::send(&mut hello, &Request::Hello { version: VERSION }.encode()).unwrap();
-        let (tell, told) = channel();
-        let reader = Box::new(Silent(server, Cursor::new(hello), tell));
-        server.serve(Link { reader, writer: Box::new(Nobody(io::sink())) });
-        assert_eq!(told.iter().collect::<Vec<_>>(), [0]);
+        let (sender, receiver) = channel();
+        let reader = Box::new(Silent(server, Cursor::new(hello), sender));
+        server.serve(Link { reader, writer: Box::new(DiscardWriter(io::sink())) });
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [0]);
     }
 }

@@ -126,8 +126,8 @@ impl State {
         state.holders.retain(|holder| holder.held > 0);
         let can_finish =
             |state: &State| state.holders.iter().position(|it| state.has_room(it.client, it.rest));
-        while let Some(place) = can_finish(&state) {
-            state.left += state.holders.swap_remove(place).held;
+        while let Some(index) = can_finish(&state) {
+            state.left += state.holders.swap_remove(index).held;
         }
         state.holders.is_empty()
     }
@@ -177,10 +177,10 @@ impl Grant<'_> {
 impl Drop for Grant<'_> {
     fn drop(&mut self) {
         let mut state = self.memory.state();
-        let Some(place) = state.holders.iter().position(|it| it.number == self.holder) else {
+        let Some(index) = state.holders.iter().position(|it| it.number == self.holder) else {
             return;
         };
-        let held = state.holders.swap_remove(place).held;
+        let held = state.holders.swap_remove(index).held;
         self.memory.give_back(&mut state, held);
     }
 }

@@ -13,7 +13,7 @@ impl Counter {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
 
-    pub(super) fn one(&self) {
+    pub(super) fn increment(&self) {
         self.add(1);
     }
 
@@ -39,23 +39,23 @@ pub(super) struct Requests {
 
 /// Counts messages between servers.
 #[derive(Default)]
-pub(super) struct Dealt {
+pub(super) struct DealtCounters {
     pub(super) messages: Counter,
     pub(super) bytes: Counter,
 }
 
-impl Dealt {
-    pub(super) fn one(&self, bytes: usize) {
-        self.messages.one();
+impl DealtCounters {
+    pub(super) fn record(&self, bytes: usize) {
+        self.messages.increment();
         self.bytes.add(bytes as u64);
     }
 }
 
 /// Counts refused connections.
 #[derive(Default)]
-pub(super) struct NotLetIn {
+pub(super) struct RefusedCounters {
     /// They did not authenticate, or not in time.
-    pub(super) strangers: Counter,
+    pub(super) unauthenticated: Counter,
     /// Handshakes displaced by newer ones.
     pub(super) displaced: Counter,
     /// Clients without a free seat.
@@ -66,7 +66,7 @@ pub(super) struct NotLetIn {
 #[derive(Default)]
 pub(super) struct Metrics {
     pub(super) connections: Counter,
-    pub(super) not_let_in: NotLetIn,
+    pub(super) refused: RefusedCounters,
     pub(super) requests: Requests,
     pub(super) failures: Counter,
     pub(super) fenced: Counter,
@@ -75,13 +75,13 @@ pub(super) struct Metrics {
     pub(super) sent_bytes: Counter,
     pub(super) flushes: Histogram,
     /// From other servers to this one.
-    pub(super) dealt_in: Dealt,
+    pub(super) dealt_in: DealtCounters,
     /// From this server to others.
-    pub(super) dealt_out: Dealt,
+    pub(super) dealt_out: DealtCounters,
 }
 
 /// The current state.
-pub(super) struct Present {
+pub(super) struct Gauges {
     pub(super) connections: usize,
     pub(super) peers: usize,
     pub(super) handshakes: usize,
@@ -90,23 +90,23 @@ pub(super) struct Present {
 
 impl Metrics {
     /// Formats the counters in the text format of Prometheus.
-    pub(super) fn text(&self, present: &Present) -> String {
+    pub(super) fn text(&self, gauges: &Gauges) -> String {
         let mut text = Text::default();
-        text.gauge("connections", "Connected clients.", present.connections);
-        text.gauge("peers", "Connections of other share servers.", present.peers);
-        text.gauge("handshakes", "Handshakes in progress.", present.handshakes);
-        text.gauge("stores_open", "Open stores.", present.stores);
+        text.gauge("connections", "Connected clients.", gauges.connections);
+        text.gauge("peers", "Connections of other share servers.", gauges.peers);
+        text.gauge("handshakes", "Handshakes in progress.", gauges.handshakes);
+        text.gauge("stores_open", "Open stores.", gauges.stores);
         text.counter(
             "connections_total",
             "Accepted connections of clients.",
             &[("", &self.connections)],
         );
-        let NotLetIn { strangers, displaced, no_room } = &self.not_let_in;
+        let RefusedCounters { unauthenticated, displaced, no_room } = &self.refused;
         text.counter(
             "refused_total",
             "Refused connections.",
             &[
-                ("{reason=\"unknown\"}", strangers),
+                ("{reason=\"unknown\"}", unauthenticated),
                 ("{reason=\"displaced\"}", displaced),
                 ("{reason=\"no_room\"}", no_room),
             ],
@@ -159,9 +159,9 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn took(&self, time: Duration) {
-        let place = SECONDS.iter().position(|end| time.as_secs_f64() <= *end);
-        self.counts[place.unwrap_or(SECONDS.len())].one();
+    pub(super) fn observe(&self, time: Duration) {
+        let index = SECONDS.iter().position(|end| time.as_secs_f64() <= *end);
+        self.counts[index.unwrap_or(SECONDS.len())].increment();
         self.microseconds.add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 }
@@ -215,9 +215,9 @@ mod tests {
         let metrics = Metrics::default();
         metrics.requests.read.add(7);
         for milliseconds in [1, 2, 100, 9000] {
-            metrics.flushes.took(Duration::from_millis(milliseconds));
+            metrics.flushes.observe(Duration::from_millis(milliseconds));
         }
-        let text = metrics.text(&Present { connections: 3, peers: 0, handshakes: 0, stores: 2 });
+        let text = metrics.text(&Gauges { connections: 3, peers: 0, handshakes: 0, stores: 2 });
         for line in [
             "# TYPE oblivio_store_connections gauge",
             "oblivio_store_connections 3",

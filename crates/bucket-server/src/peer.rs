@@ -7,12 +7,12 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Link;
 use oblivio_wire::{Answer, FailureKind, Request};
 
-use super::admission::{Ends, Seat};
+use super::admission::{ClosableStream, ConnectionPermit};
+use super::client_volumes::ClientVolumes;
 use super::refusal::Refusal;
+use super::server_connection::{Ended, ServerConnection};
 use super::service::Service;
-use super::shelf::Shelf;
-use super::talk::{Ended, Talk};
-use super::volume::{Caller, Volume};
+use super::volume::{ConnectionId, Volume};
 
 /// The longest message of another server in bytes. The longest is a portion of an eviction: see
 /// [`part_bytes`](oblivio_shares::host::part_bytes).
@@ -21,19 +21,19 @@ const PEER_MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// The connection of one other server.
 pub(super) struct PeerConnection<'s> {
     service: &'s Service,
-    shelves: &'s dyn Shelves,
+    directory: &'s dyn ClientDirectory,
     peer: PublicKey,
-    talk: Talk<'s>,
+    connection: ServerConnection<'s>,
     /// Ends the link. It moves to the volume when the server joins one.
-    link: Option<Box<dyn Ends>>,
-    number: Caller,
+    link: Option<Box<dyn ClosableStream>>,
+    number: ConnectionId,
     joined: Option<Joined>,
 }
 
 /// The volumes of all clients.
-pub(super) trait Shelves {
+pub(super) trait ClientDirectory {
     /// The volumes of the client with this key.
-    fn shelf(&self, client: &PublicKey) -> Option<&Shelf>;
+    fn volumes_of(&self, client: &PublicKey) -> Option<&ClientVolumes>;
 }
 
 /// A joined volume.
@@ -46,14 +46,14 @@ struct Joined {
 impl<'s> PeerConnection<'s> {
     pub(super) fn new(
         service: &'s Service,
-        shelves: &'s dyn Shelves,
+        directory: &'s dyn ClientDirectory,
         peer: PublicKey,
-        (link, ends): (Link, Box<dyn Ends>),
-        seat: Seat<'s>,
-        number: Caller,
+        (link, ends): (Link, Box<dyn ClosableStream>),
+        seat: ConnectionPermit<'s>,
+        number: ConnectionId,
     ) -> Self {
-        let talk = Talk::new(service, link, seat, PEER_MESSAGE_BYTES_MAX);
-        Self { service, shelves, peer, talk, link: Some(ends), number, joined: None }
+        let connection = ServerConnection::new(service, link, seat, PEER_MESSAGE_BYTES_MAX);
+        Self { service, directory, peer, connection, link: Some(ends), number, joined: None }
     }
 
     /// Serves until the other server disconnects or this one is to stop.
@@ -63,26 +63,26 @@ impl<'s> PeerConnection<'s> {
             Err(Ended::Link(_)) if !self.part() => Ok(()),
             outcome => outcome,
         };
-        self.talk.end(&outcome);
+        self.connection.end(&outcome);
         outcome
     }
 
     fn take_all(&mut self) -> Result<(), Ended> {
         let computing = match self.service.computing() {
             Ok(computing) => computing,
-            Err(refusal) => return Err(self.talk.refuse(0, refusal)),
+            Err(refusal) => return Err(self.connection.refuse(0, refusal)),
         };
         // The connection was authenticated by the key of another server.
         let Some(other) = computing.other(self.peer.bytes()).cloned() else { return Ok(()) };
         loop {
             let mut grant = other.memory.grant(None);
-            let heard = self.talk.hear(&mut grant)?;
-            let Some(request) = heard else { return Ok(()) };
+            let received = self.connection.receive_request(&mut grant)?;
+            let Some(request) = received else { return Ok(()) };
             let number = request.number();
             match self.take(request) {
-                Ok(Some(answer)) => self.talk.send(&answer.encode())?,
+                Ok(Some(answer)) => self.connection.send(&answer.encode())?,
                 Ok(None) => (),
-                Err(refusal) => return Err(self.talk.refuse(number, refusal)),
+                Err(refusal) => return Err(self.connection.refuse(number, refusal)),
             }
         }
     }
@@ -91,16 +91,16 @@ impl<'s> PeerConnection<'s> {
         let metrics = &self.service.metrics;
         match (request, &self.joined) {
             (Request::Hello { version }, _) => {
-                metrics.requests.hello.one();
-                Talk::welcome(version).map(Some)
+                metrics.requests.hello.increment();
+                ServerConnection::welcome(version).map(Some)
             }
             (Request::Peer { client, name }, None) => {
-                metrics.requests.peer.one();
+                metrics.requests.peer.increment();
                 self.join(&client, &name)?;
                 Ok(Some(Answer::Done { number: 0 }))
             }
             (Request::Deal { message }, Some(Joined { volume, server })) => {
-                metrics.dealt_in.one(message.len());
+                metrics.dealt_in.record(message.len());
                 volume.take_dealt(*server, self.number, &message)?;
                 Ok(None)
             }
@@ -118,18 +118,18 @@ impl<'s> PeerConnection<'s> {
             let message = "this server shares no volume of this name with the connecting one";
             Refusal::new(FailureKind::NoVolume, message)
         };
-        let shelf = self.shelves.shelf(client);
-        let shelf = shelf.ok_or_else(|| refused(Refusal::no_volume()))?;
-        if !shelf.has(name).map_err(refused)? {
+        let volumes = self.directory.volumes_of(client);
+        let volumes = volumes.ok_or_else(|| refused(Refusal::no_volume()))?;
+        if !volumes.has(name).map_err(refused)? {
             return Err(refused(Refusal::no_volume()));
         }
         let link = self
             .link
             .take()
             .ok_or_else(|| Refusal::invalid("a connection is for a single volume"))?;
-        let volume = shelf.volume(name);
+        let volume = volumes.volume(name);
         let server = volume.join(self.peer, self.number, link).map_err(refused)?;
-        self.talk.joins();
+        self.connection.joins();
         self.joined = Some(Joined { volume, server });
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::net::Shutdown;
 
-use super::door::Door;
+use super::acceptor::Acceptor;
 use super::{BucketServerError, BucketServerOptions, WatchVolumes};
 
 /// How long to wait after a connection could not be accepted, usually because too many files are
@@ -19,7 +19,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A server that listens. Clients wait until it [runs](Self::run).
 pub struct BucketServer {
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     listener: Arc<TcpListener>,
     address: SocketAddr,
 }
@@ -27,7 +27,7 @@ pub struct BucketServer {
 /// A handle to a running server.
 #[derive(Clone)]
 pub struct BucketServerHandle {
-    door: Arc<Door>,
+    acceptor: Arc<Acceptor>,
     listener: Arc<TcpListener>,
 }
 
@@ -40,11 +40,11 @@ impl BucketServer {
         address: SocketAddr,
         options: BucketServerOptions,
     ) -> Result<Self, BucketServerError> {
-        let door = Arc::new(Door::new(options)?);
+        let acceptor = Arc::new(Acceptor::new(options)?);
         let listen = |error| BucketServerError::Listen(address, error);
         let listener = Arc::new(TcpListener::bind(address).map_err(listen)?);
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { door, listener, address })
+        Ok(Self { acceptor, listener, address })
     }
 
     /// The address on which it listens.
@@ -54,13 +54,13 @@ impl BucketServer {
 
     /// A handle to stop and inspect it while it runs.
     pub fn handle(&self) -> BucketServerHandle {
-        BucketServerHandle { door: self.door.clone(), listener: self.listener.clone() }
+        BucketServerHandle { acceptor: self.acceptor.clone(), listener: self.listener.clone() }
     }
 
     /// Sets the watcher of volumes that are opened from now on. Only the first call has an effect.
     /// A server that only keeps stores ignores it.
     pub fn watch_volumes(&self, watch: Box<WatchVolumes>) {
-        if let Ok(computing) = self.door.service.computing() {
+        if let Ok(computing) = self.acceptor.service.computing() {
             let _ = computing.watch.set(watch);
         }
     }
@@ -73,13 +73,13 @@ impl BucketServer {
     /// If the system cannot start the first thread, or the watching thread panicked.
     pub fn run(self) -> Result<(), BucketServerError> {
         let (handle, watch_died) = (self.handle(), AtomicBool::new(false));
-        let Self { door, listener, address } = self;
+        let Self { acceptor, listener, address } = self;
         tracing::info!(%address, "serving stores");
         let outcome = thread::scope(|scope| {
             thread::Builder::new()
                 .name("buckets-watch".into())
                 .spawn_scoped(scope, || {
-                    if catch_unwind(AssertUnwindSafe(|| door.watch())).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| acceptor.watch())).is_err() {
                         // Without the watching thread, slow clients would stay for ever.
                         watch_died.store(true, Ordering::Release);
                         tracing::error!("the thread that watches connections panicked");
@@ -87,14 +87,15 @@ impl BucketServer {
                     }
                 })
                 .map_err(BucketServerError::System)?;
-            while let Some(own) = door.service.admission.thread() {
-                let door = &door;
+            while let Some(own) = acceptor.service.admission.thread() {
+                let acceptor = &acceptor;
                 let served = listener.accept().and_then(|(stream, _)| {
                     thread::Builder::new().name("buckets".into()).spawn_scoped(scope, move || {
                         // A defect in one connection must not end the others.
-                        let met = catch_unwind(AssertUnwindSafe(|| door.meet(stream, &own)));
-                        if met.is_err() {
-                            door.service.metrics.defects.one();
+                        let accepted =
+                            catch_unwind(AssertUnwindSafe(|| acceptor.accept(stream, &own)));
+                        if accepted.is_err() {
+                            acceptor.service.metrics.defects.increment();
                             tracing::error!(
                                 connection = own.number,
                                 "the thread of a connection panicked"
@@ -103,7 +104,7 @@ impl BucketServer {
                     })
                 });
                 match served {
-                    Err(error) if !door.service.admission.is_stopped() => {
+                    Err(error) if !acceptor.service.admission.is_stopped() => {
                         tracing::warn!(%error, "cannot accept a connection");
                         thread::sleep(ACCEPT_PAUSE);
                     }
@@ -112,7 +113,7 @@ impl BucketServer {
             }
             Ok(())
         });
-        door.close();
+        acceptor.close();
         if watch_died.into_inner() {
             let defect =
                 "the thread that watches connections panicked; this is a defect, please report it";
@@ -126,7 +127,7 @@ impl BucketServerHandle {
     /// Accepts no more clients and requests. [`BucketServer::run`] returns after requests in flight
     /// are answered.
     pub fn stop(&self) {
-        self.door.service.admission.stop();
+        self.acceptor.service.admission.stop();
         // Wakes the accepting thread. Fails if it was stopped before.
         let _: io::Result<()> =
             rustix::net::shutdown(&*self.listener, Shutdown::Both).map_err(io::Error::from);
@@ -134,6 +135,6 @@ impl BucketServerHandle {
 
     /// The counters of the server, in the text format of Prometheus.
     pub fn metrics(&self) -> String {
-        self.door.metrics_text()
+        self.acceptor.metrics_text()
     }
 }

@@ -32,7 +32,7 @@ struct Opened(File);
 
 impl SharesFolder {
     /// The folder next to the store in `volume`.
-    pub(super) fn of(volume: &Path) -> Self {
+    pub(super) fn new(volume: &Path) -> Self {
         Self { volume: volume.to_owned(), path: volume.join(NAME) }
     }
 
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn files_keep_their_contents_and_count_with_their_length() {
         let volume = tempfile::tempdir().unwrap();
-        let folder = SharesFolder::of(volume.path());
+        let folder = SharesFolder::new(volume.path());
         assert_eq!(folder.read("state").unwrap(), None);
         assert_eq!(bytes(volume.path()).unwrap(), 0);
         folder.keep("state", b"one").unwrap();

@@ -28,7 +28,7 @@ impl Lengths {
     /// # Errors
     /// [`Absent`](FailureKind::Absent) if a piece does not exist; [`Invalid`](FailureKind::Invalid)
     /// if they are longer than `bytes_max` in total.
-    pub(super) fn of(
+    pub(super) fn measure(
         shapes: &[TreeShape],
         pieces: &[Piece],
         bytes_max: usize,
@@ -126,9 +126,9 @@ mod tests {
     fn pieces_have_the_length_of_the_shape_or_are_absent() {
         let shapes = [shape(100)];
         let parts = [Part::Whole, Part::Header, Part::Slot(1)];
-        let lengths = Lengths::of(&shapes, &parts.map(piece), 316).unwrap();
+        let lengths = Lengths::measure(&shapes, &parts.map(piece), 316).unwrap();
         assert_eq!((lengths.of_pieces, lengths.sum), (vec![208, 8, 100], 316));
-        let refused = |pieces: &[Piece]| Lengths::of(&shapes, pieces, 315).unwrap_err().kind;
+        let refused = |pieces: &[Piece]| Lengths::measure(&shapes, pieces, 315).unwrap_err().kind;
         assert_eq!(refused(&parts.map(piece)), FailureKind::Invalid);
         assert_eq!(refused(&[piece(Part::Slot(2))]), FailureKind::Absent);
         let elsewhere = Piece { tree: TreeId(1), ..piece(Part::Whole) };
@@ -141,7 +141,7 @@ mod tests {
     fn portions_cover_the_request_and_are_bounded() {
         for (slot_bytes, count) in [(0, 5000), (1, 5000), (3 << 20, 4), (9 << 20, 3), (1, 0)] {
             let pieces = vec![piece(Part::Slot(0)); count];
-            let lengths = Lengths::of(&[shape(slot_bytes)], &pieces, 32 << 20).unwrap();
+            let lengths = Lengths::measure(&[shape(slot_bytes)], &pieces, 32 << 20).unwrap();
             let (mut piece, mut byte) = (0, 0);
             for (pieces, bytes) in lengths.portions() {
                 assert_eq!((pieces.start, bytes.start), (piece, byte));

@@ -21,22 +21,22 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::put_data_head;
 use oblivio_wire::{FailureKind, Opened};
 
-use super::admission::Ends;
+use super::admission::ClosableStream;
 use super::clock;
-use super::computer::{Asked, Check, Computer, Idle};
 use super::connection::Unanswered;
-use super::lines::Whose;
 use super::metrics::Metrics;
-use super::place::Place;
+use super::peer_links::SharedVolumeId;
 use super::refusal::Refusal;
 use super::session;
+use super::share_host::{Check, ComputeRequest, Idle, ShareHost};
 use super::trips::{self, Lengths};
+use super::volume_storage::VolumeStorage;
 
 /// The session number of readers. No session has this number, so it cannot be resumed.
 const NO_SESSION: u64 = 0;
 
 /// The number of a connection.
-pub(super) type Caller = u64;
+pub(super) type ConnectionId = u64;
 
 /// The role of a connection that has a volume open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +49,18 @@ pub(super) enum Role {
 
 /// A volume of one client. It need not exist.
 pub(super) struct Volume {
-    place: Box<dyn Place>,
+    storage: Box<dyn VolumeStorage>,
     /// Lock order: before `state`, or with a non-blocking attempt.
-    computer: Computer,
+    share_host: ShareHost,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     open: Option<OpenStore>,
-    writer: Option<Caller>,
-    readers: BTreeSet<Caller>,
-    lookers: BTreeSet<Caller>,
+    writer: Option<ConnectionId>,
+    readers: BTreeSet<ConnectionId>,
+    lookers: BTreeSet<ConnectionId>,
     /// Since when no connection has it open, by the monotonic clock.
     idle_since: Duration,
 }
@@ -76,8 +76,8 @@ struct OpenStore {
 }
 
 impl Volume {
-    pub(super) fn new(place: Box<dyn Place>) -> Self {
-        Self { place, computer: Computer::default(), state: Mutex::default() }
+    pub(super) fn new(storage: Box<dyn VolumeStorage>) -> Self {
+        Self { storage, share_host: ShareHost::default(), state: Mutex::default() }
     }
 
     /// After a panic, the store is dropped and opened again.
@@ -91,17 +91,19 @@ impl Volume {
     }
 
     pub(super) fn is_there(&self) -> Result<bool, Refusal> {
-        self.place.is_there().map_err(|cause| Refusal::io("check whether a volume exists", &cause))
+        self.storage
+            .is_there()
+            .map_err(|cause| Refusal::io("check whether a volume exists", &cause))
     }
 
     /// Creates the volume, and opens it to write. `check_room` checks the client's quota.
     pub(super) fn create(
         &self,
-        who: Caller,
+        who: ConnectionId,
         shapes: &[TreeShape],
         check_room: impl FnOnce() -> Result<(), Refusal>,
     ) -> Result<Opened, Refusal> {
-        let mut computer = self.idle_computer()?;
+        let mut share_host = self.idle_share_host()?;
         let mut state = self.state();
         if self.is_there()? {
             let message = "a volume of this name already exists";
@@ -110,34 +112,38 @@ impl Volume {
         check_room()?;
         // Leftovers of an interrupted creation or removal, or of a removal by hand.
         *state = State::default();
-        computer.close();
+        share_host.close();
         let made = self.make(shapes);
-        let session = made.inspect_err(|_| self.place.clear_away())?;
-        state.open_store(&*self.place, &StoreOptions::default())?;
+        let session = made.inspect_err(|_| self.storage.clear_away())?;
+        state.open_store(&*self.storage, &StoreOptions::default())?;
         state.writer = Some(who);
         state.opened(session)
     }
 
     /// The store is created last: without it the volume does not exist.
     fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
-        let made = self.place.make_ready().and_then(|()| self.next_session());
+        let made = self.storage.make_ready().and_then(|()| self.next_session());
         let session = made.map_err(|cause| Refusal::io("create a volume", &cause))?;
-        self.place.create(shapes)?;
+        self.storage.create(shapes)?;
         Ok(session)
     }
 
     /// The number is durable before the client learns it.
     fn next_session(&self) -> io::Result<u64> {
-        let session = session::after(self.place.session()?)?;
-        self.place.keep_session(session)?;
+        let session = session::after(self.storage.session()?)?;
+        self.storage.keep_session(session)?;
         Ok(session)
     }
 
     /// Opens the volume to write, and fences all other connections.
-    pub(super) fn open_to_write(&self, who: Caller, metrics: &Metrics) -> Result<Opened, Refusal> {
+    pub(super) fn open_to_write(
+        &self,
+        who: ConnectionId,
+        metrics: &Metrics,
+    ) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
-        state.be_open_to_write(&*self.place)?;
+        state.ensure_open_to_write(&*self.storage)?;
         // The new session reads earlier writes, but does not send them again if the server loses
         // them.
         state.flush()?;
@@ -150,17 +156,17 @@ impl Volume {
     /// Resumes a session, if it is the latest one. Its previous connection is fenced.
     pub(super) fn resume(
         &self,
-        who: Caller,
+        who: ConnectionId,
         session: u64,
         metrics: &Metrics,
     ) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
         if session == NO_SESSION || self.session()? != Some(session) {
-            metrics.fenced.one();
+            metrics.fenced.increment();
             return Err(Refusal::fenced());
         }
-        state.be_open_to_write(&*self.place)?;
+        state.ensure_open_to_write(&*self.storage)?;
         state.take_over(who, metrics);
         state.opened(session)
     }
@@ -168,7 +174,7 @@ impl Volume {
     /// Opens the volume to read, if no connection has it open to write.
     pub(super) fn open_to_read(
         &self,
-        who: Caller,
+        who: ConnectionId,
         allow_incomplete: bool,
     ) -> Result<Opened, Refusal> {
         let mut state = self.state();
@@ -180,7 +186,7 @@ impl Volume {
             let options = StoreOptions::default()
                 .with_read_only(true)
                 .with_allow_incomplete(allow_incomplete);
-            state.open_store(&*self.place, &options)?;
+            state.open_store(&*self.storage, &options)?;
         }
         state.flush()?;
         // With a valid session number, a reader could resume as its writer.
@@ -195,14 +201,14 @@ impl Volume {
     }
 
     /// Opens the volume to read, even while another connection writes.
-    pub(super) fn open_to_look(&self, who: Caller) -> Result<Opened, Refusal> {
+    pub(super) fn open_to_look(&self, who: ConnectionId) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
         // Opening to write needs the number, so a check before it must fail too.
         self.session()?;
         if state.open.is_none() {
             let options = StoreOptions::default().with_read_only(true);
-            state.open_store(&*self.place, &options)?;
+            state.open_store(&*self.storage, &options)?;
         }
         let opened = state.opened(NO_SESSION)?;
         state.lookers.insert(who);
@@ -211,7 +217,7 @@ impl Volume {
 
     /// Removes the volume, if no connection has it open.
     pub(super) fn remove(&self) -> Result<(), Refusal> {
-        let mut computer = self.idle_computer()?;
+        let mut share_host = self.idle_share_host()?;
         let mut state = self.state();
         self.check_is_there()?;
         if !state.is_idle() {
@@ -221,13 +227,13 @@ impl Volume {
             ));
         }
         state.open = None;
-        computer.close();
-        self.place.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
+        share_host.close();
+        self.storage.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
     }
 
     /// Blocks computations until the result is dropped.
-    fn idle_computer(&self) -> Result<Idle<'_>, Refusal> {
-        self.computer.if_idle().ok_or_else(|| {
+    fn idle_share_host(&self) -> Result<Idle<'_>, Refusal> {
+        self.share_host.if_idle().ok_or_else(|| {
             let message = "a computation on the shares of this volume is still running";
             Refusal::new(FailureKind::InUse, message)
         })
@@ -238,13 +244,13 @@ impl Volume {
     }
 
     fn session(&self) -> Result<Option<u64>, Refusal> {
-        self.place.session().map_err(|cause| Refusal::io("read the session number", &cause))
+        self.storage.session().map_err(|cause| Refusal::io("read the session number", &cause))
     }
 
     /// Appends the encoded answer to `out`. `grant` obtains memory for it.
     pub(super) fn read(
         &self,
-        who: (Caller, Role),
+        who: (ConnectionId, Role),
         number: u64,
         pieces: &[Piece],
         bytes_max: usize,
@@ -263,7 +269,7 @@ impl Volume {
 
     pub(super) fn write(
         &self,
-        who: (Caller, Role),
+        who: (ConnectionId, Role),
         pieces: &[Piece],
         bytes: &[u8],
     ) -> Result<(), Refusal> {
@@ -278,7 +284,11 @@ impl Volume {
         written.map_err(|error| state.give_up(error))
     }
 
-    pub(super) fn flush(&self, who: (Caller, Role), metrics: &Metrics) -> Result<(), Refusal> {
+    pub(super) fn flush(
+        &self,
+        who: (ConnectionId, Role),
+        metrics: &Metrics,
+    ) -> Result<(), Refusal> {
         let mut state = self.state();
         state.open_store_of(who)?;
         if who.1 != Role::Writer {
@@ -286,7 +296,7 @@ impl Volume {
         }
         let begun = clock::now();
         let flushed = state.flush();
-        metrics.flushes.took(clock::now().saturating_sub(begun));
+        metrics.flushes.observe(clock::now().saturating_sub(begun));
         flushed?;
         // A file without a name is deleted once it is closed.
         self.check_is_there().inspect_err(|_| state.open = None)
@@ -296,12 +306,12 @@ impl Volume {
     /// only ask for the epoch.
     pub(super) fn compute(
         &self,
-        who: (Caller, Role),
-        whose: &Whose,
-        asked: Asked<'_>,
+        who: (ConnectionId, Role),
+        volume_id: &SharedVolumeId,
+        request: ComputeRequest<'_>,
         check: &Check<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let message = asked.message;
+        let message = request.message;
         let may_ask = || {
             let mut state = self.state();
             if Host::is_progress_request(message) {
@@ -310,19 +320,19 @@ impl Volume {
                 state.store_to_write_of(who).map(drop)
             }
         };
-        self.computer.compute(&*self.place, may_ask, whose, asked, check)
+        self.share_host.compute(&*self.storage, may_ask, volume_id, request, check)
     }
 
     /// Another server joins, over a connection that `link` ends. Returns the server's number.
     pub(super) fn join(
         &self,
         peer: PublicKey,
-        who: Caller,
-        link: Box<dyn Ends>,
+        who: ConnectionId,
+        link: Box<dyn ClosableStream>,
     ) -> Result<u8, Refusal> {
         // If no other connection has it open, it is kept from now on.
         self.state().idle_since = clock::now();
-        let joined = self.computer.connect(&*self.place, peer, who, link);
+        let joined = self.share_host.connect(&*self.storage, peer, who, link);
         self.close_computer_if_useless(&self.state());
         joined
     }
@@ -331,15 +341,15 @@ impl Volume {
     pub(super) fn take_dealt(
         &self,
         server: u8,
-        who: Caller,
+        who: ConnectionId,
         message: &[u8],
     ) -> Result<(), Refusal> {
-        self.computer.take(server, who, message)
+        self.share_host.take(server, who, message)
     }
 
     /// Notes the end of its connection. Returns whether it was the current one.
-    pub(super) fn part(&self, server: u8, who: Caller) -> bool {
-        let was_connected = self.computer.disconnect(server, who);
+    pub(super) fn part(&self, server: u8, who: ConnectionId) -> bool {
+        let was_connected = self.share_host.disconnect(server, who);
         self.close_computer_if_useless(&self.state());
         was_connected
     }
@@ -348,15 +358,15 @@ impl Volume {
     fn close_computer_if_useless(&self, state: &State) {
         if state.is_idle()
             && state.open.is_none()
-            && let Some(mut computer) = self.computer.if_idle()
-            && !computer.has_peers()
+            && let Some(mut share_host) = self.share_host.if_idle()
+            && !share_host.has_peers()
         {
-            computer.close();
+            share_host.close();
         }
     }
 
     /// Notes the end of a connection.
-    pub(super) fn leave(&self, who: Caller) {
+    pub(super) fn leave(&self, who: ConnectionId) {
         let mut state = self.state();
         state.writer.take_if(|writer| *writer == who);
         state.readers.remove(&who);
@@ -374,18 +384,18 @@ impl Volume {
     /// closed.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let state = self.try_state()?;
-        let is_open = state.open.is_some() || self.computer.is_open();
+        let is_open = state.open.is_some() || self.share_host.is_open();
         (state.is_idle() && is_open).then_some(state.idle_since)
     }
 
     /// Ends all waiting for other servers, because this server is to stop.
     pub(super) fn give_up_computing(&self) {
-        self.computer.give_up();
+        self.share_host.give_up();
     }
 
     /// Whether the computations are open.
     pub(super) fn computes(&self) -> bool {
-        self.computer.is_open()
+        self.share_host.is_open()
     }
 
     /// Whether the store is open.
@@ -400,7 +410,7 @@ impl Volume {
             && state.is_idle()
         {
             state.open = None;
-            self.computer.if_idle().iter_mut().for_each(Idle::close);
+            self.share_host.if_idle().iter_mut().for_each(Idle::close);
         }
     }
 
@@ -422,7 +432,10 @@ impl State {
     }
 
     /// The store, if the connection still has it open.
-    fn open_store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+    fn open_store_of(
+        &mut self,
+        (who, role): (ConnectionId, Role),
+    ) -> Result<&mut OpenStore, Refusal> {
         match role {
             Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
             Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
@@ -433,7 +446,7 @@ impl State {
     }
 
     /// The store, if the connection may write.
-    fn store_to_write_of(&mut self, who: (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+    fn store_to_write_of(&mut self, who: (ConnectionId, Role)) -> Result<&mut OpenStore, Refusal> {
         let open = self.open_store_of(who)?;
         if who.1 != Role::Writer {
             let message = "the volume is open to read only; open it to write";
@@ -454,22 +467,26 @@ impl State {
 
     /// Ensures that the store is open to write. If it is already, it stays open with its unflushed
     /// writes.
-    fn be_open_to_write(&mut self, place: &dyn Place) -> Result<(), Refusal> {
+    fn ensure_open_to_write(&mut self, storage: &dyn VolumeStorage) -> Result<(), Refusal> {
         if self.open.as_ref().is_some_and(|open| open.can_write) {
             return Ok(());
         }
         self.readers.clear();
         // Close it first: it locks out writers.
         self.open = None;
-        self.open_store(place, &StoreOptions::default())
+        self.open_store(storage, &StoreOptions::default())
     }
 
-    fn open_store(&mut self, place: &dyn Place, options: &StoreOptions) -> Result<(), Refusal> {
+    fn open_store(
+        &mut self,
+        storage: &dyn VolumeStorage,
+        options: &StoreOptions,
+    ) -> Result<(), Refusal> {
         let incarnation =
             session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
-        let OpenedStore { store, mut condition } = place.open(options)?;
+        let OpenedStore { store, mut condition } = storage.open(options)?;
         // Only for information; 0 if it cannot be determined.
-        condition.allocated_bytes += place.shares_allocated_bytes().unwrap_or_default();
+        condition.allocated_bytes += storage.shares_allocated_bytes().unwrap_or_default();
         check_parts(store.capabilities())?;
         let shapes = shapes_of(&*store);
         let can_write = !options.read_only;
@@ -485,7 +502,7 @@ impl State {
     }
 
     /// Makes `who` the writer.
-    fn take_over(&mut self, who: Caller, metrics: &Metrics) {
+    fn take_over(&mut self, who: ConnectionId, metrics: &Metrics) {
         metrics.fenced.add(u64::from(self.writer.is_some()));
         self.readers.clear();
         self.writer = Some(who);
@@ -515,7 +532,7 @@ impl State {
 
 impl OpenStore {
     fn measure(&self, pieces: &[Piece], bytes_max: usize) -> Result<Lengths, Refusal> {
-        Lengths::of(&self.shapes, pieces, bytes_max)
+        Lengths::measure(&self.shapes, pieces, bytes_max)
     }
 }
 
@@ -556,9 +573,9 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::place::VolumeFolder;
+    use crate::volume_storage::VolumeFolder;
 
-    const OWNER: (Caller, Role) = (1, Role::Writer);
+    const OWNER: (ConnectionId, Role) = (1, Role::Writer);
     const BUCKET_BYTES: usize = 200;
 
     fn bucket() -> Piece {
@@ -577,17 +594,17 @@ mod tests {
         }])
     }
 
-    fn place(folder: &TempDir) -> VolumeFolder {
+    fn storage(folder: &TempDir) -> VolumeFolder {
         VolumeFolder(folder.path().join("client/volume"))
     }
 
     /// A volume that its owner has created and written.
     fn written(folder: &TempDir) -> (Volume, Opened) {
-        written_at(Box::new(place(folder)))
+        written_at(Box::new(storage(folder)))
     }
 
-    fn written_at(place: Box<dyn Place>) -> (Volume, Opened) {
-        let volume = Volume::new(place);
+    fn written_at(storage: Box<dyn VolumeStorage>) -> (Volume, Opened) {
+        let volume = Volume::new(storage);
         let made = volume.create(OWNER.0, &[shape()], || Ok(()));
         // A forked child of another test holds the lock of the store until it executes its program.
         let opened = made.or_else(|refusal| {
@@ -602,7 +619,7 @@ mod tests {
 
     fn read(
         volume: &Volume,
-        who: (Caller, Role),
+        who: (ConnectionId, Role),
         grant: impl FnOnce(u64),
     ) -> Result<Vec<u8>, Refusal> {
         let mut answer = Vec::new();
@@ -680,7 +697,7 @@ mod tests {
                 count.fetch_add((event.operation == Operation::Flush).into(), Ordering::Relaxed);
             }))
         };
-        let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
+        let (volume, _) = written_at(Box::new(Wrapped(storage(&folder), counted)));
         // Nonzero if it had to be opened a second time.
         let before = flushes.load(Ordering::Relaxed);
         volume.open_to_write(2, &Metrics::default()).unwrap();
@@ -710,7 +727,7 @@ mod tests {
     /// Storage whose stores are wrapped.
     struct Wrapped<W>(VolumeFolder, W);
 
-    impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> Place for Wrapped<W> {
+    impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> VolumeStorage for Wrapped<W> {
         fn is_there(&self) -> io::Result<bool> {
             self.0.is_there()
         }
@@ -742,7 +759,7 @@ mod tests {
     fn a_store_without_parts_is_not_served() {
         let folder = tempfile::tempdir().unwrap();
         drop(written(&folder));
-        let volume = Volume::new(Box::new(Wrapped(place(&folder), |store| -> BoxedStore {
+        let volume = Volume::new(Box::new(Wrapped(storage(&folder), |store| -> BoxedStore {
             Box::new(whole_buckets(store))
         })));
         for refused in [

@@ -7,37 +7,40 @@ use std::time::Duration;
 use oblivio_wire::Answer;
 use oblivio_wire::link::MonotonicTime;
 
-use super::talk::Talk;
+use super::server_connection::ServerConnection;
 
 /// Called repeatedly by any thread while a request runs.
-pub(super) type GoesOn<'a> = dyn Fn() + Sync + 'a;
+pub(super) type Progress<'a> = dyn Fn() + Sync + 'a;
 
 /// Sends `Working` during one request, on which several threads may work.
 pub(super) struct Working<'t, 's> {
-    told: Mutex<Told<'t, 's>>,
+    last_report: Mutex<LastReport<'t, 's>>,
     /// The interval.
     every: Duration,
 }
 
-struct Told<'t, 's> {
+struct LastReport<'t, 's> {
     last: MonotonicTime,
-    talk: &'t mut Talk<'s>,
+    connection: &'t mut ServerConnection<'s>,
 }
 
 impl<'t, 's> Working<'t, 's> {
     /// Starts now.
-    pub(super) fn new(talk: &'t mut Talk<'s>, every: Duration) -> Self {
-        Self { told: Mutex::new(Told { last: MonotonicTime::now(), talk }), every }
+    pub(super) fn new(connection: &'t mut ServerConnection<'s>, every: Duration) -> Self {
+        Self {
+            last_report: Mutex::new(LastReport { last: MonotonicTime::now(), connection }),
+            every,
+        }
     }
 
     /// Sends `Working` if the interval has passed. Called as often as convenient.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn report_progress(&self) {
         // Another thread is sending, or has panicked.
-        let Ok(mut told) = self.told.try_lock() else { return };
-        if told.last.after(self.every).left().is_none() {
+        let Ok(mut last_report) = self.last_report.try_lock() else { return };
+        if last_report.last.after(self.every).left().is_none() {
             // A lost link is noticed when the answer is sent.
-            let _ = told.talk.send(&Answer::Working.encode());
-            told.last = MonotonicTime::now();
+            let _ = last_report.connection.send(&Answer::Working.encode());
+            last_report.last = MonotonicTime::now();
         }
     }
 }

@@ -21,9 +21,9 @@ impl BadLinks {
         let links = Self { to, end_after, ends: ends.clone() };
         let carry = move || {
             thread::scope(|scope| {
-                for caller in listener.incoming() {
-                    let (caller, links) = (caller.unwrap(), &links);
-                    scope.spawn(move || links.carry(&caller));
+                for client in listener.incoming() {
+                    let (client, links) = (client.unwrap(), &links);
+                    scope.spawn(move || links.carry(&client));
                 }
             });
         };
@@ -32,37 +32,37 @@ impl BadLinks {
     }
 
     /// Bytes in transit at the cut are lost. Any error ends the link.
-    fn carry(&self, caller: &TcpStream) {
-        let Ok(called) = TcpStream::connect(self.to) else { return };
+    fn carry(&self, client: &TcpStream) {
+        let Ok(server) = TcpStream::connect(self.to) else { return };
         thread::scope(|scope| {
             scope.spawn(|| {
-                let _ = io::copy(&mut &called, &mut &*caller);
-                end(caller, &called);
+                let _ = io::copy(&mut &server, &mut &*client);
+                end(client, &server);
             });
-            let _ = self.carry_there(caller, &called);
-            end(caller, &called);
+            let _ = self.forward(client, &server);
+            end(client, &server);
         });
     }
 
-    fn carry_there(&self, mut caller: &TcpStream, mut called: &TcpStream) -> io::Result<()> {
+    fn forward(&self, mut client: &TcpStream, mut server: &TcpStream) -> io::Result<()> {
         let (mut bytes, mut carried) = ([0; 4096], 0);
         loop {
-            let came = caller.read(&mut bytes)?;
-            carried += came as u64;
+            let received = client.read(&mut bytes)?;
+            carried += received as u64;
             if carried >= self.end_after {
                 self.ends.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            if came == 0 {
+            if received == 0 {
                 return Ok(());
             }
-            called.write_all(&bytes[..came])?;
+            server.write_all(&bytes[..received])?;
         }
     }
 }
 
-fn end(caller: &TcpStream, called: &TcpStream) {
-    for stream in [caller, called] {
+fn end(client: &TcpStream, server: &TcpStream) {
+    for stream in [client, server] {
         let _ = stream.shutdown(Shutdown::Both);
     }
 }

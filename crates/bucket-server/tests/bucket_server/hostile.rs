@@ -15,14 +15,14 @@ use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
 use proptest::prelude::*;
 
 use super::party::{
-    READ, Server, Someone, create, leaf, look, open_request, quick_limits, shapes, write_of,
+    Party, READ, Server, create, leaf, look, open_request, quick_limits, shapes, write_of,
 };
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
 #[test]
 fn messages_out_of_order_are_invalid_and_end_the_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let invalid = [
         Request::Hello { version: VERSION },
@@ -34,7 +34,7 @@ fn messages_out_of_order_are_invalid_and_end_the_connection() {
         assert_eq!(server.greet(&alice).last_failure(request), FailureKind::Invalid);
     }
     for request in [look("disk"), open_request("disk", create())] {
-        let mut silent = server.try_call(&alice).unwrap();
+        let mut silent = server.try_connect(&alice).unwrap();
         assert_eq!(silent.last_failure(&request), FailureKind::Invalid, "before the hello");
     }
     drop(server.open(&alice, "disk", create()));
@@ -45,7 +45,7 @@ fn messages_out_of_order_are_invalid_and_end_the_connection() {
         let (mut client, _) = server.open(&alice, "disk", OpenMode::Write);
         assert_eq!(client.last_failure(&request), FailureKind::Invalid, "{request:?}");
     }
-    let mut newer = server.try_call(&alice).unwrap();
+    let mut newer = server.try_connect(&alice).unwrap();
     let hello = Request::Hello { version: VERSION + 1 };
     assert_eq!(newer.last_failure(&hello), FailureKind::UnknownVersion);
     for garbage in [&b""[..], b"\0", b"GET / HTTP/1.1", &[255; 1000]] {
@@ -63,7 +63,7 @@ fn messages_out_of_order_are_invalid_and_end_the_connection() {
 #[test]
 fn shapes_that_no_store_can_hold_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let sound = shapes()[0].levels()[0];
     let cases = [
@@ -97,7 +97,7 @@ fn shapes_that_no_store_can_hold_are_refused() {
 #[test]
 fn a_message_sent_byte_by_byte_times_out() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start_with(folder.path(), &[&alice], quick_limits());
     drop(server.open(&alice, "disk", create()));
     let message = write_of(1, 1, 2).encode();
@@ -123,7 +123,7 @@ fn a_message_sent_byte_by_byte_times_out() {
 #[test]
 fn a_handshake_sent_byte_by_byte_times_out() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start_with(folder.path(), &[&Someone::called("alice")], quick_limits());
+    let server = Server::start_with(folder.path(), &[&Party::named("alice")], quick_limits());
     let mut stranger = TcpStream::connect(server.address).unwrap();
     // The beginning of a long TLS record.
     stranger.write_all(&[0x16, 3, 1, 0x3f, 0xff]).unwrap();
@@ -137,7 +137,7 @@ fn a_handshake_sent_byte_by_byte_times_out() {
 #[test]
 fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     // Memory for one such answer.
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..quick_limits() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
@@ -161,7 +161,7 @@ fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
 #[test]
 fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let (alice, bob) = (Party::named("alice"), Party::named("bob"));
     // Alice's answer leaves no memory for Bob's.
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
@@ -184,10 +184,10 @@ fn an_answer_waits_while_untaken_answers_hold_the_memory() {
 }
 
 /// Announces long messages on several connections, without sending them.
-fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
+fn announce(server: &Server, party: &Party) -> Vec<super::party::Client> {
     let announced = [32 << 20, 32 << 20, 22_369_621u32];
     let silent = announced.map(|bytes| {
-        let mut client = server.greet(who);
+        let mut client = server.greet(party);
         client.send_bytes(&bytes.to_le_bytes()).unwrap();
         client
     });
@@ -199,7 +199,7 @@ fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
 #[test]
 fn announced_messages_that_never_come_delay_no_other_client() {
     let folder = tempfile::tempdir().unwrap();
-    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Party::named);
     let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
     let (mut reader, _) = server.open(&carol, "disk", create());
     let silent = [announce(&server, &alice), announce(&server, &bob)];
@@ -218,14 +218,14 @@ fn announced_messages_that_never_come_delay_no_other_client() {
 #[test]
 fn clients_that_take_no_answers_leave_memory_for_others() {
     let folder = tempfile::tempdir().unwrap();
-    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Party::named);
     let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob, &carol], limits);
     let (mut reader, _) = server.open(&carol, "disk", create());
     let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
     let mut greedy = Vec::new();
-    for (who, name) in [(&alice, "a"), (&alice, "b"), (&bob, "a"), (&bob, "b")] {
-        let (mut client, _) = server.open(who, name, create());
+    for (party, name) in [(&alice, "a"), (&alice, "b"), (&bob, "a"), (&bob, "b")] {
+        let (mut client, _) = server.open(party, name, create());
         client.say(&much(15 << 10));
         greedy.push(client);
         // By now each was answered or waits for memory.
@@ -238,9 +238,9 @@ fn clients_that_take_no_answers_leave_memory_for_others() {
     drop(greedy);
 }
 
-fn peers(of: &[&Someone]) -> Option<Vec<PeerServer>> {
-    let peer = |(i, someone): (usize, &&Someone)| PeerServer {
-        key: someone.key.public(),
+fn peers(of: &[&Party]) -> Option<Vec<PeerServer>> {
+    let peer = |(i, party): (usize, &&Party)| PeerServer {
+        key: party.key.public(),
         address: format!("127.0.0.1:{}", 9 + i),
         label: None,
     };
@@ -250,7 +250,7 @@ fn peers(of: &[&Someone]) -> Option<Vec<PeerServer>> {
 #[test]
 fn one_peer_server_cannot_use_seats_or_memory_of_another() {
     let folder = tempfile::tempdir().unwrap();
-    let [alice, own, liar, honest] = ["alice", "own", "liar", "honest"].map(Someone::called);
+    let [alice, own, liar, honest] = ["alice", "own", "liar", "honest"].map(Party::named);
     let others = peers(&[&liar, &honest]);
     let address = "127.0.0.1:0".parse().unwrap();
     let limits = BucketLimits {
@@ -282,7 +282,7 @@ fn one_peer_server_cannot_use_seats_or_memory_of_another() {
 #[test]
 fn arbitrary_unauthenticated_bytes_get_no_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(30));
     let says = (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300));
@@ -352,7 +352,7 @@ fn any_request() -> impl Strategy<Value = Request> {
 }
 
 #[derive(Clone, Debug)]
-enum Said {
+enum RawMessage {
     Request(Request),
     Changed(Request, prop::sample::Index, u8),
     Garbage(Vec<u8>),
@@ -360,13 +360,13 @@ enum Said {
     Raw(Vec<u8>),
 }
 
-fn any_said() -> impl Strategy<Value = Said> {
+fn any_raw_message() -> impl Strategy<Value = RawMessage> {
     prop_oneof![
-        6 => any_request().prop_map(Said::Request),
+        6 => any_request().prop_map(RawMessage::Request),
         2 => (any_request(), any::<prop::sample::Index>(), any::<u8>())
-            .prop_map(|(request, at, byte)| Said::Changed(request, at, byte)),
-        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Said::Garbage),
-        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Said::Raw),
+            .prop_map(|(request, at, byte)| RawMessage::Changed(request, at, byte)),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(RawMessage::Garbage),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(RawMessage::Raw),
     ]
 }
 
@@ -374,33 +374,33 @@ fn any_said() -> impl Strategy<Value = Said> {
 #[test]
 fn arbitrary_messages_of_clients_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let (alice, bob) = (Party::named("alice"), Party::named("bob"));
     let server = Server::start(folder.path(), &[&alice, &bob]);
     let (mut owner, _) = server.open(&bob, "disk", create());
     owner.write(1, 0x0b);
     let owner = RefCell::new(owner);
     drop(server.open(&alice, "disk", create()));
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(120));
-    let all = (any::<bool>(), prop::collection::vec(any_said(), 1..12));
+    let all = (any::<bool>(), prop::collection::vec(any_raw_message(), 1..12));
     let outcome = runner.run(&all, |(opens, all)| {
         let mut client = server.greet(&alice);
         if opens {
             client.say(&open_request("disk", OpenMode::Write));
         }
-        for said in all {
-            let message = match said {
-                Said::Raw(bytes) => {
+        for raw in all {
+            let message = match raw {
+                RawMessage::Raw(bytes) => {
                     let _ = client.send_bytes(&bytes);
                     continue;
                 }
-                Said::Request(request) => request.encode(),
-                Said::Changed(request, at, byte) => {
+                RawMessage::Request(request) => request.encode(),
+                RawMessage::Changed(request, at, byte) => {
                     let mut message = request.encode();
                     let place = at.index(message.len());
                     message[place] = byte;
                     message
                 }
-                Said::Garbage(bytes) => bytes,
+                RawMessage::Garbage(bytes) => bytes,
             };
             // The server may have disconnected.
             let _ = client.try_send(&message);

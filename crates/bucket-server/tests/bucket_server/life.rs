@@ -10,12 +10,12 @@ use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerError, Bucke
 use oblivio_wire::keys::{AllowedClient, PeerServer, SecretKey};
 use oblivio_wire::{Answer, OpenMode, Request};
 
-use super::party::{Server, Someone, create, write_of};
+use super::party::{Party, Server, create, write_of};
 
 #[test]
 fn stopping_under_load_loses_no_flushed_write() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let names = ["a", "b", "c"];
     let clients = names.map(|name| server.open(&alice, name, create()).0);
@@ -53,7 +53,7 @@ fn stopping_under_load_loses_no_flushed_write() {
 #[test]
 fn stopping_does_not_wait_for_silent_connections() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut owner, _) = server.open(&alice, "disk", create());
     let mut silent = server.greet(&alice);

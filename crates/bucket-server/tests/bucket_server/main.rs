@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
 mod bad_links;
-mod going_on;
 mod hostile;
 mod life;
 mod party;
-mod rooms;
+mod reconnecting;
 mod sessions;
 mod shares;
 mod strangers;
+mod volumes;

@@ -57,24 +57,24 @@ pub(super) struct Server {
 }
 
 /// A party with a key, which the server may or may not know.
-pub(super) struct Someone {
+pub(super) struct Party {
     pub(super) key: SecretKey,
     pub(super) name: &'static str,
     pub(super) quota_bytes: Option<u64>,
 }
 
-impl Someone {
-    pub(super) fn called(name: &'static str) -> Self {
+impl Party {
+    pub(super) fn named(name: &'static str) -> Self {
         Self { key: SecretKey::generate().unwrap(), name, quota_bytes: None }
     }
 }
 
 impl Server {
-    pub(super) fn start(folder: &Path, clients: &[&Someone]) -> Self {
+    pub(super) fn start(folder: &Path, clients: &[&Party]) -> Self {
         Self::start_with(folder, clients, BucketLimits::default())
     }
 
-    pub(super) fn start_with(folder: &Path, clients: &[&Someone], limits: BucketLimits) -> Self {
+    pub(super) fn start_with(folder: &Path, clients: &[&Party], limits: BucketLimits) -> Self {
         let key = SecretKey::generate().unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         Self::start_as(folder, clients, limits, (key, address), None)
@@ -83,7 +83,7 @@ impl Server {
     /// A server with this key and address.
     pub(super) fn start_as(
         folder: &Path,
-        clients: &[&Someone],
+        clients: &[&Party],
         limits: BucketLimits,
         (key, address): (SecretKey, SocketAddr),
         peers: Option<Vec<PeerServer>>,
@@ -94,17 +94,17 @@ impl Server {
     /// The same, with a watcher of volumes.
     pub(super) fn start_watched(
         folder: &Path,
-        clients: &[&Someone],
+        clients: &[&Party],
         limits: BucketLimits,
         (key, address): (SecretKey, SocketAddr),
         peers: Option<Vec<PeerServer>>,
         watch: Option<Box<WatchVolumes>>,
     ) -> Self {
         let public = key.public();
-        let clients = clients.iter().map(|someone| AllowedClient {
-            key: someone.key.public(),
-            name: someone.name.to_owned(),
-            quota_bytes: someone.quota_bytes,
+        let clients = clients.iter().map(|party| AllowedClient {
+            key: party.key.public(),
+            name: party.name.to_owned(),
+            quota_bytes: party.quota_bytes,
         });
         let options = BucketServerOptions {
             folder: folder.into(),
@@ -144,13 +144,13 @@ impl Server {
     }
 
     /// A client whose hello was answered.
-    pub(super) fn greet(&self, who: &Someone) -> Client {
-        self.try_greet(who).unwrap()
+    pub(super) fn greet(&self, party: &Party) -> Client {
+        self.try_greet(party).unwrap()
     }
 
     /// Like [`Self::greet`], but `None` if the server refuses the client.
-    pub(super) fn try_greet(&self, who: &Someone) -> Option<Client> {
-        let mut client = self.try_call(who)?;
+    pub(super) fn try_greet(&self, party: &Party) -> Option<Client> {
+        let mut client = self.try_connect(party)?;
         client.try_say(&Request::Hello { version: VERSION })?;
         match client.try_hear()? {
             Answer::Welcome { version: VERSION } => Some(client),
@@ -160,23 +160,23 @@ impl Server {
     }
 
     /// A client that has sent nothing yet.
-    pub(super) fn try_call(&self, who: &Someone) -> Option<Client> {
+    pub(super) fn try_connect(&self, party: &Party) -> Option<Client> {
         let stream = TcpStream::connect(self.address).unwrap();
         let cut = stream.try_clone().unwrap();
         let link =
-            ClientTls::new(&who.key, self.public).unwrap().handshake(stream, PATIENCE).ok()?;
+            ClientTls::new(&party.key, self.public).unwrap().handshake(stream, PATIENCE).ok()?;
         Some(Client { link, cut })
     }
 
     /// A client that has opened a volume.
-    pub(super) fn open(&self, who: &Someone, name: &str, mode: OpenMode) -> (Client, Opened) {
-        let mut client = self.greet(who);
+    pub(super) fn open(&self, party: &Party, name: &str, mode: OpenMode) -> (Client, Opened) {
+        let mut client = self.greet(party);
         let opened = client.opened(&Request::Open { name: name.into(), mode });
         (client, opened)
     }
 
-    pub(super) fn resume(&self, who: &Someone, name: &str, session: u64) -> (Client, Opened) {
-        let mut client = self.greet(who);
+    pub(super) fn resume(&self, party: &Party, name: &str, session: u64) -> (Client, Opened) {
+        let mut client = self.greet(party);
         let opened = client.opened(&Request::Resume { name: name.into(), session });
         (client, opened)
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use oblivio_bucket_server::BucketLimits;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
 
-use super::party::{READ, Server, Someone, create, open_request, write_of};
+use super::party::{Party, READ, Server, create, open_request, write_of};
 use oblivio_testkit::memory_disk::wait_until;
 
 #[test]
 fn opening_to_write_fences_the_previous_writer() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut old, first) = server.open(&alice, "disk", create());
     old.write(0, 1);
@@ -36,7 +36,7 @@ fn opening_to_write_fences_the_previous_writer() {
 #[test]
 fn late_writes_of_a_fenced_connection_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut old, mut opened) = server.open(&alice, "disk", create());
     for round in 0..20u8 {
@@ -76,7 +76,7 @@ fn late_writes_of_a_fenced_connection_are_refused() {
 #[test]
 fn unflushed_writes_survive_a_lost_link_and_the_old_connection_is_fenced() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut client, opened) = server.open(&alice, "disk", create());
     client.write(1, 0x11);
@@ -99,7 +99,7 @@ fn unflushed_writes_survive_a_lost_link_and_the_old_connection_is_fenced() {
 #[test]
 fn sessions_and_flushed_writes_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut client, opened) = server.open(&alice, "disk", create());
     client.write(1, 0x11);
@@ -121,7 +121,7 @@ fn sessions_and_flushed_writes_survive_a_restart() {
 #[test]
 fn an_idle_store_is_closed_and_reopened_with_a_new_incarnation() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let stores_kept_for = Duration::from_millis(100);
     let limits = BucketLimits { stores_kept_for, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
@@ -141,7 +141,7 @@ fn an_idle_store_is_closed_and_reopened_with_a_new_incarnation() {
 #[test]
 fn idle_stores_are_bounded() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let limits = BucketLimits { idle_stores_per_client_max: 2, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice], limits);
     for name in ["a", "b", "c", "d"] {
@@ -155,7 +155,7 @@ fn idle_stores_are_bounded() {
 #[test]
 fn readers_are_admitted_without_a_writer_and_never_lock_out_an_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut owner, opened) = server.open(&alice, "disk", create());
     owner.write(1, 0x11);
@@ -193,7 +193,7 @@ fn readers_are_admitted_without_a_writer_and_never_lock_out_an_owner() {
 #[test]
 fn a_cut_off_store_opens_only_if_that_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut owner, _) = server.open(&alice, "disk", create());
     owner.write(0, 0x11);

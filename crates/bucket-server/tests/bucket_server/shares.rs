@@ -26,14 +26,14 @@ use rand::rngs::StdRng;
 use tempfile::TempDir;
 
 use super::bad_links::BadLinks;
-use super::party::{Client, READ, Server, Someone, create, open_request, shapes};
+use super::party::{Client, Party, READ, Server, create, open_request, shapes};
 use oblivio_testkit::memory_disk::wait_until;
 
 fn compute(message: &[u8]) -> Request {
     Request::Compute { number: 4, message: message.to_vec() }
 }
 
-fn peer_of(client: &Someone, name: &str) -> Request {
+fn peer_of(client: &Party, name: &str) -> Request {
     Request::Peer { client: client.key.public(), name: name.into() }
 }
 
@@ -47,8 +47,8 @@ fn any_address() -> SocketAddr {
 }
 
 /// A server whose peers exist only as keys.
-fn start(folder: &TempDir, clients: &[&Someone], peers: &[&Someone]) -> Server {
-    let own = Someone::called("server").key;
+fn start(folder: &TempDir, clients: &[&Party], peers: &[&Party]) -> Server {
+    let own = Party::named("server").key;
     let peers = peers.iter().map(|peer| at(peer.key.public(), any_address())).collect();
     let address = "127.0.0.1:0".parse().unwrap();
     let limits = BucketLimits { connections_max: 2, ..BucketLimits::default() };
@@ -58,7 +58,7 @@ fn start(folder: &TempDir, clients: &[&Someone], peers: &[&Someone]) -> Server {
 #[test]
 fn a_server_without_peers_refuses_computations_with_advice() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut client, _) = server.open(&alice, "disk", create());
     let refused = client.last_refusal(&compute(b"how far are you?"));
@@ -71,7 +71,7 @@ fn a_server_without_peers_refuses_computations_with_advice() {
 #[test]
 fn only_writers_may_request_computations() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
+    let (alice, peer) = (Party::named("alice"), Party::named("peer"));
     let server = start(&folder, &[&alice], &[&peer]);
     let (mut old, _) = server.open(&alice, "disk", create());
     let (new, _) = server.open(&alice, "disk", OpenMode::Write);
@@ -105,7 +105,7 @@ fn only_writers_may_request_computations() {
 #[test]
 fn a_peer_server_may_only_join_existing_volumes() {
     let folder = tempfile::tempdir().unwrap();
-    let [alice, peer, stranger] = ["alice", "peer", "stranger"].map(Someone::called);
+    let [alice, peer, stranger] = ["alice", "peer", "stranger"].map(Party::named);
     let server = start(&folder, &[&alice], &[&peer]);
     let _owner = server.open(&alice, "disk", create());
     assert!(server.try_greet(&stranger).is_none());
@@ -127,7 +127,7 @@ fn a_peer_server_may_only_join_existing_volumes() {
 #[test]
 fn servers_and_clients_have_separate_seats() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
+    let (alice, peer) = (Party::named("alice"), Party::named("peer"));
     let server = start(&folder, &[&alice], &[&peer]);
     let servers: Vec<_> = (0..5).map(|_| server.greet(&peer)).collect();
     assert_eq!((server.metric("connections"), server.metric("peers")), (0, 5));
@@ -138,11 +138,11 @@ fn servers_and_clients_have_separate_seats() {
 }
 
 /// Servers that compute with each other, and another server that they know.
-pub(super) struct Circle {
+pub(super) struct ServerGroup {
     servers: Vec<Server>,
     pub(super) peers: Vec<PeerServer>,
-    stranger: Someone,
-    pub(super) alice: Someone,
+    stranger: Party,
+    pub(super) alice: Party,
     folders: Vec<TempDir>,
 }
 
@@ -152,7 +152,7 @@ pub(super) struct Stopped {
     address: SocketAddr,
 }
 
-impl Circle {
+impl ServerGroup {
     fn start(quota_bytes: Option<u64>) -> Self {
         Self::of(3, quota_bytes)
     }
@@ -165,24 +165,24 @@ impl Circle {
     /// With `count` servers. Links between them end after `end_after` bytes, and `ends` counts
     /// that.
     pub(super) fn of_bad_links(count: usize, end_after: u64, ends: &Arc<AtomicU32>) -> Self {
-        let called_at = |address| BadLinks::start(address, end_after, ends);
-        Self::called(count, None, BucketLimits::default(), called_at)
+        let address_of = |address| BadLinks::start(address, end_after, ends);
+        Self::start_with(count, None, BucketLimits::default(), address_of)
     }
 
     fn with(count: usize, quota_bytes: Option<u64>, limits: BucketLimits) -> Self {
-        Self::called(count, quota_bytes, limits, |address| address)
+        Self::start_with(count, quota_bytes, limits, |address| address)
     }
 
-    /// `called_at` maps the address of a server to the address that others use.
-    fn called(
+    /// `address_of` maps the address of a server to the address that others use.
+    fn start_with(
         count: usize,
         quota_bytes: Option<u64>,
         limits: BucketLimits,
-        called_at: impl Fn(SocketAddr) -> SocketAddr,
+        address_of: impl Fn(SocketAddr) -> SocketAddr,
     ) -> Self {
-        let alice = Someone { quota_bytes, ..Someone::called("alice") };
-        let keys: Vec<_> = (0..count).map(|_| Someone::called("server").key).collect();
-        let stranger = Someone::called("stranger");
+        let alice = Party { quota_bytes, ..Party::named("alice") };
+        let keys: Vec<_> = (0..count).map(|_| Party::named("server").key).collect();
+        let stranger = Party::named("stranger");
         let addresses: Vec<_> = (0..=count).map(|_| any_address()).collect();
         let public = keys.iter().map(SecretKey::public).chain([stranger.key.public()]);
         let peers = public.zip(&addresses).map(|(key, address)| at(key, *address));
@@ -193,7 +193,7 @@ impl Circle {
             key.write(&folder.path().join(KEY_FILE)).unwrap();
         }
         let others =
-            peers.iter().zip(&addresses).map(|(peer, address)| at(peer.key, called_at(*address)));
+            peers.iter().zip(&addresses).map(|(peer, address)| at(peer.key, address_of(*address)));
         let others: Vec<_> = others.collect();
         let servers = keys.into_iter().zip(&folders).zip(addresses);
         let servers = servers.map(|((key, folder), address)| {
@@ -205,9 +205,9 @@ impl Circle {
     }
 
     /// A party with the key of one of the servers.
-    fn as_peer(&self, server: usize) -> Someone {
+    fn as_peer(&self, server: usize) -> Party {
         let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
-        Someone { key, ..Someone::called("server") }
+        Party { key, ..Party::named("server") }
     }
 
     pub(super) fn stop(&mut self, server: usize) -> Stopped {
@@ -276,14 +276,14 @@ fn why_not(client: &mut Client, setup: Setup, kind: StoreErrorKind) -> String {
 
 #[test]
 fn a_setup_needs_known_servers_the_own_key_and_quota() {
-    let circle = Circle::start(Some(10 << 20));
-    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let group = ServerGroup::start(Some(10 << 20));
+    let (server, alice) = (&group.servers[0], &group.alice);
     let (mut client, _) = server.open(alice, "disk", create());
-    let setup = circle.setup();
+    let setup = group.setup();
     let refused =
         why_not(&mut client, Setup { number: 2, ..setup.clone() }, StoreErrorKind::Refused);
-    assert!(refused.contains(&circle.peers[0].key.to_string()), "{refused}");
-    let stranger = Someone::called("stranger").key.public();
+    assert!(refused.contains(&group.peers[0].key.to_string()), "{refused}");
+    let stranger = Party::named("stranger").key.public();
     let mut keys = setup.keys.clone();
     keys[2] = stranger.bytes();
     let refused = why_not(&mut client, Setup { keys, ..setup.clone() }, StoreErrorKind::Refused);
@@ -291,11 +291,11 @@ fn a_setup_needs_known_servers_the_own_key_and_quota() {
     let tree = Tree::new(10, PRESET).unwrap();
     let refused = why_not(&mut client, Setup { tree, ..setup.clone() }, StoreErrorKind::Full);
     assert!(refused.contains("of this client's quota are left"), "{refused}");
-    let peer = circle.as_peer(1);
+    let peer = group.as_peer(1);
     let none = server.greet(&peer).ask(&peer_of(alice, "disk"));
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
     // A server without a part in this volume, and one with a part.
-    let refused = server.greet(&circle.stranger).ask(&peer_of(alice, "disk"));
+    let refused = server.greet(&group.stranger).ask(&peer_of(alice, "disk"));
     // The answer is the same for a volume that is not set up, a volume of other servers, and a
     // volume that does not exist.
     let absent = server.greet(&peer).ask(&peer_of(alice, "absent"));
@@ -313,7 +313,7 @@ fn a_setup_needs_known_servers_the_own_key_and_quota() {
     let deal = Request::Deal { message: b"no message".to_vec() };
     assert_eq!(second.last_failure(&deal), FailureKind::Invalid);
     // Removing the volume removes its shares and frees their quota.
-    let shares = circle.folders[0].path().join("alice/disk/shares");
+    let shares = group.folders[0].path().join("alice/disk/shares");
     assert!(shares.is_dir());
     drop(client);
     wait_until(|| {
@@ -330,13 +330,13 @@ fn a_setup_needs_known_servers_the_own_key_and_quota() {
 
 #[test]
 fn shares_count_towards_the_quota() {
-    let setup = Circle::start(None).setup();
+    let setup = ServerGroup::start(None).setup();
     let shares = Host::file_bytes(&setup);
     let store = StoreKind::File.bytes_needed(&shapes()).unwrap();
-    let circle = Circle::start(Some(2 * (store + shares) - 1));
+    let group = ServerGroup::start(Some(2 * (store + shares) - 1));
     let set_up = |name| {
-        let (mut client, _) = circle.servers[0].open(&circle.alice, name, create());
-        answer_of(&mut client, &ShareRequest::Setup(circle.setup()))
+        let (mut client, _) = group.servers[0].open(&group.alice, name, create());
+        answer_of(&mut client, &ShareRequest::Setup(group.setup()))
     };
     assert_eq!(set_up("one"), ShareAnswer::Done);
     let ShareAnswer::Refused(refusal) = set_up("two") else { panic!("the quota was not enforced") };
@@ -348,8 +348,8 @@ fn shares_count_towards_the_quota() {
 #[test]
 fn the_watcher_is_called_once_per_period_of_use() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
-    let [own, one, other] = ["server", "one", "other"].map(Someone::called);
+    let alice = Party::named("alice");
+    let [own, one, other] = ["server", "one", "other"].map(Party::named);
     let keys = [&own, &one, &other].map(|it| it.key.public().bytes()).to_vec();
     let peers = [&one, &other].map(|it| at(it.key.public(), any_address())).to_vec();
     let asked = Arc::new(AtomicUsize::new(0));
@@ -413,11 +413,11 @@ struct Blocks {
 
 impl Blocks {
     /// For a new volume.
-    fn set_up(circle: &Circle, store: BoxedStore) -> Self {
+    fn set_up(group: &ServerGroup, store: BoxedStore) -> Self {
         let mut store = servers_in(store);
-        let setups = (1..=3).map(|number| Setup { number, ..circle.setup() });
+        let setups = (1..=3).map(|number| Setup { number, ..group.setup() });
         ask_all(&mut store, setups.map(ShareRequest::Setup).collect());
-        let Setup { parties, tree, .. } = circle.setup();
+        let Setup { parties, tree, .. } = group.setup();
         let client = ShareClient::new(parties, tree, 8, BLOCK_BYTES).unwrap();
         Self { client, coins: StdRng::seed_from_u64(1), store, at: TreePoint::default() }
     }
@@ -446,23 +446,23 @@ impl Blocks {
 
 #[test]
 fn three_servers_evict_together_even_after_one_restarted() {
-    let mut circle = Circle::start(None);
-    let location = circle.location("disk");
+    let mut group = ServerGroup::start(None);
+    let location = group.location("disk");
     let store = location.create(&shapes(), &StoreOptions::default()).unwrap();
-    let mut blocks = Blocks::set_up(&circle, store);
+    let mut blocks = Blocks::set_up(&group, store);
     let mut holds = [0; 8];
     for round in 0..40u8 {
         let address = usize::from(round) * 5 % 8;
         assert_eq!(blocks.exchange(address, round + 1), [holds[address]; BLOCK_BYTES]);
         holds[address] = round + 1;
         if round == 21 {
-            let stopped = circle.stop(1);
-            circle.start_again(stopped);
+            let stopped = group.stop(1);
+            group.start_again(stopped);
         }
     }
     let dealt =
         |server: &Server, way: &str| server.metric(&format!("deals_total{{way=\"{way}\"}}"));
-    assert!(circle.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
+    assert!(group.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
     // Opening it again finds the current state of the servers.
     drop(blocks.store);
     assert!(location.check_vacant().is_err());
@@ -476,10 +476,10 @@ fn three_servers_evict_together_even_after_one_restarted() {
 /// The scheme handles the failure; here it must come in time, and leave the state unchanged.
 #[test]
 fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
-    let mut circle = Circle::start(None);
+    let mut group = ServerGroup::start(None);
     let options = StoreOptions::default().with_retry_for(Duration::from_secs(1));
-    let store = circle.location("disk").create(&shapes(), &options).unwrap();
-    let mut blocks = Blocks::set_up(&circle, store);
+    let store = group.location("disk").create(&shapes(), &options).unwrap();
+    let mut blocks = Blocks::set_up(&group, store);
     (1..4).for_each(|byte| drop(blocks.exchange(usize::from(byte), byte)));
     let (selected, selects) = blocks.client.select(5, &mut blocks.coins).unwrap();
     let at = blocks.at;
@@ -493,7 +493,7 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
         let again = evicts.iter().map(|evict| Evict { attempt, ..evict.clone() });
         again.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] }).collect()
     };
-    let stopped = circle.stop(2);
+    let stopped = group.stop(2);
     let in_time = MonotonicTime::now().after(Duration::from_secs(30));
     let requests = evict(evicts[0].attempt).into_iter().map(Some).collect();
     let mut answered = blocks.store.ask(0, requests, Patience::Long);
@@ -505,7 +505,7 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
         assert!(matches!(&answer, ShareAnswer::Refused(_)), "{answer:?}");
     }
     assert!(in_time.left().is_some());
-    circle.start_again(stopped);
+    group.start_again(stopped);
     wait_until(|| {
         let asked = vec![None, None, Some(ShareRequest::Epoch)];
         let answered = blocks.store.ask(0, asked, Patience::Short);
@@ -521,14 +521,14 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
 
 /// Only the first server gets the request to evict, so it waits for the others. Returns the clients
 /// of all servers, and the attempt.
-fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
-    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
-    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
+fn evict_alone(group: &ServerGroup) -> (Vec<Client>, u64) {
+    let open = |server: &Server| server.open(&group.alice, "disk", create()).0;
+    let mut owners: Vec<_> = group.servers.iter().map(open).collect();
     for (owner, number) in owners.iter_mut().zip(1..) {
-        let setup = Setup { number, ..circle.setup() };
+        let setup = Setup { number, ..group.setup() };
         assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
     }
-    let Setup { parties, tree, .. } = circle.setup();
+    let Setup { parties, tree, .. } = group.setup();
     let mut shares = ShareClient::<Gf256>::new(parties, tree, 8, BLOCK_BYTES).unwrap();
     let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
     let attempt = evict.attempt;
@@ -540,7 +540,7 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     }
     let evict = ShareRequest::Evict { evict, dealers: vec![1, 2, 3] };
     owners[0].say(&compute(&evict.encode()));
-    wait_until(|| circle.servers[0].metric("deals_total{way=\"out\"}") == 2);
+    wait_until(|| group.servers[0].metric("deals_total{way=\"out\"}") == 2);
     (owners, attempt)
 }
 
@@ -549,33 +549,33 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
 #[test]
 fn a_waiting_client_gets_working_messages() {
     let limits = BucketLimits { works_every: Duration::from_millis(50), ..BucketLimits::default() };
-    let mut circle = Circle::with(3, None, limits);
-    let (mut owners, _) = evict_alone(&circle);
+    let mut group = ServerGroup::with(3, None, limits);
+    let (mut owners, _) = evict_alone(&group);
     let hear_often = |owner: &mut Client| {
         (0..3).for_each(|_| assert_eq!(owner.hear(), Answer::Working));
     };
     hear_often(&mut owners[0]);
-    let (mut new, _) = circle.servers[0].open(&circle.alice, "disk", OpenMode::Write);
+    let (mut new, _) = group.servers[0].open(&group.alice, "disk", OpenMode::Write);
     new.say(&compute(&ShareRequest::Epoch.encode()));
     hear_often(&mut new);
-    circle.stop(0);
+    group.stop(0);
 }
 
 /// After `Connect`, the client begins an eviction, which needs all links.
 #[test]
 fn meet_is_answered_after_all_links_exist() {
-    let mut circle = Circle::start(None);
-    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
-    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
+    let mut group = ServerGroup::start(None);
+    let open = |server: &Server| server.open(&group.alice, "disk", create()).0;
+    let mut owners: Vec<_> = group.servers.iter().map(open).collect();
     for (owner, number) in owners.iter_mut().zip(1..) {
-        let setup = Setup { number, ..circle.setup() };
+        let setup = Setup { number, ..group.setup() };
         assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
     }
-    let others = |circle: &Circle| [1, 2].map(|other| circle.servers[other].metric("peers"));
-    assert_eq!(others(&circle), [0, 0]);
+    let others = |group: &ServerGroup| [1, 2].map(|other| group.servers[other].metric("peers"));
+    assert_eq!(others(&group), [0, 0]);
     assert_eq!(answer_of(&mut owners[0], &ShareRequest::Connect), ShareAnswer::Done);
-    assert_eq!(others(&circle), [1, 1]);
-    circle.stop(2);
+    assert_eq!(others(&group), [1, 1]);
+    group.stop(2);
     owners.truncate(1);
     let refused = answer_of(&mut owners[0], &ShareRequest::Connect);
     let ShareAnswer::Refused(refusal) = refused else { panic!("not refused: {refused:?}") };
@@ -585,10 +585,10 @@ fn meet_is_answered_after_all_links_exist() {
 
 #[test]
 fn a_stopped_server_does_not_wait_for_others() {
-    let mut circle = Circle::start(None);
-    let (mut owners, _) = evict_alone(&circle);
+    let mut group = ServerGroup::start(None);
+    let (mut owners, _) = evict_alone(&group);
     let in_time = MonotonicTime::now().after(Duration::from_secs(8));
-    circle.stop(0);
+    group.stop(0);
     assert!(in_time.left().is_some());
     // The request in flight is answered.
     assert!(matches!(owners[0].hear(), Answer::Data { .. }));
@@ -596,9 +596,9 @@ fn a_stopped_server_does_not_wait_for_others() {
 
 #[test]
 fn a_new_writer_waits_for_the_request_in_flight_and_older_requests_are_refused() {
-    let circle = Circle::start(None);
-    let (server, alice) = (&circle.servers[0], &circle.alice);
-    let (mut owners, attempt) = evict_alone(&circle);
+    let group = ServerGroup::start(None);
+    let (server, alice) = (&group.servers[0], &group.alice);
+    let (mut owners, attempt) = evict_alone(&group);
     let mut old = owners.remove(0);
     old.say(&compute(&ShareRequest::Epoch.encode()));
     let (mut new, _) = server.open(alice, "disk", OpenMode::Write);
@@ -613,7 +613,7 @@ fn a_new_writer_waits_for_the_request_in_flight_and_older_requests_are_refused()
     assert_eq!(server.greet(alice).last_failure(&remove), FailureKind::InUse);
     // Other servers connect, and disconnect without dealing.
     for other in [1, 2] {
-        let mut peer = server.greet(&circle.as_peer(other));
+        let mut peer = server.greet(&group.as_peer(other));
         assert_eq!(peer.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
     }
     let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to the first request") };

@@ -9,13 +9,13 @@ use oblivio_bucket_server::BucketLimits;
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Request};
 
-use super::party::{Server, Someone, create, quick_limits};
+use super::party::{Party, Server, create, quick_limits};
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
 #[test]
 fn two_hundred_silent_connections_keep_no_client_out() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start_with(folder.path(), &[&alice], quick_limits());
     let (mut owner, _) = server.open(&alice, "disk", create());
     let mut strangers: Vec<_> =
@@ -40,8 +40,8 @@ fn two_hundred_silent_connections_keep_no_client_out() {
 }
 
 /// The message for a client without a seat.
-fn no_room(server: &Server, who: &Someone) -> String {
-    let mut client = server.try_call(who).unwrap();
+fn no_room(server: &Server, party: &Party) -> String {
+    let mut client = server.try_connect(party).unwrap();
     match client.ask(&Request::Hello { version: VERSION }) {
         Answer::Failed(Failure { kind: FailureKind::Full, message, .. }) => {
             client.expect_end();
@@ -55,12 +55,12 @@ fn no_room(server: &Server, who: &Someone) -> String {
 #[test]
 fn clients_without_a_seat_keep_no_other_client_out() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let (alice, bob) = (Party::named("alice"), Party::named("bob"));
     let limits = BucketLimits { connections_per_client_max: 1, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let _owner = server.open(&alice, "disk", create());
     // They do not end their connections themselves.
-    let crowd: Vec<_> = (0..40).filter_map(|_| server.try_call(&alice)).collect();
+    let crowd: Vec<_> = (0..40).filter_map(|_| server.try_connect(&alice)).collect();
     wait_until(|| server.try_greet(&bob).is_some());
     wait_until(|| server.metric("handshakes") == 0);
     drop(crowd);
@@ -69,7 +69,7 @@ fn clients_without_a_seat_keep_no_other_client_out() {
 #[test]
 fn a_connection_beyond_the_limit_replaces_a_possibly_dead_one() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let (alice, bob) = (Party::named("alice"), Party::named("bob"));
     let limits = BucketLimits {
         connections_max: 4,
         connections_per_client_max: 3,

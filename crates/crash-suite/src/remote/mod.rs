@@ -164,12 +164,12 @@ impl Machine {
 
     fn start(&self, world: &World, store_run: u64) -> io::Result<Running> {
         let lines = Arc::<LineEnds>::default();
-        let places = SingleVolumeStorage {
+        let catalog = SingleVolumeStorage {
             world: world.clone(),
             disk: self.disk.clone(),
             lines: lines.clone(),
         };
-        let server = LinkServer::new(Box::new(places), BucketLimits::default());
+        let server = LinkServer::new(Box::new(catalog), BucketLimits::default());
         let server = Arc::new(server.map_err(io::Error::other)?);
         Ok(Running { server, store_run, lines })
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oblivio_bucket_server::{Place, Shelving};
+use oblivio_bucket_server::{VolumeCatalog, VolumeStorage};
 use oblivio_core::store::{BucketStore, TreeShape};
 use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
@@ -42,8 +42,8 @@ pub(super) struct SingleVolumeStorage {
     pub(super) lines: Arc<LineEnds>,
 }
 
-impl Shelving for SingleVolumeStorage {
-    fn place(&self, _: &str) -> Box<dyn Place> {
+impl VolumeCatalog for SingleVolumeStorage {
+    fn storage(&self, _: &str) -> Box<dyn VolumeStorage> {
         Box::new(self.clone())
     }
 
@@ -52,7 +52,7 @@ impl Shelving for SingleVolumeStorage {
     }
 }
 
-impl Place for SingleVolumeStorage {
+impl VolumeStorage for SingleVolumeStorage {
     fn is_there(&self) -> io::Result<bool> {
         Ok(lock(&self.disk).shapes.is_some())
     }

@@ -22,30 +22,30 @@ use oblivio_wire::keys::PublicKey;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-use super::admission::Ends;
-use super::lines::{Dealing, Lines, Whose};
-use super::place::Place;
+use super::admission::ClosableStream;
+use super::peer_links::{DealSession, PeerLinks, SharedVolumeId};
 use super::refusal::Refusal;
 use super::service::Service;
-use super::volume::Caller;
-use super::working::GoesOn;
+use super::volume::ConnectionId;
+use super::volume_storage::VolumeStorage;
+use super::working::Progress;
 
 /// Checks whether the server may take the role of a setup.
 pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
 
 /// A computation request of a client.
-pub(super) struct Asked<'a> {
+pub(super) struct ComputeRequest<'a> {
     pub(super) service: &'a Service,
-    pub(super) goes_on: &'a GoesOn<'a>,
+    pub(super) report_progress: &'a Progress<'a>,
     pub(super) message: &'a [u8],
 }
 
 /// How often to check whether the current request has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The computations on one volume. Lock order: `work` before `inlet`.
 #[derive(Default)]
-pub(super) struct Computer {
+pub(super) struct ShareHost {
     /// Locked during a request.
     work: Mutex<Option<Work>>,
     /// The state that other connections need during a request.
@@ -55,7 +55,7 @@ pub(super) struct Computer {
 struct Work {
     host: Host,
     /// `None` before the setup.
-    lines: Option<Lines>,
+    links: Option<PeerLinks>,
     /// Whether the watcher was offered this volume.
     is_offered: bool,
 }
@@ -69,8 +69,8 @@ struct Inlet {
 
 /// A connection of another server. Dropping it ends the link.
 struct Connected {
-    who: Caller,
-    link: Box<dyn Ends>,
+    who: ConnectionId,
+    link: Box<dyn ClosableStream>,
 }
 
 impl Drop for Connected {
@@ -82,38 +82,39 @@ impl Drop for Connected {
 /// Blocks all requests until it is dropped.
 pub(super) struct Idle<'c> {
     work: MutexGuard<'c, Option<Work>>,
-    computer: &'c Computer,
+    share_host: &'c ShareHost,
 }
 
-impl Computer {
+impl ShareHost {
     /// Answers a message of the client. `may_ask` checks that the client still has permission.
     pub(super) fn compute(
         &self,
-        place: &dyn Place,
+        storage: &dyn VolumeStorage,
         may_ask: impl FnOnce() -> Result<(), Refusal>,
-        whose: &Whose,
-        Asked { service, goes_on, message }: Asked<'_>,
+        volume_id: &SharedVolumeId,
+        ComputeRequest { service, report_progress, message }: ComputeRequest<'_>,
         check: &Check<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let mut work = self.work_when_free(goes_on);
+        let mut work = self.work_when_free(report_progress);
         may_ask()?;
-        let Work { host, lines, is_offered } = self.opened(&mut work, place)?;
+        let Work { host, links, is_offered } = self.opened(&mut work, storage)?;
         let computing = service.computing()?;
-        if lines.is_none() && host.setup().is_some() {
-            *lines = Some(Lines::new(host, whose, computing));
+        if links.is_none() && host.setup().is_some() {
+            *links = Some(PeerLinks::new(host, volume_id, computing));
         }
         if !*is_offered {
-            *is_offered = computing.offer(host, whose);
+            *is_offered = computing.offer(host, volume_id);
         }
-        lines.iter().for_each(Lines::begin);
+        links.iter().for_each(PeerLinks::begin);
         let is_given_up = AtomicBool::new(false);
-        let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };
-        let answer = host.answer(message, &dealing, check);
-        lines.iter().for_each(Lines::end);
-        if dealing.is_given_up.into_inner() {
+        let deal_session =
+            DealSession { links: links.as_ref(), service, report_progress, is_given_up };
+        let answer = host.answer(message, &deal_session, check);
+        links.iter().for_each(PeerLinks::end);
+        if deal_session.is_given_up.into_inner() {
             // Servers that wait for this one notice the end of their link. The next request uses
             // new links.
-            *lines = None;
+            *links = None;
         }
         if let Some(inlet) = &mut *self.inlet()
             && inlet.setup.is_none()
@@ -127,14 +128,14 @@ impl Computer {
     /// number.
     pub(super) fn connect(
         &self,
-        place: &dyn Place,
+        storage: &dyn VolumeStorage,
         peer: PublicKey,
-        who: Caller,
-        link: Box<dyn Ends>,
+        who: ConnectionId,
+        link: Box<dyn ClosableStream>,
     ) -> Result<u8, Refusal> {
         if self.inlet().as_ref().is_none_or(|inlet| inlet.setup.is_none()) {
             // The setup may be running right now.
-            self.opened(&mut self.work(), place)?;
+            self.opened(&mut self.work(), storage)?;
         }
         let mut inlet = self.inlet();
         let not_set_up = || {
@@ -154,7 +155,12 @@ impl Computer {
     }
 
     /// Accepts a message that the server with this number deals.
-    pub(super) fn take(&self, number: u8, who: Caller, message: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn take(
+        &self,
+        number: u8,
+        who: ConnectionId,
+        message: &[u8],
+    ) -> Result<(), Refusal> {
         let inlet = self.inlet();
         let inlet_of = inlet.as_ref().filter(|inlet| inlet.has(number, who));
         let mailbox = inlet_of.map(|inlet| inlet.mailbox.clone());
@@ -170,7 +176,7 @@ impl Computer {
 
     /// Notes the end of a connection of the server with this number. Returns whether it was the
     /// current one.
-    pub(super) fn disconnect(&self, number: u8, who: Caller) -> bool {
+    pub(super) fn disconnect(&self, number: u8, who: ConnectionId) -> bool {
         let mut inlet = self.inlet();
         let Some(inlet) = inlet.as_mut().filter(|inlet| inlet.has(number, who)) else {
             return false;
@@ -189,7 +195,7 @@ impl Computer {
 
     /// Blocks further requests, without waiting; `None` if a request is running.
     pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
-        self.work_if_free().map(|work| Idle { work, computer: self })
+        self.work_if_free().map(|work| Idle { work, share_host: self })
     }
 
     /// Whether the host is open.
@@ -220,13 +226,13 @@ impl Computer {
     }
 
     /// Waits for the request of an older connection.
-    fn work_when_free(&self, goes_on: &GoesOn<'_>) -> MutexGuard<'_, Option<Work>> {
+    fn work_when_free(&self, report_progress: &Progress<'_>) -> MutexGuard<'_, Option<Work>> {
         loop {
             if let Some(work) = self.work_if_free() {
                 return work;
             }
-            thread::sleep(LOOK_EVERY);
-            goes_on();
+            thread::sleep(CHECK_INTERVAL);
+            report_progress();
         }
     }
 
@@ -237,17 +243,17 @@ impl Computer {
     fn opened<'w>(
         &self,
         work: &'w mut Option<Work>,
-        place: &dyn Place,
+        storage: &dyn VolumeStorage,
     ) -> Result<&'w mut Work, Refusal> {
         if work.is_none() {
-            let host = open_host(place)?;
+            let host = open_host(storage)?;
             let inlet = Inlet {
                 setup: host.setup().cloned(),
                 mailbox: host.mailbox(),
                 connected: BTreeMap::new(),
             };
             *self.inlet() = Some(inlet);
-            *work = Some(Work { host, lines: None, is_offered: false });
+            *work = Some(Work { host, links: None, is_offered: false });
         }
         work.as_mut().ok_or_else(Refusal::computes_nothing)
     }
@@ -256,29 +262,29 @@ impl Computer {
 impl Idle<'_> {
     /// Whether another server is connected.
     pub(super) fn has_peers(&self) -> bool {
-        self.computer.inlet().as_ref().is_some_and(|inlet| !inlet.connected.is_empty())
+        self.share_host.inlet().as_ref().is_some_and(|inlet| !inlet.connected.is_empty())
     }
 
     /// Closes the host, and ends the connections of other servers.
     pub(super) fn close(&mut self) {
         *self.work = None;
-        *self.computer.inlet() = None;
+        *self.share_host.inlet() = None;
     }
 }
 
 impl Inlet {
-    fn has(&self, number: u8, who: Caller) -> bool {
+    fn has(&self, number: u8, who: ConnectionId) -> bool {
         self.connected.get(&number).is_some_and(|connected| connected.who == who)
     }
 }
 
 fn number_of(setup: &Setup, peer: PublicKey) -> Option<u8> {
-    let place = setup.keys.iter().position(|key| *key == peer.bytes())?;
-    u8::try_from(place + 1).ok().filter(|number| *number != setup.number)
+    let index = setup.keys.iter().position(|key| *key == peer.bytes())?;
+    u8::try_from(index + 1).ok().filter(|number| *number != setup.number)
 }
 
-fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
-    let folder = place.shares().ok_or_else(Refusal::computes_nothing)?;
+fn open_host(storage: &dyn VolumeStorage) -> Result<Host, Refusal> {
+    let folder = storage.shares().ok_or_else(Refusal::computes_nothing)?;
     let draw_seed = || {
         let mut seed = [0; 32];
         SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other)?;
@@ -309,11 +315,11 @@ mod tests {
     use oblivio_shares::tree::{Preset, Tree};
 
     use super::*;
-    use crate::place::{ClientFolder, Shelving};
+    use crate::volume_storage::{ClientFolder, VolumeCatalog};
 
     struct Nothing;
 
-    impl Ends for Nothing {
+    impl ClosableStream for Nothing {
         fn end(&self, _: Shutdown) {}
     }
 
@@ -325,11 +331,11 @@ mod tests {
         let setup = Setup { number: 2, parties, tree, block_bytes: 16, metadata_bytes: 0, keys };
         let inlet =
             Inlet { setup: Some(setup), mailbox: Arc::default(), connected: BTreeMap::new() };
-        let computer = Computer { inlet: Mutex::new(Some(inlet)), ..Computer::default() };
-        let place = ClientFolder("nowhere".into()).place("disk");
+        let share_host = ShareHost { inlet: Mutex::new(Some(inlet)), ..ShareHost::default() };
+        let storage = ClientFolder("nowhere".into()).storage("disk");
         let connect = |key: u8, who| {
             let key = PublicKey::from_bytes([key; 32]);
-            computer.connect(&*place, key, who, Box::new(Nothing)).ok()
+            share_host.connect(&*storage, key, who, Box::new(Nothing)).ok()
         };
         // This server itself, and a server that is not part of the volume.
         assert_eq!([2, 4].map(|key| connect(key, 1)), [None; 2]);
@@ -339,13 +345,13 @@ mod tests {
         );
         let dealt =
             DealtShares { number: 0, attempt: 1, tile: 0, level: 1, shares: Vec::new() }.encode();
-        let takes = |number, who| computer.take(number, who, &dealt).is_ok();
+        let takes = |number, who| share_host.take(number, who, &dealt).is_ok();
         assert!(takes(1, 2) && takes(3, 4));
         assert!(!takes(3, 3) && !takes(3, 2) && !takes(2, 1));
         // The end of an older connection does not end the newer one.
-        computer.disconnect(3, 3);
+        share_host.disconnect(3, 3);
         assert!(takes(3, 4));
-        computer.disconnect(3, 4);
+        share_host.disconnect(3, 4);
         assert!(!takes(3, 4));
     }
 }

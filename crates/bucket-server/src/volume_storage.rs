@@ -29,9 +29,9 @@ use super::shares_folder::{self, SharesFolder};
 const STORE: &str = "buckets";
 
 /// The storage of all volumes of one client.
-pub trait Shelving: Send + Sync {
+pub trait VolumeCatalog: Send + Sync {
     /// The storage of the volume with this name, which need not exist.
-    fn place(&self, name: &str) -> Box<dyn Place>;
+    fn storage(&self, name: &str) -> Box<dyn VolumeStorage>;
 
     /// The number of volumes, and the bytes that they may take.
     ///
@@ -41,7 +41,7 @@ pub trait Shelving: Send + Sync {
 }
 
 /// The storage of one volume. Each operation is durable when it returns.
-pub trait Place: Send + Sync {
+pub trait VolumeStorage: Send + Sync {
     /// Whether the volume exists.
     ///
     /// # Errors
@@ -106,8 +106,8 @@ pub trait Place: Send + Sync {
 /// The folder of a client.
 pub(super) struct ClientFolder(pub(super) PathBuf);
 
-impl Shelving for ClientFolder {
-    fn place(&self, name: &str) -> Box<dyn Place> {
+impl VolumeCatalog for ClientFolder {
+    fn storage(&self, name: &str) -> Box<dyn VolumeStorage> {
         Box::new(VolumeFolder(self.0.join(name)))
     }
 
@@ -142,7 +142,7 @@ impl VolumeFolder {
     }
 }
 
-impl Place for VolumeFolder {
+impl VolumeStorage for VolumeFolder {
     fn is_there(&self) -> io::Result<bool> {
         self.0.join(STORE).try_exists()
     }
@@ -193,7 +193,7 @@ impl Place for VolumeFolder {
     }
 
     fn shares(&self) -> Option<Box<dyn Folder>> {
-        Some(Box::new(SharesFolder::of(&self.0)))
+        Some(Box::new(SharesFolder::new(&self.0)))
     }
 
     fn shares_allocated_bytes(&self) -> io::Result<u64> {

@@ -14,24 +14,24 @@ use oblivio_wire::tls::ServerTls;
 use oblivio_wire::{Answer, Failure, FailureKind, frame};
 use rustix::net::sockopt;
 
-use super::admission::{Ends, Kind, NoSeat, Seat, Thread};
+use super::admission::{ClosableStream, ConnectionPermit, Kind, NoSeat, Thread};
+use super::client_volumes::ClientVolumes;
 use super::clock;
 use super::computing::Computing;
 use super::connection::Connection;
-use super::metrics::Present;
-use super::peer::{PeerConnection, Shelves};
-use super::place::ClientFolder;
+use super::metrics::Gauges;
+use super::peer::{ClientDirectory, PeerConnection};
+use super::server_connection::{self, Ended};
 use super::service::Service;
-use super::shelf::Shelf;
-use super::talk::{self, Ended};
+use super::volume_storage::ClientFolder;
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
 /// How often to check for slow connections and idle stores.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) struct Door {
+pub(super) struct Acceptor {
     pub(super) service: Service,
-    called: ServerTls,
+    tls: ServerTls,
     clients: HashMap<PublicKey, Client>,
     /// The name of each other server, for its seats.
     peers: HashMap<PublicKey, Arc<str>>,
@@ -41,26 +41,26 @@ pub(super) struct Door {
 
 struct Client {
     name: Arc<str>,
-    shelf: Shelf,
+    volumes: ClientVolumes,
 }
 
 /// An authenticated peer.
 #[derive(Clone, Copy)]
-enum Known<'d> {
+enum Identity<'d> {
     Client(&'d Client),
     Peer(PublicKey, &'d Arc<str>),
 }
 
 /// An admitted connection.
-struct Guest<'d> {
-    known: Known<'d>,
+struct AdmittedConnection<'d> {
+    identity: Identity<'d>,
     link: Link,
     /// Ends the link.
-    ends: Box<dyn Ends>,
-    seat: Seat<'d>,
+    ends: Box<dyn ClosableStream>,
+    seat: ConnectionPermit<'d>,
 }
 
-impl Door {
+impl Acceptor {
     pub(super) fn new(options: BucketServerOptions) -> Result<Self, BucketServerError> {
         let BucketServerOptions { folder, key, clients, peers, limits } = options;
         let computing = peers.map(|peers| Computing::new(&key, peers, &limits)).transpose()?;
@@ -76,64 +76,69 @@ impl Door {
             TryLockError::Error(error) => unusable(error),
         })?;
         let keys = clients.iter().map(|client| client.key).chain(peer_keys.iter().copied());
-        let called = ServerTls::new(&key, keys);
-        let called = called.map_err(BucketServerError::Key)?;
-        let mut known: HashMap<PublicKey, Client> = HashMap::new();
+        let tls = ServerTls::new(&key, keys);
+        let tls = tls.map_err(BucketServerError::Key)?;
+        let mut by_key: HashMap<PublicKey, Client> = HashMap::new();
         for client in clients {
-            let places = Box::new(ClientFolder(folder.join(&client.name)));
-            let shelf = Shelf::new(places, Some(client.key), client.quota_bytes, &service.limits);
-            let is_other = known.values().any(|it| *it.name == client.name);
+            let catalog = Box::new(ClientFolder(folder.join(&client.name)));
+            let volumes =
+                ClientVolumes::new(catalog, Some(client.key), client.quota_bytes, &service.limits);
+            let is_other = by_key.values().any(|it| *it.name == client.name);
             let is_server = client.key == key.public();
             let is_sound = check_name(&client.name).is_ok() && !is_other && !is_server;
-            let entry = Client { name: client.name.as_str().into(), shelf };
-            if !is_sound || known.insert(client.key, entry).is_some() {
+            let entry = Client { name: client.name.as_str().into(), volumes };
+            if !is_sound || by_key.insert(client.key, entry).is_some() {
                 return Err(BucketServerError::Client(client.name));
             }
         }
-        if let Some(key) = peer_keys.iter().find(|key| known.contains_key(key)) {
+        if let Some(key) = peer_keys.iter().find(|key| by_key.contains_key(key)) {
             return Err(BucketServerError::Peer(*key));
         }
         let peers = peer_keys.into_iter().map(|key| (key, key.to_string().into())).collect();
-        Ok(Self { service, called, clients: known, peers, folder: locked })
+        Ok(Self { service, tls, clients: by_key, peers, folder: locked })
     }
 
     /// Authenticates a connection, and serves it if it is allowed.
-    pub(super) fn meet(&self, stream: TcpStream, thread: &Thread<'_>) {
+    pub(super) fn accept(&self, stream: TcpStream, thread: &Thread<'_>) {
         let number = thread.number;
-        match self.let_in(stream, number) {
-            Ok(Some(guest)) => self.serve(guest, number),
+        match self.authenticate(stream, number) {
+            Ok(Some(admitted)) => self.serve(admitted, number),
             Ok(None) => (),
             Err(error) => {
-                if self.service.admission.is_left(number) {
-                    self.service.metrics.not_let_in.strangers.one();
+                if self.service.admission.drop_handshake(number) {
+                    self.service.metrics.refused.unauthenticated.increment();
                 }
                 tracing::debug!(connection = number, %error, "dropping a failed handshake");
             }
         }
     }
 
-    fn let_in(&self, stream: TcpStream, number: u64) -> io::Result<Option<Guest<'_>>> {
+    fn authenticate(
+        &self,
+        stream: TcpStream,
+        number: u64,
+    ) -> io::Result<Option<AdmittedConnection<'_>>> {
         // Detects peers whose machine has disappeared.
         keep_alive(&stream)?;
         let (watched, ends) = (stream.try_clone()?, stream.try_clone()?);
-        self.service.admission.stranger(
+        self.service.admission.begin_handshake(
             number,
             Box::new(watched),
-            &self.service.metrics.not_let_in,
+            &self.service.metrics.refused,
         );
-        let (link, key) = self.called.answer(stream, self.service.limits.handshake_within)?;
-        let client = self.clients.get(&key).map(Known::Client);
-        let peer = || self.peers.get(&key).map(|name| Known::Peer(key, name));
-        let known = client.or_else(peer).ok_or(io::ErrorKind::PermissionDenied)?;
-        let (name, kind) = match known {
-            Known::Client(Client { name, .. }) => (name, Kind::Client),
-            Known::Peer(_, name) => (name, Kind::Peer),
+        let (link, key) = self.tls.answer(stream, self.service.limits.handshake_within)?;
+        let client = self.clients.get(&key).map(Identity::Client);
+        let peer = || self.peers.get(&key).map(|name| Identity::Peer(key, name));
+        let identity = client.or_else(peer).ok_or(io::ErrorKind::PermissionDenied)?;
+        let (name, kind) = match identity {
+            Identity::Client(Client { name, .. }) => (name, Kind::Client),
+            Identity::Peer(_, name) => (name, Kind::Peer),
         };
-        let seat = match self.service.admission.is_known(number, name, kind) {
+        let seat = match self.service.admission.admit(number, name, kind) {
             Ok(seat) => seat,
             Err(no_seat) => {
                 if no_seat != NoSeat::Ended {
-                    self.service.metrics.not_let_in.no_room.one();
+                    self.service.metrics.refused.no_room.increment();
                     tracing::warn!(
                         client = &**name,
                         ?no_seat,
@@ -141,24 +146,24 @@ impl Door {
                     );
                     // The client tries again; by then some of its dead connections may have been
                     // noticed.
-                    tell_no_room(link, no_seat);
+                    send_no_room(link, no_seat);
                 }
-                self.service.admission.is_left(number);
+                self.service.admission.drop_handshake(number);
                 return Ok(None);
             }
         };
-        self.service.metrics.connections.one();
+        self.service.metrics.connections.increment();
         tracing::info!(connection = number, client = &**name, ?kind, "client connected");
-        Ok(Some(Guest { known, link, ends: Box::new(ends), seat }))
+        Ok(Some(AdmittedConnection { identity, link, ends: Box::new(ends), seat }))
     }
 
-    fn serve(&self, guest: Guest<'_>, number: u64) {
-        let Guest { known, link, ends, seat } = guest;
-        let served = match known {
-            Known::Client(client) => {
-                Connection::new(&self.service, &client.shelf, link, seat, number).serve()
+    fn serve(&self, admitted: AdmittedConnection<'_>, number: u64) {
+        let AdmittedConnection { identity, link, ends, seat } = admitted;
+        let served = match identity {
+            Identity::Client(client) => {
+                Connection::new(&self.service, &client.volumes, link, seat, number).serve()
             }
-            Known::Peer(key, _) => {
+            Identity::Peer(key, _) => {
                 PeerConnection::new(&self.service, self, key, (link, ends), seat, number).serve()
             }
         };
@@ -180,14 +185,14 @@ impl Door {
     /// Closes slow connections and idle stores until the server has stopped.
     pub(super) fn watch(&self) {
         let BucketLimits { message_within, stores_kept_for, stop_within, .. } = self.service.limits;
-        let look_every = LOOK_EVERY.min(message_within / 4).min(stores_kept_for / 4);
+        let look_every = CHECK_INTERVAL.min(message_within / 4).min(stores_kept_for / 4);
         let look_every = look_every.max(Duration::from_millis(10));
         let mut stopping_since = None;
         while !self.service.admission.wait_for_the_end(look_every) {
-            self.service.admission.leave_who_is_slow();
-            self.clients.values().for_each(|client| client.shelf.close_idle());
+            self.service.admission.close_slow_connections();
+            self.clients.values().for_each(|client| client.volumes.close_idle());
             if self.service.admission.is_stopped() {
-                self.clients.values().for_each(|client| client.shelf.give_up_computing());
+                self.clients.values().for_each(|client| client.volumes.give_up_computing());
                 let now = clock::now();
                 if now.saturating_sub(*stopping_since.get_or_insert(now)) >= stop_within {
                     self.service.admission.cut();
@@ -198,7 +203,7 @@ impl Door {
 
     /// Closes the stores after all connections have ended.
     pub(super) fn close(&self) {
-        self.clients.values().for_each(|client| client.shelf.close_all());
+        self.clients.values().for_each(|client| client.volumes.close_all());
         let stop_within = self.service.limits.stop_within;
         if let Ok(computing) = self.service.computing()
             && !computing.threads.wait_for_the_end(stop_within)
@@ -212,23 +217,23 @@ impl Door {
 
     pub(super) fn metrics_text(&self) -> String {
         let (connections, peers, handshakes) = self.service.admission.counts();
-        let stores = self.clients.values().map(|client| client.shelf.stores_open()).sum();
-        self.service.metrics.text(&Present { connections, peers, handshakes, stores })
+        let stores = self.clients.values().map(|client| client.volumes.stores_open()).sum();
+        self.service.metrics.text(&Gauges { connections, peers, handshakes, stores })
     }
 }
 
-impl Shelves for Door {
-    fn shelf(&self, client: &PublicKey) -> Option<&Shelf> {
-        self.clients.get(client).map(|client| &client.shelf)
+impl ClientDirectory for Acceptor {
+    fn volumes_of(&self, client: &PublicKey) -> Option<&ClientVolumes> {
+        self.clients.get(client).map(|client| &client.volumes)
     }
 }
 
 /// How long a client without a seat has to read the refusal.
-const TOLD_WITHIN: Duration = Duration::from_millis(500);
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Answers the hello of a client without a seat. Until then it takes a thread and counts as a
 /// handshake.
-fn tell_no_room(mut link: Link, no_seat: NoSeat) {
+fn send_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(
             "this client has {connections} connections, its limit, and all are in use; close a \
@@ -237,9 +242,9 @@ fn tell_no_room(mut link: Link, no_seat: NoSeat) {
         _ => "all connections of this server are in use; try again later".into(),
     };
     let failure = Failure { number: 0, kind: FailureKind::Full, message };
-    let told = frame::send(&mut link.writer, &Answer::Failed(failure).encode());
-    if told.and_then(|()| link.writer.flush()).is_ok() {
-        talk::linger(&mut *link.reader, TOLD_WITHIN);
+    let sent = frame::send(&mut link.writer, &Answer::Failed(failure).encode());
+    if sent.and_then(|()| link.writer.flush()).is_ok() {
+        server_connection::linger(&mut *link.reader, REFUSAL_TIMEOUT);
     }
     link.writer.close();
 }

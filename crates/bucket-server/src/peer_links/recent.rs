@@ -12,7 +12,7 @@ pub(super) const REPEATS_MAX: u32 = 16;
 
 /// A message and its lane.
 #[derive(Clone)]
-pub(super) struct Dealt {
+pub(super) struct DealtMessage {
     pub(super) lane: usize,
     pub(super) message: Arc<[u8]>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Dealt {
 #[derive(Default)]
 pub(super) struct Recent {
     /// In the order of sending.
-    messages: VecDeque<Dealt>,
+    messages: VecDeque<DealtMessage>,
     /// How often they were repeated since the latest one was added.
     repeats: u32,
 }
@@ -31,8 +31,8 @@ impl Recent {
     /// [`Peers::send`](oblivio_shares::host::Peers::send)).
     const OF_LANE_MAX: usize = 2;
 
-    pub(super) fn add(&mut self, dealt: Dealt) {
-        let is_of_it = |other: &Dealt| other.lane == dealt.lane;
+    pub(super) fn add(&mut self, dealt: DealtMessage) {
+        let is_of_it = |other: &DealtMessage| other.lane == dealt.lane;
         let of_it = || self.messages.iter().filter(|other| is_of_it(other));
         if of_it().count() == Self::OF_LANE_MAX
             && let Some(oldest) = self.messages.iter().position(is_of_it)
@@ -58,7 +58,7 @@ impl Recent {
     }
 
     /// All messages, for a new link.
-    pub(super) fn repeat(&mut self) -> Vec<Dealt> {
+    pub(super) fn repeat(&mut self) -> Vec<DealtMessage> {
         self.repeats += u32::from(!self.messages.is_empty());
         self.messages.iter().cloned().collect()
     }

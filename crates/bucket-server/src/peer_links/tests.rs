@@ -1,4 +1,4 @@
-//! Tests of lines over sockets and TLS. The test plays the other server.
+//! Tests of peer links over sockets and TLS. The test plays the other server.
 
 use std::net::TcpListener;
 use std::sync::atomic::AtomicUsize;
@@ -14,13 +14,13 @@ use crate::BucketLimits;
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// The server to which the line connects.
-struct There {
+/// The server to which the peer link connects.
+struct TestServer {
     listener: TcpListener,
-    called: tls::Called,
+    server_tls: tls::ServerTls,
 }
 
-impl There {
+impl TestServer {
     /// Accepts a connection. Fails if none arrives soon.
     fn accept(&self) -> TcpStream {
         let until = MonotonicTime::now().after(SOON);
@@ -39,15 +39,15 @@ impl There {
     }
 
     /// Accepts a connection, and answers its hello and its join.
-    fn take_call(&self, expected: &Whose) -> Link {
+    fn accept_link(&self, expected: &SharedVolumeId) -> Link {
         let stream = self.accept();
-        let (mut link, _) = self.called.answer(stream, SOON).unwrap();
-        let Whose { client, name } = expected.clone();
+        let (mut link, _) = self.server_tls.answer(stream, SOON).unwrap();
+        let SharedVolumeId { client, name } = expected.clone();
         for (request, answer) in [
             (Request::Hello { version: VERSION }, Answer::Welcome { version: VERSION }),
             (Request::Peer { client, name }, Answer::Done { number: 0 }),
         ] {
-            assert_eq!(hear(&mut link), Some(request));
+            assert_eq!(receive(&mut link), Some(request));
             frame::send(&mut link.writer, &answer.encode()).unwrap();
             link.writer.flush().unwrap();
         }
@@ -55,7 +55,7 @@ impl There {
     }
 }
 
-fn hear(link: &mut Link) -> Option<Request> {
+fn receive(link: &mut Link) -> Option<Request> {
     link.reader.limit(Some(SOON)).unwrap();
     let message = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX).unwrap()?;
     Some(Request::decode(&message).unwrap())
@@ -65,91 +65,92 @@ fn deal(byte: u8) -> Option<Request> {
     Some(Request::Deal { message: vec![byte] })
 }
 
-/// A line, and the server that it connects to.
-fn line() -> (Line, There, Whose, Computing) {
+/// A peer link, and the server that it connects to.
+fn peer_link() -> (PeerLink, TestServer, SharedVolumeId, Computing) {
     let [own, other, client] = [(); 3].map(|()| SecretKey::generate().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let peers = vec![PeerServer { key: other.public(), address, label: Some("Paris".into()) }];
     let computing = Computing::new(&own, peers, &BucketLimits::default()).unwrap();
-    let whose = Whose { client: client.public(), name: "disk".into() };
-    let there = computing.other(other.public().bytes()).unwrap().clone();
-    let line = Line::new(there, whose.clone(), Box::new(|| ()), computing.threads.clone());
-    let called = tls::Called::new(&other, [own.public()]).unwrap();
-    (line, There { listener, called }, whose, computing)
+    let volume_id = SharedVolumeId { client: client.public(), name: "disk".into() };
+    let test_server = computing.other(other.public().bytes()).unwrap().clone();
+    let peer_link =
+        PeerLink::new(test_server, volume_id.clone(), Box::new(|| ()), computing.threads.clone());
+    let server_tls = tls::ServerTls::new(&other, [own.public()]).unwrap();
+    (peer_link, TestServer { listener, server_tls }, volume_id, computing)
 }
 
 #[test]
 fn messages_arrive_in_order_and_lost_links_are_replaced() {
-    let (line, there, whose, computing) = line();
-    let send = |byte| line.send(0, &[byte], &|| false).unwrap();
+    let (peer_link, test_server, volume_id, computing) = peer_link();
+    let send = |byte| peer_link.send(0, &[byte], &|| false).unwrap();
     (0..4).for_each(send);
-    let mut link = there.take_call(&whose);
-    (0..4).for_each(|byte| assert_eq!(hear(&mut link), deal(byte)));
+    let mut link = test_server.accept_link(&volume_id);
+    (0..4).for_each(|byte| assert_eq!(receive(&mut link), deal(byte)));
     link.writer.close();
     drop(link);
-    // The line notices the end of the link before it sends again.
+    // The peer link notices the end of the link before it sends again.
     thread::sleep(Duration::from_millis(100));
     send(4);
-    let mut link = there.take_call(&whose);
-    assert_eq!(hear(&mut link), deal(4));
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!(receive(&mut link), deal(4));
     // The link ends cleanly.
-    drop(line);
-    assert_eq!(hear(&mut link), None);
+    drop(peer_link);
+    assert_eq!(receive(&mut link), None);
     assert!(computing.threads.wait_for_the_end(SOON));
 }
 
-/// A line that has lost its link with nothing more to send does not know what has arrived, but the
-/// other server waits for it.
+/// A peer link that has lost its link with nothing more to send does not know what has arrived, but
+/// the other server waits for it.
 #[test]
 fn possibly_missing_messages_are_sent_again_during_a_request() {
-    let (line, there, whose, _) = line();
-    let send = |lane, byte| line.send(lane, &[byte], &|| false).unwrap();
+    let (peer_link, test_server, volume_id, _) = peer_link();
+    let send = |lane, byte| peer_link.send(lane, &[byte], &|| false).unwrap();
     let cut = |mut link: Link| link.writer.close();
     // Before a request begins.
     send(0, 100);
-    let mut link = there.take_call(&whose);
-    assert_eq!(hear(&mut link), deal(100));
-    line.begin();
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!(receive(&mut link), deal(100));
+    peer_link.begin();
     for (lane, byte) in [(0, 1), (1, 2), (0, 3), (0, 4), (1, 5)] {
         send(lane, byte);
-        assert_eq!(hear(&mut link), deal(byte));
+        assert_eq!(receive(&mut link), deal(byte));
     }
     cut(link);
     for _ in 0..2 {
-        let mut link = there.take_call(&whose);
-        assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+        let mut link = test_server.accept_link(&volume_id);
+        assert_eq!([(); 4].map(|()| receive(&mut link)), [2, 3, 4, 5].map(deal));
         cut(link);
     }
-    let mut link = there.take_call(&whose);
-    assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!([(); 4].map(|()| receive(&mut link)), [2, 3, 4, 5].map(deal));
     // The other server may not have finished.
-    line.end();
+    peer_link.end();
     cut(link);
-    let mut link = there.take_call(&whose);
-    assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
-    thread::sleep(MADE_AGAIN_WITHIN + 3 * LOOK_EVERY);
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!([(); 4].map(|()| receive(&mut link)), [2, 3, 4, 5].map(deal));
+    thread::sleep(RECONNECT_WITHIN + 3 * CHECK_INTERVAL);
     cut(link);
-    thread::sleep(3 * LOOK_EVERY);
+    thread::sleep(3 * CHECK_INTERVAL);
     send(0, 6);
-    let mut link = there.take_call(&whose);
-    assert_eq!(hear(&mut link), deal(6));
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!(receive(&mut link), deal(6));
     // A server that accepts each link and drops it is given up.
-    line.begin();
+    peer_link.begin();
     send(0, 7);
-    assert_eq!(hear(&mut link), deal(7));
+    assert_eq!(receive(&mut link), deal(7));
     cut(link);
     for _ in 0..REPEATS_MAX {
-        cut(there.take_call(&whose));
+        cut(test_server.accept_link(&volume_id));
     }
-    let refused = error_of(&line).to_string();
+    let refused = error_of(&peer_link).to_string();
     assert!(refused.contains("too often"), "{refused}");
 }
 
-/// The next error of the line.
-fn error_of(line: &Line) -> io::Error {
+/// The next error of the peer link.
+fn error_of(peer_link: &PeerLink) -> io::Error {
     loop {
-        if let Err(error) = line.shared.wait(&|| false) {
+        if let Err(error) = peer_link.shared.wait(&|| false) {
             return error;
         }
         thread::sleep(Duration::from_millis(10));
@@ -160,63 +161,63 @@ fn error_of(line: &Line) -> io::Error {
 /// threads each time.
 #[test]
 fn a_lost_server_is_reported_once() {
-    let (mut line, there, whose, _) = line();
+    let (mut peer_link, test_server, volume_id, _) = peer_link();
     let times = Arc::new(AtomicUsize::new(0));
     let counted = times.clone();
-    let shared = Arc::get_mut(&mut line.shared).unwrap();
+    let shared = Arc::get_mut(&mut peer_link.shared).unwrap();
     shared.is_lost = Box::new(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    line.begin();
-    line.send(0, &[1], &|| false).unwrap();
-    let mut link = there.take_call(&whose);
-    assert_eq!(hear(&mut link), deal(1));
-    drop(there);
+    peer_link.begin();
+    peer_link.send(0, &[1], &|| false).unwrap();
+    let mut link = test_server.accept_link(&volume_id);
+    assert_eq!(receive(&mut link), deal(1));
+    drop(test_server);
     link.writer.close();
-    let before = MonotonicTime::now().after(MADE_AGAIN_WITHIN / 2);
-    let refused = error_of(&line).to_string();
+    let before = MonotonicTime::now().after(RECONNECT_WITHIN / 2);
+    let refused = error_of(&peer_link).to_string();
     assert!(refused.contains("cannot be reached"), "{refused}");
     assert!(before.left().is_none(), "it was given up too early");
-    thread::sleep(MADE_AGAIN_WITHIN + 5 * LOOK_EVERY);
+    thread::sleep(RECONNECT_WITHIN + 5 * CHECK_INTERVAL);
     assert_eq!(times.load(Ordering::Relaxed), 1);
 }
 
 #[test]
 fn waiting_for_a_link_includes_the_join() {
-    let (line, there, whose, _) = line();
-    line.call().unwrap();
+    let (peer_link, test_server, volume_id, _) = peer_link();
+    peer_link.connect().unwrap();
     thread::scope(|scope| {
-        let waits = scope.spawn(|| line.shared.wait(&|| false));
+        let waits = scope.spawn(|| peer_link.shared.wait(&|| false));
         thread::sleep(Duration::from_millis(200));
         assert!(!waits.is_finished(), "it did not wait for the join");
-        let _link = there.take_call(&whose);
+        let _link = test_server.accept_link(&volume_id);
         waits.join().unwrap().unwrap();
     });
 }
 
 #[test]
 fn an_unreachable_server_is_named_and_reconnected_later() {
-    let (line, There { listener, called }, whose, _) = line();
+    let (peer_link, TestServer { listener, server_tls }, volume_id, _) = peer_link();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let mut refused = Ok(());
     while refused.is_ok() {
-        refused = line.send(0, &[1], &|| false);
+        refused = peer_link.send(0, &[1], &|| false);
         thread::sleep(Duration::from_millis(10));
     }
     let said = refused.unwrap_err().to_string();
     assert!(said.starts_with("Paris cannot be reached"), "{said}");
-    line.begin();
-    line.call().unwrap();
-    assert!(line.shared.wait(&|| false).is_err());
-    let there = There { listener: TcpListener::bind(address).unwrap(), called };
-    line.begin();
-    line.call().unwrap();
-    let mut link = there.take_call(&whose);
-    line.shared.wait(&|| false).unwrap();
-    line.send(0, &[2], &|| false).unwrap();
-    assert_eq!(hear(&mut link), deal(2));
+    peer_link.begin();
+    peer_link.connect().unwrap();
+    assert!(peer_link.shared.wait(&|| false).is_err());
+    let test_server = TestServer { listener: TcpListener::bind(address).unwrap(), server_tls };
+    peer_link.begin();
+    peer_link.connect().unwrap();
+    let mut link = test_server.accept_link(&volume_id);
+    peer_link.shared.wait(&|| false).unwrap();
+    peer_link.send(0, &[2], &|| false).unwrap();
+    assert_eq!(receive(&mut link), deal(2));
     // No thread waits if the server is to stop.
-    let stopped = line.send(0, &[3], &|| true).unwrap_err();
+    let stopped = peer_link.send(0, &[3], &|| true).unwrap_err();
     assert_eq!(stopped.kind(), ErrorKind::Interrupted);
 }

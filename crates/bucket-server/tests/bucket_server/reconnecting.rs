@@ -24,20 +24,20 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::party::shapes;
-use super::shares::Circle;
+use super::shares::ServerGroup;
 
 const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
 /// Connects to one server.
 #[derive(Clone)]
-struct Calls {
-    caller: ClientTls,
+struct TestConnector {
+    client_tls: ClientTls,
     address: String,
 }
 
-impl Connector for Calls {
+impl Connector for TestConnector {
     fn connect(&mut self, within: Duration) -> io::Result<Link> {
-        self.caller.handshake(TcpStream::connect(&self.address)?, within)
+        self.client_tls.handshake(TcpStream::connect(&self.address)?, within)
     }
 }
 
@@ -46,14 +46,15 @@ impl Connector for Calls {
 struct Shared(Arc<Mutex<SharedStore>>);
 
 impl Shared {
-    fn create(circle: &Circle, retry_for: Duration) -> Self {
+    fn create(group: &ServerGroup, retry_for: Duration) -> Self {
         let server = |PeerServer { key, address, .. }: &PeerServer| {
-            let caller = ClientTls::new(&circle.alice.key, *key).unwrap();
-            let calls = Calls { caller, address: address.clone() };
-            let make_connector = Box::new(move || Box::new(calls.clone()) as Box<dyn Connector>);
+            let client_tls = ClientTls::new(&group.alice.key, *key).unwrap();
+            let connector = TestConnector { client_tls, address: address.clone() };
+            let make_connector =
+                Box::new(move || Box::new(connector.clone()) as Box<dyn Connector>);
             ShareServer { address: address.clone(), key: *key, make_connector }
         };
-        let servers = circle.peers.split_last().unwrap().1.iter().map(server).collect();
+        let servers = group.peers.split_last().unwrap().1.iter().map(server).collect();
         let options = RemoteOptions::new("disk").with_retry_for(retry_for);
         let store = SharedStore::create(servers, &shapes(), 1, options).unwrap();
         Self(Arc::new(Mutex::new(store)))
@@ -126,8 +127,8 @@ struct Disk {
 
 impl Disk {
     /// On all servers of the circle; one of them may collude.
-    fn create(circle: &Circle, block_bytes: usize, retry_for: Duration) -> Self {
-        let (shared, mut coins) = (Shared::create(circle, retry_for), StdRng::seed_from_u64(1));
+    fn create(group: &ServerGroup, block_bytes: usize, retry_for: Duration) -> Self {
+        let (shared, mut coins) = (Shared::create(group, retry_for), StdRng::seed_from_u64(1));
         let parties = Parties::new(shared.count() as u8, 1).unwrap();
         let params = S3OramParams::new(20, block_bytes as u32, parties, PRESET).unwrap();
         let key = MasterKey::from_bytes([9; 32]);
@@ -152,17 +153,17 @@ impl Disk {
 
 #[test]
 fn accesses_work_without_one_of_five_servers_and_evictions_wait_for_it() {
-    let mut circle = Circle::of(5, None);
-    let mut disk = Disk::create(&circle, 64, Duration::from_secs(1));
+    let mut group = ServerGroup::of(5, None);
+    let mut disk = Disk::create(&group, 64, Duration::from_secs(1));
     (0..5).for_each(|address| disk.write(address));
     assert_eq!(disk.shared.store().missing(), 0);
-    let stopped = circle.stop(2);
+    let stopped = group.stop(2);
     (5..7).for_each(|address| disk.write(address));
     assert_eq!(disk.shared.store().missing(), 1);
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
-            circle.start_again(stopped);
+            group.start_again(stopped);
         });
         // The root is full then.
         disk.write(7);
@@ -180,8 +181,8 @@ fn evictions_complete_over_links_that_break() {
     // Blocks in one part, and blocks in parts on all lanes.
     for (block_bytes, end_after) in [(64, 30_000), (60 << 10, 15 << 20)] {
         let ends = Arc::default();
-        let circle = Circle::of_bad_links(3, end_after, &ends);
-        let mut disk = Disk::create(&circle, block_bytes, Duration::from_secs(20));
+        let group = ServerGroup::of_bad_links(3, end_after, &ends);
+        let mut disk = Disk::create(&group, block_bytes, Duration::from_secs(20));
         (0..2).for_each(|_| (0..20).for_each(|address| disk.write(address)));
         let evictions = 40 / u64::from(PRESET.accesses);
         for HostEpoch { at, attempt, .. } in disk.shared.epochs() {

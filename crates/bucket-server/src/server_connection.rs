@@ -9,7 +9,7 @@ use oblivio_wire::link::{Link, LinkReader, MonotonicTime};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
 
-use super::admission::Seat;
+use super::admission::ConnectionPermit;
 use super::memory::Grant;
 use super::refusal::Refusal;
 use super::service::Service;
@@ -22,10 +22,10 @@ const COPIES_OF_A_MESSAGE: u64 = 3;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// An authenticated connection.
-pub(super) struct Talk<'s> {
+pub(super) struct ServerConnection<'s> {
     service: &'s Service,
     link: Link,
-    seat: Seat<'s>,
+    seat: ConnectionPermit<'s>,
     /// The longest received message in bytes.
     message_bytes_max: usize,
     is_greeted: bool,
@@ -46,11 +46,11 @@ impl From<io::Error> for Ended {
     }
 }
 
-impl<'s> Talk<'s> {
+impl<'s> ServerConnection<'s> {
     pub(super) fn new(
         service: &'s Service,
         link: Link,
-        seat: Seat<'s>,
+        seat: ConnectionPermit<'s>,
         message_bytes_max: usize,
     ) -> Self {
         let message_bytes_max = message_bytes_max.min(service.limits.message_bytes_max);
@@ -58,7 +58,10 @@ impl<'s> Talk<'s> {
     }
 
     /// Receives the next request; `None` at the end. `grant` grows as its bytes arrive.
-    pub(super) fn hear(&mut self, grant: &mut Grant<'_>) -> Result<Option<Request>, Ended> {
+    pub(super) fn receive_request(
+        &mut self,
+        grant: &mut Grant<'_>,
+    ) -> Result<Option<Request>, Ended> {
         let message = match self.receive(grant) {
             Ok(Some(message)) => message,
             Ok(None) => return Ok(None),
@@ -121,7 +124,7 @@ impl<'s> Talk<'s> {
     }
 
     pub(super) fn send_failure(&mut self, number: u64, refusal: Refusal) -> io::Result<()> {
-        self.service.metrics.failures.one();
+        self.service.metrics.failures.increment();
         let Refusal { kind, message } = refusal;
         self.send(&Answer::Failed(Failure { number, kind, message }).encode())
     }

@@ -8,21 +8,21 @@ use oblivio_wire::message::{DEAL_HEAD, MESSAGE_BYTES_MAX};
 use oblivio_wire::{Answer, Failure, Request, frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::REACHED_WITHIN;
-use super::recent::Dealt;
+use super::CONNECT_TIMEOUT;
+use super::recent::DealtMessage;
 
 /// A link to another server, on which this one is the client.
-pub(super) struct Called {
+pub(super) struct OutgoingLink {
     pub(super) link: Link,
     pub(super) stream: TcpStream,
 }
 
-impl Called {
+impl OutgoingLink {
     pub(super) fn ask(&mut self, request: &Request, expected: &Answer) -> io::Result<()> {
         let Link { reader, writer } = &mut self.link;
         frame::send(writer, &request.encode())?;
         writer.flush()?;
-        reader.limit(Some(REACHED_WITHIN))?;
+        reader.limit(Some(CONNECT_TIMEOUT))?;
         let answer = frame::receive(reader, MESSAGE_BYTES_MAX)?.ok_or(ErrorKind::UnexpectedEof)?;
         match Answer::decode(&answer.into()) {
             Ok(answer) if answer == *expected => Ok(()),
@@ -38,17 +38,17 @@ impl Called {
 
     /// Whether the link is still usable, as far as known: the other server sends nothing more
     /// unless it disconnects.
-    pub(super) fn is_there(&self) -> bool {
-        let mut said = [PollFd::new(&self.stream, PollFlags::IN)];
-        poll(&mut said, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|said| said == 0)
+    pub(super) fn is_usable(&self) -> bool {
+        let mut events = [PollFd::new(&self.stream, PollFlags::IN)];
+        poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready == 0)
     }
 
     /// Sends messages. After an error the link is unusable.
     pub(super) fn send<'d>(
         mut self,
-        dealt: impl IntoIterator<Item = &'d Dealt>,
+        dealt: impl IntoIterator<Item = &'d DealtMessage>,
     ) -> io::Result<Self> {
-        for Dealt { message, .. } in dealt {
+        for DealtMessage { message, .. } in dealt {
             frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
             self.link.writer.flush()?;
         }

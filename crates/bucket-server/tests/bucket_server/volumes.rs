@@ -10,7 +10,7 @@ use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Request};
 
 use super::party::{
-    BUCKET_BYTES, READ, Server, Someone, create, leaf, look, open_request, shapes, shapes_of,
+    BUCKET_BYTES, Party, READ, Server, create, leaf, look, open_request, shapes, shapes_of,
 };
 use oblivio_testkit::machine::can_mount;
 use oblivio_testkit::memory_disk::wait_until;
@@ -18,8 +18,7 @@ use oblivio_testkit::memory_disk::wait_until;
 #[test]
 fn a_client_sees_only_its_own_volumes_and_unknown_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (alice, bob, eve) =
-        (Someone::called("alice"), Someone::called("bob"), Someone::called("alice"));
+    let (alice, bob, eve) = (Party::named("alice"), Party::named("bob"), Party::named("alice"));
     let server = Server::start(folder.path(), &[&alice, &bob]);
     let (mut hers, _) = server.open(&alice, "disk", create());
     hers.write(3, 0xaa);
@@ -43,7 +42,7 @@ fn a_client_sees_only_its_own_volumes_and_unknown_keys_are_refused() {
 #[test]
 fn volumes_are_created_once_found_and_removed_when_unused() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut owner, first) = server.open(&alice, "disk", create());
     let mut other = server.greet(&alice);
@@ -71,8 +70,8 @@ fn volumes_are_created_once_found_and_removed_when_unused() {
 fn exceeding_the_quota_is_an_error_that_names_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let quota_bytes = Some(3 << 19);
-    let alice = Someone { quota_bytes, ..Someone::called("alice") };
-    let bob = Someone::called("bob");
+    let alice = Party { quota_bytes, ..Party::named("alice") };
+    let bob = Party::named("bob");
     let limits = BucketLimits { volumes_per_client_max: 2, ..BucketLimits::default() };
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let large = || OpenMode::Create(shapes_of(6 << 10));
@@ -97,7 +96,7 @@ fn exceeding_the_quota_is_an_error_that_names_the_rest() {
 #[test]
 fn pieces_are_read_and_written_exactly() {
     let folder = tempfile::tempdir().unwrap();
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(folder.path(), &[&alice]);
     let (mut client, _) = server.open(&alice, "disk", create());
     let part = |index, part| Piece { part, ..leaf(index) };
@@ -162,7 +161,7 @@ fn a_full_disk_is_an_error_and_flushed_writes_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let _small_disk = SmallDisk::mount(path);
-    let alice = Someone::called("alice");
+    let alice = Party::named("alice");
     let server = Server::start(path, &[&alice]);
     let (mut small, opened) = server.open(&alice, "small", create());
     small.write(1, 0x11);

@@ -13,15 +13,15 @@ use oblivio_wire::{FailureKind, Opened};
 
 use super::BucketLimits;
 use super::clock;
-use super::computer::Asked;
-use super::lines::Whose;
-use super::place::Shelving;
+use super::peer_links::SharedVolumeId;
 use super::refusal::Refusal;
-use super::volume::{Caller, Role, Volume};
+use super::share_host::ComputeRequest;
+use super::volume::{ConnectionId, Role, Volume};
+use super::volume_storage::VolumeCatalog;
 
 /// The volumes of one client.
-pub(super) struct Shelf {
-    places: Box<dyn Shelving>,
+pub(super) struct ClientVolumes {
+    catalog: Box<dyn VolumeCatalog>,
     /// The client's key, by which other servers refer to it; `None` in a server without keys.
     pub(super) owner: Option<PublicKey>,
     quota_bytes: Option<u64>,
@@ -32,15 +32,15 @@ pub(super) struct Shelf {
     making: Mutex<()>,
 }
 
-impl Shelf {
+impl ClientVolumes {
     pub(super) fn new(
-        places: Box<dyn Shelving>,
+        catalog: Box<dyn VolumeCatalog>,
         owner: Option<PublicKey>,
         quota_bytes: Option<u64>,
         limits: &BucketLimits,
     ) -> Self {
         Self {
-            places,
+            catalog,
             owner,
             quota_bytes,
             limits: limits.clone(),
@@ -57,19 +57,19 @@ impl Shelf {
     pub(super) fn volume(&self, name: &str) -> Arc<Volume> {
         let mut volumes = self.volumes();
         let entry = volumes.entry(name.to_owned());
-        entry.or_insert_with(|| Arc::new(Volume::new(self.places.place(name)))).clone()
+        entry.or_insert_with(|| Arc::new(Volume::new(self.catalog.storage(name)))).clone()
     }
 
     /// Whether a volume of this name exists.
     pub(super) fn has(&self, name: &str) -> Result<bool, Refusal> {
-        Volume::new(self.places.place(name)).is_there()
+        Volume::new(self.catalog.storage(name)).is_there()
     }
 
     /// Creates a volume, if the client's quota allows it.
     pub(super) fn create(
         &self,
         volume: &Volume,
-        who: Caller,
+        who: ConnectionId,
         shapes: &[TreeShape],
     ) -> Result<Opened, Refusal> {
         let _one_at_a_time = self.making();
@@ -85,12 +85,12 @@ impl Shelf {
         &self,
         volume: &Volume,
         name: &str,
-        who: (Caller, Role),
-        asked: Asked<'_>,
+        who: (ConnectionId, Role),
+        request: ComputeRequest<'_>,
     ) -> Result<Vec<u8>, Refusal> {
-        let computing = asked.service.computing()?;
+        let computing = request.service.computing()?;
         let client = self.owner.ok_or_else(Refusal::computes_nothing)?;
-        let whose = Whose { client, name: name.to_owned() };
+        let volume_id = SharedVolumeId { client, name: name.to_owned() };
         // The lock is held until the setup has created its files.
         let making = RefCell::new(None);
         let check = |setup: &Setup| {
@@ -103,7 +103,7 @@ impl Shelf {
             *making.borrow_mut() = Some(one_at_a_time);
             Ok(())
         };
-        volume.compute(who, &whose, asked, &check)
+        volume.compute(who, &volume_id, request, &check)
     }
 
     /// A volume counts with its full size.
@@ -121,7 +121,7 @@ impl Shelf {
     /// volumes.
     fn check_quota(&self, needed: u64) -> Result<usize, Refusal> {
         let (volumes, used) = self
-            .places
+            .catalog
             .used()
             .map_err(|cause| Refusal::io("count the volumes of a client", &cause))?;
         let left = self.quota_bytes.map(|quota| quota.saturating_sub(used));

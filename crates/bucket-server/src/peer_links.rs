@@ -1,14 +1,14 @@
 //! Messages from this server to the other servers of a volume.
 //!
-//! Each other server has a line: a short queue, and a thread that sends it, so that the sender does
-//! not wait for slow servers. A line connects when there is something to send, and once more if the
-//! link is lost. If that fails, the next `send` returns the error.
+//! Each other server has a peer link: a short queue, and a thread that sends it, so that the sender
+//! does not wait for slow servers. A peer link connects when there is something to send, and once
+//! more if the link is lost. If that fails, the next `send` returns the error.
 //!
 //! Messages sent into a lost link may be missing, and the other server would wait for them. So
-//! while a request runs that deals, the line watches its link, and sends possibly missing messages
-//! again over a new one.
+//! while a request runs that deals, the peer link watches its link, and sends possibly missing
+//! messages again over a new one.
 
-mod called;
+mod outgoing_link;
 mod recent;
 
 use std::collections::VecDeque;
@@ -24,119 +24,129 @@ use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::MonotonicTime;
 use oblivio_wire::message::VERSION;
-use oblivio_wire::tls::reach;
+use oblivio_wire::tls::connect;
 use oblivio_wire::{Answer, Request};
 
-use called::Called;
-use recent::{Dealt, Recent};
+use outgoing_link::OutgoingLink;
+use recent::{DealtMessage, Recent};
 
 use super::computing::{Computing, Other, Threads};
 use super::service::Service;
-use super::working::GoesOn;
+use super::working::Progress;
 
-/// The longest queue of a line.
+/// The longest queue of a peer link.
 const WAITING_MAX: usize = 4;
 
 /// After this time without progress, a server counts as unreachable.
-const SENT_WITHIN: Duration = Duration::from_secs(10);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The same, while connecting.
-const REACHED_WITHIN: Duration = Duration::from_secs(4);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long a server is reconnected after its link was lost during a request. Messages that it may
 /// lack are kept this long after the request. Other servers wait a little longer for the link.
-const MADE_AGAIN_WITHIN: Duration = Duration::from_millis(1500);
+const RECONNECT_WITHIN: Duration = Duration::from_millis(1500);
 
 /// The pause between these attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A thread that is still connecting or sending this long after the end of its line is interrupted.
+/// A thread that is still connecting or sending this long after the end of its peer link is
+/// interrupted.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
 
 /// How often a waiting thread checks whether the server is to stop.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Identifies a volume to other servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whose {
+pub(super) struct SharedVolumeId {
     pub(super) client: PublicKey,
     pub(super) name: String,
 }
 
-/// The lines to all other servers of a volume, ordered by server number.
-pub(super) struct Lines {
-    lines: Vec<Option<Line>>,
+/// The peer links to all other servers of a volume, ordered by server number.
+pub(super) struct PeerLinks {
+    links: Vec<Option<PeerLink>>,
 }
 
-impl Lines {
+impl PeerLinks {
     /// `None` for this server itself, and for servers that it no longer knows.
-    pub(super) fn new(host: &Host, whose: &Whose, computing: &Computing) -> Self {
-        let line = |(key, number): (&ServerKey, u8)| {
+    pub(super) fn new(host: &Host, volume_id: &SharedVolumeId, computing: &Computing) -> Self {
+        let peer_link = |(key, number): (&ServerKey, u8)| {
             let (other, mailbox) = (computing.other(*key)?, host.mailbox());
             // A server that cannot be reached is probably not dealing either.
             let is_lost = Box::new(move || mailbox.record_lost_link(number));
-            Some(Line::new(other.clone(), whose.clone(), is_lost, computing.threads.clone()))
+            Some(PeerLink::new(
+                other.clone(),
+                volume_id.clone(),
+                is_lost,
+                computing.threads.clone(),
+            ))
         };
         let keys = host.setup().into_iter().flat_map(|setup| &setup.keys);
-        Self { lines: keys.zip(1..).map(line).collect() }
+        Self { links: keys.zip(1..).map(peer_link).collect() }
     }
 
     /// Begins a request: earlier errors are discarded. Queued messages stay, because other servers
     /// may wait for them.
     pub(super) fn begin(&self) {
-        self.lines.iter().flatten().for_each(Line::begin);
+        self.links.iter().flatten().for_each(PeerLink::begin);
     }
 
     /// Ends a request here. Other servers may still lack the latest messages.
     pub(super) fn end(&self) {
-        self.lines.iter().flatten().for_each(Line::end);
+        self.links.iter().flatten().for_each(PeerLink::end);
     }
 }
 
 /// Sends messages during one request.
-pub(super) struct Dealing<'a> {
+pub(super) struct DealSession<'a> {
     /// `None` before the shares are set up.
-    pub(super) lines: Option<&'a Lines>,
+    pub(super) links: Option<&'a PeerLinks>,
     pub(super) service: &'a Service,
-    pub(super) goes_on: &'a GoesOn<'a>,
+    pub(super) report_progress: &'a Progress<'a>,
     /// Set when an eviction fails on this server.
     pub(super) is_given_up: AtomicBool,
 }
 
-impl Peers for Dealing<'_> {
+impl Peers for DealSession<'_> {
     fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()> {
-        let place = usize::from(to).checked_sub(1);
-        let line = place.and_then(|place| self.lines?.lines.get(place)?.as_ref());
-        let line = line.ok_or_else(|| {
+        let index = usize::from(to).checked_sub(1);
+        let peer_link = index.and_then(|index| self.links?.links.get(index)?.as_ref());
+        let peer_link = peer_link.ok_or_else(|| {
             let message = format!("server {to} is not in this server's peers file");
             io::Error::new(ErrorKind::NotFound, message)
         })?;
-        line.send(lane, dealt, &|| self.service.admission.is_stopped())
+        peer_link
+            .send(lane, dealt, &|| self.service.admission.is_stopped())
             .map_err(|error| io::Error::new(error.kind(), format!("server {to}: {error}")))?;
-        self.service.metrics.dealt_out.one(dealt.len());
+        self.service.metrics.dealt_out.record(dealt.len());
         Ok(())
     }
 
     fn report_progress(&self) {
-        (self.goes_on)();
+        (self.report_progress)();
     }
 
     fn connect(&self) -> io::Result<()> {
-        let lines = self.lines.map_or(&[][..], |lines| &lines.lines);
+        let links = self.links.map_or(&[][..], |links| &links.links);
         // One of them is this server itself.
-        if lines.iter().filter(|line| line.is_none()).count() > 1 {
+        if links.iter().filter(|peer_link| peer_link.is_none()).count() > 1 {
             let message = "a server of the volume is not in this server's peers file";
             return Err(io::Error::new(ErrorKind::NotFound, message));
         }
-        let lines = || (1..).zip(lines).filter_map(|(number, line)| Some((number, line.as_ref()?)));
+        let links = || {
+            (1..).zip(links).filter_map(|(number, peer_link)| Some((number, peer_link.as_ref()?)))
+        };
         let is_stopped = || self.service.admission.is_stopped();
-        let reached = |(number, reached): (u8, io::Result<()>)| {
-            reached
-                .map_err(|error| io::Error::new(error.kind(), format!("server {number}: {error}")))
+        let named = |(number, named): (u8, io::Result<()>)| {
+            named.map_err(|error| io::Error::new(error.kind(), format!("server {number}: {error}")))
         };
         // Start all connections before waiting for any.
-        lines().map(|(number, line)| (number, line.call())).try_for_each(reached)?;
-        lines().map(|(number, line)| (number, line.shared.wait(&is_stopped))).try_for_each(reached)
+        links().map(|(number, peer_link)| (number, peer_link.connect())).try_for_each(named)?;
+        links()
+            .map(|(number, peer_link)| (number, peer_link.shared.wait(&is_stopped)))
+            .try_for_each(named)
     }
 
     fn give_up(&self) {
@@ -144,18 +154,18 @@ impl Peers for Dealing<'_> {
     }
 }
 
-/// The line to one other server.
-struct Line {
+/// The peer link to one other server.
+struct PeerLink {
     shared: Arc<Shared>,
     /// Started with the first message.
     thread: OnceLock<io::Result<()>>,
     threads: Arc<Threads>,
 }
 
-/// The state that a line and its thread share.
+/// The state that a peer link and its thread share.
 struct Shared {
     other: Arc<Other>,
-    whose: Whose,
+    volume_id: SharedVolumeId,
     /// Called if the server cannot be reached.
     is_lost: Box<dyn Fn() + Send + Sync>,
     queue: Mutex<Queue>,
@@ -164,7 +174,7 @@ struct Shared {
 
 struct Queue {
     /// `None` requests only a link.
-    messages: VecDeque<Option<Dealt>>,
+    messages: VecDeque<Option<DealtMessage>>,
     /// Whether a message is being sent.
     is_carried: bool,
     /// When the latest message was sent, or the first one was queued.
@@ -176,7 +186,7 @@ struct Queue {
     /// Why the latest message was not sent.
     failure: Option<io::Error>,
     /// Whether a failure of the current request has been logged.
-    is_told: bool,
+    is_logged: bool,
     /// The stream of the current link, to interrupt it.
     stream: Option<TcpStream>,
     is_over: bool,
@@ -189,10 +199,10 @@ impl Queue {
     }
 }
 
-impl Line {
+impl PeerLink {
     fn new(
         other: Arc<Other>,
-        whose: Whose,
+        volume_id: SharedVolumeId,
         is_lost: Box<dyn Fn() + Send + Sync>,
         threads: Arc<Threads>,
     ) -> Self {
@@ -203,41 +213,41 @@ impl Line {
             recent: None,
             recent_until: None,
             failure: None,
-            is_told: false,
+            is_logged: false,
             stream: None,
             is_over: false,
         };
         let (queue, changed) = (Mutex::new(queue), Condvar::new());
-        let shared = Shared { other, whose, is_lost, queue, changed };
+        let shared = Shared { other, volume_id, is_lost, queue, changed };
         Self { shared: Arc::new(shared), thread: OnceLock::new(), threads }
     }
 
     fn begin(&self) {
         let mut queue = self.shared.queue();
         queue.failure = None;
-        queue.is_told = false;
+        queue.is_logged = false;
         (queue.recent, queue.recent_until) = (Some(Recent::default()), None);
     }
 
     fn end(&self) {
-        self.shared.queue().recent_until = Some(MonotonicTime::now().after(MADE_AGAIN_WITHIN));
+        self.shared.queue().recent_until = Some(MonotonicTime::now().after(RECONNECT_WITHIN));
     }
 
     /// Queues a message.
     fn send(&self, lane: usize, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         self.start()?;
-        self.shared.put(Some(Dealt { lane, message: message.into() }), is_stopped)
+        self.shared.put(Some(DealtMessage { lane, message: message.into() }), is_stopped)
     }
 
     /// Connects to the server, if there is no link.
-    fn call(&self) -> io::Result<()> {
+    fn connect(&self) -> io::Result<()> {
         self.start()?;
         self.shared.put(None, &|| false)
     }
 
     fn start(&self) -> io::Result<()> {
         let started = self.thread.get_or_init(|| {
-            let (shared, counted) = (self.shared.clone(), self.threads.one());
+            let (shared, counted) = (self.shared.clone(), self.threads.register());
             let carry = move || {
                 shared.carry();
                 drop(counted);
@@ -248,7 +258,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for PeerLink {
     /// Ends the thread without waiting for it. The link is interrupted only if the thread is
     /// blocked; otherwise it is closed cleanly.
     fn drop(&mut self) {
@@ -269,7 +279,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, message: Option<Dealt>, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+    fn put(&self, message: Option<DealtMessage>, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let mut queue = self.queue();
         loop {
             if let Some(error) = queue.failure.take() {
@@ -286,10 +296,10 @@ impl Shared {
                 self.changed.notify_all();
                 return Ok(());
             }
-            if queue.moved.after(SENT_WITHIN).left().is_none() {
+            if queue.moved.after(SEND_TIMEOUT).left().is_none() {
                 return Err(self.unreached(&ErrorKind::TimedOut.into()));
             }
-            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            let wait = self.changed.wait_timeout(queue, CHECK_INTERVAL);
             queue = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -301,7 +311,7 @@ impl Shared {
             if is_stopped() {
                 return Err(ErrorKind::Interrupted.into());
             }
-            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            let wait = self.changed.wait_timeout(queue, CHECK_INTERVAL);
             queue = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
         queue.failure.take().map_or(Ok(()), |error| Err(self.unreached(&error)))
@@ -319,9 +329,9 @@ impl Shared {
         io::Error::new(cause.kind(), message)
     }
 
-    /// Sends queued messages until the line ends. Closes the link cleanly.
+    /// Sends queued messages until the peer link ends. Closes the link cleanly.
     fn carry(&self) {
-        let mut link: Option<Called> = None;
+        let mut link: Option<OutgoingLink> = None;
         while let Some(message) = self.next(link.as_ref()) {
             let sent = self.carry_one(&mut link, message);
             if sent.is_err() {
@@ -332,7 +342,7 @@ impl Shared {
             match sent {
                 Ok(()) => queue.moved = MonotonicTime::now(),
                 Err(error) if !queue.is_over => {
-                    if !std::mem::replace(&mut queue.is_told, true) {
+                    if !std::mem::replace(&mut queue.is_logged, true) {
                         tracing::warn!(peer = self.other.name, %error, "cannot reach a server");
                     }
                     queue.failure = Some(error);
@@ -342,14 +352,14 @@ impl Shared {
             }
             self.changed.notify_all();
         }
-        if let Some(mut called) = link {
-            called.link.writer.close();
+        if let Some(mut outgoing) = link {
+            outgoing.link.writer.close();
         }
     }
 
     /// Waits for the next message. Returns `Some(None)` if only a lost link has to be replaced, and
     /// `None` at the end.
-    fn next(&self, link: Option<&Called>) -> Option<Option<Dealt>> {
+    fn next(&self, link: Option<&OutgoingLink>) -> Option<Option<DealtMessage>> {
         let mut queue = self.queue();
         let message = loop {
             if queue.is_over {
@@ -365,10 +375,10 @@ impl Shared {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            let wait = self.changed.wait_timeout(queue, CHECK_INTERVAL);
             let waited;
             (queue, waited) = wait.unwrap_or_else(PoisonError::into_inner);
-            let is_lost = || link.is_some_and(|link| !link.is_there());
+            let is_lost = || link.is_some_and(|link| !link.is_usable());
             if waited.timed_out() && queue.may_lack_something() && is_lost() {
                 break Some(None);
             }
@@ -379,25 +389,29 @@ impl Shared {
     }
 
     /// Sends a message over the current link, or over a new one.
-    fn carry_one(&self, link: &mut Option<Called>, dealt: Option<Dealt>) -> io::Result<()> {
+    fn carry_one(
+        &self,
+        link: &mut Option<OutgoingLink>,
+        dealt: Option<DealtMessage>,
+    ) -> io::Result<()> {
         if let (Some(recent), Some(dealt)) = (&mut self.queue().recent, &dealt) {
             recent.add(dealt.clone());
         }
         // A lost link is dropped, even if reconnecting fails.
-        if let Some(called) = link.take().filter(Called::is_there)
-            && let Ok(called) = called.send(&dealt)
+        if let Some(outgoing) = link.take().filter(OutgoingLink::is_usable)
+            && let Ok(outgoing) = outgoing.send(&dealt)
         {
-            *link = Some(called);
+            *link = Some(outgoing);
             return Ok(());
         }
-        let until = MonotonicTime::now().after(MADE_AGAIN_WITHIN);
+        let until = MonotonicTime::now().after(RECONNECT_WITHIN);
         loop {
-            match self.send_anew(&dealt) {
-                Ok(called) => {
-                    *link = Some(called);
+            match self.resend(&dealt) {
+                Ok(outgoing) => {
+                    *link = Some(outgoing);
                     return Ok(());
                 }
-                Err(error) if until.left().is_none() || !self.may_call_again() => {
+                Err(error) if until.left().is_none() || !self.may_reconnect() => {
                     return Err(error);
                 }
                 Err(_) => thread::sleep(RETRY_INTERVAL),
@@ -407,26 +421,26 @@ impl Shared {
 
     /// Sends this message over a new link, and all messages that may be missing at the other
     /// server.
-    fn send_anew(&self, dealt: &Option<Dealt>) -> io::Result<Called> {
+    fn resend(&self, dealt: &Option<DealtMessage>) -> io::Result<OutgoingLink> {
         self.queue().recent.as_ref().map_or(Ok(()), Recent::check_may_be_repeated)?;
-        let called = self.call()?;
+        let outgoing = self.connect()?;
         let messages = match &mut self.queue().recent {
             Some(recent) => recent.repeat(),
             None => dealt.iter().cloned().collect(),
         };
-        called.send(&messages)
+        outgoing.send(&messages)
     }
 
     /// Whether to try another link after one has failed: a server waits for messages that may be
     /// missing.
-    fn may_call_again(&self) -> bool {
+    fn may_reconnect(&self) -> bool {
         let queue = self.queue();
         !queue.is_over && queue.recent_until.is_none() && queue.may_lack_something()
     }
 
-    fn call(&self) -> io::Result<Called> {
-        let Other { address, caller, .. } = &*self.other;
-        let call = |stream: TcpStream, left| {
+    fn connect(&self) -> io::Result<OutgoingLink> {
+        let Other { address, tls, .. } = &*self.other;
+        let handshake = |stream: TcpStream, left| {
             let cut = stream.try_clone()?;
             let mut queue = self.queue();
             if queue.is_over {
@@ -434,15 +448,16 @@ impl Shared {
             }
             queue.stream = Some(stream.try_clone()?);
             drop(queue);
-            let link = caller.handshake(stream, left)?;
-            cut.set_write_timeout(Some(SENT_WITHIN))?;
-            Ok(Called { link, stream: cut })
+            let link = tls.handshake(stream, left)?;
+            cut.set_write_timeout(Some(SEND_TIMEOUT))?;
+            Ok(OutgoingLink { link, stream: cut })
         };
-        let mut called = reach(&**address, REACHED_WITHIN, call)?;
-        called.ask(&Request::Hello { version: VERSION }, &Answer::Welcome { version: VERSION })?;
-        let Whose { client, name } = self.whose.clone();
-        called.ask(&Request::Peer { client, name }, &Answer::Done { number: 0 })?;
-        Ok(called)
+        let mut outgoing = connect(&**address, CONNECT_TIMEOUT, handshake)?;
+        outgoing
+            .ask(&Request::Hello { version: VERSION }, &Answer::Welcome { version: VERSION })?;
+        let SharedVolumeId { client, name } = self.volume_id.clone();
+        outgoing.ask(&Request::Peer { client, name }, &Answer::Done { number: 0 })?;
+        Ok(outgoing)
     }
 }
 
