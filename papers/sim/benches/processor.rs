@@ -40,10 +40,10 @@ fn fixed_latency(bencher: Bencher, lines: u64) {
         let mut processor = Processor::new(&ProcessorSpec::default(), records).unwrap();
         loop {
             match processor.next(Cycle::MAX) {
-                ProcessorEvent::Ask { at, request: Request::Fetch { id, .. } } => {
+                ProcessorEvent::Request { at, request: Request::Fetch { id, .. } } => {
                     processor.answer(id, at + 400);
                 }
-                ProcessorEvent::Ask { at, request: Request::WriteBack { .. } } => {
+                ProcessorEvent::Request { at, request: Request::WriteBack { .. } } => {
                     processor.written_back(at)
                 }
                 ProcessorEvent::Done { at } => return at,

@@ -38,9 +38,9 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     let shares = [
         ("data", FoundShares::between(start, programs, levels)),
         ("position map", FoundShares::of_position_map(start, programs, levels)),
-        ("all", FoundShares::FoundShares::of_both_kinds(start, programs, levels)),
+        ("all", FoundShares::of_both_kinds(start, programs, levels)),
     ];
-    let with_chance = FoundShares::FoundShares::of_both_kinds(start, end, levels);
+    let with_chance = FoundShares::of_both_kinds(start, end, levels);
     // Runs of older versions counted only requests for data.
     let is_counted = end.found_position_map.requests() > 0 || end.paths.position_map == 0;
     let of_all = |part: f64| is_counted.then_some(part);

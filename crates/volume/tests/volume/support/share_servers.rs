@@ -24,7 +24,7 @@ impl Peers for Others {
     }
 
     fn give_up(&self) {
-        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+        self.mailboxes.iter().for_each(|mailbox| mailbox.record_lost_link(self.from));
     }
 }
 
