@@ -8,7 +8,7 @@
 //! # Memory
 //! If memory is short, an allocation may wait until dirty pages are written back. If the process
 //! serves the file system that owns these pages, it waits for itself, and the file system hangs for
-//! ever. A serving process should therefore call [`stay_out_of_reclaim`] before it starts any
+//! ever. A serving process should therefore call [`exempt_from_reclaim`] before it starts any
 //! thread. The kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the
 //! only case in which the kernel is known to wait: a limited memory cgroup of version 1. See
 //! `docs/adr/0019-mounts-in-memory-cgroups.md`.
@@ -231,12 +231,12 @@ impl Drop for FilesystemMount {
 ///
 /// # Errors
 /// If the process lacks `CAP_SYS_RESOURCE`, or the kernel is older than Linux 5.6.
-pub fn stay_out_of_reclaim() -> std::io::Result<()> {
+pub fn exempt_from_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
 }
 
 /// Refuses a writable mount if this process is in a limited memory cgroup of version 1. For
-/// processes that are not [exempt](stay_out_of_reclaim).
+/// processes that are not [exempt](exempt_from_reclaim).
 ///
 /// # Errors
 /// [`MountError::MemoryGroup`].

@@ -295,9 +295,9 @@ impl Served {
             .seek(SeekFrom::Start(0))
             .and_then(|_| record.take(2 * RECORD_BYTES_MAX).read_to_end(&mut text))
             .map_err(MountError::file(&self.place))?;
-        let told = text.iter().position(|byte| *byte == 0).map(|zero| &text[zero + 1..]);
-        Ok(told.map(|told| {
-            let (exit_code, why) = told.split_first().unwrap_or((&1, &[]));
+        let failure = text.iter().position(|byte| *byte == 0).map(|zero| &text[zero + 1..]);
+        Ok(failure.map(|failure| {
+            let (exit_code, why) = failure.split_first().unwrap_or((&1, &[]));
             Unmounted::Failed {
                 exit_code: *exit_code,
                 why: String::from_utf8_lossy(why).into_owned(),

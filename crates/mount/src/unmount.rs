@@ -75,24 +75,24 @@ pub(super) fn unmount_ours(
     disk: &Path,
     lazily: bool,
 ) -> Result<bool, MountError> {
-    let unmounted = match seen_at(directory, disk)? {
-        Seen::Disk => fuse::unmount_fuse(directory, lazily),
-        Seen::Filesystem => {
+    let unmounted = match top_mount_at(directory, disk)? {
+        TopMount::Disk => fuse::unmount_fuse(directory, lazily),
+        TopMount::Filesystem => {
             let lazy = lazily.then_some("--lazy".as_ref());
             let arguments: Vec<_> = lazy.into_iter().chain([directory.as_os_str()]).collect();
             fuse::unmount_with(UMOUNT, &arguments, directory)
         }
-        Seen::Other => return Ok(false),
+        TopMount::Other => return Ok(false),
     };
     match unmounted {
         // Another process unmounted it first.
-        Err(_) if seen_at(directory, disk)? == Seen::Other => Ok(true),
+        Err(_) if top_mount_at(directory, disk)? == TopMount::Other => Ok(true),
         result => result.map(|()| true),
     }
 }
 
 #[derive(PartialEq, Eq)]
-enum Seen {
+enum TopMount {
     /// A disk as a file.
     Disk,
     /// A file system on the given disk.
@@ -101,16 +101,16 @@ enum Seen {
     Other,
 }
 
-fn seen_at(directory: &Path, disk: &Path) -> Result<Seen, MountError> {
+fn top_mount_at(directory: &Path, disk: &Path) -> Result<TopMount, MountError> {
     let top = mountinfo::top_at(directory)?;
     Ok(match top {
-        Some(top) if top.source == fuse::SOURCE => Seen::Disk,
-        Some(top) if stands_on(&top.number, disk) => Seen::Filesystem,
-        _ => Seen::Other,
+        Some(top) if top.source == fuse::SOURCE => TopMount::Disk,
+        Some(top) if is_backed_by(&top.number, disk) => TopMount::Filesystem,
+        _ => TopMount::Other,
     })
 }
 
-fn stands_on(DeviceNumber(number): &DeviceNumber, disk: &Path) -> bool {
+fn is_backed_by(DeviceNumber(number): &DeviceNumber, disk: &Path) -> bool {
     let file = fs::read_to_string(format!("/sys/dev/block/{number}/loop/backing_file"));
     file.is_ok_and(|file| Path::new(file.trim_end_matches('\n')) == disk)
 }

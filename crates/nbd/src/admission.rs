@@ -26,7 +26,7 @@ pub(super) struct Admission {
 
 /// Counts of refused clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NotLetIn {
+pub struct RefusedCounts {
     /// Clients refused because all seats were taken: see [`Limits::connections_max`].
     pub turned_away: u64,
     /// Clients dropped before they had chosen an export, in favour of newer ones: see
@@ -80,8 +80,8 @@ impl Admission {
         Some(Handshake { admission: self, number, displaced })
     }
 
-    pub(super) fn not_let_in(&self) -> NotLetIn {
-        NotLetIn {
+    pub(super) fn refused_counts(&self) -> RefusedCounts {
+        RefusedCounts {
             turned_away: self.turned_away.load(Ordering::Relaxed),
             displaced: self.displaced.load(Ordering::Relaxed),
         }
@@ -109,9 +109,9 @@ impl Handshakes {
     /// Drops a random unauthenticated handshake. Drops the newest only if there is no other.
     fn displace_one(&mut self) {
         let latest = self.under_way.len() - 1;
-        let unknown = (0..latest).filter(|&place| !self.under_way[place].is_known);
-        let place = unknown.choose(&mut self.coins).unwrap_or(latest);
-        self.under_way.swap_remove(place).displaced.notify_one();
+        let unknown = (0..latest).filter(|&index| !self.under_way[index].is_known);
+        let index = unknown.choose(&mut self.coins).unwrap_or(latest);
+        self.under_way.swap_remove(index).displaced.notify_one();
     }
 }
 

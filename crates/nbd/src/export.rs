@@ -30,9 +30,9 @@ pub struct Export {
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum RequestAction {
     /// End the connection.
-    Leave,
+    Disconnect,
     /// Reply with success; nothing has to be done.
     Nothing,
     /// Read from the disk.
@@ -56,12 +56,16 @@ pub enum Plan {
     Flush,
 }
 
-impl Plan {
+impl RequestAction {
     /// Bytes of data in the request or its reply.
     pub(super) fn bytes_carried(self, head: &RequestHead) -> u32 {
         match self {
             Self::Read | Self::Write { .. } => head.bytes,
-            Self::Leave | Self::Nothing | Self::Zero { .. } | Self::Trim { .. } | Self::Flush => 0,
+            Self::Disconnect
+            | Self::Nothing
+            | Self::Zero { .. }
+            | Self::Trim { .. }
+            | Self::Flush => 0,
         }
     }
 
@@ -69,7 +73,7 @@ impl Plan {
     pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
-            Self::Leave | Self::Nothing => None,
+            Self::Disconnect | Self::Nothing => None,
             Self::Read => Some(DiskOp::Read { offset, bytes: head.bytes }),
             Self::Write { durable } => Some(DiskOp::Write { offset, data, durable }),
             Self::Zero { durable } => Some(DiskOp::Zero { offset, bytes, durable }),
@@ -133,9 +137,9 @@ impl Export {
     ///
     /// # Errors
     /// The error to reply with if the request is refused.
-    pub fn plan(&self, head: &RequestHead, structured: bool) -> Result<Plan, Errno> {
+    pub fn classify(&self, head: &RequestHead, structured: bool) -> Result<RequestAction, Errno> {
         if head.command == command::DISC {
-            return Ok(Plan::Leave);
+            return Ok(RequestAction::Disconnect);
         }
         if head.flags & !allowed_flags(head.command, structured)? != 0 {
             return Err(Errno::Inval);
@@ -144,20 +148,22 @@ impl Export {
             return Err(Errno::Perm);
         }
         let durable = head.flags & command_flag::FUA != 0;
-        let plan = match head.command {
-            command::FLUSH if head.offset == 0 && head.bytes == 0 => return Ok(Plan::Flush),
-            command::READ => Plan::Read,
-            command::WRITE => Plan::Write { durable },
-            command::TRIM => Plan::Trim { durable },
-            command::WRITE_ZEROES => Plan::Zero { durable },
+        let action = match head.command {
+            command::FLUSH if head.offset == 0 && head.bytes == 0 => {
+                return Ok(RequestAction::Flush);
+            }
+            command::READ => RequestAction::Read,
+            command::WRITE => RequestAction::Write { durable },
+            command::TRIM => RequestAction::Trim { durable },
+            command::WRITE_ZEROES => RequestAction::Zero { durable },
             _ => return Err(Errno::Inval),
         };
-        let transfers = matches!(plan, Plan::Read | Plan::Write { .. });
+        let transfers = matches!(action, RequestAction::Read | RequestAction::Write { .. });
         if transfers && head.bytes > self.request_bytes_max {
             return Err(Errno::Inval);
         }
         if head.offset.checked_add(head.bytes.into()).is_none_or(|end| end > self.bytes) {
-            let grows = matches!(plan, Plan::Write { .. } | Plan::Zero { .. });
+            let grows = matches!(action, RequestAction::Write { .. } | RequestAction::Zero { .. });
             return Err(if grows { Errno::NoSpace } else { Errno::Inval });
         }
         // Zeroing whole blocks only drops them. Parts of blocks are written, which is not faster
@@ -166,7 +172,7 @@ impl Export {
         if is_fast && !self.is_of_whole_blocks(head.offset, head.bytes) {
             return Err(Errno::NotSup);
         }
-        Ok(if head.bytes == 0 { Plan::Nothing } else { plan })
+        Ok(if head.bytes == 0 { RequestAction::Nothing } else { action })
     }
 }
 

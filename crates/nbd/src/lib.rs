@@ -46,7 +46,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-pub use admission::NotLetIn;
+pub use admission::RefusedCounts;
 pub use server::{BoundServer, Counts, ServerHandle, bind, serve};
 pub use service::{Disconnect, Service};
 

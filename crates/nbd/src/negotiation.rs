@@ -2,7 +2,7 @@
 
 use super::export::Export;
 use super::wire::{
-    self, ClientFlags, ClientOption, ExportWish, Malformed, info, option, option_reply,
+    self, ClientFlags, ClientOption, ExportQuery, Malformed, info, option, option_reply,
 };
 
 /// The state of TLS in a negotiation.
@@ -31,7 +31,7 @@ pub enum Next {
         structured: bool,
     },
     /// The end of the connection.
-    Leave,
+    Disconnect,
 }
 
 /// A negotiation in progress.
@@ -67,7 +67,7 @@ impl<'a> Negotiation<'a> {
         match parsed {
             ClientOption::Abort => {
                 reply(option_reply::ACK, &[])?;
-                Ok(Next::Leave)
+                Ok(Next::Disconnect)
             }
             ClientOption::StartTls => self.start_tls(code, out),
             ClientOption::ExportName(name) => self.export_name(name, out),
@@ -83,11 +83,11 @@ impl<'a> Negotiation<'a> {
                 self.structured = true;
                 reply(option_reply::ACK, &[])
             }
-            ClientOption::Info(wish) => self.describe(code, &wish, out),
-            ClientOption::Go(wish) => {
-                self.describe(code, &wish, out)?;
+            ClientOption::Info(query) => self.describe(code, &query, out),
+            ClientOption::Go(query) => {
+                self.describe(code, &query, out)?;
                 let requests = Next::Requests { structured: self.structured };
-                Ok(if self.export.answers_to(wish.name) { requests } else { Next::Option })
+                Ok(if self.export.answers_to(query.name) { requests } else { Next::Option })
             }
             ClientOption::Unknown => reply(option_reply::ERR_UNSUP, &[]),
         }
@@ -119,24 +119,24 @@ impl<'a> Negotiation<'a> {
     fn describe(
         &self,
         code: u32,
-        wish: &ExportWish<'_>,
+        query: &ExportQuery<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Next, Malformed> {
         let mut reply = |reply, parts: &[&[u8]]| wire::push_option_reply(out, code, reply, parts);
         let export = self.export;
-        if !export.answers_to(wish.name) {
+        if !export.answers_to(query.name) {
             reply(option_reply::ERR_UNKNOWN, &[]);
             return Ok(Next::Option);
         }
-        let mut tell = |kind: u16, parts: [&[u8]; 3]| {
+        let mut push_info = |kind: u16, parts: [&[u8]; 3]| {
             let [first, second, third] = parts;
             reply(option_reply::INFO, &[&kind.to_be_bytes(), first, second, third]);
         };
         let flags = export.flags(self.structured);
-        tell(info::EXPORT, [&export.bytes.to_be_bytes(), &flags.to_be_bytes(), &[]]);
+        push_info(info::EXPORT, [&export.bytes.to_be_bytes(), &flags.to_be_bytes(), &[]]);
         // Sent even if the client did not request it, because the request limit differs from the
         // protocol's default.
-        tell(
+        push_info(
             info::BLOCK_SIZE,
             [
                 &1_u32.to_be_bytes(),
@@ -144,11 +144,11 @@ impl<'a> Negotiation<'a> {
                 &export.request_bytes_max.to_be_bytes(),
             ],
         );
-        if wish.wants_name {
-            tell(info::NAME, [export.name.as_bytes(), &[], &[]]);
+        if query.wants_name {
+            push_info(info::NAME, [export.name.as_bytes(), &[], &[]]);
         }
-        if wish.wants_description {
-            tell(info::DESCRIPTION, [export.description.as_bytes(), &[], &[]]);
+        if query.wants_description {
+            push_info(info::DESCRIPTION, [export.description.as_bytes(), &[], &[]]);
         }
         reply(option_reply::ACK, &[]);
         Ok(Next::Option)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_volume::device::{BlockDevice, Division};
 
-use super::requests::Held;
+use super::requests::Permit;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
 /// The longest portion, unless a block or a range of the disk is longer.
@@ -14,7 +14,7 @@ pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 /// Where portions end. They never split a block, which is written atomically, and whose parts cost
 /// extra accesses. Nor do they split a range, whose parts would be accessed separately.
 #[derive(Clone, Copy)]
-pub(super) struct Borders {
+pub(super) struct PortionBounds {
     /// The most bytes of a portion.
     pub(super) portion_bytes: u32,
     /// With a block size: portions are aligned to the start of the request's first block. `None`:
@@ -22,8 +22,8 @@ pub(super) struct Borders {
     from_request: Option<u32>,
 }
 
-impl Borders {
-    pub(super) fn of(device: &dyn BlockDevice) -> Self {
+impl PortionBounds {
+    pub(super) fn for_device(device: &dyn BlockDevice) -> Self {
         let Division { bytes, from_request } = device.division();
         let bytes = bytes.max(1);
         Self {
@@ -42,34 +42,33 @@ impl Borders {
 pub(super) fn portions(
     head: RequestHead,
     structured: bool,
-    borders: Borders,
+    bounds: PortionBounds,
 ) -> impl Iterator<Item = RequestHead> + Clone {
-    let goes_in_portions = match head.command {
+    let is_divisible = match head.command {
         command::WRITE => true,
         // A simple reply states success before the data, so it cannot be sent in portions.
         command::READ => structured && head.flags & command_flag::DF == 0,
         _ => false,
     };
     let end = head.offset + u64::from(head.bytes);
-    let (mut left, origin) = (Some(head.offset), borders.origin(head.offset));
+    let (mut left, origin) = (Some(head.offset), bounds.origin(head.offset));
     std::iter::from_fn(move || {
         let offset = left?;
-        let boundary =
-            origin + (offset + 1 - origin).next_multiple_of(borders.portion_bytes.into());
-        let until = if goes_in_portions { end.min(boundary) } else { end };
+        let boundary = origin + (offset + 1 - origin).next_multiple_of(bounds.portion_bytes.into());
+        let until = if is_divisible { end.min(boundary) } else { end };
         left = (until < end).then_some(until);
         Some(RequestHead { offset, bytes: (until - offset) as u32, ..head })
     })
 }
 
 /// A request, until all its portions are answered.
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     pub(super) head: RequestHead,
     pub(super) portions: usize,
     progress: Mutex<Progress>,
     /// The request's permit of its connection.
     #[expect(dead_code, reason = "held")]
-    place: Held,
+    place: Permit,
 }
 
 struct Progress {
@@ -86,8 +85,8 @@ pub(super) enum Stage {
     Over(Option<Errno>),
 }
 
-impl Asked {
-    pub(super) fn new(head: RequestHead, portions: usize, place: Held) -> Arc<Self> {
+impl PendingRequest {
+    pub(super) fn new(head: RequestHead, portions: usize, place: Permit) -> Arc<Self> {
         let progress = Progress { portions_left: portions, failure: None };
         Arc::new(Self { head, portions, progress: Mutex::new(progress), place })
     }
@@ -140,17 +139,21 @@ mod tests {
         for (block_bytes, expected) in
             [(1, LONGEST), (4096, LONGEST), (1000, 32_000), (20_000, 20_000), (64 << 10, 64 << 10)]
         {
-            assert_eq!(Borders::of(&Disk(block_bytes, false)).portion_bytes, expected);
+            assert_eq!(
+                PortionBounds::for_device(&Disk(block_bytes, false)).portion_bytes,
+                expected
+            );
         }
     }
 
     fn divided(command: u16, flags: u16, structured: bool, offset: u64, bytes: u32) -> Vec<u32> {
         let head = RequestHead { flags, command, cookie: 7, offset, bytes };
         let mut at = offset;
-        let all = portions(head, structured, Borders::of(&Disk(4096, false))).inspect(|portion| {
-            assert_eq!((portion.offset, portion.cookie), (at, 7));
-            at += u64::from(portion.bytes);
-        });
+        let all = portions(head, structured, PortionBounds::for_device(&Disk(4096, false)))
+            .inspect(|portion| {
+                assert_eq!((portion.offset, portion.cookie), (at, 7));
+                at += u64::from(portion.bytes);
+            });
         let all = all.map(|portion| portion.bytes).collect();
         assert_eq!(at, offset + u64::from(bytes));
         all
@@ -170,9 +173,9 @@ mod tests {
         // Aligned to the block in which the request begins.
         for command in [read, write] {
             let head = RequestHead { flags: 0, command, cookie: 7, offset: 5000, bytes: 99_000 };
-            let borders = Borders::of(&Disk(1 << 16, true));
+            let bounds = PortionBounds::for_device(&Disk(1 << 16, true));
             let ends: Vec<_> =
-                portions(head, true, borders).map(|it| it.offset + u64::from(it.bytes)).collect();
+                portions(head, true, bounds).map(|it| it.offset + u64::from(it.bytes)).collect();
             assert_eq!(ends, [4096 + (1 << 16), 104_000]);
         }
         let whole = [9 * LONGEST];

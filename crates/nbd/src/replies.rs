@@ -7,8 +7,8 @@ use oblivio_volume::device::{DiskError, DiskErrorKind, WipedBytes};
 use tokio::io::{self, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::portions::{Asked, Stage};
-use super::requests::Held;
+use super::portions::{PendingRequest, Stage};
+use super::requests::Permit;
 use super::wire::{self, Errno, IsLast, RequestHead, command};
 
 /// Replies taken from the queue at once.
@@ -22,11 +22,11 @@ const GATHERED_BYTES_MAX: usize = GATHERED_BYTES + 2 * wire::STRING_BYTES_MAX + 
 
 /// The answer to a portion of a request, on its way to the client.
 pub(super) struct Reply {
-    pub(super) asked: Arc<Asked>,
+    pub(super) pending: Arc<PendingRequest>,
     /// The offset of the portion.
     pub(super) offset: u64,
     pub(super) answer: Answer,
-    pub(super) held: Held,
+    pub(super) permit: Permit,
 }
 
 /// The outcome of a portion.
@@ -94,7 +94,7 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
             head.clear();
             push_head(&mut head, &reply, structured);
             gathered.extend_from_slice(&head);
-            held.push((reply.held, reply.asked));
+            held.push((reply.permit, reply.pending));
             if let Answer::Data(data) = reply.answer {
                 if data.len() <= COPIED_BYTES_MAX {
                     gathered.extend_from_slice(&data);
@@ -122,9 +122,9 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
 /// Appends the header of a reply. A reply without chunks is appended only with the request's last
 /// portion.
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
-    let Reply { asked, offset, answer, .. } = reply;
-    let RequestHead { cookie, command, .. } = asked.head;
-    let stage = asked.advance(match answer {
+    let Reply { pending, offset, answer, .. } = reply;
+    let RequestHead { cookie, command, .. } = pending.head;
+    let stage = pending.advance(match answer {
         Answer::Failed(errno, _) => Some(*errno),
         Answer::Data(_) | Answer::Done => None,
     });
@@ -134,7 +134,7 @@ fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
             Answer::Data(data) => wire::push_data_chunk(out, cookie, is_last, *offset, data.len()),
             Answer::Done => wire::push_data_chunk(out, cookie, is_last, *offset, 0),
             Answer::Failed(errno, reason) => {
-                let at = (asked.portions > 1).then_some(*offset);
+                let at = (pending.portions > 1).then_some(*offset);
                 wire::push_error_chunk(out, cookie, is_last, *errno, reason, at);
             }
         }

@@ -8,8 +8,8 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::export::Plan;
-use super::portions::{Asked, PORTION_BYTES_MAX, portions};
+use super::export::RequestAction;
+use super::portions::{PORTION_BYTES_MAX, PendingRequest, portions};
 use super::replies::{Answer, Reply};
 use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
@@ -36,31 +36,32 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
         let head = RequestHead::parse(head)?;
         service.requests.fetch_add(1, Ordering::Relaxed);
         let place = in_flight.place().await?;
-        let plan = match service.export.plan(&head, structured) {
-            Ok(Plan::Leave) => break,
-            Ok(plan) => plan,
+        let action = match service.export.classify(&head, structured) {
+            Ok(RequestAction::Disconnect) => break,
+            Ok(action) => action,
             Err(errno) => {
                 if head.command == command::WRITE {
                     reader.skip(head.bytes.into()).await?;
                 }
-                let (asked, held) = (Asked::new(head, 1, place), in_flight.bytes(0).await?);
+                let (pending, permit) =
+                    (PendingRequest::new(head, 1, place), in_flight.bytes(0).await?);
                 let answer = Answer::refused(errno);
-                drop(replies.send(Reply { asked, offset: head.offset, answer, held }));
+                drop(replies.send(Reply { pending, offset: head.offset, answer, permit }));
                 continue;
             }
         };
-        let portions = portions(head, structured, service.borders);
-        let asked = Asked::new(head, portions.clone().count(), place);
+        let portions = portions(head, structured, service.bounds);
+        let pending = PendingRequest::new(head, portions.clone().count(), place);
         for portion in portions {
-            let held = in_flight.bytes(plan.bytes_carried(&portion)).await?;
+            let permit = in_flight.bytes(action.bytes_carried(&portion)).await?;
             let mut data = WipedBytes::default();
-            if let Plan::Write { .. } = plan {
+            if let RequestAction::Write { .. } = action {
                 data = WipedBytes::zeros(portion.bytes as usize);
                 reader.read_exact(&mut data).await?;
             }
-            let (asked, offset) = (asked.clone(), portion.offset);
-            let reply = move |answer| Reply { asked, offset, answer, held };
-            let Some(op) = plan.op(&portion, data) else {
+            let (pending, offset) = (pending.clone(), portion.offset);
+            let reply = move |answer| Reply { pending, offset, answer, permit };
+            let Some(op) = action.op(&portion, data) else {
                 drop(replies.send(reply(Answer::Done)));
                 continue;
             };
@@ -90,13 +91,13 @@ struct InFlight {
 }
 
 /// A permit, returned when dropped.
-pub(super) type Held = OwnedSemaphorePermit;
+pub(super) type Permit = OwnedSemaphorePermit;
 
 impl InFlight {
     fn new(service: &Service) -> Self {
         let limits = &service.limits;
         // A portion is at least a block, so a block must fit the budget.
-        let portion_bytes = service.borders.portion_bytes;
+        let portion_bytes = service.bounds.portion_bytes;
         let long_block_bytes = if portion_bytes > PORTION_BYTES_MAX { portion_bytes } else { 0 };
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
         Self {
@@ -111,14 +112,14 @@ impl InFlight {
     }
 
     /// Takes a permit for a request, held until its reply is written.
-    async fn place(&self) -> Result<Held, Disconnect> {
+    async fn place(&self) -> Result<Permit, Disconnect> {
         take(&self.requests, 1).await
     }
 
     /// Takes the bytes of a portion from the connection's own budget or from the shared one, held
     /// until it is answered. A long reply in one piece has a separate budget, so that clients that
     /// do not read portioned replies cannot delay it.
-    async fn bytes(&self, bytes: u32) -> Result<Held, Disconnect> {
+    async fn bytes(&self, bytes: u32) -> Result<Permit, Disconnect> {
         if bytes > self.portion_bytes {
             return take(&self.long_reply_bytes, bytes).await;
         }
@@ -131,12 +132,12 @@ impl InFlight {
 
     /// Takes a permit for the disk, returned once the disk has answered, even if the client does
     /// not read the reply.
-    async fn place_on_disk(&self) -> Result<Held, Disconnect> {
+    async fn place_on_disk(&self) -> Result<Permit, Disconnect> {
         take(&self.places_on_disk, 1).await
     }
 }
 
-async fn take(semaphore: &Arc<Semaphore>, permits: u32) -> Result<Held, Disconnect> {
+async fn take(semaphore: &Arc<Semaphore>, permits: u32) -> Result<Permit, Disconnect> {
     let permit = semaphore.clone().acquire_many_owned(permits).await;
     permit.map_err(|_| Disconnect::Vanished)
 }

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::listen::{Listener, SocketFile};
 use super::service::{Checked, Service, Stream};
-use super::{Listen, NbdOptions, NotLetIn, ServeError, TlsMode};
+use super::{Listen, NbdOptions, RefusedCounts, ServeError, TlsMode};
 
 /// How long to wait after a connection could not be accepted, usually because too many files are
 /// open.
@@ -130,8 +130,8 @@ impl ServerHandle {
     }
 
     /// The number of refused clients so far.
-    pub fn not_let_in(&self) -> NotLetIn {
-        self.service.not_let_in()
+    pub fn refused_counts(&self) -> RefusedCounts {
+        self.service.refused_counts()
     }
 
     /// Whether the thread has ended, which happens before shutdown only if it panicked.

@@ -16,10 +16,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::admission::{Admission, Handshake, NotLetIn};
+use super::admission::{Admission, Handshake, RefusedCounts};
 use super::export::Export;
 use super::negotiation::{Negotiation, Next, TlsPhase};
-use super::portions::Borders;
+use super::portions::PortionBounds;
 use super::replies::write_replies;
 use super::requests::read_requests;
 use super::wire::{self, ClientFlags, Malformed, OptionHead};
@@ -32,7 +32,7 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
     /// Where long requests are split into portions.
-    pub(super) borders: Borders,
+    pub(super) bounds: PortionBounds,
     /// The shared budget of bytes in flight, in addition to the budget of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
     /// The shared budget for long replies in one piece.
@@ -130,7 +130,7 @@ impl Service {
         Ok(Self {
             export: Export::new(&*device, options),
             places_left: Arc::new(Semaphore::new(device.requests_in_flight_max())),
-            borders: Borders::of(&*device),
+            bounds: PortionBounds::for_device(&*device),
             device,
             requests: AtomicU64::new(0),
             shared_bytes_left: Arc::new(Semaphore::new(limits.shared_bytes_max as usize)),
@@ -149,11 +149,13 @@ impl Service {
     /// If the client does not disconnect properly, or is refused.
     pub async fn serve<S: Stream>(&self, stream: S) -> Result<(), Disconnect> {
         let handshake = self.admission.begin_handshake().ok_or(Disconnect::NoSeat)?;
-        let Some(agreed) = self.agree_in_time(stream, &handshake).await? else { return Ok(()) };
+        let Some(negotiated) = self.handshake_in_time(stream, &handshake).await? else {
+            return Ok(());
+        };
         let _seat = handshake.seat().ok_or(Disconnect::NoSeat)?;
-        match agreed {
-            Agreed::InClear { stream, structured } => self.transmit(stream, structured).await,
-            Agreed::UnderTls { stream, structured } => self.transmit(*stream, structured).await,
+        match negotiated {
+            Negotiated::InClear { stream, structured } => self.transmit(stream, structured).await,
+            Negotiated::UnderTls { stream, structured } => self.transmit(*stream, structured).await,
         }
     }
 
@@ -168,8 +170,8 @@ impl Service {
     }
 
     /// The number of refused clients so far.
-    pub fn not_let_in(&self) -> NotLetIn {
-        self.admission.not_let_in()
+    pub fn refused_counts(&self) -> RefusedCounts {
+        self.admission.refused_counts()
     }
 
     pub(super) async fn stopped(&self) {
@@ -179,15 +181,15 @@ impl Service {
 
     /// Negotiates within the time limit. `None` if the client disconnects or the service stops
     /// first.
-    async fn agree_in_time<S: Stream>(
+    async fn handshake_in_time<S: Stream>(
         &self,
         stream: S,
         handshake: &Handshake<'_>,
-    ) -> Result<Option<Agreed<S>>, Disconnect> {
+    ) -> Result<Option<Negotiated<S>>, Disconnect> {
         let limit = Duration::from_secs(self.limits.handshake_seconds_max);
         tokio::select! {
-            agreed = timeout(limit, self.agree(stream, handshake)) => {
-                agreed.map_err(|_| Disconnect::TooSlow)?
+            negotiated = timeout(limit, self.perform_handshake(stream, handshake)) => {
+                negotiated.map_err(|_| Disconnect::TooSlow)?
             }
             () = handshake.is_displaced() => Err(Disconnect::Displaced),
             () = self.stopped() => Ok(None),
@@ -196,7 +198,7 @@ impl Service {
 }
 
 /// A client that has chosen an export.
-enum Agreed<S> {
+enum Negotiated<S> {
     InClear { stream: S, structured: bool },
     UnderTls { stream: Box<TlsStream<S>>, structured: bool },
 }
@@ -204,30 +206,30 @@ enum Agreed<S> {
 /// The negotiation phase.
 impl Service {
     /// Negotiates. `None` if the client disconnects.
-    async fn agree<S: Stream>(
+    async fn perform_handshake<S: Stream>(
         &self,
         mut stream: S,
         handshake: &Handshake<'_>,
-    ) -> Result<Option<Agreed<S>>, Disconnect> {
+    ) -> Result<Option<Negotiated<S>>, Disconnect> {
         let mut greeting = Vec::new();
         wire::push_greeting(&mut greeting);
         stream.write_all(&greeting).await?;
         let client = ClientFlags::parse(read_array(&mut stream).await?)?;
         match self.negotiate(&mut stream, client, self.first_phase).await? {
-            Next::Requests { structured } => Ok(Some(Agreed::InClear { stream, structured })),
-            Next::StartTls => self.agree_under_tls(stream, client, handshake).await,
-            Next::Option | Next::Leave => Ok(None),
+            Next::Requests { structured } => Ok(Some(Negotiated::InClear { stream, structured })),
+            Next::StartTls => self.handshake_under_tls(stream, client, handshake).await,
+            Next::Option | Next::Disconnect => Ok(None),
         }
     }
 
     /// Continues under TLS. An attacker may have changed everything that was sent in clear. Only
     /// the client's flags are kept: they are not sent again, and affect only the form of replies.
-    async fn agree_under_tls<S: Stream>(
+    async fn handshake_under_tls<S: Stream>(
         &self,
         stream: S,
         client: ClientFlags,
         handshake: &Handshake<'_>,
-    ) -> Result<Option<Agreed<S>>, Disconnect> {
+    ) -> Result<Option<Negotiated<S>>, Disconnect> {
         let acceptor = self
             .tls
             .as_ref()
@@ -238,8 +240,8 @@ impl Service {
         }
         let next = self.negotiate(&mut *stream, client, TlsPhase::On).await?;
         Ok(match next {
-            Next::Requests { structured } => Some(Agreed::UnderTls { stream, structured }),
-            Next::Option | Next::StartTls | Next::Leave => None,
+            Next::Requests { structured } => Some(Negotiated::UnderTls { stream, structured }),
+            Next::Option | Next::StartTls | Next::Disconnect => None,
         })
     }
 

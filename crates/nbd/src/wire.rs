@@ -194,9 +194,9 @@ pub enum ClientOption<'a> {
     /// Start TLS.
     StartTls,
     /// Get information about an export.
-    Info(ExportWish<'a>),
+    Info(ExportQuery<'a>),
     /// Choose an export and start transmission.
-    Go(ExportWish<'a>),
+    Go(ExportQuery<'a>),
     /// Use structured replies to reads.
     StructuredReply,
     /// An unknown option.
@@ -205,7 +205,7 @@ pub enum ClientOption<'a> {
 
 /// The data of [`ClientOption::Info`] and [`ClientOption::Go`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportWish<'a> {
+pub struct ExportQuery<'a> {
     /// The name of the export; empty for the default one.
     pub name: &'a [u8],
     /// Requests [`info::NAME`].
@@ -228,15 +228,15 @@ impl<'a> ClientOption<'a> {
             option::ABORT => Ok(Self::Abort),
             option::LIST => bare(Self::List),
             option::STARTTLS => bare(Self::StartTls),
-            option::INFO => ExportWish::parse(data).map(Self::Info),
-            option::GO => ExportWish::parse(data).map(Self::Go),
+            option::INFO => ExportQuery::parse(data).map(Self::Info),
+            option::GO => ExportQuery::parse(data).map(Self::Go),
             option::STRUCTURED_REPLY => bare(Self::StructuredReply),
             _ => Ok(Self::Unknown),
         }
     }
 }
 
-impl<'a> ExportWish<'a> {
+impl<'a> ExportQuery<'a> {
     fn parse(data: &'a [u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(data);
         let cut_short = Malformed("a truncated option");
@@ -246,16 +246,16 @@ impl<'a> ExportWish<'a> {
             return Err(Malformed("an export name that is too long"));
         }
         let name = fields.bytes(name_bytes).ok_or(cut_short)?;
-        let wishes = fields.u16().ok_or(cut_short)?;
-        let mut wish = Self { name, wants_name: false, wants_description: false };
-        for _ in 0..wishes {
+        let infos = fields.u16().ok_or(cut_short)?;
+        let mut query = Self { name, wants_name: false, wants_description: false };
+        for _ in 0..infos {
             match fields.u16().ok_or(cut_short)? {
-                info::NAME => wish.wants_name = true,
-                info::DESCRIPTION => wish.wants_description = true,
+                info::NAME => query.wants_name = true,
+                info::DESCRIPTION => query.wants_description = true,
                 _ => {}
             }
         }
-        if fields.0.is_empty() { Ok(wish) } else { Err(Malformed("an option with extra data")) }
+        if fields.0.is_empty() { Ok(query) } else { Err(Malformed("an option with extra data")) }
     }
 }
 

@@ -23,7 +23,7 @@ fn main() {
 
 /// Shapes for which times of the authors' implementation are known.
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+enum BenchShape {
     /// 4 KiB, H = 4, Z = 333.
     Small,
     /// 128 KiB, H = 2, Z = 74.
@@ -41,10 +41,10 @@ const BLOCKS: usize = 60;
 
 impl World {
     /// Creates a world in which all buckets have been written.
-    fn new(shape: Shape) -> Self {
+    fn new(shape: BenchShape) -> Self {
         let (height, preset, bytes) = match shape {
-            Shape::Small => (4, Preset::LARGE, 4 << 10),
-            Shape::Large => (2, Preset::SMALL, 128 << 10),
+            BenchShape::Small => (4, Preset::LARGE, 4 << 10),
+            BenchShape::Large => (2, Preset::SMALL, 128 << 10),
         };
         let (parties, tree) = (Parties::new(3, 1).unwrap(), Tree::new(height, preset).unwrap());
         let client = Client::new(parties, tree, BLOCKS, bytes).unwrap();
@@ -109,8 +109,8 @@ impl World {
 }
 
 /// Reads a block and writes it back.
-#[divan::bench(args = [Shape::Small, Shape::Large], sample_count = 50, sample_size = 1)]
-fn access(bencher: Bencher, shape: Shape) {
+#[divan::bench(args = [BenchShape::Small, BenchShape::Large], sample_count = 50, sample_size = 1)]
+fn access(bencher: Bencher, shape: BenchShape) {
     let mut world = World::new(shape);
     bencher.bench_local(|| {
         if world.client.must_evict() {
@@ -120,8 +120,8 @@ fn access(bencher: Bencher, shape: Shape) {
     });
 }
 
-#[divan::bench(args = [Shape::Small, Shape::Large], sample_count = 10, sample_size = 1)]
-fn eviction(bencher: Bencher, shape: Shape) {
+#[divan::bench(args = [BenchShape::Small, BenchShape::Large], sample_count = 10, sample_size = 1)]
+fn eviction(bencher: Bencher, shape: BenchShape) {
     let mut world = World::new(shape);
     bencher.bench_local(|| world.evict());
 }

@@ -98,9 +98,9 @@ impl Serialize for Visit {
 /// What the owner does. Secret.
 #[derive(Serialize)]
 pub(super) struct OwnerFrame {
-    /// Number of requests of each [`Kind`].
-    pub(super) requests: [u64; Kind::COUNT],
-    pub(super) bytes: [u64; Kind::COUNT],
+    /// Number of requests of each [`RequestKind`].
+    pub(super) requests: [u64; RequestKind::COUNT],
+    pub(super) bytes: [u64; RequestKind::COUNT],
     /// Requests since the previous frame.
     pub(super) latest: Vec<Requested>,
     pub(super) left_out: u64,
@@ -109,7 +109,7 @@ pub(super) struct OwnerFrame {
 
 /// The kind of a request to a disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     Read,
     Write,
     Zero,
@@ -117,13 +117,13 @@ pub(super) enum Kind {
     Flush,
 }
 
-impl Kind {
+impl RequestKind {
     pub(super) const COUNT: usize = Self::Flush as usize + 1;
 }
 
 /// A request of the owner.
 pub(super) struct Requested {
-    pub(super) kind: Kind,
+    pub(super) kind: RequestKind,
     pub(super) offset: u64,
     pub(super) bytes: u64,
 }

@@ -33,7 +33,7 @@ impl Hub {
     }
 
     /// Admits a reader; `None` if the limit is reached or the hub has ended.
-    pub(super) fn seat(&self) -> Option<Reader> {
+    pub(super) fn register_reader(&self) -> Option<Reader> {
         let seat = self.seats.clone().try_acquire_owned().ok()?;
         let frames = self.frames().as_ref()?.subscribe();
         Some(Reader { hello: self.hello.clone(), frames, _seat: seat })

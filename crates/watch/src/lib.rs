@@ -19,7 +19,7 @@
 //! and gets their number. Totals count from the start, so the next frame corrects them. **Storage
 //! sees the same**, watched or not: this crate makes no access.
 
-mod door;
+mod access;
 mod frame;
 mod hub;
 mod owner_side;
@@ -31,7 +31,7 @@ mod token;
 use std::io;
 use std::net::SocketAddr;
 
-pub use door::is_own_name;
+pub use access::is_own_name;
 pub use owner_side::OwnerSide;
 pub use server::{BoundWatch, WatchServer, bind};
 pub use storage_side::{DrawnTree, StorageSide, drawn_trees};

@@ -6,7 +6,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
 use oblivio_volume::insight::{Insight, VolumeCounts};
 
 use super::WatchLimits;
-use super::frame::{Inner, Kind, OwnerFrame, Requested, Stash};
+use super::frame::{Inner, OwnerFrame, RequestKind, Requested, Stash};
 
 /// Counts the requests to a disk, keeps the first ones of each frame, and reads counters of the
 /// volume. Secret.
@@ -18,9 +18,9 @@ pub struct OwnerSide {
 
 struct Sums {
     requests_max: usize,
-    /// Number of requests of each [`Kind`].
-    requests: [u64; Kind::COUNT],
-    bytes: [u64; Kind::COUNT],
+    /// Number of requests of each [`RequestKind`].
+    requests: [u64; RequestKind::COUNT],
+    bytes: [u64; RequestKind::COUNT],
     /// Requests since the last frame.
     latest: Vec<Requested>,
     left_out: u64,
@@ -31,8 +31,8 @@ impl OwnerSide {
     pub fn new(insight: Insight, limits: &WatchLimits) -> Self {
         let sums = Sums {
             requests_max: limits.requests_max,
-            requests: [0; Kind::COUNT],
-            bytes: [0; Kind::COUNT],
+            requests: [0; RequestKind::COUNT],
+            bytes: [0; RequestKind::COUNT],
             latest: Vec::with_capacity(limits.requests_max),
             left_out: 0,
         };
@@ -50,11 +50,11 @@ impl OwnerSide {
         let VolumeCounts { to_blocks, to_positions, dummies, stash } = self.insight.counts();
         let stash = stash.map(|fill| Stash { blocks: fill.blocks, blocks_max: fill.blocks_max });
         let mut sums = self.sums();
-        let room = Vec::with_capacity(sums.requests_max);
+        let empty = Vec::with_capacity(sums.requests_max);
         OwnerFrame {
             requests: sums.requests,
             bytes: sums.bytes,
-            latest: std::mem::replace(&mut sums.latest, room),
+            latest: std::mem::replace(&mut sums.latest, empty),
             left_out: std::mem::take(&mut sums.left_out),
             inner: Inner { to_blocks, to_positions, to_nothing: dummies, stash },
         }
@@ -68,16 +68,16 @@ impl OwnerSide {
 impl Sums {
     fn note(&mut self, op: &DiskOp) {
         let (kind, offset, bytes) = match op {
-            DiskOp::Read { offset, bytes } => (Kind::Read, *offset, u64::from(*bytes)),
-            DiskOp::Write { offset, data, .. } => (Kind::Write, *offset, data.len() as u64),
-            DiskOp::Zero { offset, bytes, .. } => (Kind::Zero, *offset, *bytes),
-            DiskOp::Trim { offset, bytes, .. } => (Kind::Trim, *offset, *bytes),
-            DiskOp::Flush => (Kind::Flush, 0, 0),
+            DiskOp::Read { offset, bytes } => (RequestKind::Read, *offset, u64::from(*bytes)),
+            DiskOp::Write { offset, data, .. } => (RequestKind::Write, *offset, data.len() as u64),
+            DiskOp::Zero { offset, bytes, .. } => (RequestKind::Zero, *offset, *bytes),
+            DiskOp::Trim { offset, bytes, .. } => (RequestKind::Trim, *offset, *bytes),
+            DiskOp::Flush => (RequestKind::Flush, 0, 0),
         };
         self.requests[kind as usize] += 1;
         // A request that the disk refuses may have any length.
         self.bytes[kind as usize] = self.bytes[kind as usize].saturating_add(bytes);
-        if kind == Kind::Flush {
+        if kind == RequestKind::Flush {
             return;
         }
         if self.latest.len() < self.requests_max {

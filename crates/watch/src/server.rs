@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroizing;
 
-use super::door::{Admitted, Refusal, admit};
+use super::access::{Admitted, Refusal, admit};
 use super::hub::{Events, Hub};
 use super::page::Page;
 use super::token::Tokens;
@@ -94,8 +94,9 @@ impl BoundWatch {
             .build()
             .map_err(WatchError::Threads)?;
         let (stop, stopped) = oneshot::channel();
-        let room = Room { address, tokens, page: Page::new(), hub: Hub::new(&shown, &limits) };
-        let server = Server { room: Arc::new(room), shown, limits };
+        let shared =
+            SharedState { address, tokens, page: Page::new(), hub: Hub::new(&shown, &limits) };
+        let server = Server { shared: Arc::new(shared), shown, limits };
         let thread = thread::Builder::new()
             .name("watch".into())
             .spawn(move || server.run(runtime, listener, stopped))
@@ -129,13 +130,13 @@ impl Drop for WatchServer {
 }
 
 struct Server {
-    room: Arc<Room>,
+    shared: Arc<SharedState>,
     shown: Shown,
     limits: WatchLimits,
 }
 
 /// The state that all connections share.
-struct Room {
+struct SharedState {
     address: SocketAddr,
     tokens: Tokens,
     page: Page,
@@ -146,17 +147,17 @@ impl Server {
     fn run(self, runtime: Runtime, listener: StdListener, stopped: oneshot::Receiver<Infallible>) {
         runtime.block_on(async {
             let Ok(listener) = TcpListener::from_std(listener) else { return };
-            let Self { room, shown, limits } = self;
+            let Self { shared, shown, limits } = self;
             let mut connections = JoinSet::new();
             let frames = Duration::from_millis(limits.frame_millis.max(1));
             tokio::select! {
                 _ = stopped => {}
-                _ = room.hub.run(&shown, frames) => {}
-                _ = accept_all(&listener, &room, &limits, &mut connections) => {}
+                _ = shared.hub.run(&shown, frames) => {}
+                _ = accept_all(&listener, &shared, &limits, &mut connections) => {}
             }
             // Stop accepting, then end the event streams.
             drop((listener, shown));
-            room.hub.end();
+            shared.hub.end();
             let all_left = async { while connections.join_next().await.is_some() {} };
             // Readers that do not take the last event are dropped.
             let _ = timeout(END, all_left).await;
@@ -167,7 +168,7 @@ impl Server {
 
 async fn accept_all(
     listener: &TcpListener,
-    room: &Arc<Room>,
+    shared: &Arc<SharedState>,
     limits: &WatchLimits,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
@@ -177,7 +178,7 @@ async fn accept_all(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < limits.connections_max => {
-                    connections.spawn(converse(stream, room.clone(), patience));
+                    connections.spawn(serve_connection(stream, shared.clone(), patience));
                 }
                 Ok(_) => {}
                 Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -187,9 +188,9 @@ async fn accept_all(
 }
 
 /// Serves one request of a connection.
-async fn converse(stream: TcpStream, room: Arc<Room>, patience: Duration) {
+async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>, patience: Duration) {
     let answer = service_fn(|request| {
-        let answer = room.answer(&request);
+        let answer = shared.answer(&request);
         async { Ok::<_, Infallible>(answer) }
     });
     // An error concerns only this client.
@@ -202,28 +203,29 @@ async fn converse(stream: TcpStream, room: Arc<Room>, patience: Duration) {
         .await;
 }
 
-impl Room {
+impl SharedState {
     fn answer(&self, request: &Request<Incoming>) -> Response<Either<Full<Bytes>, Events>> {
         let whole = |text: Bytes| Either::Left(Full::new(text));
         let mut location = None;
-        let said = admit(request, self.address, &self.tokens).and_then(|admitted| match admitted {
-            Admitted::Entrance => {
-                let page = self.tokens.take_ticket().ok_or(Refusal::Used)?;
-                location = HeaderValue::from_str(&format!("/{}/", page.as_str())).ok();
-                Ok(("text/plain; charset=utf-8", NOTHING, whole(Bytes::new())))
-            }
-            Admitted::Page => {
-                let policy = self.page.policy.as_str();
-                Ok(("text/html; charset=utf-8", policy, whole(self.page.html.clone())))
-            }
-            Admitted::Events => {
-                let reader = self.hub.seat().ok_or(Refusal::Full)?;
-                Ok(("text/event-stream", NOTHING, Either::Right(reader.start())))
-            }
-        });
-        let (status, (kind, policy, body)) = match said {
-            Ok(said) if location.is_some() => (StatusCode::SEE_OTHER, said),
-            Ok(said) => (StatusCode::OK, said),
+        let content =
+            admit(request, self.address, &self.tokens).and_then(|admitted| match admitted {
+                Admitted::Entrance => {
+                    let page = self.tokens.take_ticket().ok_or(Refusal::Used)?;
+                    location = HeaderValue::from_str(&format!("/{}/", page.as_str())).ok();
+                    Ok(("text/plain; charset=utf-8", NOTHING, whole(Bytes::new())))
+                }
+                Admitted::Page => {
+                    let policy = self.page.policy.as_str();
+                    Ok(("text/html; charset=utf-8", policy, whole(self.page.html.clone())))
+                }
+                Admitted::Events => {
+                    let reader = self.hub.register_reader().ok_or(Refusal::Full)?;
+                    Ok(("text/event-stream", NOTHING, Either::Right(reader.start())))
+                }
+            });
+        let (status, (kind, policy, body)) = match content {
+            Ok(content) if location.is_some() => (StatusCode::SEE_OTHER, content),
+            Ok(content) => (StatusCode::OK, content),
             Err(refusal) => {
                 let advice = whole(Bytes::from_static(refusal.advice().as_bytes()));
                 (refusal.status(), ("text/plain; charset=utf-8", NOTHING, advice))

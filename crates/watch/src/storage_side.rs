@@ -66,11 +66,11 @@ impl StorageSide {
     /// Storage's part of the current frame. Starts the next one.
     pub(super) fn take_frame(&self) -> StorageFrame {
         let mut sums = self.sums();
-        let room = Vec::with_capacity(sums.visits_max);
+        let empty = Vec::with_capacity(sums.visits_max);
         StorageFrame {
             operations: Operation::ALL.map(|operation| sums.tally.of(operation).into()),
             levels: sums.levels.clone(),
-            visits: std::mem::replace(&mut sums.visits, room),
+            visits: std::mem::replace(&mut sums.visits, empty),
             visits_left_out: std::mem::take(&mut sums.visits_left_out),
         }
     }

@@ -53,8 +53,8 @@ impl Token {
     }
 
     /// Compares digests, so that the time of the comparison reveals nothing about the token.
-    pub(super) fn is(&self, said: &str) -> bool {
-        Sha256::digest(said) == Sha256::digest(self.0.as_bytes())
+    pub(super) fn is(&self, text: &str) -> bool {
+        Sha256::digest(text) == Sha256::digest(self.0.as_bytes())
     }
 }
 

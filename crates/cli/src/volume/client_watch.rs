@@ -1,18 +1,18 @@
 //! Warns the owner if a server turns clients away.
 
-use oblivio_nbd::{Limits, NotLetIn, ServerHandle};
+use oblivio_nbd::{Limits, RefusedCounts, ServerHandle};
 
 use crate::output;
 
 /// Watches a server. Each kind of trouble is reported once, and counted at the end.
 #[derive(Default)]
 pub(super) struct ClientWatch {
-    reported: NotLetIn,
+    reported: RefusedCounts,
 }
 
 impl ClientWatch {
     pub(super) fn poll(&mut self, server: &ServerHandle) {
-        let NotLetIn { turned_away, displaced } = server.not_let_in();
+        let RefusedCounts { turned_away, displaced } = server.refused_counts();
         let Limits { connections_max, handshakes_max, .. } = Limits::DEFAULT;
         if turned_away > 0 && self.reported.turned_away == 0 {
             output::print_remark(&format!(
@@ -34,7 +34,7 @@ impl ClientWatch {
     /// Reports the final counts, if they are higher than reported before.
     pub(super) fn end(&mut self, server: &ServerHandle) {
         self.poll(server);
-        let now = server.not_let_in();
+        let now = server.refused_counts();
         if now != self.reported {
             output::print_remark(&format!(
                 "{} clients were turned away, and {} were disconnected before they had chosen an \

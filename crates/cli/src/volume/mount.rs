@@ -11,7 +11,7 @@ use oblivio_mount::fuse::{FuseMount, FuseOptions, MountError, mount_raw};
 use oblivio_mount::registry::Registry;
 use oblivio_mount::{
     Filesystem, FilesystemMount, MakeFilesystem, MountOptions, Unmounted, check_system,
-    mount_filesystem, refuse_deadlock, refuse_hiding, stay_out_of_reclaim, unmount_served,
+    exempt_from_reclaim, mount_filesystem, refuse_deadlock, refuse_hiding, unmount_served,
 };
 use oblivio_volume::Disk;
 use rustix::process::geteuid;
@@ -53,7 +53,7 @@ fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
 /// Exempts this process from waiting for its own disk when memory is short. Call this before any
 /// thread starts. Returns a warning if the kernel refuses.
 fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
-    let Err(error) = stay_out_of_reclaim() else { return Ok(None) };
+    let Err(error) = exempt_from_reclaim() else { return Ok(None) };
     if !args.raw && !args.read_only {
         refuse_deadlock()?;
     }

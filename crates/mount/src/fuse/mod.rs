@@ -138,7 +138,7 @@ impl FuseMount {
         if self.session.is_none() {
             return Ok(());
         }
-        if self.is_at_its_place()? {
+        if self.is_topmost()? {
             unmount_fuse(&self.directory, false)?;
         }
         if !self.users.wait_until_ended(LETTING_GO) {
@@ -149,7 +149,7 @@ impl FuseMount {
         ended.map_err(MountError::Fuse)
     }
 
-    fn is_at_its_place(&self) -> Result<bool, MountError> {
+    fn is_topmost(&self) -> Result<bool, MountError> {
         let top = mountinfo::top_at(&self.directory)?;
         Ok(self.number.is_some() && top.map(|top| top.number) == self.number)
     }
@@ -160,7 +160,7 @@ impl Drop for FuseMount {
         let Some(session) = self.session.take() else {
             return;
         };
-        if self.is_at_its_place().unwrap_or(false) {
+        if self.is_topmost().unwrap_or(false) {
             // A destructor cannot report the error.
             let _ = unmount_fuse(&self.directory, true);
         }

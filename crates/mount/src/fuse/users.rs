@@ -43,9 +43,9 @@ impl Users {
     }
 
     /// Waits while the condition holds. Returns whether it ended in time.
-    fn wait_while(&self, patience: Duration, goes_on: impl Fn(&State) -> bool) -> bool {
+    fn wait_while(&self, patience: Duration, is_pending: impl Fn(&State) -> bool) -> bool {
         let waited =
-            self.changed.wait_timeout_while(self.state(), patience, |state| goes_on(state));
+            self.changed.wait_timeout_while(self.state(), patience, |state| is_pending(state));
         !waited.expect("no thread panics while it holds the lock").1.timed_out()
     }
 

@@ -30,13 +30,13 @@ const MAKE: MountOptions = MountOptions {
 };
 
 /// A mount point with its own registry.
-struct Place {
+struct MountPoint {
     directory: PathBuf,
     registry: Registry,
     home: TempDir,
 }
 
-impl Place {
+impl MountPoint {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().canonicalize().unwrap().join("my disk");
@@ -57,7 +57,7 @@ impl Place {
         Ok(Mounted { mount: mount?, registration, shared })
     }
 
-    /// Mounts and loop devices of this place that still exist.
+    /// Mounts and loop devices of this mount point that still exist.
     fn leftovers(&self) -> Vec<String> {
         let home = self.home.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for MountPoint {
     fn drop(&mut self) {
         // Cleans up after a panic or an incomplete test.
         for line in self.leftovers() {
@@ -100,8 +100,8 @@ fn loop_devices() -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn unmount(place: &Place) -> Result<(), MountError> {
-    unmount_served(&place.directory, &place.registry, PATIENCE).map(drop)
+fn unmount(mount_point: &MountPoint) -> Result<(), MountError> {
+    unmount_served(&mount_point.directory, &mount_point.registry, PATIENCE).map(drop)
 }
 
 fn run(program: &str, arguments: &[&Path]) {
@@ -138,15 +138,15 @@ fn a_disk_that_is_too_small_for_a_file_system_stays_empty() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
+    let mount_point = MountPoint::new();
     for kib in [16, 64, 96, 127] {
         let disk = MemoryDisk::new(kib * MIB / 1024);
         let shared = disk.shared();
-        let refused = place.mount(disk, &MAKE).map(drop);
+        let refused = mount_point.mount(disk, &MAKE).map(drop);
         assert!(matches!(refused, Err(MountError::TooSmall(_))), "{kib} KiB");
         assert!(shared.image().iter().all(|byte| *byte == 0), "{kib} KiB");
     }
-    place.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
+    mount_point.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
 }
 
 /// A journal makes manual repair after a power loss unnecessary.
@@ -156,8 +156,8 @@ fn small_disks_have_a_journal_too() {
         return;
     }
     for mib in [2, 4, 7, 8] {
-        let place = Place::new();
-        let mut mounted = place.mount(MemoryDisk::new(mib * MIB), &MAKE).unwrap();
+        let mount_point = MountPoint::new();
+        let mut mounted = mount_point.mount(MemoryDisk::new(mib * MIB), &MAKE).unwrap();
         mounted.mount.unmount().unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), mounted.shared.image()).unwrap();
@@ -172,25 +172,25 @@ fn files_survive_from_mount_to_mount() {
     if !can_mount() {
         return;
     }
-    let (place, source) = (Place::new(), tempfile::tempdir().unwrap());
+    let (mount_point, source) = (MountPoint::new(), tempfile::tempdir().unwrap());
     fill(source.path());
 
-    let mut mounted = place.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
-    run("cp", &["-r".as_ref(), &source.path().join("."), &place.directory]);
-    File::open(&place.directory).unwrap().sync_all().unwrap();
-    same_trees(source.path(), &place.directory);
+    let mut mounted = mount_point.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
+    run("cp", &["-r".as_ref(), &source.path().join("."), &mount_point.directory]);
+    File::open(&mount_point.directory).unwrap().sync_all().unwrap();
+    same_trees(source.path(), &mount_point.directory);
     mounted.mount.unmount().unwrap();
     let image = mounted.shared.image();
     drop(mounted);
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
     check_image(&image);
 
     // The file system exists, so it is not created again although that is allowed.
-    let mounted = place.mount(MemoryDisk::holding(image), &MAKE).unwrap();
-    same_trees(source.path(), &place.directory);
+    let mounted = mount_point.mount(MemoryDisk::holding(image), &MAKE).unwrap();
+    same_trees(source.path(), &mount_point.directory);
     drop(mounted);
-    assert_eq!(place.leftovers(), [""; 0]);
-    assert_eq!(fs::read_dir(&place.directory).unwrap().count(), 0);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
+    assert_eq!(fs::read_dir(&mount_point.directory).unwrap().count(), 0);
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn synced_data_are_durable() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    let file = File::create(place.directory.join("file")).unwrap();
+    let mount_point = MountPoint::new();
+    let mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let file = File::create(mount_point.directory.join("file")).unwrap();
     let before = mounted.shared.flushes.load(Ordering::SeqCst);
     file.sync_all().unwrap();
     assert!(mounted.shared.flushes.load(Ordering::SeqCst) > before);
@@ -211,10 +211,10 @@ fn trimmed_space_is_trimmed_on_the_disk() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mounted = place.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
+    let mount_point = MountPoint::new();
+    let mounted = mount_point.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
     mounted.shared.trimmed_bytes.store(0, Ordering::SeqCst);
-    run("fstrim", &[&place.directory]);
+    run("fstrim", &[&mount_point.directory]);
     assert!(mounted.shared.trimmed_bytes.load(Ordering::SeqCst) > 30 * MIB);
 }
 
@@ -223,14 +223,14 @@ fn any_program_can_unmount_it() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    fs::write(place.directory.join("file"), "content").unwrap();
+    let mount_point = MountPoint::new();
+    let mut mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    fs::write(mount_point.directory.join("file"), "content").unwrap();
     assert!(!mounted.mount.wait_until_unmounted(Duration::from_millis(50)));
-    run("umount", &[&place.directory]);
+    run("umount", &[&mount_point.directory]);
     assert!(mounted.mount.wait_until_unmounted(PATIENCE));
     mounted.mount.unmount().unwrap();
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
     check_image(&mounted.shared.image());
 }
 
@@ -239,16 +239,16 @@ fn a_file_system_in_use_stays_mounted() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    let path = place.directory.join("file");
+    let mount_point = MountPoint::new();
+    let mut mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let path = mount_point.directory.join("file");
     let file = File::create(&path).unwrap();
     let error = mounted.mount.unmount().unwrap_err();
     assert!(matches!(error, MountError::Busy(_)), "{error}");
     fs::write(&path, "still served").unwrap();
     drop(file);
     mounted.mount.unmount().unwrap();
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
 }
 
 #[test]
@@ -256,13 +256,13 @@ fn a_mount_on_top_is_not_unmounted() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    run("umount", &["--lazy".as_ref(), &place.directory]);
+    let mount_point = MountPoint::new();
+    let mut mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    run("umount", &["--lazy".as_ref(), &mount_point.directory]);
     assert!(mounted.mount.wait_until_unmounted(PATIENCE));
-    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &mount_point.directory]);
     mounted.mount.unmount().unwrap();
-    assert_eq!(place.leftovers().len(), 1, "the tmpfs was unmounted");
+    assert_eq!(mount_point.leftovers().len(), 1, "the tmpfs was unmounted");
 }
 
 #[test]
@@ -270,18 +270,18 @@ fn a_mount_on_top_of_one_in_use_is_not_unmounted() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    let file = File::create(place.directory.join("file")).unwrap();
-    run("umount", &["--lazy".as_ref(), &place.directory]);
-    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
+    let mount_point = MountPoint::new();
+    let mut mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let file = File::create(mount_point.directory.join("file")).unwrap();
+    run("umount", &["--lazy".as_ref(), &mount_point.directory]);
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &mount_point.directory]);
     let error = mounted.mount.unmount().unwrap_err();
     assert!(matches!(error, MountError::Busy(_)), "{error}");
-    fs::write(place.directory.join("on tmpfs"), "").unwrap();
-    run("umount", &[&place.directory]);
+    fs::write(mount_point.directory.join("on tmpfs"), "").unwrap();
+    run("umount", &[&mount_point.directory]);
     drop(file);
     mounted.mount.unmount().unwrap();
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn only_empty_disks_are_formatted() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
+    let mount_point = MountPoint::new();
     let bytes = 32 * MIB;
     // At the start, at the signature of btrfs, and at the backup of partition tables.
     for offset in [0, 64 << 10, bytes - 512] {
@@ -297,23 +297,24 @@ fn only_empty_disks_are_formatted() {
         data[offset as usize] = 1;
         let disk = MemoryDisk::holding(data.clone());
         let shared = disk.shared();
-        let error = place.mount(disk, &MAKE).err().unwrap();
+        let error = mount_point.mount(disk, &MAKE).err().unwrap();
         assert!(matches!(error, MountError::NotThisFilesystem("ext4")), "{offset}: {error}");
         assert!(shared.image() == data, "{offset}: the disk was changed");
     }
     let disk = MemoryDisk::new(bytes);
     let shared = disk.shared();
     let never = MountOptions { make: MakeFilesystem::Never, ..MAKE };
-    let error = place.mount(disk, &never).err().unwrap();
+    let error = mount_point.mount(disk, &never).err().unwrap();
     assert!(matches!(error, MountError::Empty), "{error}");
     // Zeros at start and end, but the rest is unknown.
     let unknown = MountOptions { is_known_empty: false, ..MAKE };
-    let error = place.mount(MemoryDisk::new(bytes), &unknown).err().unwrap();
+    let error = mount_point.mount(MemoryDisk::new(bytes), &unknown).err().unwrap();
     assert!(matches!(error, MountError::MayHoldData), "{error}");
-    let error = place.mount(MemoryDisk::new(bytes), &MountOptions { read_only: true, ..MAKE });
+    let error =
+        mount_point.mount(MemoryDisk::new(bytes), &MountOptions { read_only: true, ..MAKE });
     assert!(matches!(error.err().unwrap(), MountError::Empty));
     assert!(shared.image().iter().all(|byte| *byte == 0));
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
 }
 
 #[test]
@@ -321,17 +322,17 @@ fn a_read_only_mount_is_not_written() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    fs::write(place.directory.join("file"), "content").unwrap();
+    let mount_point = MountPoint::new();
+    let mut mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    fs::write(mount_point.directory.join("file"), "content").unwrap();
     mounted.mount.unmount().unwrap();
     let image = mounted.shared.image();
     drop(mounted);
 
     let options = MountOptions { read_only: true, ..MountOptions::default() };
-    let mut mounted = place.mount(MemoryDisk::holding(image.clone()), &options).unwrap();
-    assert_eq!(fs::read_to_string(place.directory.join("file")).unwrap(), "content");
-    assert!(fs::write(place.directory.join("file"), "other").is_err());
+    let mut mounted = mount_point.mount(MemoryDisk::holding(image.clone()), &options).unwrap();
+    assert_eq!(fs::read_to_string(mount_point.directory.join("file")).unwrap(), "content");
+    assert!(fs::write(mount_point.directory.join("file"), "other").is_err());
     mounted.mount.unmount().unwrap();
     assert!(mounted.shared.image() == image);
 }
@@ -341,26 +342,26 @@ fn earlier_steps_are_undone_if_a_later_one_fails() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
+    let mount_point = MountPoint::new();
     let full = MemoryDisk::new(32 * MIB);
     full.shared().is_full.store(true, Ordering::SeqCst);
-    let error = place.mount(full, &MAKE).err().unwrap();
+    let error = mount_point.mount(full, &MAKE).err().unwrap();
     assert!(matches!(error, MountError::Program { program: "mkfs.ext4", .. }), "{error}");
-    assert_eq!(place.leftovers(), [""; 0], "after mkfs failed");
+    assert_eq!(mount_point.leftovers(), [""; 0], "after mkfs failed");
 
     let mut broken = vec![0; 32 * MIB as usize];
     broken[1080..1082].copy_from_slice(&[0x53, 0xef]);
-    let error = place.mount(MemoryDisk::holding(broken), &MAKE).err().unwrap();
+    let error = mount_point.mount(MemoryDisk::holding(broken), &MAKE).err().unwrap();
     assert!(matches!(error, MountError::Program { program: "mount", .. }), "{error}");
-    assert_eq!(place.leftovers(), [""; 0], "after mount failed");
+    assert_eq!(mount_point.leftovers(), [""; 0], "after mount failed");
 
     let unreadable = MemoryDisk::new(32 * MIB);
     unreadable.shared().is_broken.store(true, Ordering::SeqCst);
-    let error = place.mount(unreadable, &MAKE).err().unwrap();
+    let error = mount_point.mount(unreadable, &MAKE).err().unwrap();
     assert!(matches!(error, MountError::Disk(_)), "{error}");
 
-    place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    assert_eq!(place.leftovers(), [""; 0], "after a successful mount");
+    mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    assert_eq!(mount_point.leftovers(), [""; 0], "after a successful mount");
 }
 
 #[test]
@@ -368,35 +369,35 @@ fn a_panic_leaves_nothing_behind() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
+    let mount_point = MountPoint::new();
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-        assert_ne!(place.leftovers(), [""; 0]);
+        let _mounted = mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+        assert_ne!(mount_point.leftovers(), [""; 0]);
         panic!("planted");
     }));
     assert!(panicked.is_err());
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
 }
 
 #[test]
 fn only_one_process_serves_a_directory() {
-    let place = Place::new();
-    assert!(place.registry.find(&place.directory).unwrap().is_none());
-    let registration = place.registry.register(&place.directory).unwrap();
-    let error = place.registry.register(&place.directory.join(".")).unwrap_err();
+    let mount_point = MountPoint::new();
+    assert!(mount_point.registry.find(&mount_point.directory).unwrap().is_none());
+    let registration = mount_point.registry.register(&mount_point.directory).unwrap();
+    let error = mount_point.registry.register(&mount_point.directory.join(".")).unwrap_err();
     let own = std::process::id();
     assert!(matches!(error, MountError::AlreadyServed { pid, .. } if pid == own), "{error}");
-    let served = place.registry.find(&place.directory).unwrap().unwrap();
+    let served = mount_point.registry.find(&mount_point.directory).unwrap().unwrap();
     assert_eq!((served.pid(), served.is_alive()), (own, true));
     // It has mounted nothing yet: unmounting must not wait for ever.
     let moment = Duration::from_millis(200);
-    let error = unmount_served(&place.directory, &place.registry, moment).unwrap_err();
+    let error = unmount_served(&mount_point.directory, &mount_point.registry, moment).unwrap_err();
     assert!(matches!(error, MountError::NotMountedYet { pid, .. } if pid == own), "{error}");
     drop(registration);
-    assert!(place.registry.find(&place.directory).unwrap().is_none());
-    let error = unmount(&place).unwrap_err();
+    assert!(mount_point.registry.find(&mount_point.directory).unwrap().is_none());
+    let error = unmount(&mount_point).unwrap_err();
     assert!(matches!(error, MountError::NotServed(_)), "{error}");
-    place.registry.register(&place.directory).unwrap();
+    mount_point.registry.register(&mount_point.directory).unwrap();
 }
 
 /// With these environment variables, this test program becomes a server: the directory to serve,
@@ -440,15 +441,16 @@ fn leftovers_of_a_process_that_died_while_mounting_are_taken_down() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut server = Server(server_command(&place).env(DIE_HALF_WAY, "1").spawn().unwrap());
+    let mount_point = MountPoint::new();
+    let mut server = Server(server_command(&mount_point).env(DIE_HALF_WAY, "1").spawn().unwrap());
     assert!(!server.0.wait().unwrap().success());
-    assert_eq!(place.leftovers().len(), 2, "expected the raw disk and the loop device");
+    assert_eq!(mount_point.leftovers().len(), 2, "expected the raw disk and the loop device");
     let watched = loop_devices();
-    let ours = watched.lines().find(|line| line.contains(place.home.path().to_str().unwrap()));
+    let ours =
+        watched.lines().find(|line| line.contains(mount_point.home.path().to_str().unwrap()));
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
-    unmount(&place).unwrap();
-    assert_eq!(place.leftovers(), [""; 0]);
+    unmount(&mount_point).unwrap();
+    assert_eq!(mount_point.leftovers(), [""; 0]);
     // The deleted backing file has no path, so only the device number identifies it. A leaked
     // device keeps it for ever. A device of another test may briefly have the same number and no
     // path.
@@ -459,19 +461,19 @@ fn leftovers_of_a_process_that_died_while_mounting_are_taken_down() {
     });
 }
 
-/// Starts another process that serves `place`.
-fn server(place: &Place) -> Server {
-    let server = Server(server_command(place).spawn().unwrap());
-    wait_until(|| place.directory.join("lost+found").exists());
+/// Starts another process that serves `mount_point`.
+fn server(mount_point: &MountPoint) -> Server {
+    let server = Server(server_command(mount_point).spawn().unwrap());
+    wait_until(|| mount_point.directory.join("lost+found").exists());
     server
 }
 
-fn server_command(place: &Place) -> Command {
+fn server_command(mount_point: &MountPoint) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command
         .args(["--exact", "filesystem::serve_when_asked_to", "--nocapture"])
         .stdout(Stdio::null());
-    command.env(SERVE, &place.directory).env(REGISTRY, place.home.path().join("run"));
+    command.env(SERVE, &mount_point.directory).env(REGISTRY, mount_point.home.path().join("run"));
     command
 }
 
@@ -489,16 +491,19 @@ fn another_process_unmounts_and_waits_until_the_volume_is_closed() {
     if !can_mount() {
         return;
     }
-    let place = Place::new();
-    let mut server = server(&place);
-    let file = File::create(place.directory.join("file")).unwrap();
-    let error = unmount(&place).unwrap_err();
+    let mount_point = MountPoint::new();
+    let mut server = server(&mount_point);
+    let file = File::create(mount_point.directory.join("file")).unwrap();
+    let error = unmount(&mount_point).unwrap_err();
     assert!(matches!(error, MountError::Busy(_)), "{error}");
     drop(file);
-    unmount(&place).unwrap();
-    assert!(place.directory.join("closed").exists(), "it did not wait for the server to close");
+    unmount(&mount_point).unwrap();
+    assert!(
+        mount_point.directory.join("closed").exists(),
+        "it did not wait for the server to close"
+    );
     assert!(server.0.wait().unwrap().success());
-    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(mount_point.leftovers(), [""; 0]);
 }
 
 #[test]
@@ -507,18 +512,20 @@ fn leftovers_of_a_killed_process_are_taken_down() {
         return;
     }
     for by_next_mount in [false, true] {
-        let place = Place::new();
-        drop(server(&place));
-        assert_ne!(place.leftovers(), [""; 0]);
+        let mount_point = MountPoint::new();
+        drop(server(&mount_point));
+        assert_ne!(mount_point.leftovers(), [""; 0]);
         // A child of the killed process may hold the lock a moment longer.
-        wait_until(|| !place.registry.find(&place.directory).unwrap().unwrap().is_alive());
+        wait_until(|| {
+            !mount_point.registry.find(&mount_point.directory).unwrap().unwrap().is_alive()
+        });
         if by_next_mount {
-            drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
+            drop(mount_point.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
         } else {
-            unmount(&place).unwrap();
+            unmount(&mount_point).unwrap();
         }
-        assert_eq!(place.leftovers(), [""; 0]);
-        assert!(place.registry.find(&place.directory).unwrap().is_none());
+        assert_eq!(mount_point.leftovers(), [""; 0]);
+        assert!(mount_point.registry.find(&mount_point.directory).unwrap().is_none());
     }
 }
 
@@ -540,7 +547,7 @@ fn mount_without_root_when_asked_to() {
 }
 
 const WITHOUT_ROOT: &str = "OBLIVIO_TEST_WITHOUT_ROOT";
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED_UID: u32 = 65534;
 
 #[test]
 fn without_root_the_error_names_the_alternatives() {
@@ -554,11 +561,15 @@ fn without_root_the_error_names_the_alternatives() {
     // test, cannot be executed.
     run("cp", &[&env::current_exe().unwrap(), &copy]);
     for path in [home.path(), &copy] {
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        std::os::unix::fs::chown(path, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
     }
     let mut command = Command::new(&copy);
     command.args(["--exact", "filesystem::mount_without_root_when_asked_to", "--nocapture"]);
-    command.env(WITHOUT_ROOT, home.path()).uid(NOBODY).gid(NOBODY).current_dir("/");
+    command
+        .env(WITHOUT_ROOT, home.path())
+        .uid(UNPRIVILEGED_UID)
+        .gid(UNPRIVILEGED_UID)
+        .current_dir("/");
     let output = command.output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("refused with advice"), "{output:?}");
 }

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use oblivio_nbd::{Limits, NbdOptions, NotLetIn, TlsMode};
+use oblivio_nbd::{Limits, NbdOptions, RefusedCounts, TlsMode};
 
-use super::client::{Client, GO, READ, Reply, export_wish, request};
+use super::client::{Client, GO, READ, Reply, export_query, request};
 use super::disk::MemoryDisk;
 use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer};
@@ -41,7 +41,7 @@ fn silent_connections_keep_no_client_out() {
     let mut owner = Client::ready(&server.socket());
     assert_eq!(owner.write(0, 10, b"owner"), 0);
     assert_eq!(first.read(10, 5), b"owner", "clients in the transmission phase are not displaced");
-    let NotLetIn { turned_away, displaced } = server.handle.not_let_in();
+    let RefusedCounts { turned_away, displaced } = server.handle.refused_counts();
     assert_eq!(turned_away, 0);
     assert!(displaced >= 200 - Limits::DEFAULT.handshakes_max as u64, "{displaced}");
     drop(silent);
@@ -65,7 +65,7 @@ fn the_displaced_handshake_is_chosen_at_random() {
             still_there.go();
             assert_eq!(still_there.read(0, 3), [0; 3]);
         }
-        assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 0, displaced: 1 });
+        assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 0, displaced: 1 });
     }
     // Fails by chance once in 10^10 runs.
     assert!(displaced.iter().all(|times| *times >= ROUNDS / 8), "{displaced:?}");
@@ -103,7 +103,7 @@ fn handshakes_take_no_seats() {
         }
     });
     wait_until(|| server.handle.connections() == 0);
-    assert_eq!(server.handle.not_let_in().turned_away, 0);
+    assert_eq!(server.handle.refused_counts().turned_away, 0);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn an_authenticated_client_is_not_displaced_by_unauthenticated_ones() {
         let mut known = certificates.known_client(&server.socket());
         let strangers: Vec<_> =
             (0..50).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
-        wait_until(|| server.handle.not_let_in().displaced == 51 - handshakes_max as u64);
+        wait_until(|| server.handle.refused_counts().displaced == 51 - handshakes_max as u64);
         known.go();
         assert_eq!(known.read(0, 3), [0; 3]);
         drop(strangers);
@@ -133,7 +133,7 @@ fn clients_beyond_the_limit_are_refused_and_counted() {
     let turned_away = UnixStream::connect(server.socket()).unwrap();
     turned_away.set_read_timeout(Some(PATIENCE)).unwrap();
     Client { stream: turned_away }.assert_left();
-    assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
+    assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 1, displaced: 0 });
     drop(clients);
     wait_until(|| server.handle.connections() == 0);
     assert_eq!(Client::ready(&server.socket()).read(0, 3), [0; 3]);
@@ -145,11 +145,11 @@ fn a_slow_client_is_refused_if_no_seat_is_left() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
     let mut slow = Client::connect(&server.socket());
     let mut fast = seated(&server);
-    slow.say_option(GO, &export_wish(b"", &[]));
+    slow.say_option(GO, &export_query(b"", &[]));
     while slow.hear_option_reply(GO).0 != 1 {}
     slow.assert_left();
     assert_eq!(fast.read(0, 3), [0; 3]);
-    assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
+    assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 1, displaced: 0 });
 }
 
 /// All clients share a thread, which would block if it passed more requests than the disk accepts.

@@ -88,7 +88,7 @@ impl Client {
 impl<S: Read + Write> Client<S> {
     /// Chooses the default export.
     pub(crate) fn go(&mut self) {
-        self.say_option(GO, &export_wish(b"", &[]));
+        self.say_option(GO, &export_query(b"", &[]));
         while self.hear_option_reply(GO).0 != ACK {}
     }
 
@@ -177,7 +177,7 @@ pub(crate) fn option(code: u32, data: &[u8]) -> Vec<u8> {
     [&b"IHAVEOPT"[..], &code.to_be_bytes(), &length, data].concat()
 }
 
-pub(crate) fn export_wish(name: &[u8], infos: &[u16]) -> Vec<u8> {
+pub(crate) fn export_query(name: &[u8], infos: &[u16]) -> Vec<u8> {
     let infos_bytes: Vec<u8> = infos.iter().flat_map(|info| info.to_be_bytes()).collect();
     let (name_bytes, count) =
         ((name.len() as u32).to_be_bytes(), (infos.len() as u16).to_be_bytes());

@@ -16,13 +16,13 @@ pub(crate) const REQUEST_BYTES_MAX: u32 = 4 << 20;
 pub(crate) struct MemoryDisk {
     bytes: u64,
     contents: Arc<Contents>,
-    way: Way,
+    mode: AnswerMode,
     in_flight_max: usize,
     block_bytes: u32,
 }
 
 /// Which thread answers.
-enum Way {
+enum AnswerMode {
     /// A worker thread that picks pending requests at random.
     Thread(Mutex<Sender<Request>>),
     /// The caller's thread.
@@ -58,7 +58,7 @@ impl MemoryDisk {
         Self {
             bytes,
             contents,
-            way: Way::Thread(Mutex::new(sender)),
+            mode: AnswerMode::Thread(Mutex::new(sender)),
             in_flight_max: 1 << 20,
             block_bytes: BLOCK_BYTES,
         }
@@ -68,7 +68,7 @@ impl MemoryDisk {
         Self {
             bytes,
             contents: Contents::zeros(bytes),
-            way: Way::AtOnce,
+            mode: AnswerMode::AtOnce,
             in_flight_max: 1,
             block_bytes: BLOCK_BYTES,
         }
@@ -151,15 +151,15 @@ impl BlockDevice for MemoryDisk {
     }
 
     fn submit(&self, request: Request) {
-        match &self.way {
-            Way::Thread(sender) => {
+        match &self.mode {
+            AnswerMode::Thread(sender) => {
                 let full = |state: &mut State| state.taken - state.answered >= self.in_flight_max;
                 let mut state = self.contents.state.lock().unwrap();
                 state.asked += 1;
                 self.contents.changed.wait_while(state, full).unwrap().taken += 1;
                 sender.lock().unwrap().send(request).unwrap();
             }
-            Way::AtOnce => self.contents.serve(request),
+            AnswerMode::AtOnce => self.contents.serve(request),
         }
     }
 }

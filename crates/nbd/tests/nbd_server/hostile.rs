@@ -4,7 +4,7 @@
 use std::net::Shutdown;
 use std::sync::Arc;
 
-use oblivio_nbd::export::{Export, Plan};
+use oblivio_nbd::export::{Export, RequestAction};
 use oblivio_nbd::negotiation::{Negotiation, TlsPhase};
 use oblivio_nbd::wire::{ClientFlags, OptionHead, RequestHead};
 use oblivio_nbd::{Limits, NbdOptions, Service};
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::client::{
     Client, DF, EINVAL, ENOSPC, FLUSH, FUA, GO, INFO, INVALID, LIST, NO_HOLE, READ, STARTTLS,
-    STRUCTURED_REPLY, TRIM, WRITE, WRITE_ZEROES, export_wish, option, request,
+    STRUCTURED_REPLY, TRIM, WRITE, WRITE_ZEROES, export_query, option, request,
 };
 use super::disk::{MemoryDisk, REQUEST_BYTES_MAX};
 use super::{DISK_BYTES, TestServer};
@@ -29,19 +29,19 @@ fn assert_serves(server: &TestServer) {
 }
 
 /// Asserts that these bytes in place of options make the server disconnect.
-fn left_in_negotiation(said: &[u8]) {
+fn left_in_negotiation(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::connect(&server.socket());
-    client.say(said);
+    client.say(sent);
     client.assert_left();
     assert_serves(&server);
 }
 
 /// Asserts that these bytes in place of requests make the server disconnect.
-fn left_in_transmission(said: &[u8]) {
+fn left_in_transmission(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
-    client.say(said);
+    client.say(sent);
     client.assert_left();
     assert_serves(&server);
 }
@@ -103,16 +103,16 @@ fn an_http_client() {
 fn options_whose_data_do_not_fit() {
     let server = TestServer::new();
     let mut client = Client::connect(&server.socket());
-    let wish = export_wish(b"", &[1, 2]);
-    let long_name = export_wish(&[b'x'; 4097], &[]);
+    let query = export_query(b"", &[1, 2]);
+    let long_name = export_query(&[b'x'; 4097], &[]);
     for (code, data) in [
         (LIST, b"stray".as_slice()),
         (STRUCTURED_REPLY, b"stray"),
         (STARTTLS, b"stray"),
         (INFO, b""),
         (GO, b"\xff\xff\xff\xff\0\0"),
-        (GO, &wish[..wish.len() - 1]),
-        (GO, &[&wish[..], b"stray"].concat()),
+        (GO, &query[..query.len() - 1]),
+        (GO, &[&query[..], b"stray"].concat()),
         (GO, &long_name),
     ] {
         client.say_option(code, data);
@@ -125,7 +125,7 @@ fn disconnect_in_the_middle_of_an_option() {
     let server = TestServer::new();
     for cut in [1, 15, 17, 21] {
         let mut client = Client::connect(&server.socket());
-        client.say(&option(GO, &export_wish(b"", &[]))[..cut]);
+        client.say(&option(GO, &export_query(b"", &[]))[..cut]);
         client.stream.shutdown(Shutdown::Write).unwrap();
         client.assert_left();
     }
@@ -264,7 +264,7 @@ fn session() -> impl Strategy<Value = Vec<u8>> {
     let requests = (any::<u16>(), 0_u16..9, 0..DISK_BYTES + 2, 0_u32..9000);
     let piece = prop_oneof![
         codes.prop_map(|(code, data)| option(code, &data)),
-        Just(option(GO, &export_wish(b"", &[1, 3]))),
+        Just(option(GO, &export_query(b"", &[1, 3]))),
         Just(option(1, b"")),
         requests.prop_map(|(flags, command, offset, bytes)| request(
             flags & flags >> 8,
@@ -307,14 +307,15 @@ proptest! {
         structured: bool,
     ) {
         let head = RequestHead { flags, command, cookie: 0, offset, bytes };
-        match export().plan(&head, structured) {
-            Ok(Plan::Read | Plan::Write { .. }) => {
+        match export().classify(&head, structured) {
+            Ok(RequestAction::Read | RequestAction::Write { .. }) => {
                 prop_assert!(offset + u64::from(bytes) <= DISK_BYTES && bytes <= REQUEST_BYTES_MAX);
             }
-            Ok(Plan::Zero { .. } | Plan::Trim { .. }) => {
+            Ok(RequestAction::Zero { .. } | RequestAction::Trim { .. }) => {
                 prop_assert!(offset + u64::from(bytes) <= DISK_BYTES);
             }
-            Ok(Plan::Flush | Plan::Nothing | Plan::Leave) | Err(_) => {}
+            Ok(RequestAction::Flush | RequestAction::Nothing | RequestAction::Disconnect)
+            | Err(_) => {}
         }
     }
 
@@ -328,7 +329,7 @@ proptest! {
 
     /// Any session ends once the client sends nothing more.
     #[test]
-    fn any_session_ends(said in session()) {
+    fn any_session_ends(sent in session()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let disk = Arc::new(MemoryDisk::answering_at_once(1 << 16));
@@ -337,7 +338,7 @@ proptest! {
             let (mut hear, mut say) = tokio::io::split(near);
             let client = async move {
                 // Fails if the server has disconnected.
-                let _ = say.write_all(&[&3_u32.to_be_bytes()[..], &said].concat()).await;
+                let _ = say.write_all(&[&3_u32.to_be_bytes()[..], &sent].concat()).await;
                 let _ = say.shutdown().await;
             };
             let ears = async move { hear.read_to_end(&mut Vec::new()).await };

@@ -10,7 +10,7 @@ use oblivio_volume::device::DiskErrorKind;
 use super::client::{
     ACK, Client, DF, DISC, EINVAL, EIO, ENOSPC, ENOTSUP, EPERM, ESHUTDOWN, FAST_ZERO, FLUSH, FUA,
     GO, INFO, LIST, NO_HOLE, POLICY, READ, Reply, STARTTLS, STRUCTURED_REPLY, TRIM, UNKNOWN, UNSUP,
-    WRITE, WRITE_ZEROES, export_wish, option, request,
+    WRITE, WRITE_ZEROES, export_query, option, request,
 };
 use super::disk::{BLOCK_BYTES, MemoryDisk, REQUEST_BYTES_MAX};
 use super::{DISK_BYTES, TestServer};
@@ -46,7 +46,7 @@ fn information_describes_the_disk() {
     let server = named();
     let mut client = Client::connect(&server.socket());
     for name in [b"disk".as_slice(), b""] {
-        client.say_option(INFO, &export_wish(name, &[1, 2, 3, 999]));
+        client.say_option(INFO, &export_query(name, &[1, 2, 3, 999]));
         let mut infos = HashMap::new();
         while let (3, info) = client.hear_option_reply(INFO) {
             let (kind, data) = info.split_first_chunk().unwrap();
@@ -76,7 +76,7 @@ fn an_export_of_another_name_is_unknown() {
     let server = named();
     let mut client = Client::connect(&server.socket());
     for code in [INFO, GO] {
-        client.say_option(code, &export_wish(b"disc", &[]));
+        client.say_option(code, &export_query(b"disc", &[]));
         assert_eq!(client.hear_option_reply(code), (UNKNOWN, vec![]));
     }
 }
@@ -110,7 +110,7 @@ fn fragments_are_offered_with_structured_replies_only() {
     let mut client = Client::connect(&server.socket());
     client.say_option(STRUCTURED_REPLY, b"");
     assert_eq!(client.hear_option_reply(STRUCTURED_REPLY), (ACK, vec![]));
-    client.say_option(INFO, &export_wish(b"", &[]));
+    client.say_option(INFO, &export_query(b"", &[]));
     let (_, export) = client.hear_option_reply(INFO);
     assert_eq!(export[10..], (EXPORT_FLAGS | WITH_DF).to_be_bytes());
 }
@@ -356,7 +356,7 @@ fn a_read_only_export_refuses_changes() {
     let options = NbdOptions { read_only: true, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
     let mut client = Client::connect(&server.socket());
-    client.say_option(INFO, &export_wish(b"", &[]));
+    client.say_option(INFO, &export_query(b"", &[]));
     assert_eq!(client.hear_option_reply(INFO).1[10..], 0b1_0000_1111_u16.to_be_bytes());
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.write(0, 0, &[1; 10]), EPERM);

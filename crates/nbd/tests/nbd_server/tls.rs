@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::client::{
     ACK, Client, EXPORT_NAME, FLUSH, GO, INFO, INVALID, LIST, STARTTLS, STRUCTURED_REPLY, TLS_REQD,
-    UNSUP, export_wish, request,
+    UNSUP, export_query, request,
 };
 use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
@@ -178,9 +178,9 @@ fn required_tls_comes_before_everything_else() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     let mut client = Client::connect(&server.socket());
-    let wish = export_wish(b"", &[]);
+    let query = export_query(b"", &[]);
     for (code, data) in
-        [(LIST, &[][..]), (INFO, &wish), (GO, &wish), (STRUCTURED_REPLY, &[]), (99, &[])]
+        [(LIST, &[][..]), (INFO, &query), (GO, &query), (STRUCTURED_REPLY, &[]), (99, &[])]
     {
         client.say_option(code, data);
         assert_eq!(client.hear_option_reply(code), (TLS_REQD, vec![]));
@@ -210,7 +210,7 @@ fn clear_text_after_starttls_is_ignored() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     let mut client = Client::connect(&server.socket());
-    let go = super::client::option(GO, &export_wish(b"", &[]));
+    let go = super::client::option(GO, &export_query(b"", &[]));
     client.say(&[super::client::option(STARTTLS, b""), go].concat());
     assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
     // A TLS alert and the end, but no reply to the option.

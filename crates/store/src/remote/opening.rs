@@ -87,8 +87,8 @@ impl AuthenticatedLink {
     }
 
     /// Retries [`connect`](Self::connect) for `retry_opening_for` while the server drops the link
-    /// or has no connection left, or refuses connections after it was reached, because it restarts. A
-    /// flood of other connections may displace a client during its handshake.
+    /// or has no connection left, or refuses connections after it was reached, because it restarts.
+    /// A flood of other connections may displace a client during its handshake.
     pub(super) fn connect_retrying(
         connector: &mut dyn Connector,
         options: &RemoteOptions,

@@ -73,7 +73,7 @@ impl Watched {
 
 /// Waits for a frame that counts at least `trips` reads of storage.
 fn until_trips(reader: &mut Reader, trips: u64) -> Value {
-    reader.until(|name, said| name == "frame" && trips_read(said) >= trips).1
+    reader.until(|name, data| name == "frame" && trips_read(data) >= trips).1
 }
 
 /// The reads of storage that a frame counts.

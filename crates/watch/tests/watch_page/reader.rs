@@ -31,11 +31,12 @@ impl Address {
 
     /// Opens the one-time address and follows its redirect.
     pub(crate) fn enter(url: &str) -> Self {
-        let told = Self::of(url);
-        let answer = told.get(&format!("/{}/", told.token), &told.host());
+        let ticket_address = Self::of(url);
+        let answer =
+            ticket_address.get(&format!("/{}/", ticket_address.token), &ticket_address.host());
         assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
         let location = answer.lines().find_map(|line| line.strip_prefix("location: /")).unwrap();
-        Self { token: location.strip_suffix('/').unwrap().to_owned(), ..told }
+        Self { token: location.strip_suffix('/').unwrap().to_owned(), ..ticket_address }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
@@ -74,7 +75,7 @@ pub(crate) struct Reader {
 }
 
 /// An event: its name and data.
-pub(crate) type Said = (String, Value);
+pub(crate) type ServerEvent = (String, Value);
 
 impl Reader {
     pub(crate) fn connect(address: &Address) -> Self {
@@ -90,7 +91,7 @@ impl Reader {
     }
 
     /// The next event; `None` at the end of the stream.
-    pub(crate) fn next(&mut self) -> Option<Said> {
+    pub(crate) fn next(&mut self) -> Option<ServerEvent> {
         let (mut name, mut data) = (String::new(), None);
         loop {
             let mut line = String::new();
@@ -98,10 +99,10 @@ impl Reader {
                 return None;
             }
             self.heard.push_str(&line);
-            if let Some(said) = line.strip_prefix("event: ") {
-                name = said.trim().to_owned();
-            } else if let Some(said) = line.strip_prefix("data: ") {
-                data = Some(serde_json::from_str(said).unwrap());
+            if let Some(text) = line.strip_prefix("event: ") {
+                name = text.trim().to_owned();
+            } else if let Some(text) = line.strip_prefix("data: ") {
+                data = Some(serde_json::from_str(text).unwrap());
             } else if line == "\n"
                 && let Some(data) = data.take()
             {
@@ -111,11 +112,11 @@ impl Reader {
     }
 
     /// The first event that satisfies `is_wanted`.
-    pub(crate) fn until(&mut self, is_wanted: impl Fn(&str, &Value) -> bool) -> Said {
+    pub(crate) fn until(&mut self, is_wanted: impl Fn(&str, &Value) -> bool) -> ServerEvent {
         for _ in 0..EVENTS_MAX {
-            let (name, said) = self.next().expect("no more events came");
-            if is_wanted(&name, &said) {
-                return (name, said);
+            let (name, data) = self.next().expect("no more events came");
+            if is_wanted(&name, &data) {
+                return (name, data);
             }
         }
         panic!("the awaited event did not come");

@@ -67,10 +67,11 @@ fn without_the_token_there_is_nothing() {
 #[test]
 fn the_printed_address_works_once() {
     let watched = Watched::start(LIMITS, true);
-    let told = Address::of(watched.server.url());
-    assert_ne!(told.token, watched.address().token);
+    let ticket_address = Address::of(watched.server.url());
+    assert_ne!(ticket_address.token, watched.address().token);
     for path in ["", "/", "/events"] {
-        let answer = told.get(&format!("/{}{path}", told.token), &told.host());
+        let answer =
+            ticket_address.get(&format!("/{}{path}", ticket_address.token), &ticket_address.host());
         let expected = if path == "/events" { "HTTP/1.1 404 " } else { "HTTP/1.1 410 " };
         assert!(answer.starts_with(expected), "{path}: {answer}");
         assert!(!answer.contains("location") && !answer.contains("event:"), "{answer}");
@@ -81,7 +82,7 @@ fn the_printed_address_works_once() {
     for _ in 0..2 {
         let answer = page.get(&format!("/{}/", page.token), &page.host());
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-        assert!(!answer.contains(&told.token), "{answer}");
+        assert!(!answer.contains(&ticket_address.token), "{answer}");
     }
 }
 

@@ -18,9 +18,9 @@ use super::reader::{Address, Reader};
 
 /// Everything that storage saw, including contents.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Contents>>);
+struct RecordedView(Arc<Mutex<Contents>>);
 
-impl EventSink for Seen {
+impl EventSink for RecordedView {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         self.0.lock().unwrap().record(event, contents);
     }
@@ -44,8 +44,8 @@ fn requests() -> impl Iterator<Item = DiskOp> {
 /// Storage's view of a volume in use. Each run has the same randomness.
 fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let world = setup.world();
-    let seen = Seen::default();
-    let store = Recorder::new(world.store(), seen.clone());
+    let view = RecordedView::default();
+    let store = Recorder::new(world.store(), view.clone());
     let side = StorageSide::new(drawn_trees(&store, trees_of_scheme()), &LIMITS);
     let store: Box<dyn BucketStore + Send> = match is_watched {
         true => Box::new(Recorder::new(store, side.clone())),
@@ -59,7 +59,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     if !is_watched {
         requests().for_each(|op| drop(call(&*disk, op).unwrap()));
         disk.close().unwrap();
-        return take(&seen);
+        return take(&view);
     }
     let owner = OwnerSide::new(insight, &LIMITS);
     let watched = owner.watched(disk.clone());
@@ -77,14 +77,14 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
         let mut reader = Reader::connect(&address);
         let reading = scope.spawn(move || {
             let mut frames = Vec::new();
-            while let Some((name, said)) = reader.next() {
-                frames.extend((name == "frame").then_some(said));
+            while let Some((name, data)) = reader.next() {
+                frames.extend((name == "frame").then_some(data));
             }
             frames
         });
         requests().for_each(|op| drop(call(&*watched, op).unwrap()));
         // A frame that counts all requests.
-        Reader::connect(&address).until(|_, said| said["owner"]["requests"][4] == 80);
+        Reader::connect(&address).until(|_, data| data["owner"]["requests"][4] == 80);
         disk.close().unwrap();
         drop((page, deaf));
         let frames = reading.join().unwrap();
@@ -97,11 +97,11 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
         assert_eq!(inner["to_positions"].as_u64().unwrap() > 0, has_map_in_tree, "{inner}");
         assert_eq!(inner["stash"]["blocks_max"], setup.stash_blocks_max);
     });
-    take(&seen)
+    take(&view)
 }
 
-fn take(seen: &Seen) -> Contents {
-    std::mem::take(&mut seen.0.lock().unwrap())
+fn take(view: &RecordedView) -> Contents {
+    std::mem::take(&mut view.0.lock().unwrap())
 }
 
 #[test]

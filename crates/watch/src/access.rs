@@ -98,11 +98,11 @@ pub(super) fn admit<B>(
         return Err(Refusal::Method);
     }
     let path = request.uri().path().trim_start_matches('/');
-    let (said, rest) = path.split_once('/').unwrap_or((path, ""));
+    let (path_token, rest) = path.split_once('/').unwrap_or((path, ""));
     match rest {
-        "" if tokens.ticket.is(said) => Ok(Admitted::Entrance),
-        "" if tokens.page.is(said) => Ok(Admitted::Page),
-        "events" if tokens.page.is(said) => Ok(Admitted::Events),
+        "" if tokens.ticket.is(path_token) => Ok(Admitted::Entrance),
+        "" if tokens.page.is(path_token) => Ok(Admitted::Page),
+        "events" if tokens.page.is(path_token) => Ok(Admitted::Events),
         _ => Err(Refusal::NotThere),
     }
 }
@@ -196,19 +196,24 @@ mod tests {
     #[test]
     fn without_the_token_there_is_nothing() {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
-        let said = tokens.page.as_str();
+        let path_token = tokens.page.as_str();
         let asks =
             |path: &str| admit(&asked(path, &[("host", "127.0.0.1:4711")]), address, &tokens);
-        assert_eq!(asks(&format!("/{said}")), Ok(Admitted::Page));
-        for path in
-            ["/", "//", "/events", "/x/events", &format!("/{}/", &said[1..]), &format!("/{said}/x")]
-        {
+        assert_eq!(asks(&format!("/{path_token}")), Ok(Admitted::Page));
+        for path in [
+            "/",
+            "//",
+            "/events",
+            "/x/events",
+            &format!("/{}/", &path_token[1..]),
+            &format!("/{path_token}/x"),
+        ] {
             assert_eq!(asks(path), Err(Refusal::NotThere), "{path}");
         }
         let ticket = tokens.ticket.as_str();
         assert_eq!(asks(&format!("/{ticket}/")), Ok(Admitted::Entrance));
         assert_eq!(asks(&format!("/{ticket}/events")), Err(Refusal::NotThere));
-        let mut post = asked(&format!("/{said}/"), &[("host", "127.0.0.1:4711")]);
+        let mut post = asked(&format!("/{path_token}/"), &[("host", "127.0.0.1:4711")]);
         *post.method_mut() = Method::POST;
         assert_eq!(admit(&post, address, &tokens), Err(Refusal::Method));
     }
