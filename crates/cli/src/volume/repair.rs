@@ -87,7 +87,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
             json!({ "server": args.server, "buckets": buckets, "wrong": wrong, "behind": behind });
         output::print(&format!("{said:#}"))?;
     } else {
-        output::print(&format!("the shares of {} are repaired", store.name(server)))?;
+        output::print(&format!("{} is repaired", store.name(server)))?;
     }
     if let (Err(why), true) = (&dir, args.anyway) {
         output::print_remark(&format!(

@@ -412,9 +412,9 @@ fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: u
     let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(
         "{behind} lacks the last writes, and {repaired} claims to have them: repair {behind} \
-         first. If that repair is refused because shares of {repaired} are wrong, do not open the volume, \
-         because an eviction would spread them: remove the volume's folder on {repaired}, which \
-         gives up the last writes"
+         first. If that repair is refused because shares of {repaired} are wrong, do not open the \
+         volume, because an eviction would spread them: remove the volume's folder on {repaired}, \
+         which gives up the last writes"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }

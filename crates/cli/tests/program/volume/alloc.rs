@@ -110,7 +110,7 @@ fn an_unsuitable_slots_file_is_refused_and_nothing_is_made() {
         ("--alloc-from text.json", "text.json cannot be used: the file is not JSON"),
         ("--alloc-from short.json", "\"profile\" is invalid: it has 3 levels, but the plan's"),
         ("--alloc-from large.json", "level 4 has 6 slots"),
-        ("--alloc-from newer.json", "\"version\" is invalid: 9 is unknown"),
+        ("--alloc-from newer.json", "\"version\" is invalid: version 9 is unknown"),
         ("--alloc-from path.json", "the scheme Path ORAM"),
         ("--alloc-from slots.json --slots 6", "Z = 5, but this volume has 6"),
         ("--alloc-from slots.json --evict-period 4", "run oblivio plan --alloc"),

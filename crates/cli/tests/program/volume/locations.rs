@@ -25,7 +25,7 @@ fn every_command_refuses_a_url_that_names_no_store_it_knows() {
         ] {
             let scheme = url.split_once(':').unwrap().0;
             test_dir.fails_with(&command_line, 2, &format!("{scheme}:// is unknown"));
-            test_dir.fails_with(&command_line, 2, "there is file://");
+            test_dir.fails_with(&command_line, 2, "use file://");
         }
     }
     assert!(fs::read_dir(test_dir.path("")).unwrap().count() == 1, "only the key may exist");
