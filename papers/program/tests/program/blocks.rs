@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, command, good, oblivio};
+use crate::common::{command, fails_with, oblivio, succeeds};
 
 const SMALL: &str = "run blocks --quick --initial placed --paths 10000 --output out";
 
 #[test]
 fn figures_runs_that_are_kept_and_a_report() {
     let dir = TempDir::new().unwrap();
-    let table = good(&dir, SMALL);
+    let table = succeeds(&dir, SMALL);
     let titles = ["Utilisation of the levels under programs", "Where requested blocks are found"];
     for part in titles.into_iter().chain(["last level after chance", "10 runs"]) {
         assert!(table.contains(part), "no {part:?} in {table}");
@@ -28,11 +28,11 @@ fn figures_runs_that_are_kept_and_a_report() {
     assert_eq!(figures.as_array().unwrap().len(), 12);
 
     // The second time, as JSON: no run is repeated.
-    let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
+    let again: Value = serde_json::from_str(&succeeds(&dir, &format!("{SMALL} --json"))).unwrap();
     assert_eq!(again, figures);
     assert_eq!(file("results.jsonl"), runs);
 
-    good(&dir, "report out/figures.json --output report.html");
+    succeeds(&dir, "report out/figures.json --output report.html");
     let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
     assert!(page.contains("IR-ORAM, Fig. 13"));
 }
@@ -40,15 +40,15 @@ fn figures_runs_that_are_kept_and_a_report() {
 #[test]
 fn figures_are_listed_and_impossible_ones_refused() {
     let dir = TempDir::new().unwrap();
-    let list = good(&dir, "list");
+    let list = succeeds(&dir, "list");
     for part in ["blocks", "fig03", "fig13", "fig13-evictions"] {
         assert!(list.contains(part), "{list}");
     }
-    assert!(bad(&dir, "run blocks --quick --figure fig7", 3).contains("choose from fig03"));
-    let too_small = bad(&dir, "run blocks --quick --levels 10 --initial placed", 3);
+    assert!(fails_with(&dir, "run blocks --quick --figure fig7", 3).contains("choose from fig03"));
+    let too_small = fails_with(&dir, "run blocks --quick --levels 10 --initial placed", 3);
     assert!(too_small.contains("give it at least"), "{too_small}");
     fs::create_dir(dir.path().join("empty")).unwrap();
-    let empty = bad(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
+    let empty = fails_with(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
     assert!(empty.contains("no trace of any program"), "{empty}");
 }
 
@@ -94,7 +94,7 @@ fn a_killed_run_continues_and_initial_trees_are_reused() {
     assert_eq!((code, remarks.as_str()), (0, ""));
     let initial = names(&trees);
     assert!(!initial.iter().any(is_run), "{initial:?}");
-    good(&dir, &format!("{RUN} --output without"));
+    succeeds(&dir, &format!("{RUN} --output without"));
     let expected = untimed(&at("without/results.jsonl"));
     assert_eq!(expected.len(), 2);
     assert_eq!(untimed(&at("out/results.jsonl")), expected);
@@ -106,5 +106,5 @@ fn a_killed_run_continues_and_initial_trees_are_reused() {
     assert_eq!(code, 0, "{remarks}");
     assert!(remarks.contains(&format!("{name} is unusable and is made again")), "{remarks}");
     assert_eq!(untimed(&at("again/results.jsonl")), expected);
-    bad(&dir, &format!("{RUN} --trees out/results.jsonl"), 4);
+    fails_with(&dir, &format!("{RUN} --trees out/results.jsonl"), 4);
 }

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, good, oblivio};
+use crate::common::{fails_with, oblivio, succeeds};
 
 /// Few records, and the smallest tree that the figures of these tests allow.
 const SMALL: &str = "run evaluation --quick --records 400 --levels 12 --figure made --output out";
@@ -27,7 +27,7 @@ fn text(dir: &TempDir, name: &str) -> String {
 #[test]
 fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     let dir = TempDir::new().unwrap();
-    let table = good(&dir, SMALL);
+    let table = succeeds(&dir, SMALL);
     for part in [
         "## Speed of each scheme over Baseline on made traces",
         "| arithmetic mean ",
@@ -52,7 +52,7 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     assert_eq!(figures[0]["plot"]["bars"]["series"].as_array().unwrap().len(), 7);
 
     // The second time, as JSON: no run is repeated.
-    let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
+    let again: Value = serde_json::from_str(&succeeds(&dir, &format!("{SMALL} --json"))).unwrap();
     assert_eq!(again, figures);
     assert_eq!(text(&dir, "results.jsonl"), runs);
 }
@@ -60,7 +60,7 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
 #[test]
 fn after_an_interruption_only_missing_runs_are_made() {
     let dir = TempDir::new().unwrap();
-    good(&dir, SMALL);
+    succeeds(&dir, SMALL);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
     fs::write(file(&dir, "results.jsonl"), &runs[..runs.len() - 10]).unwrap();
     let (code, _, remark) = oblivio(&dir, SMALL);
@@ -73,7 +73,7 @@ fn after_an_interruption_only_missing_runs_are_made() {
     assert_eq!(text(&dir, "figures.json"), figures);
 
     fs::write(file(&dir, "results.jsonl"), whole.replacen('{', "[", 1)).unwrap();
-    let message = bad(&dir, SMALL, 3);
+    let message = fails_with(&dir, SMALL, 3);
     assert!(message.contains("line 1 of out/results.jsonl"), "{message}");
 
     // Only the compressed file exists, as in the repository, and lacks the last run.
@@ -87,13 +87,13 @@ fn after_an_interruption_only_missing_runs_are_made() {
     assert_eq!(code, 0, "{remark}");
     assert!(remark.contains("unpacked out/results.jsonl.gz to out/results.jsonl"), "{remark}");
     assert_eq!(text(&dir, "results.jsonl"), whole[..start]);
-    good(&dir, SMALL);
+    succeeds(&dir, SMALL);
     assert_eq!(text(&dir, "results.jsonl").lines().count(), last + 1);
     assert_eq!(text(&dir, "figures.json"), figures);
 
     fs::write(file(&dir, "results.jsonl.gz"), &packed[..packed.len() / 2]).unwrap();
     fs::remove_file(file(&dir, "results.jsonl")).unwrap();
-    let message = bad(&dir, SMALL, 3);
+    let message = fails_with(&dir, SMALL, 3);
     assert!(message.contains("out/results.jsonl.gz cannot be unpacked"), "{message}");
 }
 
@@ -105,39 +105,41 @@ fn traces_are_read_from_a_directory() {
     for (name, kind) in [("mcf", "pointer-chase"), ("lbm", "store-stream"), ("other", "scan")] {
         let made =
             format!("trace make {kind} --records 500 --lines 4096 --output traces/{name}.bin");
-        good(&dir, &made);
+        succeeds(&dir, &made);
     }
     let fig11 = SMALL.replace("made", "fig11") + " --traces traces";
-    let table = good(&dir, &fig11);
+    let table = succeeds(&dir, &fig11);
     for part in ["| mcf ", "| lbm ", "6 runs", "there is no trace: gcc, xz"] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     assert!(!table.contains("| gcc ") && !table.contains("| other "), "{table}");
 
     fs::copy(traces.join("mcf.bin"), traces.join("mcf.again")).unwrap();
-    assert!(bad(&dir, &fig11, 3).contains("a second trace of mcf"));
+    assert!(fails_with(&dir, &fig11, 3).contains("a second trace of mcf"));
     fs::write(traces.join("mcf.again"), "no trace").unwrap();
     fs::remove_file(traces.join("mcf.bin")).unwrap();
-    assert!(bad(&dir, &fig11, 3).contains("mcf.again"));
+    assert!(fails_with(&dir, &fig11, 3).contains("mcf.again"));
     fs::remove_dir_all(&traces).unwrap();
-    assert!(bad(&dir, &fig11, 3).contains("check the path"));
+    assert!(fails_with(&dir, &fig11, 3).contains("check the path"));
     fs::create_dir(&traces).unwrap();
-    assert!(bad(&dir, &fig11, 3).contains("no trace of any program"));
+    assert!(fails_with(&dir, &fig11, 3).contains("no trace of any program"));
 }
 
 #[test]
 fn figures_are_listed_and_others_refused() {
     let dir = TempDir::new().unwrap();
-    let list = good(&dir, "list");
+    let list = succeeds(&dir, "list");
     for part in ["evaluation", "fig10", "fig16"] {
         assert!(list.contains(part), "{list}");
     }
-    assert!(bad(&dir, "run evaluation --quick --figure fig7", 3).contains("choose from"));
-    assert!(bad(&dir, "run evaluation --quick --pace soon", 2).contains("as in gap:500"));
-    assert!(bad(&dir, "run evaluation --figure fig16 --levels 25", 3).contains("level 25 +1"));
-    assert!(bad(&dir, "run evaluation --quick --jobs 0", 2).contains("0 is not in 1.."));
+    assert!(fails_with(&dir, "run evaluation --quick --figure fig7", 3).contains("choose from"));
+    assert!(fails_with(&dir, "run evaluation --quick --pace soon", 2).contains("as in gap:500"));
+    assert!(
+        fails_with(&dir, "run evaluation --figure fig16 --levels 25", 3).contains("level 25 +1")
+    );
+    assert!(fails_with(&dir, "run evaluation --quick --jobs 0", 2).contains("0 is not in 1.."));
     fs::write(dir.path().join("file"), "").unwrap();
-    let message = bad(&dir, "run evaluation --quick --output file", 4);
+    let message = fails_with(&dir, "run evaluation --quick --output file", 4);
     assert!(message.contains("file is a file, not a directory"), "{message}");
 }
 
@@ -152,7 +154,7 @@ fn a_manifest_may_only_name_existing_figures() {
         measure = { speed-over = \"baseline\" }\n\
         paper = 9.0\nband = 0.1\nwhy = \"x\"\nshown-by = \"no-such\"\n";
     fs::write(dir.path().join("mine.toml"), figure).unwrap();
-    let message = bad(&dir, "run evaluation --quick --manifest mine.toml --output out", 3);
+    let message = fails_with(&dir, "run evaluation --quick --manifest mine.toml --output out", 3);
     assert!(message.contains("shown-by = \"no-such\" is no figure"), "{message}");
     assert!(!dir.path().join("out").exists());
 }
@@ -166,7 +168,7 @@ fn switches_are_checked_against_all_machines_of_the_figures() {
     assert!(remarks.contains("without effect on these figures: --channels\n"), "{remarks}");
     let (_, _, remarks) = oblivio(&dir, &format!("{SMALL} --plb-ways 4"));
     assert!(!remarks.contains("without effect"), "{remarks}");
-    let message = bad(&dir, &format!("{SMALL} --paths-stop-retirement"), 2);
+    let message = fails_with(&dir, &format!("{SMALL} --paths-stop-retirement"), 2);
     assert!(message.contains("set --fetch-room to 1"), "{message}");
     // Messages about a manifest name its keys, not switches.
     let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\n\
@@ -176,7 +178,7 @@ fn switches_are_checked_against_all_machines_of_the_figures() {
         measures = [{ name = \"x\", measure = \"wait-for-each-read\" }]\n";
     fs::write(dir.path().join("mine.toml"), figure).unwrap();
     let message =
-        bad(&dir, "run evaluation --quick --levels 12 --manifest mine.toml --output out", 3);
+        fails_with(&dir, "run evaluation --quick --levels 12 --manifest mine.toml --output out", 3);
     assert!(message.contains("rho under uniform cannot run"), "{message}");
     assert!(message.contains("leave context-switch out"), "{message}");
 }
@@ -199,7 +201,7 @@ fn initial_trees_are_kept_and_reused() {
         };
         runs.lines().map(outcome).collect::<BTreeMap<_, _>>()
     };
-    good(&dir, SMALL);
+    succeeds(&dir, SMALL);
     let expected = outcomes("out");
     for output in ["first", "second"] {
         assert!(!with_trees(output).contains(".tree"));
@@ -226,7 +228,7 @@ fn a_figure_and_its_machines_come_from_files() {
     let dir = TempDir::new().unwrap();
     let printed = PAGE.lines().find(|line| line.contains("--print-spec > my-machine.toml"));
     let (printed, _) = printed.unwrap().split_once(" > ").unwrap();
-    let spec = good(&dir, printed.strip_prefix("oblivio-lab ").unwrap());
+    let spec = succeeds(&dir, printed.strip_prefix("oblivio-lab ").unwrap());
     assert!(spec.contains("\nplb_ways = 1\n"), "{spec}");
     let spec = spec.replace("\nplb_ways = 1\n", "\nplb_ways = 4\n");
     fs::write(dir.path().join("my-machine.toml"), spec).unwrap();
@@ -242,24 +244,26 @@ fn a_figure_and_its_machines_come_from_files() {
     let (_, _, remarks) = oblivio(&dir, RUN);
     assert!(remarks.contains("8 runs, all of which are kept"), "{remarks}");
 
-    assert!(bad(&dir, &format!("{RUN} --figure fig10"), 3).contains("choose from my-figure"));
+    assert!(
+        fails_with(&dir, &format!("{RUN} --figure fig10"), 3).contains("choose from my-figure")
+    );
     let twice = format!("{RUN} my-figure.toml");
-    assert!(bad(&dir, &twice, 3).contains("two manifests have the id my-figure"));
+    assert!(fails_with(&dir, &twice, 3).contains("two manifests have the id my-figure"));
     fs::remove_file(dir.path().join("my-machine.toml")).unwrap();
-    let message = bad(&dir, RUN, 3);
+    let message = fails_with(&dir, RUN, 3);
     assert!(message.contains("my-figure.toml, line 15: machine wide-file"), "{message}");
     fs::write(dir.path().join("my-figure.toml"), " ".repeat((1 << 20) + 1)).unwrap();
-    assert!(bad(&dir, RUN, 3).contains("more than 1048576 bytes"));
+    assert!(fails_with(&dir, RUN, 3).contains("more than 1048576 bytes"));
 }
 
 #[test]
 fn recorded_figures_are_drawn_without_traces_and_without_runs() {
     let dir = TempDir::new().unwrap();
     let fig11 = SMALL.replace("made", "fig11").replace("12", "16");
-    good(&dir, &fig11);
+    succeeds(&dir, &fig11);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
     let recorded = format!("{fig11} --recorded");
-    let said = good(&dir, &recorded);
+    let said = succeeds(&dir, &recorded);
     assert!(said.contains("| mcf ") && said.contains("42 runs"), "{said}");
     let again = text(&dir, "figures.json");
     // The origin of the figures names the samples.
@@ -272,13 +276,13 @@ fn recorded_figures_are_drawn_without_traces_and_without_runs() {
     let remark = oblivio(&dir, &recorded).2;
     assert!(remark.contains("1 run of these figures is not recorded"), "{remark}");
     assert_eq!(text(&dir, "results.jsonl"), some);
-    assert!(bad(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
+    assert!(fails_with(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
     // If no run is recorded, none is made, and existing figures stay.
     let before = text(&dir, "figures.json");
-    let said = bad(&dir, &format!("{recorded} --channels 1"), 3);
+    let said = fails_with(&dir, &format!("{recorded} --channels 1"), 3);
     assert!(said.contains("figures is recorded in --output"), "{said}");
     assert_eq!(text(&dir, "figures.json"), before);
-    let said = bad(&dir, &recorded.replace("--output out", "--output oot"), 3);
+    let said = fails_with(&dir, &recorded.replace("--output out", "--output oot"), 3);
     assert!(said.contains("there are no recorded runs in oot: name the directory"), "{said}");
     assert!(!dir.path().join("oot").exists());
 }
@@ -287,10 +291,10 @@ fn recorded_figures_are_drawn_without_traces_and_without_runs() {
 fn dram_commands_are_checked_on_request() {
     let dir = TempDir::new().unwrap();
     let fig14 = SMALL.replace("made", "fig14").replace("12", "16");
-    good(&dir, &fig14);
+    succeeds(&dir, &fig14);
     let runs = text(&dir, "results.jsonl");
     assert!(!runs.contains("checked_commands"));
-    good(&dir, &format!("{fig14} --check-commands"));
+    succeeds(&dir, &format!("{fig14} --check-commands"));
     let with_checked = text(&dir, "results.jsonl");
     let checked: Vec<Value> = with_checked
         .lines()

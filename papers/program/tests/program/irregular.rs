@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::{command, good};
+use crate::common::{command, succeeds};
 
 /// Time until a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,7 +96,7 @@ fn a_pipe_with_the_name_of_a_tree_is_replaced() {
     const RUN: &str =
         "run evaluation --quick --records 100 --levels 12 --figure tree-top-size --trees trees";
     let dir = TempDir::new().unwrap();
-    good(&dir, &format!("{RUN} --output first"));
+    succeeds(&dir, &format!("{RUN} --output first"));
     let tree = fs::read_dir(dir.path().join("trees")).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(&tree).unwrap();
     make_pipe(&tree);

@@ -5,13 +5,13 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, good};
+use crate::common::{fails_with, succeeds};
 
 #[test]
 fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
     let run = "run --quick --figure tiny07 fig06 dram roram links";
-    let said = good(&dir, run);
+    let said = succeeds(&dir, run);
     for part in ["stated numbers agree", "9 runs", "1 run,", "lab-results/report.html"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
@@ -25,7 +25,8 @@ fn figures_of_all_experiments_are_made_and_reported() {
     assert_eq!(text("blocks/results.jsonl").lines().count(), 1);
 
     // The second time, as JSON: no run is repeated, and all figures are in one list.
-    let figures: Vec<Value> = serde_json::from_str(&good(&dir, &format!("{run} --json"))).unwrap();
+    let figures: Vec<Value> =
+        serde_json::from_str(&succeeds(&dir, &format!("{run} --json"))).unwrap();
     let ids: Vec<_> = figures.iter().map(|figure| figure["id"].as_str().unwrap()).collect();
     assert_eq!(ids[..2], ["tiny07", "fig06"]);
     assert_eq!(text("evaluation/results.jsonl"), runs);
@@ -34,7 +35,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
 #[test]
 fn unknown_figures_and_options_without_effect_are_refused() {
     let dir = TempDir::new().unwrap();
-    assert!(bad(&dir, "run --quick --figure fig7", 3).contains("no figure fig7"));
-    assert!(bad(&dir, "run --quick dram", 2).contains("cannot be used with"));
+    assert!(fails_with(&dir, "run --quick --figure fig7", 3).contains("no figure fig7"));
+    assert!(fails_with(&dir, "run --quick dram", 2).contains("cannot be used with"));
     assert!(!dir.path().join("lab-results").exists());
 }

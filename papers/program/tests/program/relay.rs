@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, command};
+use crate::common::{command, fails_with};
 
 struct Relay {
     child: Child,
@@ -97,11 +97,11 @@ fn a_relay_cuts_after_the_given_number_of_bytes() {
 fn a_relay_stays_on_this_machine() {
     let dir = TempDir::new().unwrap();
     let to = "--to 127.0.0.1:9";
-    let far = bad(&dir, &format!("relay --listen 0.0.0.0:0 {to} --link home"), 3);
+    let far = fails_with(&dir, &format!("relay --listen 0.0.0.0:0 {to} --link home"), 3);
     assert!(far.contains("no loopback address"), "{far}");
-    let far = bad(&dir, "relay --listen 127.0.0.1:0 --to 192.0.2.1:9 --link home", 3);
+    let far = fails_with(&dir, "relay --listen 127.0.0.1:0 --to 192.0.2.1:9 --link home", 3);
     assert!(far.contains("192.0.2.1:9 is no loopback address"), "{far}");
-    let strange = bad(&dir, &format!("relay --listen 127.0.0.1:0 {to} --link dsl"), 2);
+    let strange = fails_with(&dir, &format!("relay --listen 127.0.0.1:0 {to} --link dsl"), 2);
     assert!(strange.contains("such as 29/5/15"), "{strange}");
-    bad(&dir, &format!("relay --listen 127.0.0.1:0 {to} --link lan --cut-each"), 2);
+    fails_with(&dir, &format!("relay --listen 127.0.0.1:0 {to} --link lan --cut-each"), 2);
 }

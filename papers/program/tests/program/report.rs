@@ -5,7 +5,7 @@ use std::fs;
 use oblivio_lab::report::{Bars, Figure, Plot, Series, Stated};
 use tempfile::TempDir;
 
-use crate::common::{bad, good};
+use crate::common::{fails_with, succeeds};
 
 fn figure(title: &str, ours: f64) -> Figure {
     Figure {
@@ -37,7 +37,7 @@ fn figures_of_all_files_come_on_one_page() {
     let dir = dir_with_figures();
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let said =
-        good(&dir, "report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
+        succeeds(&dir, "report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
     assert_eq!(
         said,
         "1 of 2 stated numbers agree (differ: 1)\nreport   out.html\nmarkdown out.md\n"
@@ -50,7 +50,7 @@ fn figures_of_all_files_come_on_one_page() {
     assert!(read("out.md").contains("## Good &lt;b&gt;\n"));
 
     // The second time the page is replaced by the same page, and no temporary file remains.
-    good(&dir, "report b.json a.json --output out.html --when 'May <1>'");
+    succeeds(&dir, "report b.json a.json --output out.html --when 'May <1>'");
     assert_eq!(read("out.html"), page);
     let mut names: Vec<_> = fs::read_dir(dir.path())
         .unwrap()
@@ -68,7 +68,7 @@ fn a_report_replaces_no_file_of_another_kind() {
     std::os::unix::fs::symlink("key", dir.path().join("link")).unwrap();
     for target in ["key", "./link"] {
         for options in ["--output", "--output report.html --markdown"] {
-            let message = bad(&dir, &format!("report a.json {options} {target}"), 4);
+            let message = fails_with(&dir, &format!("report a.json {options} {target}"), 4);
             assert!(message.contains("choose another name"), "{message}");
         }
     }
@@ -93,7 +93,7 @@ fn files_without_figures_are_refused_and_no_page_is_written() {
         ("a.json --markdown nowhere/page.md", 4, "choose another place"),
         ("", 2, "FIGURES"),
     ] {
-        let message = bad(&dir, &format!("report {arguments}"), code);
+        let message = fails_with(&dir, &format!("report {arguments}"), code);
         assert!(message.contains(advice), "{arguments}: {message}");
         assert!(!dir.path().join("report.html").exists(), "{arguments}");
     }

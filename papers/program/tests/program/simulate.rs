@@ -5,18 +5,18 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, good, oblivio};
+use crate::common::{fails_with, oblivio, succeeds};
 
 const SMALL: &str = "simulate --made uniform --levels 12 --records 2000 --llc-kib 32";
 
 fn json(dir: &TempDir, command_line: &str) -> Value {
-    serde_json::from_str(&good(dir, &format!("{command_line} --json"))).unwrap()
+    serde_json::from_str(&succeeds(dir, &format!("{command_line} --json"))).unwrap()
 }
 
 #[test]
 fn the_results_of_a_generated_trace_are_consistent() {
     let dir = TempDir::new().unwrap();
-    let text = good(&dir, SMALL);
+    let text = succeeds(&dir, SMALL);
     for part in [
         "baseline, leaves on level 12",
         "position map 2: ",
@@ -63,10 +63,13 @@ fn a_program_is_switched_out_now_and_then() {
     assert_eq!(tally(&alone, "context_switches"), 0);
     assert!(tally(&switched, "context_switches") > 5, "{switched}");
     assert!(switched["outcome"]["cycles"].as_u64() > alone["outcome"]["cycles"].as_u64());
-    let said = good(&dir, &format!("{SMALL} --context-switch 100000"));
-    assert!(said.contains("switched out") && !good(&dir, SMALL).contains("switched out"), "{said}");
-    bad(&dir, &format!("{SMALL} --context-switch 10"), 2);
-    let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
+    let said = succeeds(&dir, &format!("{SMALL} --context-switch 100000"));
+    assert!(
+        said.contains("switched out") && !succeeds(&dir, SMALL).contains("switched out"),
+        "{said}"
+    );
+    fails_with(&dir, &format!("{SMALL} --context-switch 10"), 2);
+    let refused = fails_with(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
     assert!(refused.contains("rho cannot run"), "{refused}");
     assert!(refused.contains("leave --context-switch out"), "{refused}");
 }
@@ -74,7 +77,7 @@ fn a_program_is_switched_out_now_and_then() {
 #[test]
 fn a_trace_is_repeated_for_more_records() {
     let dir = TempDir::new().unwrap();
-    good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
+    succeeds(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
     let run = |more: &str| {
         let run = json(&dir, &format!("simulate own.trace --levels 12 --llc-kib 32 {more}"));
         run["outcome"]["records"].as_u64().unwrap()
@@ -87,7 +90,7 @@ fn a_trace_is_repeated_for_more_records() {
 #[test]
 fn a_warm_up_of_the_whole_trace_is_reported() {
     let dir = TempDir::new().unwrap();
-    good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
+    succeeds(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
     let run = |warm_up: u32| {
         let run = format!("simulate own.trace --levels 12 --llc-kib 32 --warm-up {warm_up}");
         let (code, text, remarks) = oblivio(&dir, &run);
@@ -112,7 +115,7 @@ fn each_switch_changes_the_outcome() {
     const IN_ORDER: &str = "--fetch-room 1 --fetch-on-write-miss";
     let dir = TempDir::new().unwrap();
     let made = "--records 1500 --lines 16384 --gap 2000 --writes 0.3";
-    good(&dir, &format!("trace make zipf {made} --output quiet.trace"));
+    succeeds(&dir, &format!("trace make zipf {made} --output quiet.trace"));
     let outcome = |work: &str, typed: &str| {
         let run = format!("simulate {work} --levels 12 --llc-kib 32 {typed}");
         json(&dir, &run)["outcome"].clone()
@@ -145,7 +148,7 @@ fn each_switch_changes_the_outcome() {
     assert_ne!(misses(""), 0);
     assert_eq!(misses("--fill-llc 1500"), 0);
     // The switches on requests also apply to a machine from a file.
-    let spec = good(&dir, "simulate --levels 12 --llc-kib 32 --print-spec");
+    let spec = succeeds(&dir, "simulate --levels 12 --llc-kib 32 --print-spec");
     fs::write(dir.path().join("own.toml"), spec).unwrap();
     let run = |more: &str| {
         let run = format!("simulate {BUSY} --spec own.toml {more}");
@@ -203,7 +206,7 @@ fn switches_that_change_nothing_are_named() {
     let unused = "simulate --variant none --pace gap:777 --print-spec";
     let (_, spec, said) = oblivio(&dir, unused);
     assert!(spec.contains("gap = 777") && said.is_empty(), "{said}");
-    let spec = good(&dir, "simulate --variant none --print-spec");
+    let spec = succeeds(&dir, "simulate --variant none --print-spec");
     fs::write(dir.path().join("none.toml"), spec).unwrap();
     let run = "simulate --made uniform --records 500 --spec none.toml";
     assert_eq!(oblivio(&dir, run).2, "");
@@ -221,16 +224,16 @@ fn contradicting_switches_are_usage_errors() {
         ("--variant rho-delayed --context-switch 100000", "leave --context-switch out"),
     ] {
         for command in [SMALL, "simulate --levels 12 --print-spec"] {
-            let message = bad(&dir, &format!("{command} {typed}"), 2);
+            let message = fails_with(&dir, &format!("{command} {typed}"), 2);
             // The message names no key of a description.
             assert!(message.contains(says) && !message.contains('_'), "{typed}: {message}");
         }
     }
     // With a file, the message names a key.
-    let spec = good(&dir, "simulate --levels 12 --print-spec");
+    let spec = succeeds(&dir, "simulate --levels 12 --print-spec");
     let spec = spec.replace("paths_stop_retirement = false", "paths_stop_retirement = true");
     fs::write(dir.path().join("own.toml"), spec).unwrap();
-    let message = bad(&dir, "simulate --made uniform --spec own.toml", 3);
+    let message = fails_with(&dir, "simulate --made uniform --spec own.toml", 3);
     assert!(message.contains("own.toml") && message.contains("set fetch_room to 1"), "{message}");
 }
 
@@ -241,11 +244,11 @@ fn a_printed_machine_gives_the_same_run() {
     let work = "simulate --made scan --records 1000";
     let run = json(&dir, &format!("{work} {machine}"));
     for (file, more) in [("machine.toml", ""), ("machine.json", "--json")] {
-        let text = good(&dir, &format!("simulate {machine} --print-spec {more}"));
+        let text = succeeds(&dir, &format!("simulate {machine} --print-spec {more}"));
         fs::write(dir.path().join(file), &text).unwrap();
         let again = json(&dir, &format!("{work} --spec {file}"));
         assert_eq!((&again["spec"], &again["outcome"]), (&run["spec"], &run["outcome"]), "{file}");
-        assert_eq!(good(&dir, &format!("simulate --spec {file} --print-spec {more}")), text);
+        assert_eq!(succeeds(&dir, &format!("simulate --spec {file} --print-spec {more}")), text);
     }
     let text = fs::read_to_string(dir.path().join("machine.toml")).unwrap();
     for (good_part, bad_part, says) in [
@@ -258,11 +261,11 @@ fn a_printed_machine_gives_the_same_run() {
     ] {
         assert!(text.contains(good_part), "{good_part} in {text}");
         fs::write(dir.path().join("bad.toml"), text.replace(good_part, bad_part)).unwrap();
-        let message = bad(&dir, &format!("{work} --spec bad.toml"), 3);
+        let message = fails_with(&dir, &format!("{work} --spec bad.toml"), 3);
         assert!(message.contains("bad.toml") && message.contains(says), "{bad_part}: {message}");
     }
     fs::write(dir.path().join("bad.toml"), text.replace("channels = 4", "")).unwrap();
-    let message = bad(&dir, &format!("{work} --spec bad.toml"), 3);
+    let message = fails_with(&dir, &format!("{work} --spec bad.toml"), 3);
     assert!(message.contains("bad.toml") && message.contains("channels"), "{message}");
 }
 
@@ -270,14 +273,14 @@ fn a_printed_machine_gives_the_same_run() {
 fn impossible_runs_are_refused() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("no.trace"), "no trace").unwrap();
-    good(&dir, "trace make uniform --records 1000 --lines 1000000 --output large.trace");
+    succeeds(&dir, "trace make uniform --records 1000 --lines 1000000 --output large.trace");
     for (command_line, says) in [
         ("simulate nowhere", "check the path"),
         ("simulate no.trace", "no.trace, line 1"),
         ("simulate large.trace --levels 10", "touches"),
         ("simulate --made scan --spec nowhere", "check the path"),
     ] {
-        let message = bad(&dir, command_line, 3);
+        let message = fails_with(&dir, command_line, 3);
         assert!(message.contains(says), "{command_line}: {message}");
     }
     for command_line in [
@@ -289,6 +292,6 @@ fn impossible_runs_are_refused() {
         "simulate --made scan --spec a.toml --levels 12",
         "simulate --made scan --records 0",
     ] {
-        bad(&dir, command_line, 2);
+        fails_with(&dir, command_line, 2);
     }
 }

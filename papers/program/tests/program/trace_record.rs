@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, command, good, oblivio};
+use crate::common::{command, fails_with, oblivio, succeeds};
 
 /// Lines of the first-level cache in these tests: 16 KiB.
 const L1_LINES: usize = 256;
@@ -65,7 +65,7 @@ fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> 
 
 fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u64)> {
     let record = format!("trace record {} --output t --l1-kib 16 {options}", with_plugin());
-    good(dir, &format!("{record} -- {command}"));
+    succeeds(dir, &format!("{record} -- {command}"));
     let text = fs::read_to_string(dir.path().join("t")).unwrap();
     let record = |line: &str| {
         let words: Vec<_> = line.split(' ').collect();
@@ -178,7 +178,7 @@ fn a_loop_in_the_cache_misses_nothing_once_warm() {
     let output = dir.path().join("x.gz");
     let json = |warm_up| {
         let options = format!("--output x.gz --warm-up {warm_up} --json");
-        let text = good(&dir, &format!("trace record {plugin} {options} -- {kernels} {scan}"));
+        let text = succeeds(&dir, &format!("trace record {plugin} {options} -- {kernels} {scan}"));
         serde_json::from_str::<Value>(&text).unwrap()
     };
     let figures = json("5M");
@@ -189,7 +189,7 @@ fn a_loop_in_the_cache_misses_nothing_once_warm() {
 
     let nothing =
         format!("trace record {plugin} --output x.gz -- {kernels} scan --kib 1 --rounds 1");
-    let message = bad(&dir, &nothing, 3);
+    let message = fails_with(&dir, &nothing, 3);
     assert!(message.contains("no miss was recorded") && message.contains("--warm-up"), "{message}");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "nothing is left");
 }
@@ -212,7 +212,7 @@ fn a_recording_stops_when_full_and_reports_short_ones() {
     assert!(dir.path().join("oblivio-kernels.trace.gz").is_file());
 
     // A program that fails: its trace is written, and its exit code is returned.
-    let message = bad(&dir, &format!("{record} --output failed -- {kernels} no-kernel"), 2);
+    let message = fails_with(&dir, &format!("{record} --output failed -- {kernels} no-kernel"), 2);
     assert!(message.contains("ended with exit code 2"), "{message}");
     assert!(dir.path().join("failed").is_file());
 }
@@ -240,11 +240,12 @@ fn a_stopped_recording_leaves_no_file() {
 #[test]
 fn missing_programs_are_named() {
     let dir = TempDir::new().unwrap();
-    let message = bad(&dir, "trace record --qemu qemu-nothing -- true", 1);
+    let message = fails_with(&dir, "trace record --qemu qemu-nothing -- true", 1);
     assert!(message.contains("apt install qemu-user"), "{message}");
     // Any existing file passes as the emulator until it is run.
     let exe = crate::PROGRAM;
-    let message = bad(&dir, &format!("trace record --qemu {exe} --plugin nowhere.so -- true"), 1);
+    let message =
+        fails_with(&dir, &format!("trace record --qemu {exe} --plugin nowhere.so -- true"), 1);
     assert!(message.contains("-p oblivio-trace-plugin"), "{message}");
     fs::write(dir.path().join("script"), "#!/bin/sh\n").unwrap();
     for (command, advice) in [
@@ -253,16 +254,16 @@ fn missing_programs_are_named() {
         ("./script", "give the interpreter"),
     ] {
         let line = format!("trace record --qemu {exe} --plugin {exe} -- {command}");
-        let message = bad(&dir, &line, 3);
+        let message = fails_with(&dir, &line, 3);
         assert!(message.contains(advice), "{message}");
     }
     let not_one = format!("trace record --output x --qemu {exe} --plugin {exe} -- {exe}");
-    let message = bad(&dir, &not_one, 1);
+    let message = fails_with(&dir, &not_one, 1);
     assert!(message.contains("before it recorded anything"), "{message}");
-    let message = bad(&dir, "trace record-set --only doom", 3);
+    let message = fails_with(&dir, "trace record-set --only doom", 3);
     assert!(message.contains("choose among gcc, mcf"), "{message}");
     for wrong in ["", "--misses 0 -- true", "--warm-up 1Q -- true", "--l1-kib 0 -- true"] {
-        bad(&dir, &format!("trace record {wrong}"), 2);
+        fails_with(&dir, &format!("trace record {wrong}"), 2);
     }
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing was made but the script");
 }

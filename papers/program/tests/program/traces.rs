@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, command, good};
+use crate::common::{command, fails_with, succeeds};
 
 /// A directory with small traces.
 struct Traces(TempDir);
@@ -33,17 +33,17 @@ impl Traces {
         self.0.path().join(name)
     }
 
-    fn good(&self, command_line: &str) -> String {
-        good(&self.0, &format!("trace {command_line}"))
+    fn succeeds(&self, command_line: &str) -> String {
+        succeeds(&self.0, &format!("trace {command_line}"))
     }
 
-    fn bad(&self, command_line: &str, code: i32, advice: &str) {
-        let message = bad(&self.0, &format!("trace {command_line}"), code);
+    fn fails_with(&self, command_line: &str, code: i32, advice: &str) {
+        let message = fails_with(&self.0, &format!("trace {command_line}"), code);
         assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
     }
 
     fn json(&self, command_line: &str) -> Value {
-        serde_json::from_str(&self.good(&format!("{command_line} --json"))).unwrap()
+        serde_json::from_str(&self.succeeds(&format!("{command_line} --json"))).unwrap()
     }
 
     fn text(&self, name: &str) -> String {
@@ -63,7 +63,7 @@ impl Traces {
 #[test]
 fn statistics_of_traces_are_printed_as_table_and_json() {
     let traces = Traces::new();
-    let table = traces.good("info ramulator usimm");
+    let table = traces.succeeds("info ramulator usimm");
     let rows: Vec<Vec<&str>> =
         table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
     let figures = ["4", "3", "1", "13", "230.77", "76.92", "4", "2"];
@@ -84,12 +84,12 @@ fn statistics_of_traces_are_printed_as_table_and_json() {
 #[test]
 fn a_trace_is_the_same_in_every_format() {
     let traces = Traces::new();
-    traces.good("convert usimm own");
-    traces.good("convert own own.gz --compress gzip");
-    traces.good("convert own.gz back.gz --to usimm --compress gzip");
-    traces.good("convert back.gz back --to ramulator --from usimm");
+    traces.succeeds("convert usimm own");
+    traces.succeeds("convert own own.gz --compress gzip");
+    traces.succeeds("convert own.gz back.gz --to usimm --compress gzip");
+    traces.succeeds("convert back.gz back --to ramulator --from usimm");
     assert_eq!(traces.text("back"), "3 640\n0 140736576145536 64\n7 0\n");
-    traces.good("convert back back.usimm --to usimm");
+    traces.succeeds("convert back back.usimm --to usimm");
     assert_eq!(traces.text("back.usimm"), traces.text("usimm").replace(" 0x400a12", ""));
     assert_eq!(traces.json("info own")[0]["name"], "usimm", "the binary format keeps the name");
     assert!(fs::read(traces.path("own.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
@@ -100,20 +100,20 @@ fn a_trace_is_the_same_in_every_format() {
 #[test]
 fn a_trace_is_moved_into_a_smaller_memory() {
     let traces = Traces::new();
-    traces.good("convert usimm moved --to usimm --remap 128");
+    traces.succeeds("convert usimm moved --to usimm --remap 128");
     assert_eq!(traces.text("moved"), "3 R 0x280\n0 R 0x1880\n0 W 0x40\n7 R 0x0\n");
-    traces.good("convert usimm far --to usimm --remap 1000000 --scatter 1");
-    traces.good("convert usimm again --to usimm --remap 1000000 --scatter 1");
+    traces.succeeds("convert usimm far --to usimm --remap 1000000 --scatter 1");
+    traces.succeeds("convert usimm again --to usimm --remap 1000000 --scatter 1");
     assert_eq!(traces.text("far"), traces.text("again"));
     assert_ne!(traces.text("far"), traces.text("moved"));
-    traces.bad("convert usimm none --remap 127", 3, "give it at least 128 lines");
-    traces.bad("convert usimm none --scatter 1", 2, "--remap");
+    traces.fails_with("convert usimm none --remap 127", 3, "give it at least 128 lines");
+    traces.fails_with("convert usimm none --scatter 1", 2, "--remap");
 }
 
 #[test]
 fn programs_are_mixed_turn_by_turn() {
     let traces = Traces::new();
-    traces.good("mix ramulator usimm --output mixed --to usimm --slice 5 --remap 4096");
+    traces.succeeds("mix ramulator usimm --output mixed --to usimm --slice 5 --remap 4096");
     let gaps: Vec<_> = traces
         .text("mixed")
         .lines()
@@ -122,7 +122,7 @@ fn programs_are_mixed_turn_by_turn() {
     assert_eq!(gaps, ["3", "0", "3", "0", "0", "7", "0", "7"]);
     assert_eq!(traces.json("mix usimm usimm --output both --slice 1000")[0]["pages"], 4);
     assert_eq!(traces.json("info both")[0]["name"], "both");
-    traces.bad("mix usimm --output never --slice 0", 2, "--slice");
+    traces.fails_with("mix usimm --output never --slice 0", 2, "--slice");
 }
 
 #[test]
@@ -144,17 +144,18 @@ fn traces_of_all_kinds_are_generated() {
             (&made["records"], &traces.json(&format!("info {kind}"))[0]),
             (&1000.into(), made)
         );
-        traces.good(&format!("{make} again"));
+        traces.succeeds(&format!("{make} again"));
         assert_eq!(fs::read(traces.path(kind)).unwrap(), fs::read(traces.path("again")).unwrap());
         fs::remove_file(traces.path("again")).unwrap();
     }
-    traces
-        .good("make stride --stride 3 --records 3 --writes 1 --gap 1 --to usimm --output strided");
+    traces.succeeds(
+        "make stride --stride 3 --records 3 --writes 1 --gap 1 --to usimm --output strided",
+    );
     assert_eq!(traces.text("strided"), "1 W 0x0\n1 W 0xc0\n1 W 0x180\n");
     let coins = &traces.json("make uniform --gap-mean 9 --output coins")[0];
     let rate = coins["reads_per_1000_instructions"].as_f64().unwrap();
     assert!((98.0..102.0).contains(&rate), "{rate}");
-    traces.bad("make zipf --gap 1 --gap-mean 1 --output x", 2, "--gap");
+    traces.fails_with("make zipf --gap 1 --gap-mean 1 --output x", 2, "--gap");
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn unusable_input_is_code_3_with_advice() {
         ("make scan --stride 2 --output out", "scan has no use for --stride"),
         ("mix usimm bad --output out", "bad, line 2"),
     ] {
-        traces.bad(command_line, 3, advice);
+        traces.fails_with(command_line, 3, advice);
     }
     assert_eq!(traces.names(), before, "and nothing is left");
 }
@@ -183,14 +184,14 @@ fn unusable_input_is_code_3_with_advice() {
 #[test]
 fn an_error_in_a_trace_names_its_position() {
     let traces = Traces::new();
-    traces.good("convert usimm own");
+    traces.succeeds("convert usimm own");
     let own = fs::read(traces.path("own")).unwrap();
     let mut damaged = own.clone();
     damaged[20] ^= 1;
     fs::write(traces.path("damaged"), damaged).unwrap();
-    traces.bad("info damaged", 3, "wrong checksum");
+    traces.fails_with("info damaged", 3, "wrong checksum");
     fs::write(traces.path("cut"), &own[..20]).unwrap();
-    traces.bad("info cut", 3, "cut, record 2, byte 20: the file ends too early");
+    traces.fails_with("info cut", 3, "cut, record 2, byte 20: the file ends too early");
 }
 
 #[test]
@@ -200,10 +201,10 @@ fn an_existing_file_is_not_replaced() {
     for command_line in
         ["convert usimm ramulator", "mix usimm --output ramulator", "make scan --output ramulator"]
     {
-        traces.bad(command_line, 4, "ramulator exists already");
+        traces.fails_with(command_line, 4, "ramulator exists already");
     }
-    traces.bad("make scan --output nowhere/out", 4, "choose another place");
-    traces.bad("make scan --output /dev/full", 4, "is a device, a pipe or a socket");
+    traces.fails_with("make scan --output nowhere/out", 4, "choose another place");
+    traces.fails_with("make scan --output /dev/full", 4, "is a device, a pipe or a socket");
     assert_eq!(traces.names(), before);
     assert!(traces.text("ramulator").starts_with("3 640\n"));
 }
