@@ -1,6 +1,6 @@
 # Oblivio. `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
 #
-# Needed beforehand: the Rust toolchain (1.95 or newer), a C compiler and make.
+# Requirements: the Rust toolchain (1.95 or newer), a C compiler and make.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c

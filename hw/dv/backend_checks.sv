@@ -9,10 +9,10 @@
 /// - When the controller is idle, each slot is free or an entry of the stash.
 /// - Each mask finds room in its queue.
 /// - State machines are in a state that has a name.
-/// - Masks of coming EO accesses do not starve: the cores make other masks at most for the operations
-///   in flight, and then these.
-/// - A closed controller starts no operation, and one operation starts in a cycle.
-/// - A command that waits for the one before never finds the stash over its bound.
+/// - Masks of coming EO accesses do not starve: before them, the cores make masks only for
+///   operations in flight.
+/// - A closed controller starts no operation, and at most one operation starts in a cycle.
+/// - A command that waits for the previous command never finds the stash over its bound.
 /// - With `+bus_checks=1`, which needs a bench without stalls and a tree with L = 20: a beat is
 ///   taken in each cycle in which memory offers one, and an EO access of RAW ORAM never waits for a
 ///   mask.
@@ -30,7 +30,7 @@ module backend_checks #(
   // An operation starts: for a command, for an eviction, and for an EO access that was due.
   input logic [2:0]  op_starts_i,
   input logic        session_start_i,
-  // A command waits for the one before. The stash is over its bound.
+  // A command waits for the previous command. The stash is over its bound.
   input logic        waits_i,
   input logic        over_bound_i,
   input logic        scanned_i,
@@ -81,7 +81,7 @@ module backend_checks #(
     others = 0;
   end
 
-  // The bench runs on one edge: what counts are the values of the cycle that ends.
+  // The bench runs on one clock edge and samples the values of the cycle that ends.
   // verilator lint_off BLKSEQ
   always @(posedge clk_i) begin
     if (rst_ni && run_i) begin

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Plants faults into copies of the RTL, one at a time. A named bench must fail for each.
 
-Usage: faults.py [--only TEXT]. `make -C hw formal-faults` plants those that proofs must find.
+Usage: faults.py [--only TEXT]. `make -C hw formal-faults` plants the faults that proofs must find.
 """
 
 import argparse
@@ -128,7 +128,7 @@ FAULTS = [
           "lockstep-raw"),
     Fault("IV2 is not incremented", "mask_scheduler",
           "writes_q <= writes_q + 64'd1;", "writes_q <= 64'd1;", "lockstep-path"),
-    Fault("IV1 of a write is that of the read", "mask_scheduler",
+    Fault("IV1 of a write equals IV1 of the read", "mask_scheduler",
           "request_of(body_evictions + 64'(for_write_q)", "request_of(body_evictions",
           "lockstep-raw"),
     Fault("a body mask is used twice", "path_writer",

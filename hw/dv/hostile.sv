@@ -97,7 +97,7 @@ module hostile #(
   // Commands before the restart.
   localparam longint unsigned RestartAt = 12;
   localparam int unsigned Blocks = Capacity < 16 ? int'(Capacity) : 16;
-  // Memory is quiet when it has had no transfer for as many cycles.
+  // Memory counts as quiet after this many cycles without a transfer.
   localparam int unsigned QuietCycles = 500;
 
   logic rst_n, start_valid, start_ready, entropy_valid, entropy_ready;

@@ -25,7 +25,7 @@
 ///
 /// The bench runs on one clock edge and reads all outputs as they were in the cycle that ends.
 //
-// Numbers of the model are wider than those of the controller, and reset is one for both kinds.
+// Values of the model are wider than the controller's, and both kinds share one reset.
 // verilator lint_off UNUSEDSIGNAL
 // verilator lint_off SYNCASYNCNET
 module lockstep #(
@@ -177,8 +177,8 @@ module lockstep #(
   );
 
   // ==== Probes: the one place that names internals of the controller. ===========================
-  // They are read in the cycle in which a command begins: the stash then is as the command before
-  // and its evictions left it.
+  // They are read in the cycle in which a command begins. The stash then is in the state after the
+  // previous command and its evictions.
 
   /// Whether a command begins in this cycle.
   function automatic bit begins();
@@ -195,7 +195,7 @@ module lockstep #(
     return (int'(dut.u_backend.u_placer.head_q) + i) % dut.u_backend.Places;
   endfunction
 
-  /// Address and leaf at such a place, whose word is {address, leaf, slot of the block's bytes}.
+  /// Address and leaf at `place`. A word is {address, leaf, slot of the block's bytes}.
   function automatic longint unsigned stash_address(int place);
     return 64'(dut.u_backend.u_placer.u_order.gen_block_ram.words_q[place][
         dut.u_backend.PlaceWidth + LeafWidth +: AddressBits]);
@@ -256,7 +256,7 @@ module lockstep #(
     is_over = 1'b1;
   endfunction
 
-  /// Ends the run if the model has refused something.
+  /// Ends the run if the model reports an error.
   function automatic void check(int code, string port);
     if (code != 0) fail({port, ": ", golden_error(golden)});
   endfunction
@@ -304,13 +304,13 @@ module lockstep #(
     longint unsigned leaf;
   } directed_t;
 
-  // Blocks 0 and 1 are those of the combinations. Block 2 is absent, and is read in between.
+  // Blocks 0 and 1 are used in the combinations. Block 2 is absent, and is read between commands.
   localparam int unsigned DirectedBlocks = 2;
   localparam longint unsigned Leaves = 64'd1 << LeafLevel;
 
   directed_t directed_queue[$];
   longint unsigned combination, distances, filler_leaf;
-  // What the queued commands leave behind.
+  // The state after the queued commands.
   bit present[DirectedBlocks];
 
   /// Queues the commands of one combination:

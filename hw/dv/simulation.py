@@ -41,7 +41,7 @@ _library_lock = threading.Lock()
 
 
 class SimulationError(Exception):
-    """A build or a run has failed. The text is what its tools said."""
+    """A failed build or run. The text is the output of its tools."""
 
 
 class Bench(NamedTuple):
@@ -103,7 +103,7 @@ def _library(optimize: bool) -> Path:
             "#include <cstdio>\n#include <memory>\n")
         commands = [["g++", "-std=gnu++17", level, *DEFINES, *includes, "-x", "c++-header",
                      "precompiled.h", "-o", "precompiled.h.gch"]]
-        # The library is not what takes the time of a run.
+        # The library takes little of the time of a run.
         commands += [["g++", "-std=gnu++17", "-O0", *DEFINES, *includes, "-c",
                       str(include / f"{name}.cpp"), "-o", f"{name}.o"]
                      for name in LIBRARY_SOURCES]
@@ -119,7 +119,7 @@ def _constant(name: str, value: int) -> str:
 
 
 def build(configuration: Configuration, rtl: Path = RTL, *, coverage: bool = False) -> Path:
-    """Builds a bench, on request one that counts what it reaches. Returns the binary."""
+    """Builds a bench, with coverage counters if requested. Returns the binary."""
     bench, raw, parameters, optimize = configuration
     if not GOLDEN.exists():
         raise SimulationError(f"error: {GOLDEN} is missing: "
@@ -171,7 +171,7 @@ def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0,
         coverage: Path | None = None, port_log: Path | None = None) -> Result:
     """Runs a bench with plusargs. Uninitialized registers follow from the seed.
 
-    `coverage` gets the counts of a build for coverage, `port_log` those of `port_log.sv`.
+    `coverage` gets the counts of a coverage build, `port_log` the log of `port_log.sv`.
     """
     environment = os.environ | ({"COVERAGE_FILE": str(coverage)} if coverage else {})
     seed = arguments.get("seed", 1)

@@ -3,7 +3,7 @@
 /// Twin run: two back ends get the same public inputs and different secrets, and must look the same
 /// in every cycle.
 ///
-/// Equal for both: the path leaves, the cycles in which the user offers and takes something,
+/// Equal for both: the path leaves, the cycles in which the user offers and takes data,
 /// whether a command is an append, and the stalls of memory. Different: the key, addresses,
 /// operations (read, write, read-remove), new leaves, data, and where blocks are: in the stash,
 /// near the root, deep, or absent.
@@ -20,8 +20,8 @@
 /// | +early_reads=1 | memory returns reads before the data of earlier writes to other addresses |
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (0: with one |
 /// |        | command unanswered, the next one is offered) |
-/// | +mirror=1 | blocks of one twin are those of the other under other addresses, with reads for |
-/// |           | writes: the stash is as full in both, and there are background evictions |
+/// | +mirror=1 | the twins use the same blocks under different addresses, and one reads where the |
+/// |           | other writes: both stashes are equally full, and there are background evictions |
 /// | +places=0 | blocks need not be accessed in the stash, near the root, deep, and absent (1) |
 /// | +watchdog=CYCLES | cycles without a response that count as a hang (20000) |
 // verilator lint_off UNUSEDSIGNAL
@@ -251,7 +251,7 @@ module twin #(
   endfunction
 
   /// Chooses the next command of both: a leaf, and for each twin a block that is mapped to it, or
-  /// one that is absent.
+  /// an absent block.
   function automatic void next_command();
     // Some blocks must be absent.
     automatic bit is_crowded =
@@ -312,7 +312,7 @@ module twin #(
     cmd_old_leaf <= LeafBits'(leaf);
   endfunction
 
-  /// Does to the position map what the command does.
+  /// Applies the command to the position map.
   function automatic void apply();
     for (int twin = 0; twin < 2; twin++) begin
       automatic int address = int'(cmd_address[twin]);
@@ -339,7 +339,7 @@ module twin #(
     gap = argument("gap", 0);
     watchdog = argument("watchdog", 20000);
     random_state = seed * 64'h9e37_79b9_7f4a_7c15 + 64'd1;
-    // Some leaves are those of coming EO accesses, which put blocks deep into the tree.
+    // Some leaves are on the paths of the next EO accesses, which put blocks deep into the tree.
     for (int i = 0; i < Leaves; i++) begin
       leaves[i] = i < 10 ? (64'(i) * 2) % (64'd1 << LeafLevel) : below(64'd1 << LeafLevel);
     end
@@ -456,7 +456,7 @@ module twin #(
         entropy <= LeafWidth'(draw());
       end
 
-      // The end. The last eviction has ended 1000 cycles after the last response, or goes on.
+      // The end: 1000 cycles after the last response. A last eviction may still be running.
       if (!is_over && answered == accesses && idle_cycles == 64'd1000) begin
         $display("twin: %s, L %0d, Z %0d, C %0d, %0d commands, %0d cycles, %0d with two operations",
                  Raw ? "RAW" : "Path", LeafLevel, BucketSlots, StashBlocksMax, accepted, cycle,

@@ -32,7 +32,7 @@ module eviction_path_properties #(
 
   assign evict = !start_i && evictions_i[0];
 
-  // Evictions so far, and those of each bucket.
+  // Evictions so far, in total and of each bucket.
   logic [CountWidth-1:0] evictions_q;
   logic [CountWidth-1:0] counts_q [Buckets];
   // The walk: its leaf, and the counts of its path when it started.

@@ -34,7 +34,7 @@ BIN = Path(sys.executable).parent
 # Literals of a graph: twice the number of a node, plus 1 for its negation.
 FALSE, TRUE = 0, 1
 
-# The module that is left out. What leaves it is secret and arbitrary, which only adds behaviours.
+# The omitted module. Its outputs are secret and arbitrary, which only adds behaviours.
 SBOXES = "aes_sbox_pair"
 
 # Nets of undefined bits have numbers from here down.
@@ -238,7 +238,7 @@ class Netlist:
         # The net of the state of each flip-flop, by its output: they differ during a reset.
         self.state: dict[int, int] = {}
         self.memories: list[Memory] = []
-        # Outputs of modules that are left out, and undefined bits: any values, in each copy.
+        # Outputs of omitted modules, and undefined bits: any values, in each copy.
         self.free: list[int] = []
         for cell in module["cells"].values():
             # An undefined bit has any value, in each copy.
@@ -652,7 +652,7 @@ class Stream(NamedTuple):
     beat: str
     level: str
     number: list[str]
-    # Beats of a bucket that it asks for.
+    # Beats of a bucket that it requests.
     beats: int
 
 
@@ -669,7 +669,7 @@ def streams(parameters: dict[str, int], raw: bool) -> list[Stream]:
 
 def mask_facts(miter: Miter, after: bool, parameters: dict[str, int],
                raw: bool) -> dict[str, int]:
-    """Invariants of the walks that ask for masks."""
+    """Invariants of the walks that request masks."""
     graph = miter.graph
     result = {}
     for stream in streams(parameters, raw):
@@ -690,7 +690,7 @@ def mask_facts(miter: Miter, after: bool, parameters: dict[str, int],
 
 
 def repeated_masks(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str, int]:
-    """Steps after which a stream could ask for the same mask a second time.
+    """Steps after which a stream could request the same mask a second time.
 
     The name of a request is the number of its walk, its level and its beat, in this order. Names
     rise from each request to the next. A walk of encoding is numbered by the operation. A walk of
@@ -719,7 +719,7 @@ def repeated_masks(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[
         same = graph.words_differ(number, number_after) ^ 1
         rises = graph.below(number, number_after)
         goes_on = graph.both(active, active_after)
-        # The number of encoding rises at the start of a walk, and that of bodies at its end.
+        # The number of an encoding walk rises at its start, the number of a body walk at its end.
         renewed = (graph.both(active ^ 1, active_after) if stream.name == "encoding"
                    else graph.both(active, active_after ^ 1))
         result |= {f"{stream.name}: {name}": graph.both(some, bad) for name, bad in {

@@ -3,11 +3,11 @@
 /// Makes the masks that seal and open one beat: AES-128 of `counter ‖ region ‖ bucket ‖ chunk`.
 ///
 /// A request names `count_i` chunks of 16 bytes from one bucket. With `header_i` the first ones are
-/// the chunks of the address table (region 0, from chunk 0), and the others are those of the leaf
+/// chunks of the address table (region 0, from chunk 0), and the others are chunks of the leaf
 /// table (region 1, from chunk 0). Without it all are chunks of region 1 from `base_i` on.
 ///
 /// Each cycle enters as many chunks as there are cores. A request is taken with its last chunk, so
-/// one that needs no more chunks than there are cores is taken in one cycle. `Latency` cycles after
+/// a request for at most `AesCores` chunks is taken in one cycle. `Latency` cycles after
 /// the last chunk the mask leaves with the request's tag. The output cannot be stalled. Byte i of
 /// the mask is in bits [8i+7:8i].
 ///
@@ -73,7 +73,7 @@ module mask_engine #(
 
   assign entering = '{step: step_q, last: last, tag: tag_i};
 
-  // With a bad AesCores the message above comes, and not a loop without end.
+  // The constant bound ends the loop for an invalid AesCores, so that the message above appears.
   for (genvar core = 0; core < AesCores && core < 4; core++) begin : gen_cores
     // The number of the chunk within the request, and its counter block.
     logic [21:0] number, chunk;

@@ -4,11 +4,11 @@
 ///
 /// Four streams of masks, in the order of their urgency:
 ///
-/// 1. Decoding. A header that arrives from memory asks for its mask under the counter stored in it:
+/// 1. Decoding. A header from memory requests its mask under the counter stored in it:
 ///    of the addresses alone (RAW ORAM), or of the whole bucket, beat by beat (Path ORAM).
 /// 2. Serving (RAW ORAM). The block of interest of an AO access, or another one if it was not on
 ///    the path.
-/// 3. Encoding. Each operation asks for the masks of its path under a fresh counter, as soon as
+/// 3. Encoding. Each operation requests the masks of its path under a fresh counter, as soon as
 ///    its leaf is known: of the addresses alone (RAW ORAM), or of whole buckets (Path ORAM).
 /// 4. Bodies (RAW ORAM). The masks under IV1 of the coming EO accesses, which are known ahead of
 ///    time (Tiny ORAM, section IV-D): for the read of each path, then for its write. They are made
@@ -63,7 +63,7 @@ module mask_scheduler #(
   input  logic                      encode_ready_i,
   output logic [HeadMaskBits-1:0]   encode_mask_o,
 
-  // A block is to be opened.
+  // The block to open is known.
   input  logic                      serve_valid_i,
   output logic                      serve_ready_o,
   input  logic [LeafLevel:0]        serve_bucket_i,
@@ -86,7 +86,8 @@ module mask_scheduler #(
   localparam int unsigned CountWidth = $clog2(Chunks + 1);
   localparam int unsigned AddressChunks = AddressTableBits / 128;
   localparam int unsigned LeafChunks = LeafTableBits / 128;
-  // Masks that a stream has room for. Decoding needs as many as the pipeline is long.
+  // Masks that the queue of a stream holds. For decoding, it must cover the latency of the
+  // pipeline.
   localparam int unsigned HeadDepth = 32;
   localparam int unsigned ServeDepth = 4;
 
@@ -189,7 +190,7 @@ module mask_scheduler #(
   logic [LevelWidth-1:0] encode_level;
   logic [LeafLevel:0] encode_bucket;
 
-  // Operations wait here until the masks of the one before have been asked for.
+  // Operations wait here until all masks of the previous operation have been requested.
   fifo #(
     .Width(LeafWidth),
     .Depth(2)
@@ -371,7 +372,7 @@ module mask_scheduler #(
     .tag_o    (made_tag)
   );
 
-  // Masks that were asked for and not taken yet: there is room for each of them.
+  // Masks that were requested and not taken yet. The queues have room for each of them.
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -391,7 +392,7 @@ module mask_scheduler #(
     end
   end
 
-  // Whether the queue of a stream has room. It has: see the counts above.
+  // Whether the queue of a stream has room. It always has, by the counts above.
   logic [3:0] room;
 
   fifo #(

@@ -74,12 +74,12 @@ module oram_backend #(
   input  logic [LeafBits-1:0]    cmd_old_leaf_i,
   input  logic [LeafBits-1:0]    cmd_new_leaf_i,
 
-  // The block of a command: as many beats for every operation.
+  // The block of a command: the same number of beats for every operation.
   input  logic                   wdata_valid_i,
   output logic                   wdata_ready_o,
   input  logic [BusBits-1:0]     wdata_i,
 
-  // The block before the command: as many beats.
+  // The block before the command: the same number of beats.
   output logic                   rsp_valid_o,
   input  logic                   rsp_ready_i,
   output logic [BusBits-1:0]     rsp_data_o,
@@ -101,8 +101,8 @@ module oram_backend #(
   input  logic [BusBits-1:0]     mem_rdata_i,
   input  logic                   mem_rdata_error_i,
 
-  // An error has closed the controller. Only a reset opens it, for a new key or with the counts of
-  // operations and EO accesses: another start would use masks twice.
+  // An error has closed the controller. Only a reset opens it. Start it then with a new key, or
+  // with the current counts of operations and EO accesses. Otherwise masks would be used twice.
   output logic                   closed_o
 );
 
@@ -114,8 +114,8 @@ module oram_backend #(
   localparam int unsigned AddressTableBits = table_bits(BucketSlots, AddressBits / 8);
   localparam int unsigned LeafTableBits = table_bits(BucketSlots, LeafBits / 8);
   localparam int unsigned HeadMaskBits = Raw ? AddressTableBits : BusBits;
-  // Blocks that are in the stash between evictions, beyond the bound: those of AO accesses, and
-  // an appended one.
+  // Blocks that the stash may hold beyond its bound between evictions: one for each AO access, and
+  // an appended block.
   localparam int unsigned Beyond = (Raw ? EvictPeriodMax : 0) + 1;
   localparam int unsigned Places = StashBlocksMax + Beyond + 1 + Levels * BucketSlots;
   localparam int unsigned PlaceWidth = $clog2(Places);
@@ -129,7 +129,7 @@ module oram_backend #(
   // After this many evictions in a row the controller closes: the blocks of the stash do not fit
   // the tree.
   localparam int unsigned EvictionsMax = 1023;
-  // An EO access begins when all its masks are there, or as many as there is room for.
+  // Body masks that must be ready before an EO access begins: all of them, or a full RAM.
   localparam int unsigned BodyBeats =
       2 * Levels * BucketBeats < BodyDepth ? 2 * Levels * BucketBeats : BodyDepth;
 
@@ -268,7 +268,7 @@ module oram_backend #(
       ? !server_busy : run && ops_ready && (free_to_begin || second_ready));
   assign accept = cmd_valid_i && cmd_ready_o;
 
-  // A command begins: the one that is accepted in this cycle, or the second one.
+  // A command begins: the command accepted in this cycle, or the waiting second command.
   assign begin_second = second_waits && free_to_begin;
   assign begin_command = begin_second || (accept && !server_busy);
   assign command = second_waits ? second_q : '{
@@ -519,7 +519,7 @@ module oram_backend #(
     .read_data_o    (load_data)
   );
 
-  // The way in.
+  // The path is read.
 
   logic arrived, written, path_found;
   logic [PlaceWidth-1:0] path_place;
@@ -722,7 +722,7 @@ module oram_backend #(
     .plan_place_o     (plan_place)
   );
 
-  // The way out.
+  // The path is written.
 
   path_writer #(
     .Raw             (Raw),

@@ -2,16 +2,16 @@
 
 /// Takes the beats of each path from memory, opens them, and hands on their blocks.
 ///
-/// A header that arrives asks for its mask at once; all beats wait in a queue until their masks are
-/// there. Then one beat is opened in each cycle:
+/// An arriving header requests its mask at once. All beats wait in a queue until their masks are
+/// ready. Then one beat is opened in each cycle:
 ///
 /// - In a path access or an EO access each slot becomes an arrival for the placer, real or not, and
 ///   the bytes of real blocks go to free slots of the stash.
 /// - In an AO access the address tables are kept for the header write-back, without the wanted
 ///   block, whose bytes go to the stash still sealed.
 ///
-/// What a bucket holds is secret and untrusted. An entry that fails a check counts as a dummy and
-/// raises `corrupt_o`. The timing depends on memory, on masks, and on nothing else.
+/// The contents of a bucket are secret and untrusted. An entry that fails a check counts as a dummy
+/// and raises `corrupt_o`. The timing depends only on memory and on masks.
 module path_reader #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 20,
@@ -57,7 +57,7 @@ module path_reader #(
   input  logic [BusBits-1:0]          rdata_i,
   input  logic                        rdata_error_i,
 
-  // A header asks for its mask.
+  // Requests the mask of a header.
   output logic                        arrival_valid_o,
   input  logic                        arrival_ready_i,
   output logic [63:0]                 arrival_counter_o,
@@ -119,7 +119,8 @@ module path_reader #(
 
   localparam int unsigned BucketBeats = 1 + BucketSlots * BlockBeats;
   localparam int unsigned BeatWidth = $clog2(BucketBeats + 1);
-  // Beats that wait for masks: those of the AES pipeline, and some more for its arbitration.
+  // Beats that may wait for masks: one for each stage of the AES pipeline, and some for
+  // arbitration.
   localparam int unsigned WaitingBeats = 32;
   localparam int unsigned HeadersDepth = WaitingBeats / BucketBeats + 2;
 
@@ -415,7 +416,7 @@ module path_reader #(
     end
   end
 
-  // What the controller never writes (the engine's checks of a bucket).
+  // Contents that the controller never writes (the engine makes the same checks).
   logic twice, real_any, never_evicted;
 
   always_comb begin
@@ -431,7 +432,7 @@ module path_reader #(
       || (Raw && !was_written && !never_evicted);
   assign corrupt_o = opened_valid_q && context_q.header && corrupt_here;
 
-  // The table of an AO access, without the wanted block. A bucket never written has dummies alone.
+  // The table of an AO access, without the wanted block. An unwritten bucket has only dummies.
   always_comb begin
     table_o = was_written ? opened_q[AddressesAt +: AddressTableBits] : '0;
     for (int slot = 0; slot < BucketSlots; slot++) begin

@@ -7,7 +7,7 @@
 /// - An AO access writes each header back: the counter and the address table alone, by strobes.
 ///
 /// One beat leaves in each cycle in which memory takes it and its mask is there. The timing depends
-/// on memory and on masks alone. Headers carry the number of the operation as their counter.
+/// only on memory and on masks. Headers carry the number of the operation as their counter.
 module path_writer #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 20,
@@ -57,12 +57,12 @@ module path_writer #(
   input  logic [LeafWidth-1:0]        plan_leaf_i,
   input  logic [PlaceWidth-1:0]       plan_place_i,
 
-  // Address tables of an AO access, a cycle after they are asked for.
+  // Address tables of an AO access, one cycle after the request.
   input  logic                        table_write_i,
   input  logic [LevelWidth-1:0]       table_level_i,
   input  logic [AddressTableBits-1:0] table_i,
 
-  // Data of the stash, a cycle after they are asked for.
+  // Data of the stash, one cycle after the request.
   output logic                        load_o,
   output logic [PlaceWidth-1:0]       load_place_o,
   output logic [BlockBeatWidth-1:0]   load_beat_o,
@@ -113,13 +113,13 @@ module path_writer #(
     .count_o()
   );
 
-  // AO accesses write as soon as their last beat has arrived and a table is there; others once
-  // they are planned. Events come in the order of operations: counts of them are enough.
+  // AO accesses write as soon as their last beat and a table have arrived; other operations write
+  // once they are planned. Events come in the order of operations, so counters are enough.
   logic [1:0] arrived_q;
   logic planned_q;
   logic is_headers, start, active_q;
   logic [63:0] counter_q;
-  // Tables of the AO access that are there.
+  // Tables of the AO access that have arrived.
   logic [LevelWidth-1:0] tables_q;
 
   assign is_headers = Raw && op_kind == AccessOnly;

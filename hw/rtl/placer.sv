@@ -2,17 +2,18 @@
 
 /// The order of the stash, and the plan of the path that is written next.
 ///
-/// The entries of the stash stand in a queue in the order of their arrival, as in the engine. A
+/// The entries of the stash are in a queue in the order of their arrival, as in the engine. A
 /// session visits all of them in this order, looks for the wanted block on the way, and then takes
 /// arrivals until one is marked as the last. With `place_i` each entry passes PushToLeaf, which
 /// gives it a slot of the path or leaves it in the stash. Without, all entries stay.
 ///
 /// - The visit takes `ScanCycles` + 1 cycles, for any number of entries.
-/// - The wanted block gets its new leaf on the way. If it is to be removed, it leaves the queue.
+/// - The wanted block gets its new leaf on the way. A command that removes it takes it out of the
+///   queue.
 /// - At the end of a session with `place_i` the plan is handed over to the writer. The next session
 ///   works on a plan of its own. It does not end before the writer is done with the last one.
 ///
-/// Everything but the timing is secret. The timing depends on that of arrivals alone.
+/// Everything but the timing is secret. The timing depends only on the times of arrivals.
 module placer #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BucketSlots = 5,
@@ -62,7 +63,7 @@ module placer #(
   output logic                   planned_o,
   // The writer still reads the last plan.
   input  logic                   writing_i,
-  // A slot of the plan, a cycle after it was asked for.
+  // A slot of the plan, one cycle after the request.
   input  logic                   plan_read_i,
   input  logic [LevelWidth-1:0]  plan_level_i,
   input  logic [IndexWidth-1:0]  plan_index_i,
@@ -141,7 +142,7 @@ module placer #(
 
   assign waiting_take = state_q == Arrive && waiting_valid;
 
-  // What enters PushToLeaf in this cycle.
+  // The entry that enters PushToLeaf in this cycle.
   logic entering_valid, entering_real, is_wanted;
   entry_t entering;
 
@@ -260,7 +261,7 @@ module placer #(
     end
   end
 
-  // The plan: the array S of Algorithm 1, twice, and `Occupied` of the one that is written.
+  // The plan: the array S of Algorithm 1, twice, and `Occupied` of the copy that is being written.
 
   logic bank_q;
   logic [IndexWidth-1:0] planned_q [Levels];

@@ -12,7 +12,7 @@
 /// - `placed_o` means that the block goes to position `index_o` of the bucket on `level_o`. A block
 ///   that is not placed stays in the stash, or is not real.
 ///
-/// Every input but `valid_i` and `start_i` is secret. The timing depends on these two alone.
+/// Every input but `valid_i` and `start_i` is secret. The timing depends only on these two.
 module push_to_leaf #(
   // Levels below the root: leaf labels have as many bits, and the root is level 0.
   parameter int unsigned LeafLevel = 20,

@@ -2,7 +2,7 @@
 
 /// A first-in, first-out queue in block RAM, with the ports of `fifo`.
 ///
-/// The oldest entry stands at the output while `valid_o` is high. An entry that enters an empty
+/// The oldest entry is at the output while `valid_o` is high. An entry that enters an empty
 /// queue is there three cycles later. One entry may enter and one may leave in every cycle.
 module ram_fifo #(
   parameter int unsigned Width = 8,
@@ -99,7 +99,7 @@ module ram_fifo #(
     .count_o(waiting)
   );
 
-  // `ahead_q` bounds what is fetched: the output has room for it.
+  // `ahead_q` bounds the fetches, so the output has room.
   logic unused;
   assign unused = &{1'b0, room, waiting};
 

@@ -42,12 +42,12 @@ module raw_backend #(
   input  logic [LeafBits-1:0]    cmd_old_leaf_i,
   input  logic [LeafBits-1:0]    cmd_new_leaf_i,
 
-  // The block of a command: as many beats for every operation.
+  // The block of a command: the same number of beats for every operation.
   input  logic                   wdata_valid_i,
   output logic                   wdata_ready_o,
   input  logic [BusBits-1:0]     wdata_i,
 
-  // The block before the command: as many beats.
+  // The block before the command: the same number of beats.
   output logic                   rsp_valid_o,
   input  logic                   rsp_ready_i,
   output logic [BusBits-1:0]     rsp_data_o,
