@@ -118,14 +118,14 @@ mod tests {
             let disk = Forgetful { steps_left: Cell::new(usize::MAX), ..Forgetful::default() };
             write(&disk, folder, 7).unwrap();
             disk.steps_left.set(steps);
-            let is_told = write(&disk, folder, 8).is_ok();
+            let is_durable = write(&disk, folder, 8).is_ok();
             // Names that were not synced may or may not be durable.
             for names in [&disk.names, &disk.durable_names] {
                 let number = disk.number(&names.borrow(), folder);
-                let is_sound = number == Some(8) || !is_told && number == Some(7);
+                let is_sound = number == Some(8) || !is_durable && number == Some(7);
                 assert!(is_sound, "after {steps} steps: {number:?}");
             }
-            if is_told {
+            if is_durable {
                 break;
             }
         }

@@ -206,7 +206,7 @@ impl Mailbox {
             if left.is_zero() {
                 return Err(if has_link { WaitError::Late } else { WaitError::Lost });
             }
-            let pause = left.min(LOOK_EVERY);
+            let pause = left.min(CHECK_INTERVAL);
             // Other events must not prolong the wait.
             let is_missing = |boxes: &mut MailboxState| {
                 !boxes.peers[usize::from(from)].has_reached(boxes.begun, (tile, level))
@@ -252,7 +252,7 @@ impl PeerBox {
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often a waiting thread checks whether to give up.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -362,7 +362,7 @@ mod tests {
             false
         };
         assert_eq!(mailbox.wait(2, (0, 1), 2 * BACK_WITHIN, &looks), Err(WaitError::Lost));
-        let times = |time: Duration| time.div_duration_f64(LOOK_EVERY) as usize;
+        let times = |time: Duration| time.div_duration_f64(CHECK_INTERVAL) as usize;
         assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
     }
 
@@ -400,7 +400,7 @@ mod tests {
         mailbox.record_lost_link(2);
         thread::scope(|scope| {
             let waits = scope.spawn(|| mailbox.wait(2, (0, 1), Duration::from_secs(30), &|| false));
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(CHECK_INTERVAL);
             mailbox.record_new_link(2);
             thread::sleep(2 * BACK_WITHIN);
             mailbox.take(2, &dealt(1, 0, 1)).unwrap();

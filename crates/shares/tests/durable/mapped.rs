@@ -439,11 +439,11 @@ fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
         let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
         let is_old = |address| (0..later).any(|i| written(i) == address);
         for address in 0..BLOCKS {
-            let fate = array.recoverability(&salvage, address);
-            let is_doubtful = fate == Recoverability::Doubtful;
+            let recoverability = array.recoverability(&salvage, address);
+            let is_doubtful = recoverability == Recoverability::Doubtful;
             assert!(
-                is_doubtful || !is_old(address) && fate == Recoverability::Found,
-                "{address} {fate:?}"
+                is_doubtful || !is_old(address) && recoverability == Recoverability::Found,
+                "{address} {recoverability:?}"
             );
             assert!(found.contains_key(&address));
         }

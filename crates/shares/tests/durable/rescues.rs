@@ -44,7 +44,7 @@ fn last_of(points: &[Option<TreePoint>], enough: usize, is_marked: bool) -> Opti
 
 struct Rescued {
     found: HashMap<u64, Vec<u8>>,
-    fates: Vec<Recoverability>,
+    recoverabilities: Vec<Recoverability>,
     damage: String,
 }
 
@@ -54,8 +54,9 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
     let mut damaged = |error: &oblivio_core::Error| damage += &format!("{error}\n");
     let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
-    let fates = (0..WRITTEN).map(|address| array.recoverability(&salvage, address)).collect();
-    Rescued { found, fates, damage }
+    let recoverabilities =
+        (0..WRITTEN).map(|address| array.recoverability(&salvage, address)).collect();
+    Rescued { found, recoverabilities, damage }
 }
 
 /// `known` is the point that the client's directory knows to be finished.
@@ -74,7 +75,7 @@ fn check(
     if is_marked && points.iter().flatten().any(|at| lacks_marks(*at)) {
         return;
     }
-    let Rescued { found, fates, damage } = rescue(owner, &disks);
+    let Rescued { found, recoverabilities, damage } = rescue(owner, &disks);
     let what = format!("{servers} {colluding} {points:?}, known {known:?}: {damage}");
     let last = last_of(&points, colluding + 1, is_marked);
     assert_eq!(last.is_none(), damage.contains("nothing can be read from them"), "{what}");
@@ -83,17 +84,17 @@ fn check(
         // The last write of the block, according to the directory.
         let write = (0..all).rfind(|write| write % WRITTEN == address).unwrap();
         let is_last = found.get(&address) == Some(&vec![write as u8 + 1; BLOCK_BYTES]);
-        let fate = fates[address as usize];
+        let recoverability = recoverabilities[address as usize];
         if write < had {
             // A later write is better.
             let is_newer = found.get(&address).is_some_and(|found| found[0] > write as u8 + 1);
             assert!(is_last || is_newer, "{address}: {what}");
             // A map block may be lost because of its other entries.
-            let is_sure =
-                fate == Recoverability::Found || is_marked && fate == Recoverability::Doubtful;
-            assert!(is_sure, "{address} {fate:?}: {what}");
+            let is_sure = recoverability == Recoverability::Found
+                || is_marked && recoverability == Recoverability::Doubtful;
+            assert!(is_sure, "{address} {recoverability:?}: {what}");
         } else {
-            assert!(fate != Recoverability::Found, "{address}: {what}");
+            assert!(recoverability != Recoverability::Found, "{address}: {what}");
         }
     }
     for (number, point) in (1..).zip(points) {
@@ -195,9 +196,15 @@ fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
         let mut found = HashMap::new();
         let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
         let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
-        let (fate, block) =
+        let (recoverability, block) =
             (array.recoverability(&salvage, 7), found.get(&7).map(|block| block[0]));
-        assert!(fate != Recoverability::Found || block == Some(0xee), "{fate:?} {block:02x?}");
-        assert!(fate != Recoverability::Doubtful || block == Some(0xaa), "{fate:?} {block:02x?}");
+        assert!(
+            recoverability != Recoverability::Found || block == Some(0xee),
+            "{recoverability:?} {block:02x?}"
+        );
+        assert!(
+            recoverability != Recoverability::Doubtful || block == Some(0xaa),
+            "{recoverability:?} {block:02x?}"
+        );
     }
 }

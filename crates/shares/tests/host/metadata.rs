@@ -372,7 +372,7 @@ fn marks_before_an_eviction_are_complete_or_refused() {
         let count = if bucket == BucketId::ROOT { tree.accesses() } else { tree.slots() };
         Slots { bucket, first: 0, count }
     };
-    let (mut told, mut refused) = (0, 0);
+    let (mut reported, mut refused) = (0, 0);
     for seed in 0..40 {
         let (mut both, at) = used_until(|at| at.written == 0);
         both.coins = StdRng::seed_from_u64(seed);
@@ -395,14 +395,14 @@ fn marks_before_an_eviction_are_complete_or_refused() {
         let again = all(&mut both);
         let back = both.ask(0, 0, &Request::RollBack { evictions: before.evictions });
         if again == expected {
-            told += 1;
+            reported += 1;
             assert_eq!(back, Answer::Done);
         } else {
             refused += 1;
             assert!(again.iter().chain([&back]).all(|it| matches!(it, Answer::Refused(_))));
         }
     }
-    assert!(told > 5 && refused > 5, "{told} {refused}");
+    assert!(reported > 5 && refused > 5, "{reported} {refused}");
 }
 
 /// The marks are later than the point of a new server. Only a server in use removes later marks.

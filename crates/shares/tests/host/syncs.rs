@@ -68,10 +68,10 @@ fn data_of_a_dead_process_is_durable_before_it_is_reported() {
         disk.fail_syncs_of(None);
         // Only the process restarts.
         world.hosts[0] = Host::open(Box::new(disk), || Ok([2; 32])).unwrap();
-        let told = world.epochs()[0].at;
-        assert_eq!(told, AT);
+        let reported_at = world.epochs()[0].at;
+        assert_eq!(reported_at, AT);
         world.restart(0);
-        assert_eq!(world.epochs()[0].at, told);
+        assert_eq!(world.epochs()[0].at, reported_at);
         let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
         assert_eq!(world.fetch(0, AT, slots), [7; 700]);
     }
