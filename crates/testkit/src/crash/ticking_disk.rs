@@ -55,6 +55,7 @@ impl BlockDevice for TickingDisk {
             answered.store(true, Ordering::Release);
         });
         self.disk.submit(Request { op, done });
+        // Tick until the request is answered.
         for _ in 0..TICKS_MAX {
             self.ticks.tick();
             if is_answered.load(Ordering::Acquire) {
