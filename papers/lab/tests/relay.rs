@@ -310,8 +310,8 @@ fn impossible_relays_are_refused() {
     let taken = taken.local_addr().unwrap().to_string();
     assert!(refused(&taken, "127.0.0.1:9", link).contains("choose another port, or 0"));
     // The server does not exist, so the client is refused.
-    let nobody = "127.0.0.1:1".parse().unwrap();
-    let relay = Relay::bind(ANY_PORT.parse().unwrap(), nobody, link, None).unwrap();
+    let unreachable = "127.0.0.1:1".parse().unwrap();
+    let relay = Relay::bind(ANY_PORT.parse().unwrap(), unreachable, link, None).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| relay.run(&|| Duration::ZERO));
         let mut client = TcpStream::connect(relay.address()).unwrap();

@@ -13,7 +13,7 @@ const RUST_COLUMNS_MAX: usize = 100;
 const MARKDOWN_COLUMNS_MAX: usize = 120;
 
 /// Phrases that hide the actor or the object of a sentence.
-const BANNED_PHRASES: [&str; 14] = [
+const BANNED_PHRASES: [&str; 13] = [
     "whoever",
     "nobody",
     "somebody",
@@ -26,7 +26,6 @@ const BANNED_PHRASES: [&str; 14] = [
     "are to be",
     "anew",
     "be it",
-    "done for",
     "none of it",
 ];
 

@@ -18,9 +18,9 @@ pub struct TechniquesPlan {
     /// The stash bound of Path ORAM: with more blocks, background evictions precede the next
     /// request. RAW ORAM has Tiny ORAM's 64.
     pub stash_blocks_max: usize,
-    /// Levels on the client if paths are to be as long as in the paper.
+    /// Levels on the client with paths as long as in the paper.
     pub tree_top_levels: u8,
-    /// Levels on the client if they are to hold as many blocks as in the paper.
+    /// Levels on the client that hold as many blocks as in the paper.
     pub large_tree_top_levels: u8,
     /// Blocks of the direct-mapped PLB.
     pub plb_blocks: usize,

@@ -376,8 +376,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             }
         }
         let Some(path) = self.chain.pop_front() else { return Ok(()) };
-        let nobody_waits = matches!(path.purpose, Purpose::Eviction | Purpose::Dummy);
-        let times = match nobody_waits && self.spec.write_queue_answers {
+        let is_background = matches!(path.purpose, Purpose::Eviction | Purpose::Dummy);
+        let times = match is_background && self.spec.write_queue_answers {
             true => self.bus.carry_writes(&path, slot),
             false => self.bus.carry(&path, slot),
         };

@@ -168,9 +168,9 @@ fn energy_has_a_part_for_commands_and_a_part_for_time() {
     // activation for each line.
     let line = of(Measure::NanojoulesForEachLine, &baseline).unwrap();
     assert!((line - 10.739).abs() < 0.001, "{line}");
-    let mut nobody_knows = ran(baseline.clone());
-    nobody_knows.spec.dram.name = "mine".to_owned();
-    let pair = [(&nobody_knows, &nobody_knows)];
+    let mut unknown_dram = ran(baseline.clone());
+    unknown_dram.spec.dram.name = "mine".to_owned();
+    let pair = [(&unknown_dram, &unknown_dram)];
     assert_eq!(Measure::NanojoulesForEachLine.evaluate(&pair, Mean::Arithmetic), None);
 }
 
