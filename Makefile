@@ -149,8 +149,6 @@ test: tools test-tools hw-tools ## run every test: format, lints, units, oracles
 	$(MAKE) --no-print-directory -C hw test
 	$(call step,documentation,30)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
-	$(call step,the book,90)
-	$(build_book)
 	$(call times,everything passed)
 
 .PHONY: claims
