@@ -61,7 +61,7 @@ struct State {
     writer: Option<ConnectionId>,
     readers: BTreeSet<ConnectionId>,
     lookers: BTreeSet<ConnectionId>,
-    /// Since when no connection has it open, by the monotonic clock.
+    /// The time since which no connection has the volume open, by the monotonic clock.
     idle_since: Duration,
 }
 
@@ -380,8 +380,8 @@ impl Volume {
         }
     }
 
-    /// Since when no client has used its store or computations; `None` if they are in use or
-    /// closed.
+    /// The time since which no client has used its store or computations. `None` if they are in use
+    /// or closed.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let state = self.try_state()?;
         let is_open = state.open.is_some() || self.share_host.is_open();

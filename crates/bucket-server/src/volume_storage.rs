@@ -76,13 +76,13 @@ pub trait VolumeStorage: Send + Sync {
     /// Undoes [`Self::make_ready`], if there is no volume. Best effort: remaining files do no harm.
     fn clear_away(&self);
 
-    /// The number of the latest opening to write; `None` if there was none.
+    /// The number of the latest session that could write. `None` if there was none.
     ///
     /// # Errors
     /// I/O errors of the system, or an error if the file is damaged.
     fn session(&self) -> io::Result<Option<u64>>;
 
-    /// Stores a new number.
+    /// Stores the number of a new session.
     ///
     /// # Errors
     /// I/O errors of the system.

@@ -268,7 +268,7 @@ impl OutputTarget {
     }
 }
 
-/// Writes a whole file. It may replace a file of the same kind only.
+/// Writes a whole file. Replaces an existing file only if it is of the same kind.
 pub fn replace(path: &Path, kind: FileKind, contents: &str) -> Result<(), CliError> {
     refuse_other(path, kind)?;
     write(path, contents)

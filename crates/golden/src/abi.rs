@@ -251,7 +251,7 @@ pub unsafe extern "C" fn golden_warm_up(handle: *mut Handle, commands: u64) -> c
     unsafe { call(handle, |it| it.golden.warm_up(commands)) }
 }
 
-/// Copies how many operations and EO accesses the tree has had.
+/// Copies the numbers of operations and of EO accesses that the tree has had.
 ///
 /// # Safety
 /// As [`golden_error`]; the other pointers point to numbers.
@@ -435,7 +435,7 @@ pub unsafe extern "C" fn golden_next_entropy(handle: *mut Handle, leaf: *mut u64
     unsafe { call(handle, |it| put(leaf, it.golden.next_entropy())) }
 }
 
-/// Copies how many blocks the stash holds after a command.
+/// Copies the number of blocks in the stash after a command.
 ///
 /// # Safety
 /// As [`golden_error`]; `blocks` points to a number.
@@ -488,7 +488,7 @@ pub unsafe extern "C" fn golden_evictions(
     }
 }
 
-/// Copies how many background evictions there were.
+/// Copies the number of background evictions so far.
 ///
 /// # Safety
 /// As [`golden_error`]; `count` points to a number.

@@ -17,8 +17,8 @@ pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 pub(super) struct PortionBounds {
     /// The most bytes of a portion.
     pub(super) portion_bytes: u32,
-    /// With a block size: portions are aligned to the start of the request's first block. `None`:
-    /// to the start of the disk.
+    /// The block size, if portions are aligned to the start of the request's first block. `None` if
+    /// they are aligned to the start of the disk.
     from_request: Option<u32>,
 }
 

@@ -76,7 +76,7 @@ impl Call<'_> {
         self.has_candidates
     }
 
-    /// Calls `store`.
+    /// Makes this call on `store`, and stores its answer.
     ///
     /// # Errors
     /// The errors of `store`.

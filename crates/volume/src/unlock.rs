@@ -10,8 +10,9 @@
 //! | try it in key slots, within the bounds of the [`UnlockLimits`] | nothing |
 //! | if it opens none, try it in the superblock of the client's directory | nothing |
 //!
-//! Public problems are reported before a secret is requested. Storage sees the same trips whatever
-//! the secret is and opens. The time until the next trip reveals which slots were tried.
+//! Public problems are reported before a secret is requested. Storage sees the same trips for every
+//! secret, whether it opens a slot or not. The time until the next trip reveals which slots were
+//! tried.
 //!
 //! The resulting superblock is authentic, but may be old: the client's directory knows which one is
 //! the newest. The directory is found by the volume's id, which is not authenticated before

@@ -32,7 +32,7 @@ struct Trip {
     is_read: bool,
 }
 
-/// Requests of an owner, in one step of a loop.
+/// What an owner does in one step of a loop.
 type Owner = fn(&Disk, &mut StdRng, Instant);
 
 fn submit(disk: &Disk, op: DiskOp) {

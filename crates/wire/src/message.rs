@@ -182,7 +182,7 @@ pub enum Answer {
 pub struct Opened {
     /// The session; greater than in all earlier openings to write.
     pub session: u64,
-    /// Drawn when the server opens the store. While it stays the same, no write since is lost. If
+    /// Drawn when the server opens the store. While it stays the same, no write has been lost. If
     /// it changes, all unflushed writes may be lost.
     pub incarnation: u64,
     /// The shapes of its trees, `TreeId(0)` first.

@@ -34,7 +34,7 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Seconds, up to a day.
+/// Parses a number of seconds, up to a day.
 pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 86_400.0 {
@@ -44,7 +44,7 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Accesses per second: `2000/s`.
+/// Parses accesses per second: `2000/s`.
 pub(super) fn parse_rate(text: &str) -> Result<u32, String> {
     let number = text.strip_suffix("/s").ok_or("expected accesses per second, such as 2000/s")?;
     match number.parse() {

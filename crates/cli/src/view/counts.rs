@@ -124,8 +124,8 @@ impl TreeCounts {
         self.levels == other.levels
     }
 
-    /// How accesses show leaves of the tree, if they do. A tree with a single level in storage may
-    /// show leaves, too.
+    /// How the leaf of an access follows from the buckets accessed. `None` if they show no leaf. A
+    /// tree with a single level in storage may show leaves, too.
     pub(super) fn leaf_map(&self) -> Option<LeafMap> {
         let top = self.levels().next()?.0;
         let (deepest, counts) = self.levels().last()?;

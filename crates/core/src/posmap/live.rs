@@ -84,8 +84,8 @@ impl LivePosMap {
 
     /// Maps `address`.
     ///
+    /// # Panics
     /// If the address or the leaf does not exist.
-    /// When there is no such address or leaf.
     #[inline]
     pub fn set(&mut self, address: u64, mapping: Mapping) {
         assert!(mapping.leaf.0 >> self.leaf_level == 0, "the leaf belongs to the tree");

@@ -78,7 +78,7 @@ impl BucketName {
     }
 }
 
-/// The pieces of a write that the bucket is sealed into.
+/// The indices of the pieces of a write that hold a sealed bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketPieces {
     /// The piece of the head.

@@ -14,7 +14,8 @@ pub struct Allocation<J = BySlots> {
     pub plan: SearchPlan<J>,
     /// The profile found for the searched tree.
     pub profile: Profile,
-    /// The profile's run on the last tree.
+    /// The run of `profile` on the last tree of the search, a deeper one on which the profile must
+    /// hold up.
     pub endurance: Run,
 }
 

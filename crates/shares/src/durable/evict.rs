@@ -310,11 +310,11 @@ const TRIES_OVER_LINKS_MIN: u32 = 2;
 /// The prospect of another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryProspect {
-    /// It would fail again.
+    /// Another attempt would fail again.
     Futile,
-    /// It may succeed.
+    /// Another attempt may succeed at once.
     Retry,
-    /// It may succeed once links are restored.
+    /// Another attempt may succeed once links are restored.
     WaitForLinks,
 }
 

@@ -107,8 +107,8 @@ impl StateReader {
         self.states == 1
     }
 
-    /// The number of accesses in a head. In a later state it must equal `follows`, the number after
-    /// the plans since the first state.
+    /// Reads the number of accesses from a head. In a later state it must equal `follows`, the
+    /// number that follows from the first state and the plans since.
     pub(super) fn head(&mut self, mut fields: Fields<'_>, follows: u64) -> Result<u64, Error> {
         let accesses = fields.count()?;
         fields.end()?;

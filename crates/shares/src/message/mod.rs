@@ -77,7 +77,7 @@ pub struct Setup {
     pub tree: Tree,
     /// Bytes of a slot, which holds a shared block.
     pub block_bytes: usize,
-    /// Bytes of metadata at the beginning of a slot, of which the last is the mark. 0 if the client
+    /// Bytes of metadata at the beginning of a slot. The last byte is the mark. 0 if the client
     /// knows where blocks are.
     pub metadata_bytes: usize,
     /// The public keys of all servers, in their order, by which they know each other.

@@ -73,7 +73,7 @@ struct State {
     is_up: bool,
     /// Whether the latest link has brought an answer.
     has_answered: bool,
-    /// Since when the server has answered `Working` for the next request.
+    /// The time since which the server has answered `Working` for the next request.
     working_since: Option<MonotonicTime>,
     /// Why the latest link was lost.
     cause: String,

@@ -128,7 +128,7 @@ impl OpKind {
 pub struct Counts([u64; OpKind::COUNT]);
 
 impl Counts {
-    /// Operations of one kind.
+    /// The number of operations of kind `kind`.
     pub fn count(&self, kind: OpKind) -> u64 {
         self.0[kind as usize]
     }
@@ -190,7 +190,7 @@ pub(super) struct FaultPlan {
     /// Faults so far that a client may notice.
     pub(super) fired: u64,
     pub(super) first_failure: Option<FailedOperation>,
-    /// Set while the machine of the store crashes in the current operation.
+    /// Set if the current operation crashes the store's machine: what survives there.
     pub(super) store_dies: Option<Survival>,
 }
 

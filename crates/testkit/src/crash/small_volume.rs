@@ -44,7 +44,8 @@ const SHARE_SLOTS: u16 = 24;
 /// The key file of all small volumes.
 const KEY_FILE: [u8; 32] = [5; 32];
 
-/// Parameters of a volume and of its use. The same volume with the same lives gives the same run.
+/// Parameters of a volume and of its use. A volume is deterministic: with equal [`Life`] values, it
+/// gives the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallVolume {
     /// Steps of the workload, over all lives.

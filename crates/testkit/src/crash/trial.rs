@@ -15,7 +15,8 @@ use super::store::CrashStore;
 use super::workload::{WorkloadStep, ops};
 use super::world::World;
 
-/// A disk and its workload. The same trial with the same lives gives the same run.
+/// A disk and its workload. A trial is deterministic: with equal [`Life`] values, it gives the same
+/// run.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The trees of the store.

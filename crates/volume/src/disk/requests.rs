@@ -73,7 +73,7 @@ impl Deref for Queue {
 #[derive(Default)]
 pub(super) struct RequestBatch {
     pub(super) requests: Vec<Request>,
-    /// Bytes that they read and write.
+    /// Bytes that the requests read and write.
     pub(super) bytes: u64,
     /// The disk is closing: no request follows.
     pub(super) is_last: bool,

@@ -175,7 +175,8 @@ impl ScheduledWorker {
         Ok(())
     }
 
-    /// Answers a request that has nothing left to do, or has it wait until it is durable.
+    /// Answers a request that has nothing left to do. If it must be durable, lets it wait for
+    /// storage first.
     fn settle(&mut self, pending: InFlightRequest) {
         if pending.is_durable {
             self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
@@ -276,7 +277,7 @@ impl ScheduledWorker {
         }
     }
 
-    /// The most blocks to look at before a tick.
+    /// The maximum number of blocks to examine before a tick.
     fn looks_max(&self) -> usize {
         self.accesses * LOOKS_PER_ACCESS.max(2 * self.blocks_per_access())
     }

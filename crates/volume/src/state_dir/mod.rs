@@ -87,8 +87,8 @@ pub trait StateFile: Send {
     /// When not all bytes could be appended. The end of the file is then undefined.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Announces many short appends with syncs in between. The file may then hold [`FILLER`] behind
-    /// its end, and any part of that may survive a crash.
+    /// Announces many short appends with syncs in between. The file may then hold [`FILLER`] past
+    /// its logical end, and any part of the filler may survive a crash.
     fn expect_more(&mut self) {}
 
     /// Makes all earlier appends durable.
@@ -123,7 +123,7 @@ pub trait StateFile: Send {
 /// The suffix of a file's name until the file is complete.
 const UNFINISHED: &str = ".new";
 
-/// Bytes that are copied together when a file is written again.
+/// Bytes copied at a time when a file is rewritten.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Begins a file under a temporary name. [`finish`] renames it.

@@ -1,4 +1,4 @@
-//! Slow readers, too many readers, disconnected readers, and the end.
+//! Slow readers, too many readers, disconnected readers, and the shutdown of the page.
 
 use std::net::TcpStream;
 use std::thread;

@@ -161,7 +161,8 @@ impl Sheet {
         self.0.append(Path::new().set("d", outline).set("fill", hex(colour)));
     }
 
-    /// Round dots of one kind, in one shape: a dot is a line of zero length.
+    /// Draws round dots of one size and colour as a single path. Each dot is a line of zero length
+    /// with round ends.
     pub(crate) fn dots(
         &mut self,
         points: impl IntoIterator<Item = Point>,

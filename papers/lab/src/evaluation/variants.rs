@@ -190,7 +190,7 @@ impl Variant {
         }
     }
 
-    /// The description in its file, if it has one.
+    /// The machine as described in a file, for a variant that comes from a file.
     pub(super) fn described(&self) -> Option<&SystemSpec> {
         match &self.kind {
             VariantKind::Described(spec) => Some(&**spec),

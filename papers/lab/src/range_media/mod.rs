@@ -1,5 +1,5 @@
-//! Checks the model of volumes on a medium: the same reads are made by the model, which stores
-//! nothing, and by arrays with data, whose store counts its requests.
+//! Checks the model of volumes on a medium. The model, which stores nothing, makes the same reads
+//! as arrays with data, whose store counts its requests.
 //!
 //! `oblivio plan --medium` and the figures of [`roram`](crate::roram) depend on that model.
 

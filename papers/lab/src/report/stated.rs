@@ -27,7 +27,7 @@ pub struct Stated {
     /// The same number under other readings, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<Reading>,
-    /// Whether ours agrees because a parameter was fitted by hand.
+    /// Whether our number agrees because a parameter was fitted by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
     /// Why ours differs, or which parameter was fitted.
@@ -39,15 +39,15 @@ pub struct Stated {
     /// The id of the figure whose experiment shows the reason or the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
-    /// Where it is drawn. `None` if it is only in the table.
+    /// The bar or curve at which the number is drawn. `None` if it is only in the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<MarkPlace>,
 }
 
-/// Our number under another reading.
+/// Our number under another reading of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The reading: "one channel, 24 levels".
+    /// The assumptions that this reading of the paper makes, such as "one channel, 24 levels".
     pub name: String,
     /// Our number. `None` if not measured.
     pub ours: Option<f64>,

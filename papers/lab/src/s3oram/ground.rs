@@ -87,7 +87,8 @@ impl Testbed {
         })
     }
 
-    /// The place of `servers` servers on this machine with such files, direct or behind a link.
+    /// A deployment of `servers` servers on this machine, with the measured times of `files`. The
+    /// client connects to them directly, or over the link `behind`.
     pub(super) fn place(&self, behind: Option<Link>, servers: u8, files: &Files) -> Deployment {
         let processors = self.processors / f64::from(servers);
         let megabits = self.bytes_per_second * 8.0 / 1e6;

@@ -67,7 +67,7 @@ const ROW_BYTES: usize = 4096;
 const SLOTS: usize = 333;
 const PART_BYTES: usize = 1024;
 
-/// Approximate bytes shared at once: a block.
+/// Bytes of a secret that is shared at once: about a block.
 const SECRET_BYTES: usize = 128 << 10;
 
 impl Machine {

@@ -227,7 +227,8 @@ fn slots_by(bound: fn(Preset) -> f64, accesses: u16, log2: f64) -> u16 {
     (accesses..=u16::MAX).find(is_enough).unwrap_or(u16::MAX)
 }
 
-/// A probability that this number of evictions can show.
+/// The base-2 logarithm of a probability that is small, but large enough to be measured with the
+/// number of evictions of a study.
 const RARE_LOG2: f64 = -14.0;
 
 const HEAD: &str = "\

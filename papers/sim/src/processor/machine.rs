@@ -1,4 +1,4 @@
-//! The processor with its LLC, between the pipeline and memory.
+//! The processor: the pipeline, and the LLC between the pipeline and memory.
 
 use super::fetches::Fetches;
 use super::pipeline::{Pipeline, When};

@@ -94,7 +94,7 @@ impl Jump {
     }
 }
 
-/// An instruction completes at cycle `at`, or when its line arrives, whichever is later.
+/// The completion of an instruction: at cycle `at`, or when its line arrives, whichever is later.
 #[derive(Clone, Copy, Debug)]
 struct Completion {
     index: u64,

@@ -86,13 +86,13 @@ impl Meter {
         self.counting().spent
     }
 
-    /// Measures the storage of a volume, and forwards events to `seen`. Time spent in sinks counts
-    /// as client time.
+    /// Measures the time spent in the storage of a volume, and forwards events to `seen`. Time
+    /// spent in sinks counts as client time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
         Timed { it: seen, meter: self.clone() }
     }
 
-    /// Measures the client's directory of a volume.
+    /// Wraps the client's directory of a volume, and measures the time spent in it.
     pub(super) fn on_dir(&self, dir: impl StateDir + 'static) -> Box<dyn StateDir> {
         Box::new(Timed { it: dir, meter: self.clone() })
     }

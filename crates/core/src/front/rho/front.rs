@@ -1,5 +1,5 @@
-//! The owner's interface to ρ: dummies, blocks outside of the ORAM (the paper's use case: Nagarajan
-//! et al., ASPLOS'19), checks.
+//! ρ as a [`Front`]: dummies, taking blocks out of the ORAM and putting them back (the paper's use
+//! case: Nagarajan et al., ASPLOS'19), and checks.
 
 use hashbrown::HashMap;
 use rand_core::CryptoRng;

@@ -224,7 +224,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.io.sealer_mut().begin_era(next, coins);
     }
 
-    /// The same at a checkpoint: see [`EraSealer::begin_era_if_due`].
+    /// Begins an era of the seal at a checkpoint, if one is due: see
+    /// [`EraSealer::begin_era_if_due`].
     pub(crate) fn begin_era_at_checkpoint(&mut self, coins: &mut impl CryptoRng) {
         let (next, recognised) = (self.evictions, self.recognised_evictions());
         self.io.sealer_mut().begin_era_if_due(next, recognised, coins);

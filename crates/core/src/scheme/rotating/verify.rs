@@ -80,8 +80,8 @@ impl<'a> Verifier<'a> {
         head: &[u8],
         slots: &[u8],
     ) -> Error {
-        /// Names tried of each kind before giving up. The minimum suffices to recognise the
-        /// previous write.
+        /// The minimum and maximum number of names to try of each kind. The minimum suffices to
+        /// recognise the previous write.
         const TRIES: RangeInclusive<u64> = 2..=1 << 14;
         const TRIED_BYTES_MAX: u64 = 1 << 28;
         let Version { level, eviction, .. } = *version;

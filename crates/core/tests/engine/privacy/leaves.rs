@@ -46,7 +46,7 @@ fn of_freecursive_are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// The tests of all runs of a setup, with and without batches and a tree top.
+/// Applies the tests to all runs of a setup, with and without batches and a tree top.
 pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     let mut states = States::default();
     let tree_top_levels = alone.tree_top_levels.max(2);
@@ -67,7 +67,7 @@ pub(crate) fn judge_all(alone: Setup, verdicts: &mut Verdicts) -> States {
     states
 }
 
-/// The tests of one run.
+/// Applies the statistical tests to one run.
 pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     let name = format!("{}, {:?}", run.workload, run.setup);
     let are_independent = run.setup.hits == HitPolicy::Access;

@@ -100,7 +100,7 @@ fn a_slot_above_the_ceiling_is_refused_and_the_others_are_tried() {
     }
 }
 
-/// Storage chooses the costs of slots, and an opening spends what its owner allows.
+/// Storage can change the costs of slots, but an opening spends no more than its owner allows.
 #[test]
 fn an_opening_spends_no_more_than_it_may() {
     let coins = &mut StdRng::seed_from_u64(6);

@@ -11,7 +11,7 @@ use oblivio_models::workload::{Addresses, Workload};
 pub(super) struct Request {
     pub(super) kind: AccessKind,
     pub(super) line: u64,
-    /// Whether it belongs to the previous request.
+    /// Whether this is the write of an update, which directly follows its read.
     pub(super) follows: bool,
 }
 
