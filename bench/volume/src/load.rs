@@ -78,7 +78,7 @@ impl Load {
         self.pattern.ends_with("write")
     }
 
-    /// Whether it mixes reads and writes.
+    /// Whether the load mixes reads and writes.
     pub fn is_mixed(&self) -> bool {
         self.pattern.ends_with("rw")
     }

@@ -53,7 +53,7 @@ struct Handshake {
     stream: Box<dyn ClosableStream>,
 }
 
-/// The stream of a connection, as far as other threads can end it.
+/// What other threads can do with the stream of a connection: close it.
 pub(super) trait ClosableStream: Send {
     /// Ends one half or both. Blocked readers or writers return.
     fn end(&self, half: Shutdown);
@@ -87,7 +87,7 @@ struct Seat {
 pub(super) struct Pulse {
     heard: AtomicU64,
     sends_until: AtomicU64,
-    /// Whether it has joined a volume, or need not.
+    /// Whether the connection has joined a volume, or need not.
     has_joined: AtomicBool,
 }
 
@@ -132,7 +132,7 @@ pub(super) enum NoSeat {
     OwnTaken(usize),
     /// All seats are taken.
     AllTaken,
-    /// Its link was ended, or the server is to stop.
+    /// The client's link was closed, or the server is stopping.
     Ended,
 }
 

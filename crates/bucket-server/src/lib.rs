@@ -114,8 +114,8 @@ pub struct BucketLimits {
     /// Memory in bytes for all messages and answers. Further messages wait. A client may hold at
     /// most half of what remains free, so a single client holds at most a third.
     pub memory_bytes_max: u64,
-    /// The same for messages of other servers, an equal part for each. Separate, so that a server
-    /// never waits for a client that waits for it.
+    /// Memory in bytes for messages of other servers, an equal part for each. It is separate from
+    /// the memory for clients, so that a server never waits for a client that waits for it.
     pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,

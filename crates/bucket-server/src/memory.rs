@@ -42,7 +42,7 @@ struct Holder {
     number: u64,
     client: Option<PublicKey>,
     held: u64,
-    /// What it may still request before it returns its memory.
+    /// The bytes that the grant may still request before it returns its memory.
     rest: u64,
 }
 

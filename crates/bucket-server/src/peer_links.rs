@@ -40,7 +40,7 @@ const WAITING_MAX: usize = 4;
 /// After this time without progress, a server counts as unreachable.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same, while connecting.
+/// After this time, an attempt to connect to a server fails.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How long a server is reconnected after its link was lost during a request. Messages that it may

@@ -171,7 +171,7 @@ impl Volume {
         state.opened(session)
     }
 
-    /// Opens the volume to read, if no connection has it open to write.
+    /// Opens the volume for reading, if no connection has it open for writing.
     pub(super) fn open_to_read(
         &self,
         who: ConnectionId,

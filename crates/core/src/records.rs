@@ -58,10 +58,10 @@ pub trait RecordStore {
     /// Whether `tree` holds a pair of records of `record_bytes` bytes.
     fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool;
 
-    /// Reads records in one trip. `each` gets the index of a place and a possible value of its
-    /// record, which may be called several times for one place. A record never written is zeros.
-    /// The caller takes the newest value that authenticates: share servers that missed writes
-    /// return older ones.
+    /// Reads records in one trip. `each` is called with the index of a place and a possible value
+    /// of its record, maybe several times for one place. A record never written is zeros. The
+    /// caller takes the newest value that authenticates: share servers that missed writes return
+    /// older ones.
     ///
     /// # Errors
     /// The errors of [`BucketStore::read_candidates`].

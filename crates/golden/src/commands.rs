@@ -35,7 +35,7 @@ impl Operation {
 /// A command at the controller's port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What it does.
+    /// The operation of the command.
     pub operation: Operation,
     /// Address of the block.
     pub address: u64,

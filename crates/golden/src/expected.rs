@@ -55,7 +55,7 @@ pub struct StateAfterCommand {
 pub struct ResponseBeat<'a> {
     /// The data.
     pub data: &'a [u8],
-    /// Whether it is the last beat of the response.
+    /// Whether this is the last beat of the response.
     pub is_last: bool,
     /// The status.
     pub status: u32,

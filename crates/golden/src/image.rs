@@ -71,9 +71,9 @@ impl Image {
 pub struct TracedBeat {
     /// The round trip to memory, counted from 0 within a command.
     pub trip: u32,
-    /// Whether it was written.
+    /// Whether the beat was written, not read.
     pub is_write: bool,
-    /// Its address.
+    /// The address of the beat.
     pub address: u64,
     /// All bytes of the beat.
     pub data: Box<[u8]>,

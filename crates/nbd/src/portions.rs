@@ -91,7 +91,7 @@ impl PendingRequest {
         Arc::new(Self { head, portions, progress: Mutex::new(progress), place })
     }
 
-    /// Notes the answer of another portion.
+    /// Notes the answer to another portion.
     pub(super) fn advance(&self, failure: Option<Errno>) -> Stage {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.portions_left -= 1;

@@ -172,9 +172,9 @@ pub struct Condition {
     pub allocated_bytes: u64,
     /// Whether a part of it is missing.
     pub is_cut_off: bool,
-    /// Damage that remains, a sentence each.
+    /// Damage that remains: one sentence for each problem.
     pub damage: Vec<String>,
-    /// Damage that was repaired, a sentence each.
+    /// Damage that was repaired: one sentence for each problem.
     pub mended: Vec<String>,
 }
 

@@ -266,8 +266,8 @@ impl Copying<'_> {
         })
     }
 
-    /// Checks each anchor and superblock bucket of the destination: `is` gets its current bytes and
-    /// the source's.
+    /// Checks each anchor and superblock bucket of the destination: `is` is called with its current
+    /// bytes and the source's.
     fn check_final_trees(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
         let mut there = SealedCopy::default();
         for tree in FINAL_TREES {
@@ -314,7 +314,8 @@ pub enum CopyError {
          states: remove what was copied, and begin again"
     )]
     Changed,
-    /// The destination holds a volume: the finished copy was opened, or it is another volume.
+    /// The destination already holds a volume: a finished copy that has been opened since, or
+    /// another volume.
     #[error(
         "the destination holds a volume that differs from the source: the copy was finished and \
          has been opened, or it is another volume. Choose another destination"

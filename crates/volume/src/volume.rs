@@ -35,8 +35,8 @@ pub(crate) fn trees(count: usize) -> Vec<TreeId> {
     trees_of_scheme().take(count).collect()
 }
 
-/// The trees of the store that belong to the scheme, as far as it has them. The others hold records
-/// of the volume.
+/// The ids of all trees that can belong to the scheme; a scheme uses the first ones. The other
+/// trees hold records of the volume.
 pub fn trees_of_scheme() -> impl Iterator<Item = TreeId> {
     [FIRST_TREE].into_iter().chain((4..).map(TreeId))
 }
@@ -55,8 +55,8 @@ pub enum SyncMoves {
 /// long the writes take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// As short as possible. The length reveals how many accesses wrote, and how many blocks are on
-    /// the client.
+    /// The data is as short as possible. Its length reveals how many accesses wrote, and how many
+    /// blocks are on the client.
     Needed,
     /// Padded: the length depends only on the numbers of accesses, evictions, openings, checkpoints
     /// and forgotten ranges and, with [`HitPolicy::Serve`], of blocks written on the client. Each
@@ -400,8 +400,8 @@ impl Volume {
     }
 
     /// Reads all of storage that was ever written. Checks that it holds what was last written, and
-    /// that every block is there. `progress` gets the number of [`Self::buckets_written`] read so
-    /// far. Returns the number of blocks with contents.
+    /// that every block is there. `progress` is called with the number of [`Self::buckets_written`]
+    /// read so far. Returns the number of blocks with contents.
     ///
     /// # Errors
     /// [`VolumeErrorKind::Tampered`] for the first mismatch.

@@ -257,9 +257,9 @@ fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
 /// A share server with which this one computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerServer {
-    /// Its public key.
+    /// The server's public key.
     pub key: PublicKey,
-    /// Where it listens, as `HOST:PORT`.
+    /// The address at which the server listens, as `HOST:PORT`.
     pub address: String,
     /// A name for people.
     pub label: Option<String>,

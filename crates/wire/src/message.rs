@@ -131,12 +131,13 @@ pub enum OpenMode {
     Create(Vec<TreeShape>),
     /// To read and write. A client that had it open is fenced.
     Write,
-    /// To read, if no client has it open to write.
+    /// For reading, if no client has the volume open for writing.
     Read {
         /// Open it even if its file was cut off.
         allow_incomplete: bool,
     },
-    /// To read, even while another client has it open: for checks before that client is fenced.
+    /// For reading, even while another client has the volume open: for checks before that client is
+    /// fenced.
     Look,
 }
 
@@ -180,20 +181,20 @@ pub enum Answer {
 /// An opened volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// The session; greater than in all earlier openings to write.
+    /// The session number, greater than that of each earlier opening for writing.
     pub session: u64,
     /// Drawn when the server opens the store. While it stays the same, no write has been lost. If
     /// it changes, all unflushed writes may be lost.
     pub incarnation: u64,
-    /// The shapes of its trees, `TreeId(0)` first.
+    /// The shapes of the trees of the volume, `TreeId(0)` first.
     pub shapes: Vec<TreeShape>,
-    /// Bytes that it takes on the server.
+    /// Bytes that the volume takes on the server.
     pub allocated_bytes: u64,
-    /// Whether its file was cut off.
+    /// Whether the volume's file was cut off.
     pub is_cut_off: bool,
-    /// Damage that remains, a sentence each.
+    /// Damage that remains: one sentence for each problem.
     pub damage: Vec<String>,
-    /// Damage that was repaired, a sentence each.
+    /// Damage that was repaired: one sentence for each problem.
     pub mended: Vec<String>,
 }
 

@@ -41,7 +41,7 @@ impl<'a> KeptStudies<'a> {
     }
 
     /// The study of `spec` and `seed` before its first request. It is made if it is not saved, and
-    /// saved unless it is empty. `progress` gets the number of paths made.
+    /// saved unless it is empty. `progress` is called with the number of paths made.
     pub(crate) fn initial(
         &self,
         spec: &OramSpec,

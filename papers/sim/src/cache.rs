@@ -17,9 +17,9 @@ pub struct CacheShape {
 /// A line evicted from a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Its number.
+    /// The number of the line.
     pub line: u64,
-    /// Whether it was written, so that it must be written back.
+    /// Whether the line was written, so that it must be written back.
     pub dirty: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The interface to the emulator: the only module with `unsafe` code.
 //!
-//! It declares version 1 of QEMU's plugin interface (`qemu-plugin.h`), as far as it is used.
+//! It declares the parts of version 1 of QEMU's plugin interface (`qemu-plugin.h`) that are used.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};

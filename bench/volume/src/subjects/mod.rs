@@ -41,12 +41,12 @@ pub type Start = fn(bytes: u64, testbed: &Testbed, end: &End) -> Result<Box<dyn 
 pub struct Description {
     pub name: &'static str,
     pub note: &'static str,
-    /// Whether it is filled before it is measured.
+    /// Whether the subject is filled before it is measured.
     pub is_filled: bool,
     /// Whether requests and answers pass through the FUSE device, and so count as bytes that the
     /// server reads and writes.
     pub is_fuse: bool,
-    /// Whether it is an Oblivio volume, which has a floor.
+    /// Whether the subject is an Oblivio volume, which has a floor (a lower bound).
     pub is_volume: bool,
     /// Programs that it needs.
     pub programs: &'static [&'static str],

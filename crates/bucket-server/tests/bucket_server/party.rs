@@ -91,7 +91,7 @@ impl Server {
         Self::start_watched(folder, clients, limits, (key, address), peers, None)
     }
 
-    /// The same, with a watcher of volumes.
+    /// Starts a server with this key and address, and with a watcher of volumes.
     pub(super) fn start_watched(
         folder: &Path,
         clients: &[&Party],

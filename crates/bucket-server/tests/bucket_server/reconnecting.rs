@@ -126,7 +126,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// On all servers of the circle; one of them may collude.
+    /// Creates an array on all servers of `group`, of which one may collude.
     fn create(group: &ServerGroup, block_bytes: usize, retry_for: Duration) -> Self {
         let (shared, mut coins) = (Shared::create(group, retry_for), StdRng::seed_from_u64(1));
         let parties = Parties::new(shared.count() as u8, 1).unwrap();

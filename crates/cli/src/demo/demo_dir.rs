@@ -212,7 +212,8 @@ impl DemoDir {
         Ok(command)
     }
 
-    /// Reads the disk to a file. Returns how many accesses were made again by the recovery before.
+    /// Reads the disk to a file. Returns the number of accesses that the preceding recovery
+    /// repeated.
     pub(super) fn read_out(&self, to: &Path) -> Result<u64, CliError> {
         let copy = format!("'{}' \"$uri\" '{}'", programs::NBDCOPY.find()?.display(), to.display());
         let mut serve = self.oblivio(&["serve", "nbd"])?;

@@ -114,7 +114,7 @@ impl TreeCounts {
         self.levels.iter().map(|level| level.read).sum()
     }
 
-    /// Number of buckets of the deepest level, as far as they were used.
+    /// Number of buckets of the deepest level up to the last one that was used.
     pub(super) fn leaf_buckets(&self) -> u64 {
         self.order.index_max() + 1
     }

@@ -8,7 +8,7 @@ use oblivio_volume::disk::Punctuality;
 use super::clean_end::GracefulStop;
 use crate::output;
 
-/// A remark is made if more than one of this number of ticks is left out.
+/// Skipped ticks are reported if they are more than one in this number of ticks.
 const TICKS_PER_REMARK: u64 = 100;
 
 /// Watches a disk.
@@ -16,7 +16,7 @@ pub(super) struct DiskWatch {
     disk: Arc<Disk>,
     /// The clean end. It begins if a defect leaves the disk unable to answer anything but errors.
     end: GracefulStop,
-    /// The state at the last remark, or at the start.
+    /// The counts at the start of the current span of at least [`TICKS_PER_REMARK`] ticks.
     reported: Punctuality,
     has_reported: bool,
     has_reported_failure: bool,
@@ -66,7 +66,7 @@ impl DiskWatch {
         }
     }
 
-    /// Remarks at the end how many ticks were left out, if any.
+    /// Reports at the end how many ticks were skipped, if any.
     pub(super) fn end(&self) {
         let Punctuality { ticks, left_out, latest } = self.disk.punctuality().unwrap_or_default();
         if left_out > 0 {

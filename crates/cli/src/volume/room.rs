@@ -32,7 +32,7 @@ pub(super) fn check_store(plan: &VolumePlan, location: &Location) -> Result<(), 
     Ok(())
 }
 
-/// The same for a copy of a volume, which needs the space that the volume uses now.
+/// Like [`check_store`] for a copy of a volume, which needs the space that the volume uses now.
 pub(super) fn check_copy(
     location: &Location,
     shapes: &[TreeShape],

@@ -264,7 +264,7 @@ fn announce(
     background::report_ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns how it ended. Calls `poll` regularly, which sleeps a moment.
+/// Runs a shell command, and returns how it ended. Calls `poll` regularly, which sleeps briefly.
 fn run_until_it_ends(
     command: &str,
     uri: &str,

@@ -60,8 +60,8 @@ pub trait BucketStore {
     /// If the medium fails, or a piece is not in any tree of this store.
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError>;
 
-    /// One round trip that reads every candidate value of `pieces`. `each` gets the index of a
-    /// piece and a value, at least once for each piece.
+    /// One round trip that reads every candidate value of `pieces`. `each` is called with the index
+    /// of a piece and a value, at least once for each piece.
     ///
     /// A store over one medium has one value. A store over several servers cannot tell which of
     /// their values is the newest, so the caller must authenticate all of them.

@@ -44,7 +44,7 @@ pub(super) struct ShareArray {
     pub(super) kept: u64,
     /// The most accesses that the servers may have seen, according to the client's directory.
     pub(super) seen_max: u64,
-    /// For each tree, the point that the servers had finished when they were first asked.
+    /// For each tree, the point that the servers had finished at the first request of this client.
     pub(super) done: Option<Vec<TreePoint>>,
     /// For each tree, which servers participate.
     pub(super) participants: Vec<Participants>,

@@ -303,8 +303,9 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
 /// do not count.
 const TRIES_MIN: u32 = 5;
 
-/// The minimum number of attempts if links are missing. A server that was away for a moment may
-/// wait for an attempt that the others have given up, and longer than the client waits for servers.
+/// The minimum number of attempts if links are missing. A server that was briefly unreachable may
+/// wait for an attempt that the others have given up, and wait longer than the client waits for
+/// servers.
 const TRIES_OVER_LINKS_MIN: u32 = 2;
 
 /// The prospect of another attempt.

@@ -77,8 +77,8 @@ impl Fetched {
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
     }
 
-    /// The servers whose shares of a slot are wrong within `bytes`, as far as that can be decided.
-    /// `None` if no *t* + 1 servers hold a sound value, or too few have answered.
+    /// The servers whose shares of a slot are provably wrong within `bytes`. `None` if no *t* + 1
+    /// servers hold a sound value, or too few have answered.
     ///
     /// *t* + 1 servers can hold a sound value even if some of them lie: a liar can add shares of a
     /// polynomial that does not change the value. Honest servers then seem not to fit. So only

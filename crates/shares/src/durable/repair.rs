@@ -53,17 +53,17 @@ pub struct Checked {
 pub enum Need {
     /// Nothing: it is up to date with the others.
     Nothing,
-    /// It lacks the last writes, and the next access sends them. But if it was rolled back, it
-    /// needs a repair; only the client's directory can tell.
+    /// The server lacks the last writes, and the next access sends them. But if it was rolled back,
+    /// it needs a repair; only the client's directory can tell.
     LastWrites,
-    /// Its shares must be rebuilt.
+    /// The shares of the server must be rebuilt.
     Shares,
 }
 
 /// Reads all shares of the other servers before anything is removed: checks that they are the
 /// servers of the volume, in this order, and that their shares recover blocks of it. If only *t* +
-/// 1 other servers answer, this is the only way to detect a wrong share. `progress` gets the number
-/// of buckets read so far.
+/// 1 other servers answer, this is the only way to detect a wrong share. `progress` is called with
+/// the number of buckets read so far.
 ///
 /// # Errors
 /// If too few other servers answer, one belongs to another volume, or their shares contradict each
@@ -131,8 +131,8 @@ fn each_run(
 }
 
 /// Rebuilds the shares of a server that has none, from the other servers, after they were
-/// [checked](check_others). After an interruption, begin again with an empty server. `progress`
-/// gets the number of buckets done so far.
+/// [checked](check_others). After an interruption, begin again with an empty server. `progress` is
+/// called with the number of buckets done so far.
 ///
 /// # Errors
 /// If too few other servers answer, their shares contradict each other or recover something that

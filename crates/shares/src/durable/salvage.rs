@@ -17,7 +17,7 @@ use crate::message::TreePoint;
 /// The write number of a block without a position. No write has it.
 const NO_POSITION_WRITE: u64 = u64::MAX;
 
-/// The expected contents of a tree, as far as the previous tree tells.
+/// The contents of a tree that are expected according to the previous tree.
 struct ExpectedWrites {
     /// For each block, the number of its last write. Older copies do not count. Secret.
     writes: Zeroizing<Vec<u64>>,

@@ -102,7 +102,7 @@ impl StateReader {
         self.has_head = false;
     }
 
-    /// Whether it is the first state, which is complete.
+    /// Whether the current state is the first one, which is complete.
     pub(super) fn is_first(&self) -> bool {
         self.states == 1
     }

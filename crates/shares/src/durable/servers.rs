@@ -32,7 +32,7 @@ pub(super) fn share_servers_of(store: AnyStore, count: usize) -> Result<AnyServe
     }
 }
 
-/// Share servers, asked about one of the trees.
+/// Share servers, for requests about one of the trees.
 pub(super) struct TreeServers<'s> {
     pub(super) servers: &'s mut dyn ShareServers,
     pub(super) tree: u8,
@@ -194,7 +194,7 @@ pub(super) fn failure_error(
     }
 }
 
-/// Whether such a failure will repeat, and is the cause of other servers' waiting.
+/// Whether a failure of this kind will repeat, and makes other servers wait.
 pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{Damaged, Full, UnknownVersion};
     matches!(kind, Full | Damaged | UnknownVersion)

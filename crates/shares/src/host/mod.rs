@@ -133,7 +133,7 @@ impl Host {
     }
 
     /// Handles a request of the client and returns the answer. A refused request has changed
-    /// nothing. `check` gets the setup before the server accepts it, and may refuse it.
+    /// nothing. `check` is called with the setup before the server accepts it, and may refuse it.
     pub fn answer(
         &mut self,
         message: &[u8],

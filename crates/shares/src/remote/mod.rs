@@ -73,11 +73,11 @@ pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Connector> + Send>;
 
 /// A server, and how to reach it.
 pub struct ShareServer {
-    /// Its address, for people.
+    /// The server's address, for people.
     pub address: String,
-    /// Its public key.
+    /// The server's public key.
     pub key: PublicKey,
-    /// Connects to it.
+    /// Creates the dialers for connections to the server.
     pub make_connector: ConnectorFactory,
 }
 
@@ -93,7 +93,7 @@ pub struct SharedStore {
     /// The number of servers that must be present.
     enough: usize,
     is_read_only: bool,
-    /// Whether it is open for a repair.
+    /// Whether the store is open for a repair.
     is_repair: bool,
     failure: StoreFailure,
     retries: RetryPolicy,
@@ -158,7 +158,7 @@ impl SharedStore {
     }
 
     /// Fails if another client has opened the volume on a server that is there. The server at `i`
-    /// is not asked: this client's session there may be new.
+    /// receives no request: this client's session there may be new.
     fn check_not_fenced_beside(&mut self, i: usize) -> Result<(), StoreError> {
         let others = self.servers.iter_mut().enumerate().filter(|(other, _)| *other != i);
         let checks = others.map(|(_, server)| move || server.with_store(RemoteStore::check_in));

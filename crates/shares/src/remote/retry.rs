@@ -8,7 +8,7 @@ use oblivio_wire::link::MonotonicTime;
 /// The time between two attempts to call a missing server.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The same while a caller waits for the server.
+/// The time between two attempts while a caller waits for the server.
 pub(super) const RETRY_SOON: Duration = Duration::from_millis(250);
 
 /// The pause between two looks at a missing server.

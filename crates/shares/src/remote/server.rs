@@ -66,12 +66,12 @@ impl Server {
         matches!(self.state, State::Missing { .. })
     }
 
-    /// Whether it was present at some time since this client opened the volume.
+    /// Whether the server was present at some time since this client opened the volume.
     pub(super) fn was_there(&self) -> bool {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
 
-    /// Why it is missing, without its name; `None` if it is present.
+    /// Why the server is missing, without the server's name. `None` if it is present.
     pub(super) fn why_missing(&self) -> Option<&str> {
         match &self.state {
             State::There(_) => None,
@@ -83,7 +83,7 @@ impl Server {
         StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
     }
 
-    /// Whether it is missing, and due to be called again.
+    /// Whether the server is missing, and a reconnect is due.
     pub(super) fn should_reconnect(&self) -> bool {
         match &self.state {
             State::There(_) => false,

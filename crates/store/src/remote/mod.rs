@@ -93,7 +93,7 @@ pub struct RemoteOptions {
     pub answer_within: Duration,
     /// How long a server may answer `Working` to a request that involves no eviction.
     pub works_within: Duration,
-    /// The same for an eviction, and for a request that waits for one.
+    /// How long a server may answer `Working` to an eviction, or to a request that waits for one.
     pub works_long_within: Duration,
     /// The most unflushed bytes that are kept. When half of it is new, the store starts a flush and
     /// waits for the one before. A longer write needs more.
@@ -158,7 +158,7 @@ impl RemoteOptions {
 pub enum RemoteMode {
     /// To read and write. A client that had it open is fenced.
     Write,
-    /// To read, if no client has it open to write.
+    /// For reading, if no client has the volume open for writing.
     Read {
         /// Open it even if its file was cut off.
         allow_incomplete: bool,
@@ -325,7 +325,8 @@ impl RemoteStore {
         self.session.wait(pending.0)
     }
 
-    /// The same, but without reconnecting: returns the request if the link is lost.
+    /// Like [`Self::wait_for_computed`], but without reconnecting: returns the request if the link
+    /// is lost.
     ///
     /// # Errors
     /// See [`Self::wait_for_computed`].
@@ -427,7 +428,7 @@ impl RemoteStore {
         self.session.ask(Awaited::Data { bytes }, &Frame::new(&request))
     }
 
-    /// Waits for the prefetched answers of a trip. Discards failed requests, and returns whether
+    /// Waits for the prefetched answers to a trip. Discards failed requests, and returns whether
     /// none failed.
     fn take_prefetched(&mut self, trip: &[Piece]) -> Result<bool, StoreError> {
         let mut all_arrived = true;
@@ -449,7 +450,7 @@ impl RemoteStore {
         Ok(all_arrived)
     }
 
-    /// Lays out the frames of a trip, and fills in those already received. Frames in the answer of
+    /// Lays out the frames of a trip, and fills in those already received. Frames in the answer to
     /// the first announced piece stay there; usually this is the whole trip.
     fn copy_received(&mut self, trip: &[Piece], lengths: &[usize]) {
         let Self { layout, unflushed, prefetched, answer, buffer, spans, .. } = self;

@@ -156,7 +156,7 @@ impl RequestTable {
         }
     }
 
-    /// Discards the answer of a request.
+    /// Discards the answer to a request.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
         state.answers.remove(&number);

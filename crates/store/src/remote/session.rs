@@ -46,7 +46,7 @@ struct LinkFailure {
 
 /// Why a session cannot continue over a new link.
 enum NotResumed {
-    /// It may continue over another link.
+    /// The session may continue over another link.
     NotYet(String),
     Never(StoredError),
 }
@@ -116,7 +116,7 @@ impl Session {
         self.last_number
     }
 
-    /// Discards the answer of a request.
+    /// Discards the answer to a request.
     pub(super) fn forget(&self, number: u64) {
         self.table.forget(number);
     }

@@ -175,7 +175,7 @@ fn a_failed_read_affects_no_other_call() {
     }
 }
 
-/// Another piece of the request may have caused the failure.
+/// The failure of a request may be due to another of its pieces.
 #[test]
 fn pieces_whose_prefetch_failed_are_requested_again() {
     for kind in [FailureKind::Absent, FailureKind::Damaged] {

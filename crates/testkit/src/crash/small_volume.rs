@@ -133,7 +133,7 @@ impl SmallScheme {
         }
     }
 
-    /// Whether it needs servers beside the store.
+    /// Whether the scheme needs servers in addition to the store.
     pub fn needs_servers(self) -> bool {
         matches!(self, Self::Shares { .. })
     }
@@ -312,7 +312,7 @@ impl SmallVolume {
         self.run_over(lives, Ok)
     }
 
-    /// The same. `reach` wraps the store of the world, or connects to it.
+    /// Like [`Self::run`]. `reach` wraps the store of the world, or connects to it.
     ///
     /// # Errors
     /// If the volume violates the contract of a disk.

@@ -121,8 +121,8 @@ impl World {
         Self::striped(shapes, 1)
     }
 
-    /// The same, with the store striped over `disks` disks. They do each write and flush at once,
-    /// and each fails and loses writes independently.
+    /// Like [`Self::new`], with the store striped over `disks` disks. All disks do a write or flush
+    /// at the same time, but each fails and loses writes independently.
     ///
     /// # Panics
     /// If the trees exceed 1 GiB, or cannot be laid out.
@@ -214,7 +214,7 @@ impl World {
         self.crash_apart(coins, survival, survival);
     }
 
-    /// The same, with different survival of store and directory.
+    /// Like [`Self::crash`], with different survival of store and directory.
     pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
         let mut coins = StdRng::seed_from_u64(coins.random());
         let mut state = self.state();
@@ -315,7 +315,7 @@ impl World {
         self.state().view.events.clone()
     }
 
-    /// The same, and clears it.
+    /// Returns the view of the store, and clears it.
     pub fn take_view(&self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.state().view.events)
     }

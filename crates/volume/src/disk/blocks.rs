@@ -79,9 +79,9 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read the first of `wanted`, in windows, as far as there is room. Each of them has
-    /// a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any read
-    /// was begun.
+    /// Begins to read the first of `wanted`, in windows, as many as there is room for. Each of them
+    /// has a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any
+    /// read was begun.
     pub(super) fn begin(
         &mut self,
         wanted: &mut VecDeque<RangeAccess>,

@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// Begins the reads that requests will need, as far as there is room.
+    /// Begins the reads that requests will need, until there is no more room.
     fn begin_reads(&mut self) -> Result<(), VolumeError> {
         loop {
             self.look_ahead();
@@ -194,7 +194,7 @@ impl Worker {
         }
     }
 
-    /// Serves requests in order, as far as their blocks are cached.
+    /// Serves requests in order, until one needs a block that is not cached.
     fn serve_cached_requests(&mut self) -> Result<(), VolumeError> {
         while let Some(first) = self.pending.front_mut() {
             first.forget_all(&mut self.blocks)?;

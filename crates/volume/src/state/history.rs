@@ -19,7 +19,7 @@ pub(crate) struct History {
     state: (Position, Position),
     /// The records after the last complete state.
     pub(crate) pending: PendingRecords,
-    /// Bytes at the end of the file that do not open.
+    /// Bytes at the end of the file that cannot be opened.
     pub(crate) bytes_ignored: u64,
     reader: StateReader,
 }

@@ -33,8 +33,8 @@ pub struct Recovery {
     pub was_needed: bool,
     /// Accesses that were replayed.
     pub accesses: u64,
-    /// Bytes at the end of the client's state that do not open and were ignored. A crash tears off
-    /// bytes that were not synced; otherwise the directory is damaged.
+    /// Bytes at the end of the client's state that cannot be opened and were ignored. After a
+    /// crash, these may be bytes that were not synced; otherwise the directory is damaged.
     pub state_bytes_ignored: u64,
     /// Anchors that were damaged or torn by a crash, and were written again.
     pub anchors_damaged: usize,

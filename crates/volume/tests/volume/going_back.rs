@@ -385,7 +385,8 @@ fn a_second_client_is_noticed_before_an_eviction_ahead_of_its_time() {
     assert!(ahead.iter().all(|runs| *runs > 5), "{ahead:?} runs began with such an eviction");
 }
 
-/// The same for storage that rolls back while a client uses it: that is not another client.
+/// If storage rolls back while a client uses it, the client reports a rollback, not another client,
+/// before it overwrites a bucket.
 #[test]
 fn a_rollback_during_a_session_is_named_before_a_bucket_is_overwritten() {
     let setup = setup();

@@ -529,7 +529,7 @@ impl Gate {
         state.has_waiter = false;
     }
 
-    /// Whether a read waits at the gate, or comes there within a moment.
+    /// Whether a read waits at the gate, or reaches it shortly.
     fn is_reached(&self) -> bool {
         let state = self.state.lock().unwrap();
         let moment = Duration::from_secs(2);

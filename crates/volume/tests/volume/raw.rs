@@ -173,7 +173,7 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
 
 // ───────────────────────────── two histories ─────────────────────────────
 
-/// A step of a workload.
+/// Runs step `step` of a workload.
 type Workload = fn(&mut Volume, step: u64) -> Result<(), VolumeError>;
 
 const READS_OF_ONE_BLOCK: Workload = |volume, _| read(volume, 7);
@@ -339,7 +339,7 @@ impl Bench {
         assert!(self.world.is_off());
     }
 
-    /// The same, with each access begun before the previous one is made.
+    /// Overlaps reads of one block until the crash: each begins before the previous one is made.
     fn begin_reads_of_one_block_until_the_crash(&mut self, crash: InjectedFault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };

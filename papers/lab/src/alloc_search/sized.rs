@@ -16,7 +16,7 @@ const BY_SIZE: [&str; 6] = [
     include_str!("../../results/alloc-time/L25.json"),
 ];
 
-/// The same with `--ir-stash`.
+/// Results of the same experiment with `--ir-stash`.
 const BESIDE_IR_STASH: [&str; 1] = [include_str!("../../results/alloc-time/ir-stash-L20.json")];
 
 static FOUND_BY_SIZE: LazyLock<Vec<Allocation>> = LazyLock::new(|| read(&BY_SIZE));
@@ -29,14 +29,14 @@ fn read(files: &[&str]) -> Vec<Allocation> {
     files.iter().map(file).collect()
 }
 
-/// The result of a search for IR-Alloc, for a tree with leaves on `leaf_level` whose client keeps
-/// `tree_top_levels`. If this size was not searched, the result for the nearest size, at the same
-/// distance from the leaves.
+/// The profile that the search for IR-Alloc found for a tree with leaves on `leaf_level` whose
+/// client keeps `tree_top_levels`. If the search did not run for this size, the profile for the
+/// nearest size, [aligned at the leaves](Profile::carried).
 pub fn sized_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
     nearest(&FOUND_BY_SIZE, leaf_level, tree_top_levels)
 }
 
-/// The same for IR-Alloc with IR-Stash.
+/// Like [`sized_profile`], for IR-Alloc with IR-Stash.
 pub fn profile_beside_ir_stash(leaf_level: u8, tree_top_levels: u8) -> Profile {
     nearest(&FOUND_BESIDE_IR_STASH, leaf_level, tree_top_levels)
 }

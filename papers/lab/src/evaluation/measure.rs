@@ -175,8 +175,8 @@ impl Measure {
         }
     }
 
-    /// Whether it is a ratio, for which several means over workloads make sense. Shares of paths
-    /// are parts of a whole, and only add up in the arithmetic mean.
+    /// Whether the measure is a ratio, for which several means over workloads make sense. Shares of
+    /// paths are parts of a whole, and only add up in the arithmetic mean.
     pub fn is_ratio(&self) -> bool {
         self.reference().is_some()
     }

@@ -78,7 +78,7 @@ pub struct SwitchSetting {
 }
 
 impl SwitchSetting {
-    /// Whether it only sets properties of a machine.
+    /// Whether this setting only changes properties of a machine.
     pub(super) fn is_of_machine(&self) -> bool {
         let of_machine = Self {
             name: None,

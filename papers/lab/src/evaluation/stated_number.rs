@@ -1,4 +1,5 @@
-//! A number that a paper states, and how ours is computed: part of a [`Manifest`](super::Manifest).
+//! A number that a paper states, and how our number is computed: part of a
+//! [`Manifest`](super::Manifest).
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::measure::Measure;
 use super::named_settings::named;
 use super::setting::SwitchSetting;
 
-/// A number of the paper, and how ours is computed.
+/// A number of the paper, and how our number is computed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StatedNumber {
@@ -22,22 +23,22 @@ pub struct StatedNumber {
     pub workload: Option<String>,
     /// The number to compute from a run.
     pub measure: Measure,
-    /// Whether it is the standard deviation over all workloads of the figure, not a mean.
+    /// Whether the number is the standard deviation over all workloads of the figure, not a mean.
     #[serde(default)]
     pub deviation: bool,
     /// The number of programs in the paper's mean, if the figure has fewer.
     pub programs: Option<u32>,
     /// The paper's number.
     pub paper: f64,
-    /// The largest difference at which ours agrees. It must be smaller than the effect.
+    /// The largest difference at which our number agrees. It must be smaller than the effect.
     pub band: f64,
     /// Other settings that the paper may have used, the likeliest first.
     #[serde(default)]
     pub readings: Vec<NumberReading>,
-    /// Whether ours agrees because a parameter was fitted by hand. `why` names it.
+    /// Whether our number agrees because a parameter was fitted by hand. `why` names it.
     #[serde(default)]
     pub fitted: bool,
-    /// Why ours differs, or which parameter was fitted.
+    /// Why our number differs, or which parameter was fitted.
     pub why: Option<String>,
     /// Limits of the agreement, such as the sizes of trees for which it holds.
     pub limits: Option<String>,

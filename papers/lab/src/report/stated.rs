@@ -13,15 +13,15 @@ pub struct Stated {
     pub what: String,
     /// The paper's number.
     pub paper: f64,
-    /// The largest difference at which ours agrees.
+    /// The largest difference at which our number agrees.
     pub band: f64,
     /// Our number. `None` if not measured.
     pub ours: Option<f64>,
-    /// The number of programs in our mean and in the paper's, if ours has fewer. There is then no
-    /// verdict.
+    /// The number of programs in our mean and in the paper's, if our mean has fewer. There is then
+    /// no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<[u32; 2]>,
-    /// How ours was measured, if the paper leaves that open: "arithmetic mean".
+    /// How our number was measured, if the paper leaves that open: "arithmetic mean".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
     /// The same number under other readings, the likeliest first.
@@ -30,7 +30,7 @@ pub struct Stated {
     /// Whether our number agrees because a parameter was fitted by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
-    /// Why ours differs, or which parameter was fitted.
+    /// Why our number differs, or which parameter was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Limits of the agreement, such as the sizes of trees for which it holds.

@@ -147,7 +147,7 @@ pub fn summary(figures: &[Figure]) -> String {
     sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
 
-/// The same line for some stated numbers.
+/// The line of [`summary`] for some stated numbers.
 pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> String {
     let verdicts: Vec<_> = stated.into_iter().map(Stated::verdict).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();

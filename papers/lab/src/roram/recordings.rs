@@ -26,7 +26,7 @@ pub struct FsRequest {
     pub first: u64,
     /// The number of blocks.
     pub blocks: u64,
-    /// Whether it writes. An ORAM treats reads and writes alike.
+    /// Whether the request is a write. An ORAM treats reads and writes alike.
     pub is_write: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Claim {
     pub says: Option<Statement>,
     /// Our number. `None` if it is neither built nor modelled here.
     pub ours: Option<f64>,
-    /// How ours is computed, or why it differs.
+    /// How our number is computed, or why it differs.
     pub remark: String,
 }
 
@@ -56,7 +56,8 @@ impl Statement {
         }
     }
 
-    /// The number that ours is divided by: for a range its nearer end, or ours if it lies inside.
+    /// The number by which our number is divided: for a range its nearer end, or our number if it
+    /// lies inside.
     fn reference(self, ours: f64) -> f64 {
         match self {
             Self::Between(least, most, _) => ours.clamp(least, most),

@@ -259,7 +259,8 @@ pub(super) struct Points {
     pub(super) measured: Vec<Measured>,
 }
 
-/// Measures each shape directly, then behind `link`. `progress` gets the number of accesses made.
+/// Measures each shape directly, then behind `link`. `progress` is called with the number of
+/// accesses made.
 pub(super) fn measure(
     shapes: &[MeasuredTree],
     link: Link,
@@ -478,7 +479,7 @@ impl Measured {
         self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
     }
 
-    /// The same time by the model, as in the figures.
+    /// As [`Self::with_evictions`], but by the model, as in the figures.
     pub fn with_evictions_modelled(&self) -> f64 {
         let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
         access + eviction / f64::from(self.shape.accesses)

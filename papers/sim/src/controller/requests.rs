@@ -10,9 +10,9 @@ use crate::Cycle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteWatermarks {
-    /// From this number on, write-backs go before reads …
+    /// From this number on, write-backs go before reads, until only [`Self::low`] are left.
     pub high: usize,
-    /// … until only this number is left.
+    /// The number of waiting write-backs at which reads go first again.
     pub low: usize,
 }
 
@@ -21,7 +21,7 @@ pub struct WriteWatermarks {
 pub(super) struct PendingRequest<T> {
     pub(super) what: T,
     pub(super) line: u64,
-    /// When it arrived.
+    /// When the request arrived.
     pub(super) since: Cycle,
 }
 

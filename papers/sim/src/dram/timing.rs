@@ -79,8 +79,9 @@ pub struct Queues {
     pub read: u32,
     /// Size of the window of writes.
     pub write: u32,
-    /// At this number of writes, writes go before reads …
+    /// Once this number of writes waits, writes go before reads, until only [`Self::drain_low`] are
+    /// left.
     pub drain_high: u32,
-    /// … until only this number is left.
+    /// The number of waiting writes at which reads go first again.
     pub drain_low: u32,
 }

@@ -39,8 +39,8 @@ pub struct Snapshot {
     pub stash_blocks: usize,
     /// Where requests for data found their blocks so far.
     pub found: FoundCounts,
-    /// The same for position-map blocks that were not in the PLB. Snapshots of older versions lack
-    /// it.
+    /// Where requests found position-map blocks that were not in the PLB, so far. Snapshots of
+    /// older versions lack this.
     #[serde(default)]
     pub found_position_map: FoundCounts,
     /// Movements of blocks so far, if [requested](super::Study::watch_migration).

@@ -35,7 +35,7 @@ pub enum Request {
 pub enum ProcessorEvent {
     /// A request, in order of time.
     Request {
-        /// When it reaches memory.
+        /// The cycle at which the request reaches memory.
         at: Cycle,
         /// The request.
         request: Request,

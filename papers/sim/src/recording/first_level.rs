@@ -19,7 +19,7 @@ pub enum StoreMisses {
     /// 1000 instructions and reads none.
     #[default]
     Write,
-    /// It reads the line, like a load: the cache fetches the bytes that the store does not
+    /// The store reads the line, like a load: the cache fetches the bytes that the store does not
     /// overwrite.
     Fetch,
 }
@@ -27,7 +27,7 @@ pub enum StoreMisses {
 /// The parameters of a first-level cache and its recording.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstLevelSpec {
-    /// Its dimensions.
+    /// The dimensions of the cache.
     pub shape: CacheShape,
     /// The effect of a store that misses.
     pub store_misses: StoreMisses,
@@ -40,11 +40,11 @@ pub struct FirstLevelSpec {
 pub struct Access {
     /// Number of its instruction, from 1.
     pub instruction: u64,
-    /// Address of its first byte.
+    /// Address of the first byte accessed.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// Whether it is a store.
+    /// Whether the access is a store.
     pub is_store: bool,
 }
 

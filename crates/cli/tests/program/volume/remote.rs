@@ -67,7 +67,7 @@ impl StoreServer {
         self.volume_at(&self.address, name)
     }
 
-    /// The same, reached at another address.
+    /// The location at another address, and the options that open the volume.
     pub(crate) fn volume_at(&self, address: &str, name: &str) -> String {
         format!("{} --key-file key", self.url_at(address, name))
     }

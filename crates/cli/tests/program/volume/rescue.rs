@@ -28,7 +28,7 @@ impl Rescue {
         Self::with(test_dir, "", code)
     }
 
-    /// The same, with more options.
+    /// Like [`Self::of`], with additional options.
     fn with(test_dir: &TestDir, options: &str, code: i32) -> Self {
         let _ = fs::remove_file(test_dir.path("saved"));
         let printed =

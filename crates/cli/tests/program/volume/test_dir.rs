@@ -257,7 +257,7 @@ impl Server {
         &self.socket
     }
 
-    /// Accesses that were made again when the volume was opened.
+    /// Accesses that were repeated when the volume was opened.
     pub(crate) fn repeated(&self) -> u64 {
         self.repeated
     }

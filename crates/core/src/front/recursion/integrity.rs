@@ -87,12 +87,13 @@ impl Guard {
         Self { pmmac }
     }
 
-    /// Whether it seals and opens blocks.
+    /// Whether blocks are sealed and opened.
     pub(super) fn is_on(&self) -> bool {
         self.pmmac.is_some()
     }
 
-    /// An access to the scheme. `op` gets the block without its tag, and only if it authenticates.
+    /// An access to the scheme. `op` is applied to the block without its tag, and only if the block
+    /// authenticates.
     ///
     /// With PMMAC, every accessed block exists afterwards, even if it was only read: the count
     /// proves the absence only of blocks that were never accessed. The path is written back before

@@ -76,7 +76,7 @@ impl Move {
         Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
     }
 
-    /// Whether it is a dummy.
+    /// Whether this move is a dummy.
     pub fn is_dummy(&self) -> bool {
         self.address == Entry::DUMMY_ADDRESS
     }

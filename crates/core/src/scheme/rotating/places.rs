@@ -56,7 +56,7 @@ impl PlaceRings {
         g.saturating_sub(self.first_eviction()).min(1 << level)
     }
 
-    /// The same, over all levels.
+    /// Number of buckets, on all levels, that the evictions before `g` have written.
     pub(super) fn buckets_written(&self, g: u64) -> u64 {
         self.levels().map(|level| self.written_on(g, level)).sum()
     }
@@ -105,7 +105,7 @@ pub(super) struct Version {
     pub(super) level: u8,
     /// The eviction that wrote it.
     pub(super) eviction: u64,
-    /// Whether it was written at all: the buckets of a new tree were not.
+    /// Whether the bucket was ever written. The buckets of a new tree were not.
     pub(super) is_written: bool,
     pub(super) place: BucketId,
 }

@@ -40,7 +40,7 @@ impl<'a> Verifier<'a> {
         self.verify_all_with(&mut DiagnosisBudget::default(), versions, frames)
     }
 
-    /// The same, with one budget for many trips.
+    /// Like [`Self::verify_all`], with one budget for many trips.
     pub(super) fn verify_all_with<'v, 'f>(
         &self,
         budget: &mut DiagnosisBudget,

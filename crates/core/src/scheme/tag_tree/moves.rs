@@ -11,10 +11,10 @@ use crate::stash::PathPlan;
 /// The move of a block when a path is written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMove {
-    /// Where it was before the path was read.
+    /// Where the block was before the path was read.
     pub from: Origin,
-    /// The level of the bucket that it went to; `None` if it is in the stash, or was taken out of
-    /// the ORAM.
+    /// The level of the bucket into which the block was written. `None` if the block is in the
+    /// stash, or was taken out of the ORAM.
     pub to: Option<u8>,
 }
 

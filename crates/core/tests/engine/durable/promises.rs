@@ -66,7 +66,7 @@ fn plans_start_where_those_before_them_end() {
     }
 }
 
-/// A plan is carried out once, in its turn, also if it was decoded from the log.
+/// Each plan is carried out once and in order, also if it was decoded from the log.
 #[test]
 fn plans_out_of_turn_are_refused_before_anything_is_touched() {
     for config in configs() {

@@ -117,7 +117,7 @@ fn shapes(combination: &Combination, view: &[Event]) -> Vec<EventShape> {
 /// Enough accesses for the tests of their leaves.
 const ENOUGH: usize = 4000;
 
-/// Every combination. If it serves hits, as far as [`HitPolicy::Serve`] promises.
+/// Tests every combination. If it serves hits, tests only what [`HitPolicy::Serve`] promises.
 #[test]
 fn has_leaves_that_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);

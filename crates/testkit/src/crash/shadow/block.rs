@@ -10,7 +10,7 @@ const TOGETHER_MAX: usize = 64;
 /// Maximum of different contents that one block may have.
 const CONTENTS_MAX: usize = 1 << 14;
 
-/// Time of the answer of a request without one.
+/// Time of the answer to a request that has none yet.
 const UNANSWERED: u64 = u64::MAX;
 
 pub(super) struct Block {
@@ -53,7 +53,7 @@ impl Block {
         self.requests.push(request);
     }
 
-    /// Records the answer of the request submitted at `submitted`.
+    /// Records the answer to the request submitted at `submitted`.
     pub(super) fn complete(&mut self, submitted: u64, answered: u64, failed: bool) {
         let request = |request: &&mut BlockRequest| request.submitted == submitted;
         if let Some(request) = self.requests.iter_mut().rev().find(request) {

@@ -43,7 +43,7 @@ enum Pins {
     Nothing,
     /// Requests answered before this one was submitted.
     Earlier,
-    /// The same requests, and this one.
+    /// The requests of [`Self::Earlier`], and this one.
     Itself,
 }
 
@@ -122,7 +122,7 @@ impl ShadowDisk {
         self.submit(&DiskOp::Flush)
     }
 
-    /// Records the answer of a flush: requests answered before its submission are durable.
+    /// Records the answer to a flush: requests answered before its submission are durable.
     pub fn flush_done(&mut self, ticket: Ticket) {
         self.answered(ticket);
     }
