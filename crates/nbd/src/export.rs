@@ -14,7 +14,7 @@ const SECTOR_BYTES: u32 = 512;
 /// A disk as its clients see it.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// Its name. Clients that give no name get this export too.
+    /// The name of the export. Clients that give no name get this export, too.
     pub name: String,
     /// A description for people.
     pub description: String,

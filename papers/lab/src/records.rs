@@ -125,7 +125,7 @@ fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u
 /// The contents of a file of records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptRecords<R> {
-    /// Its records.
+    /// The records of the file.
     pub records: Vec<R>,
     /// The length of the complete lines. An interruption may leave a torn line after them, which
     /// must be removed before a line is appended.

@@ -232,7 +232,7 @@ fn the_smaller_experiments_are_complete_and_documented() {
     }
 }
 
-/// Its trees have different sizes.
+/// Fig. 16 is tested separately, because its trees have different sizes.
 #[test]
 fn fig_16_is_complete_and_has_a_report() {
     let kept: Vec<RunRecord> = whole(include_bytes!("../results/fig16/results.jsonl.gz"));

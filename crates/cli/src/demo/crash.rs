@@ -23,7 +23,7 @@ const WORK: &str = "work";
 pub(super) struct KillReport {
     /// Whether its client was still sending requests.
     client_was_busy: bool,
-    /// The server storing the volume that was killed and restarted before, if any.
+    /// A description of the server that stores the volume, if it was killed and restarted before.
     server: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ impl KillReport {
 
 /// The result of the work on a mounted file system.
 pub(super) enum MountReport {
-    /// It cannot be mounted here, for this reason.
+    /// The file system cannot be mounted here, for this reason.
     LeftOut(String),
     /// The server was killed. These files had been synced, and were intact when the file system was
     /// mounted again.

@@ -68,7 +68,8 @@ impl Parties {
         self.shown.len() > usize::from(self.servers.colluding())
     }
 
-    /// Whether one of the shown servers saw it. Observations without a server were seen by all.
+    /// Whether one of the shown servers saw `observed`. All servers saw observations that name
+    /// none.
     pub(super) fn saw(&self, observed: &Observed) -> bool {
         let party = match observed {
             Observed::PeerMessage(exchange) => Some(exchange.party),

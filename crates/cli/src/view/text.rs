@@ -124,7 +124,7 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
     text
 }
 
-/// Trips per second over time, or that times were not recorded.
+/// Trips per second over time, or a note that times were not recorded.
 fn rates(rates: Option<&Rates>) -> Option<String> {
     let Some(rates) = rates else {
         return Some("times of trips were not recorded: record the view again to see them".into());

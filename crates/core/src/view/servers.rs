@@ -94,7 +94,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Its name in lower case.
+    /// The name of the direction, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sent => "send",

@@ -75,7 +75,7 @@ impl Link {
         Duration::from_secs_f64(self.round_trip_seconds() / 2.0)
     }
 
-    /// Its name, if it is a predefined link.
+    /// The name of a predefined link. `None` for any other link.
     pub fn name(self) -> Option<&'static str> {
         LINKS.iter().find(|named| named.link == self).map(|named| named.name)
     }

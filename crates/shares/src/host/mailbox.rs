@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 10), Err(WaitError::Late));
     }
 
-    /// Its messages may have gone to a previous process of this server.
+    /// If a server has no link, its messages may have gone to a previous process of this server.
     #[test]
     fn the_wait_for_a_server_without_a_link_is_short() {
         let mailbox = Mailbox::default();
@@ -391,7 +391,8 @@ mod tests {
         });
     }
 
-    /// Its messages come over the new link, even if that takes longer than the wait for a link.
+    /// The messages of a reconnected server come over the new link, even if that takes longer than
+    /// the wait for a link.
     #[test]
     fn a_restored_link_restores_the_full_wait() {
         let mailbox = Mailbox::default();

@@ -22,7 +22,7 @@ pub(super) struct InFlightRequest {
     forget: Range<u64>,
     /// The bytes to move after that.
     transfers: VecDeque<Transfer>,
-    /// The answer of a read. Wiped if dropped.
+    /// The answer to a read. Wiped if dropped.
     answer: WipedBytes,
     pub(super) is_durable: bool,
     /// Bytes that were read sequentially, up to the end of this request.
@@ -50,7 +50,8 @@ impl ReadAhead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestStep {
     Made,
-    /// It waits for a block to be cached, for fewer dirty blocks, or until it can forget blocks.
+    /// The request waits for a block to be cached, for fewer dirty blocks, or until the disk can
+    /// forget blocks.
     Waits,
     /// There is nothing left to do.
     Done,

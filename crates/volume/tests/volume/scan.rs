@@ -25,7 +25,8 @@ fn volume() -> SmallVolume {
     SmallVolume { scheme: SmallScheme::Scan { spare: SPARE }, blocks: 24, ..SmallVolume::default() }
 }
 
-/// Its accesses read in three trips. A block found in the first trip could end them early.
+/// A volume whose accesses read in three trips, so that an access could end early if it finds its
+/// block in the first trip.
 fn large() -> SmallVolume {
     SmallVolume { blocks: 150, ..volume() }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Long enough for a busy machine, short enough for a hanging test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longer than the page.
+/// Limit on the bytes of an answer: more than the page has.
 const ANSWER_BYTES_MAX: u64 = 100_000;
 
 /// Limit on the events before the awaited one.

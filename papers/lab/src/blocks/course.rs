@@ -39,7 +39,7 @@ const ALONE_PART: u64 = 4;
 const SNAPSHOTS: u64 = 4;
 
 impl Course {
-    /// Its name in results.
+    /// The name of the course in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mix => "programs-then-uniform",
@@ -79,7 +79,7 @@ impl Course {
 impl RequestSource {
     pub(super) const UNIFORM: &str = "uniform";
 
-    /// Its name in results.
+    /// The name of the source in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Program(name) => name,

@@ -13,7 +13,7 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 /// A figure that the study can make.
 #[derive(Debug)]
 pub struct BlocksFigure {
-    /// Its name: `fig03`.
+    /// The name of the figure: `fig03`.
     pub id: &'static str,
     /// A one-line description.
     pub title: &'static str,

@@ -38,7 +38,7 @@ pub enum Axis {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedMeasure {
-    /// Its name.
+    /// The name of the measure in the figure.
     pub name: String,
     /// The measure.
     pub measure: Measure,

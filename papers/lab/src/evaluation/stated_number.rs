@@ -50,7 +50,7 @@ pub struct StatedNumber {
 /// setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberReading {
-    /// Its name in verdicts: "one channel, 24 levels".
+    /// The name of the setting in verdicts: "one channel, 24 levels".
     pub name: String,
     /// The setting, which replaces the first setting of the figure.
     pub setting: SwitchSetting,

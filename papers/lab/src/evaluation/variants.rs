@@ -174,7 +174,8 @@ impl Variant {
         }
     }
 
-    /// Its switches: an evaluation's, with the values that this machine fixes.
+    /// The switches of this machine: those of the evaluation, with the values that the machine
+    /// fixes.
     pub fn switches(&self, switches: &Switches) -> Switches {
         match &self.kind {
             VariantKind::Plain | VariantKind::Changed(_) => switches.clone(),

@@ -71,7 +71,7 @@ pub struct RangeStashRun {
 pub struct RangeStashResult {
     /// The setting.
     pub setting: RangeStashSetting,
-    /// Its independent runs.
+    /// Independent runs with this setting.
     pub runs: Vec<RangeStashRun>,
 }
 

@@ -23,9 +23,9 @@ pub struct Results {
 pub struct SettingResult {
     /// The setting.
     pub setting: RawTrafficSetting,
-    /// Its traffic.
+    /// The traffic with this setting.
     pub counted: Counted,
-    /// Measurements of its stash, in independent runs.
+    /// Measurements of the stash, in independent runs.
     pub runs: Vec<Run>,
 }
 

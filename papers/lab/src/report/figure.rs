@@ -12,7 +12,7 @@ const WHY_IT_DIFFERS: &str = "Why it differs: ";
 /// A figure: measured data, and the numbers that the paper states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name: `fig10`.
+    /// The name of the figure: `fig10`.
     pub id: String,
     /// A one-line description.
     pub title: String,
@@ -65,9 +65,9 @@ pub struct Curves {
 /// The values in one colour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series<T> {
-    /// Its name.
+    /// The name of the series.
     pub name: String,
-    /// Its values or points.
+    /// The values or points of the series.
     pub values: Vec<T>,
 }
 

@@ -27,11 +27,11 @@ pub enum Statement {
 /// A number of the paper, with ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Its place in the paper.
+    /// Where the paper states the number.
     pub place: String,
     /// A description of the number.
     pub what: String,
-    /// Its unit.
+    /// The unit of the number.
     pub unit: String,
     /// The paper's statement. `None` if the text states nothing.
     pub says: Option<Statement>,

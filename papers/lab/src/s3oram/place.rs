@@ -11,7 +11,7 @@ use oblivio_models::link::Link;
 /// A disk of a server. A time of zero means that the operation is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Its name.
+    /// The name of the disk.
     pub name: String,
     /// Seconds to read a byte.
     pub read_byte_seconds: f64,
@@ -63,7 +63,7 @@ pub struct Deployment {
     pub between: Link,
     /// The disk of each server.
     pub disk: Disk,
-    /// Processors for each server. Less than one if servers share them.
+    /// Processors per server. Less than 1 if servers share a processor.
     pub processors: f64,
 }
 

@@ -20,7 +20,7 @@ pub struct Study {
 pub struct SetupResult {
     /// The setup.
     pub setup: Setup,
-    /// Its independent runs.
+    /// Independent runs of the setup.
     pub runs: Vec<Run>,
 }
 

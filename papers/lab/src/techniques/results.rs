@@ -21,9 +21,9 @@ pub struct Results {
 /// A technique under all workloads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name.
+    /// The name of the technique.
     pub technique: String,
-    /// The row that it is compared with.
+    /// The row with which the technique is compared.
     pub against: String,
     /// A run for each workload.
     pub runs: Vec<Run>,

@@ -5,11 +5,11 @@ use oblivio_core::{HitPolicy, Integrity, RemapPolicy, TreeTopKind};
 /// A row: one technique, or several together.
 #[derive(Clone, Copy, Debug)]
 pub struct Technique {
-    /// Its name.
+    /// The name of the row.
     pub name: &'static str,
-    /// The row without the technique, which it is compared with.
+    /// The row without the technique, with which this row is compared.
     pub against: &'static str,
-    /// Its ORAM.
+    /// The ORAM of the row.
     pub(super) setup: Setup,
 }
 

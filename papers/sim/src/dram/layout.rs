@@ -161,7 +161,7 @@ impl BucketLines {
 struct Subtree {
     /// For each level, the lines of a bucket.
     levels: Vec<Vec<LinePlace>>,
-    /// Lines that it spans.
+    /// Lines that the subtree spans.
     lines: u64,
 }
 

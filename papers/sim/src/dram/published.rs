@@ -91,7 +91,7 @@ impl Cell {
     }
 }
 
-/// All figures of the others.
+/// All published figures of other simulators.
 pub fn published() -> Vec<Cell> {
     use Load::{PathLike, RandomRead, RandomReadWrite, StreamRead, StreamReadWrite};
     // Channels, load, USIMM, DRAMsim3, Ramulator 1.

@@ -55,9 +55,9 @@ pub(crate) enum Requests {
 /// The stash bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// It cannot be exceeded.
+    /// The stash cannot exceed the bound.
     Loose,
-    /// It is exceeded frequently, and background evictions make room.
+    /// The stash often exceeds the bound, and background evictions make room.
     Tight,
 }
 
@@ -126,7 +126,7 @@ impl From<Choice> for Combination {
 }
 
 impl Combination {
-    /// Its level numbers.
+    /// The choice (one level number for each factor) that gives this combination.
     pub(crate) fn choice(&self) -> Choice {
         choices()
             .find(|choice| Self::from(*choice) == *self)
