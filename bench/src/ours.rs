@@ -16,7 +16,7 @@ use crate::{
 /// blocks of 64 bytes, and 10 MiB with blocks of 4 KiB.
 const TREE_TOP_LEVELS: u8 = 9;
 
-/// Accesses of a batch in batched subjects.
+/// Accesses per batch in batched subjects.
 const BATCH: usize = 16;
 
 /// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.

@@ -54,8 +54,8 @@ pub struct Description {
     pub encrypts: &'static str,
     /// Whether the client's own memory accesses and branches hide the address.
     pub constant_time: &'static str,
-    /// Whether it belongs to the baseline (ruler) of the row: the sum of these subjects is the
-    /// denominator of ratios.
+    /// Whether this subject is part of the baseline (ruler) of its row. Ratios in the row divide by
+    /// the sum over these subjects.
     pub ruler: bool,
     /// Builds the subject, ready for its first access. This is timed as set-up.
     pub build: Box<dyn Fn() -> Box<dyn Subject>>,

@@ -41,9 +41,9 @@ pub(super) struct Computing {
 pub(super) struct Other {
     pub(super) address: String,
     pub(super) tls: ClientTls,
-    /// Its name in messages.
+    /// The server's name in messages.
     pub(super) name: String,
-    /// The memory for messages that it sends: its part of the total.
+    /// The memory budget for messages from this server: its part of the total.
     pub(super) memory: Memory,
 }
 

@@ -54,7 +54,7 @@ impl DealtCounters {
 /// Counts refused connections.
 #[derive(Default)]
 pub(super) struct RefusedCounters {
-    /// They did not authenticate, or not in time.
+    /// Connections that failed to authenticate, or took too long.
     pub(super) unauthenticated: Counter,
     /// Handshakes displaced by newer ones.
     pub(super) displaced: Counter,

@@ -122,7 +122,7 @@ impl OutputDir {
 /// or the state of a client.
 #[derive(Clone, Copy)]
 pub struct FileKind {
-    /// Its name, with an article.
+    /// The name of the kind, with an article.
     name: &'static str,
     /// Whether a file that begins with these bytes may be of this kind.
     begins_with: fn(&[u8]) -> bool,

@@ -29,13 +29,14 @@ pub(crate) enum PointKind {
     CrashInRecovery,
     /// One operation fails.
     Fail,
-    /// Every n-th operation fails, in three lives.
+    /// Every n-th operation fails, in each of three [lives](Life).
     FailEvery,
     /// One operation finds the disk full.
     DiskFullAt,
     /// From one operation on, the disk is full.
     DiskFullFrom,
-    /// In two lives, the machine of the store dies and the client stays up.
+    /// The machine of the store dies and the client stays up; this happens in each of two
+    /// [lives](Life).
     StoreDies,
     /// One of several servers dies and the client stays up.
     ServerDies,

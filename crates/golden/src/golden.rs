@@ -535,8 +535,8 @@ fn evict_to_bound(
     }
 }
 
-/// The leaves of the entropy port. The engine draws the leaves of its dummy accesses from the same
-/// tape.
+/// The sequence of random leaves that both sides take: the controller through its entropy port, and
+/// the engine for its dummy accesses.
 #[derive(Debug)]
 struct Tape {
     coins: StdRng,

@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 #[derive(Clone, Debug)]
 struct Block {
     leaf: u64,
-    /// Its contents; `None` if it is absent.
+    /// The contents of the block; `None` if it is absent.
     data: Option<Box<[u8]>>,
 }
 

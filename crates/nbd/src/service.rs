@@ -85,13 +85,13 @@ impl Checked {
 /// Why a client was disconnected. Contains nothing about its requests to the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Disconnect {
-    /// It violated the protocol.
+    /// The client violated the protocol.
     #[error("the client does not speak NBD: {0}")]
     Malformed(&'static str),
-    /// It took too long to choose an export.
+    /// The client took too long to choose an export.
     #[error("the client took too long to choose an export")]
     TooSlow,
-    /// It was displaced by a newer client before it had chosen an export.
+    /// A newer client displaced this one before it had chosen an export.
     #[error("the client had not chosen an export when too many newer clients connected")]
     Displaced,
     /// All seats are taken.

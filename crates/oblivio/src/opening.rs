@@ -85,11 +85,11 @@ pub fn look_to_repair(
 
 /// The state of a volume that cannot be opened or has no superblock.
 enum CreationState {
-    /// Its creation was not finished. Holds the error to report.
+    /// Creation was not finished. Holds the error to report.
     Unfinished(Error),
-    /// Its creation was finished.
+    /// Creation was finished.
     Finished,
-    /// Unknown.
+    /// Whether creation was finished could not be determined.
     Unknown,
 }
 

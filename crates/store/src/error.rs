@@ -16,7 +16,7 @@ pub enum OpenErrorKind {
     Missing,
     /// Something else exists there.
     NotAStore,
-    /// Its format version is unknown to this program.
+    /// This program does not know the store's format version.
     UnknownVersion,
     /// Every copy of the header is damaged.
     Damaged,

@@ -243,7 +243,7 @@ impl fmt::Display for InList<'_> {
     }
 }
 
-/// Why a text names no storage. The message repeats only the scheme.
+/// Why a text is not a storage location. The message quotes no part of the text except the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidLocation(String);

@@ -103,7 +103,7 @@ pub(crate) struct Trip {
     pub(crate) buffer: Buffer,
 }
 
-/// The size of the buffer that they need.
+/// The size of the buffer that `fetches` need.
 fn bytes(fetches: &[Fetch]) -> usize {
     fetches.last().map_or(0, |last| last.at + last.extent.bytes)
 }

@@ -40,7 +40,7 @@ pub struct StripedStore {
 }
 
 struct Member {
-    /// Its name in messages.
+    /// The member's name in messages.
     name: String,
     worker: Worker,
 }

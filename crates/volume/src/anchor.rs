@@ -106,7 +106,7 @@ pub(crate) fn newest_of(
     anchors.filter_map(|(_, bytes)| key.read(bytes)).max_by_key(|anchor| anchor.number)
 }
 
-/// What storage shows in one place.
+/// The contents of one of the two places for anchors in storage.
 #[derive(Default)]
 struct PlaceContents {
     newest: Option<CheckpointName>,

@@ -57,7 +57,8 @@ pub enum UnlockError<E> {
 pub enum NewerCopies {
     /// A newer program changed the volume: refuse it.
     Refuse,
-    /// They are damaged: for a caller that changes nothing and reads what is left.
+    /// Treat these copies as damaged. Only for callers that change nothing and save data from a
+    /// damaged volume.
     LeaveOut,
 }
 

@@ -11,7 +11,7 @@ use super::frame::{StorageFrame, Visit};
 /// The shape of a tree that is drawn. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnTree {
-    /// Its number in a view file.
+    /// The number of the tree in a view file.
     pub tree: TreeId,
     /// Buckets of each level, root first.
     pub buckets: Vec<u64>,

@@ -75,7 +75,7 @@ impl BufferPool {
 /// A buffer of the pool.
 pub struct Buffer {
     bytes: Vec<u8>,
-    /// Its capacity when it was taken from the pool.
+    /// The capacity of the buffer when it was taken from the pool.
     had: usize,
     pool: Arc<BufferPool>,
 }

@@ -194,8 +194,8 @@ fn announce(server: &Server, party: &Party) -> Vec<super::party::Client> {
     silent.into()
 }
 
-/// Announced bytes take no memory. The silent connections stay for 30 s; no answer may need one of
-/// them to end.
+/// Announced bytes take no memory. The silent connections stay open for 30 s, and the server must
+/// answer others before they end.
 #[test]
 fn announced_messages_that_never_come_delay_no_other_client() {
     let folder = tempfile::tempdir().unwrap();

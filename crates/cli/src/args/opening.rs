@@ -117,7 +117,7 @@ pub(crate) struct UnlockArgs {
 }
 
 impl UnlockArgs {
-    /// The same for the library.
+    /// The limits in the form that the library takes.
     pub(crate) fn unlock_limits(self) -> UnlockLimits {
         let memory_kib_max = u32::try_from(self.unlock_memory_max >> 10).unwrap_or(u32::MAX);
         UnlockLimits { slot: self.key_slot, memory_kib_max }

@@ -82,7 +82,7 @@ pub(crate) struct RateArgs {
         long_help = RATE_HELP
     )]
     rate: Option<u32>,
-    /// The same, given as the time from tick to tick in milliseconds.
+    /// Make accesses at a fixed rate: the time from tick to tick in milliseconds.
     #[arg(long, value_name = "MS", value_parser = parse_millis)]
     period: Option<Duration>,
     /// Accesses at each tick of a fixed rate [default: 16].

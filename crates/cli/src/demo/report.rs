@@ -12,7 +12,7 @@ use super::picture::Pictures;
 use super::session::DemoSession;
 use crate::error::CliError;
 
-/// The output of `--json`. Names are API.
+/// The output of `--json`. Field names are API.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(serialize_with = "as_text")]

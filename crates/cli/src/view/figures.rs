@@ -1,4 +1,4 @@
-//! A view as JSON. Names are API.
+//! A view as JSON. Field names are API.
 
 use std::collections::BTreeMap;
 

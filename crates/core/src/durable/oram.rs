@@ -52,9 +52,10 @@ impl ArrayFacts {
 /// What the client may still do before it must evict or checkpoint. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// Accesses before one would overwrite what the last saved state needs. At 0, checkpoint first.
+    /// Remaining accesses before one would overwrite data that the last saved state needs. At 0,
+    /// the client must checkpoint first.
     pub accesses: u64,
-    /// [Evictions](DurableOram::evict) before one would do so.
+    /// Remaining [evictions](DurableOram::evict) before one would do so.
     pub evictions: u64,
     /// The stash is over its bound: an eviction must come before the next access.
     pub must_evict: bool,

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::error::Error;
 
-/// The servers that have answered wrong, as the client keeps them beside its states. A scheme lets
-/// none of them deal.
+/// The list of servers that gave wrong answers. The client keeps it next to its saved states. A
+/// scheme never lets a listed server deal shares.
 ///
 /// Servers are counted from 0. The owner removes a server from the list by repairing it.
 pub trait WrongServers: Send {

@@ -29,11 +29,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HitPolicy {
-    /// It makes an access: the number of accesses does not depend on what the client holds.
+    /// A request for a block on the client makes an access, so the number of accesses does not
+    /// depend on what the client holds.
     #[default]
     Access,
-    /// It makes no access: the block is served in place, keeps its leaf, and the position map is
-    /// not used (IR-ORAM, section IV-C).
+    /// A request for a block on the client makes no access. The block is served in place, keeps its
+    /// leaf, and the position map is not used (IR-ORAM, section IV-C).
     ///
     /// Each access still reveals a uniformly drawn leaf that is used once. But storage sees:
     /// - **How many accesses there are.** The number depends on the addresses: repeated requests

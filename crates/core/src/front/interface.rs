@@ -243,9 +243,9 @@ pub trait Front: Oram {
 /// A block found by [`Front::visit_blocks`]. Secret: `Debug` is for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitedBlock {
-    /// Its address.
+    /// The address of the block.
     pub address: u64,
-    /// Its placement. `None`: on the client, outside of every tree.
+    /// The placement of the block. `None`: on the client, outside of every tree.
     pub placement: Option<Placement>,
 }
 
@@ -256,7 +256,7 @@ pub struct Placement {
     pub tree: TreeId,
     /// The stash, or a bucket of the tree.
     pub location: Location,
-    /// Its leaf.
+    /// The leaf of the block.
     pub leaf: Leaf,
 }
 

@@ -23,7 +23,7 @@ const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS)
 pub(crate) struct Position {
     /// The leaf of its path.
     pub(crate) leaf: Leaf,
-    /// Its number of moves. Meaningless if the leaf was drawn.
+    /// How often the block has moved. Meaningless if the leaf was drawn.
     pub(crate) count: Count,
 }
 

@@ -17,7 +17,7 @@ pub(crate) type Plb = BlockCache<PlbEntry>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlbEntry {
     pub(crate) address: u64,
-    /// Its position, on a path that storage has not seen for it.
+    /// The block's position. Storage has not yet seen an access to the block on this path.
     pub(crate) position: Position,
 }
 

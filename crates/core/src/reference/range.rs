@@ -41,9 +41,10 @@ pub enum RangesRead {
 /// What happens to the copies in a tree after they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadCopies {
-    /// Their buckets are rewritten without them, as in the paper.
+    /// The copies are removed: their buckets are rewritten without them, as in the paper.
     Removed,
-    /// They stay. The position map and the version distinguish live copies from stale ones.
+    /// The copies stay in the tree. The position map and the version distinguish live copies from
+    /// stale ones.
     Left,
 }
 

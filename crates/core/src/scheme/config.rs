@@ -47,7 +47,7 @@ pub const TREE_TOP_LEVELS_MAX: u8 = 16;
 pub const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 impl TreeConfig {
-    /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.
+    /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block per leaf.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, or blocks cannot have this size.

@@ -20,11 +20,11 @@ pub(super) struct Trip {
 /// A bucket of a trip.
 #[derive(Clone, Copy)]
 pub(super) struct TripBucket<'a> {
-    /// Its index in the trip.
+    /// The index of the bucket in the trip.
     pub(super) i: usize,
     pub(super) id: BucketId,
     pub(super) leaf: Leaf,
-    /// Its sizes.
+    /// The sizes of the bucket's parts.
     pub(super) sizes: &'a LevelFormat,
 }
 

@@ -17,8 +17,8 @@ impl<'a> Blanks<'a> {
         Self { buffer, spans, sealed_bytes: 0 }
     }
 
-    /// The header of piece `i`: writes `counter` in clear, then returns a writer for the bytes
-    /// under `mask`.
+    /// Writes `counter` in clear to the header of piece `i`. Returns a writer for the header's
+    /// other bytes, which it masks with `mask`.
     #[inline]
     pub(crate) fn header<'b>(&'b mut self, i: usize, counter: u64, mask: &'b [u8]) -> Sealing<'b> {
         let start = self.spans[i].start;
@@ -27,7 +27,8 @@ impl<'a> Blanks<'a> {
         self.run(i, COUNTER_BYTES, mask)
     }
 
-    /// A writer for the body of piece `i`, which starts at `offset`, under `mask`.
+    /// Returns a writer for the body of piece `i`, which starts at `offset`. It masks bytes with
+    /// `mask`.
     #[inline]
     pub(crate) fn body<'b>(&'b mut self, i: usize, offset: usize, mask: &'b [u8]) -> Sealing<'b> {
         self.run(i, offset, mask)
@@ -72,7 +73,8 @@ impl<'a> Blanks<'a> {
         self.put(frames)
     }
 
-    /// Fills every blank with the next bytes sealed by [a client](super::SealedByClient).
+    /// Fills the blanks, in order, with `bytes`, which [a client](super::SealedByClient) has
+    /// sealed.
     ///
     /// # Panics
     /// If there are more or fewer bytes than the blanks hold.

@@ -38,7 +38,7 @@ pub const BLOCK_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES + NAME_BYTES;
 /// The identity and version of a block. Secret: storage never sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockName {
-    /// Its address.
+    /// The address of the block.
     pub address: u64,
     /// The number of the write, unique among the writes to all blocks.
     pub number: u64,

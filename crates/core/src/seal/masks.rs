@@ -27,7 +27,7 @@ pub(crate) const BATCH_BYTES: usize = 32 << 10;
 /// batch is rounded up to a multiple if that is cheaper.
 const LANES: usize = 64;
 
-/// A tail up to this length is cheaper to process one by one.
+/// A tail of at most this many blocks is cheaper to process one by one than as a padded batch.
 const TAIL_MAX: usize = 8;
 
 /// The part of a bucket that a mask is for. It is in every counter block.

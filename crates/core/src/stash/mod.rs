@@ -192,22 +192,22 @@ impl<'a> StashView<'a> {
         Self(stash)
     }
 
-    /// The number of blocks in it.
+    /// The number of blocks in the stash.
     pub fn blocks(self) -> usize {
         self.0.len()
     }
 
-    /// Their addresses, in the order in which PushToLeaf visits them.
+    /// The addresses of the blocks, in the order in which PushToLeaf visits them.
     pub fn addresses(self) -> impl Iterator<Item = u64> {
         self.0.entries().iter().map(|entry| entry.address)
     }
 
-    /// Their addresses and leaves, in the same order.
+    /// The addresses and leaves of the blocks, in the order of [`Self::addresses`].
     pub fn entries(self) -> impl Iterator<Item = (u64, Leaf)> {
         self.0.entries().iter().map(|entry| (entry.address, entry.leaf))
     }
 
-    /// Its occupancy so far.
+    /// Statistics of the stash's occupancy so far.
     pub fn occupancy(self) -> &'a Occupancy {
         &self.0.occupancy
     }

@@ -11,9 +11,9 @@ use crate::pieces::Frames;
 /// The amount written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Buckets.
+    /// The number of buckets written.
     pub buckets: u64,
-    /// Their bytes.
+    /// The bytes of these buckets.
     pub bytes: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct BucketRange {
     pub tree: TreeId,
     /// The level in that tree.
     pub level: u8,
-    /// Their indices on that level.
+    /// The indices of the buckets on that level.
     pub buckets: Range<u64>,
 }
 

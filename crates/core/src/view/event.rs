@@ -22,7 +22,7 @@ impl Operation {
     /// All operations, in the order of their numbers in a view file.
     pub const ALL: [Self; 4] = [Self::Prefetch, Self::Read, Self::Write, Self::Flush];
 
-    /// Its name in lower case.
+    /// The name of the operation in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prefetch => "prefetch",
@@ -57,7 +57,7 @@ pub enum Observed {
 }
 
 impl Observed {
-    /// Its running number.
+    /// The running number of the call or message.
     pub fn trip(&self) -> u64 {
         match self {
             Self::Event(event) => event.trip,

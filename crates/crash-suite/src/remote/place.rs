@@ -16,7 +16,7 @@ pub(super) struct OnDisk {
     session: Option<u64>,
 }
 
-/// The program's ends of its lines to clients.
+/// The server's ends of its connections to clients.
 #[derive(Default)]
 pub(super) struct LineEnds(Mutex<Vec<LineEnd>>);
 
@@ -88,7 +88,8 @@ impl VolumeStorage for SingleVolumeStorage {
     }
 }
 
-/// The store of a server. After the machine has died, the next error also cuts all of its lines.
+/// The store of a server. Once the machine has died, the first error of the store also cuts all
+/// connections to clients.
 fn with_death_of_machine(store: CrashStore, lines: Arc<LineEnds>) -> impl BucketStore + Send {
     Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
         call.forward(store).inspect_err(|_| {

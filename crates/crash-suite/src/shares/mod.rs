@@ -37,9 +37,9 @@ const TRIES_MAX: usize = 10;
 /// How a client reacts to a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingAnswerPolicy {
-    /// It gives up.
+    /// The client gives up.
     GiveUp,
-    /// It repeats the request, and the volume does not notice.
+    /// The client repeats the request, and the volume does not notice.
     Retry,
 }
 
@@ -75,9 +75,9 @@ struct Running {
 
 /// Why a server does not answer.
 enum NoAnswer {
-    /// Its machine has died.
+    /// The server's machine has died.
     Died,
-    /// Its program fails without an injected fault.
+    /// The server's program fails without an injected fault.
     Broken(String),
 }
 

@@ -7,34 +7,34 @@ use super::{Judge, Profile, Run, SearchPlan};
 /// Why the search took or rejected a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// It was measured for comparison only.
+    /// The profile was measured for comparison only.
     #[serde(rename = "Compared")]
     ComparisonOnly,
-    /// It was the best of its round, and the search continued from it.
+    /// The profile was the best of its round, and the search continued from it.
     Taken,
     /// Another profile of the same round was better.
     #[serde(rename = "Passed")]
     NotBest,
-    /// It is no better than the profile at the start of the round.
+    /// The profile is no better than the one at the start of the round.
     NoGain,
-    /// It needs too many background evictions.
+    /// The profile needs too many background evictions.
     TooManyEvictions,
-    /// It loses too much space. It was not run.
+    /// The profile loses too much space. It was not run.
     TooMuchSpace,
-    /// It was taken, but on the last tree an earlier profile was better.
+    /// The profile was taken, but on the last tree an earlier one was better.
     NotOnLastTree,
 }
 
 /// A profile that the search tried.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Candidate {
-    /// Its name in reports.
+    /// The profile's name in reports.
     pub name: String,
     /// The profile.
     pub profile: Profile,
     /// The verdict of the search.
     pub verdict: Verdict,
-    /// Its runs; empty if it was not run.
+    /// The runs with this profile; empty if there were none.
     pub runs: Vec<Run>,
 }
 

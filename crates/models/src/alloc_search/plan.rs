@@ -198,7 +198,7 @@ impl<J: Judge> SearchPlan<J> {
         self.capacity as f64 / 2f64.powi(self.leaf_level.into())
     }
 
-    /// A seed for each run of a profile (the same for all profiles), and one for the run on the
+    /// One seed per run of a profile (the same for all profiles), and one for the run on the
     /// last tree.
     pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
         let mut seeds = StdRng::seed_from_u64(self.seed);

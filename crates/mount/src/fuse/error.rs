@@ -31,7 +31,7 @@ pub enum MountError {
     Program {
         /// The program's name.
         program: &'static str,
-        /// Its error output.
+        /// What the program wrote to stderr.
         said: String,
     },
     /// Only root can mount file systems.
@@ -46,10 +46,10 @@ pub enum MountError {
          kernel module (modprobe loop)"
     )]
     NoLoopDevice(String),
-    /// It is not a directory.
+    /// The mount point is not a directory.
     #[error("{} is not a directory; choose an existing directory as the mount point", .0.display())]
     NotADirectory(PathBuf),
-    /// It is in use, so it cannot be unmounted now.
+    /// The mount point is in use, so it cannot be unmounted now.
     #[error(
         "{} is in use; leave it and close its files (fuser --verbose --mount lists the \
          processes), then try again",

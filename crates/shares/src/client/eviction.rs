@@ -10,7 +10,7 @@ use crate::tree::{Tree, Triplet};
 
 /// A planned eviction. The matrices are secret until they are shared.
 pub(crate) struct EvictionPlan<E: Zeroize> {
-    /// Its number.
+    /// The number of the eviction.
     pub(super) number: u64,
     /// The new positions of blocks. If a block has several, the last one counts.
     pub(super) moves: Vec<(usize, Position)>,

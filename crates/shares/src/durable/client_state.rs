@@ -53,8 +53,8 @@ impl Zeroize for AccessStep {
 /// The random choices for one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
-    /// The path to show if the client knows no position of the block at the access. With the map on
-    /// the client, the path of the block if it was known when the plan was made.
+    /// The path to read if the client does not know where the block is. In the data tree, if the
+    /// map is on the client: the block's current path, or a random one if it has none.
     pub(super) shown: Leaf,
     /// The block's new path. Secret until the next access to the block.
     pub(super) to: Leaf,

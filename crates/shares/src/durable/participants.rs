@@ -10,13 +10,13 @@ use crate::sharing::Parties;
 /// The participation of one server.
 #[derive(Debug)]
 pub(super) enum Participation {
-    /// It has all writes, and participates.
+    /// The server has all writes, and participates.
     Current,
-    /// It lacks recent writes to the root.
+    /// The server lacks recent writes to the root.
     Lagging,
-    /// It does not answer, or failed a request.
+    /// The server does not answer, or failed a request.
     Failed(StoreError),
-    /// Its progress is impossible. Holds the reason, for people.
+    /// The server reports a progress that is impossible. Holds the reason, for people.
     Astray(&'static str),
 }
 

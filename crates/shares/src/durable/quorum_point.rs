@@ -25,7 +25,7 @@ use crate::tree::Tree;
 /// What happens to written slots of the root until the next eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RootRule {
-    /// They do not change: a server that is further ahead has them too.
+    /// The slots do not change, so a server that is further ahead has them too.
     AppendOnly,
     /// Writes mark slots, in the whole tree. Marks are valid at one point, and known there and one
     /// step ahead.

@@ -10,7 +10,7 @@ use crate::message::Setup;
 /// The bytes after the setup. The last one is the version.
 const FILES: [u8; 8] = *b"OBLKEPT\x04";
 
-/// The same bytes of versions 1 to 3, if slots have metadata. Other trees had none.
+/// The bytes after the setup in versions 1 to 3, if slots have metadata. Other trees had none.
 const MARKS: [u8; 7] = *b"OBLMARK";
 
 /// Encodes the file.

@@ -179,7 +179,7 @@ pub enum Request {
         at: TreePoint,
         /// The slots.
         slots: Slots,
-        /// Their shares, one after the other.
+        /// The shares of the slots, one after the other.
         share: Share<u8>,
     },
     /// Connects to all other servers, unless links exist.

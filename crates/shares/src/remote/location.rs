@@ -39,9 +39,9 @@ pub struct SharesLocation {
 pub struct SharesAddress {
     /// A host name or an IP address, an IPv6 address without brackets.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// Its public key.
+    /// The server's public key.
     pub server: PublicKey,
 }
 

@@ -9,9 +9,9 @@ use oblivio_store::{OpenError, OpenErrorKind};
 
 /// A thread failed.
 pub(super) enum ThreadError {
-    /// The system could not start it.
+    /// The system could not start the thread.
     NotStarted(io::Error),
-    /// It panicked.
+    /// The thread panicked.
     Ended,
 }
 

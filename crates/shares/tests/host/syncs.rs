@@ -53,8 +53,8 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
     }
 }
 
-/// Even after a failed sync: the files are reopened when the volume has not been open for a while,
-/// and a sync does not write dropped data again.
+/// Holds even after a failed sync. The system may have dropped data, and another sync would not
+/// write it. So the new process writes the last record and block again before it reports them.
 #[test]
 fn data_of_a_dead_process_is_durable_before_it_is_reported() {
     // It is random which undurable data survives.

@@ -26,11 +26,11 @@ pub(crate) enum ServerAction {
     Serve,
     /// Cuts the link instead.
     Cut,
-    /// Handles it, and cuts the link before the answer.
+    /// Handles the request, and cuts the link before the answer.
     CutAnswer,
     /// Restarts. It keeps those unflushed writes whose bit is set.
     Restart(u64),
-    /// Handles it after a delay.
+    /// Handles the request after a delay.
     Wait(Duration),
     /// Answers `Working` this number of times, at this interval, before it handles the request.
     #[allow(dead_code, reason = "the tests of share servers use it")]
@@ -41,7 +41,7 @@ pub(crate) enum ServerAction {
     Say(Vec<u8>),
     /// Sends these bytes before the answer.
     SayFirst(Vec<u8>),
-    /// Refuses it.
+    /// Refuses the request.
     Refuse(FailureKind),
     /// Handles nothing any more.
     Stall,

@@ -144,18 +144,18 @@ impl Counts {
 pub struct FailedOperation {
     /// The number of the operation.
     pub operation: u64,
-    /// Its kind.
+    /// The kind of the operation.
     pub kind: OpKind,
 }
 
 /// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It succeeds.
+    /// The operation succeeds.
     Go,
-    /// It fails, and may have been done in part.
+    /// The operation fails, and may have been done in part.
     Fail(io::ErrorKind),
-    /// The machine crashes during it.
+    /// The machine crashes during the operation.
     Crash,
 }
 

@@ -35,14 +35,14 @@ impl Machine {
 /// The outcome of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It arrives.
+    /// The message arrives.
     Arrives,
-    /// It is lost, and its link ends.
+    /// The message is lost, and its link ends.
     Lost,
-    /// It arrives, and then its link ends.
+    /// The message arrives, and then its link ends.
     ArrivesLast,
-    /// It is lost because the receiving server crashed; for a message to the client, the sending
-    /// one.
+    /// The message is lost because the receiving server crashed; for a message to the client, the
+    /// sending one.
     Kills,
 }
 

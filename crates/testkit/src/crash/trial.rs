@@ -25,7 +25,7 @@ pub struct Trial {
     pub disks: usize,
     /// Bytes of the disk.
     pub bytes: u64,
-    /// Its block size.
+    /// The block size of the disk.
     pub block_bytes: u32,
     /// Steps of the workload, over all lives.
     pub steps: usize,

@@ -30,7 +30,7 @@ pub(super) struct Mark(u64);
 struct Entry {
     data: WipedBytes,
     is_dirty: bool,
-    /// Its key in `clean` or `dirty`.
+    /// The key of the entry in `clean` or `dirty`.
     time: u64,
 }
 

@@ -16,7 +16,7 @@ pub const SLOTS_MAX: usize = 8;
 /// The public description of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotInfo {
-    /// Its number, below [`SLOTS_MAX`].
+    /// The number of the slot, below [`SLOTS_MAX`].
     pub number: u8,
     /// The kind of secret that opens it.
     pub kind: SecretKind,

@@ -25,7 +25,7 @@ impl Default for UnlockLimits {
     }
 }
 
-/// The rest of what an opening may spend.
+/// The work on key derivation that an opening may still do.
 pub(crate) struct Budget {
     pub(crate) limits: UnlockLimits,
     work_kib: u64,

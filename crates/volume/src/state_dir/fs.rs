@@ -419,8 +419,8 @@ mod tests {
         assert!(!away.join("b").exists());
     }
 
-    /// As when an open disk makes a checkpoint while another thread or process uses all file
-    /// descriptors.
+    /// This happens when an open disk makes a checkpoint while another thread or process uses all
+    /// file descriptors.
     #[test]
     fn a_shortage_of_descriptors_that_passes_fails_nothing() {
         const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";

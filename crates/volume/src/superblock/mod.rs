@@ -107,14 +107,14 @@ impl Superblock {
         self.body.slots.list()
     }
 
-    /// Adds a secret that opens the volume, and returns its slot. The change counts once
-    /// [`copies::write_copies`] has stored it.
+    /// Adds a secret that opens the volume, and returns its slot. The secret is in effect once
+    /// [`copies::write_copies`] has stored the superblock.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::NoFreeSlot`], [`SuperblockErrorKind::InvalidRequest`] for an
-    /// impossible slot, [`SuperblockErrorKind::TooCostly`] when there is not enough memory for it,
-    /// [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing was changed
-    /// then.
+    /// If an error is returned, nothing has changed: [`SuperblockErrorKind::NoFreeSlot`],
+    /// [`SuperblockErrorKind::InvalidRequest`] for an impossible slot,
+    /// [`SuperblockErrorKind::TooCostly`] when there is not enough memory for the new slot,
+    /// [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's.
     pub fn add_slot(
         &mut self,
         volume_key: &VolumeKey,

@@ -51,7 +51,7 @@ impl Bench {
         Self::of_use(setup, |_, coins| coins.random_range(0..setup.blocks))
     }
 
-    /// The same; `choose` returns the block of each step.
+    /// As [`Self::new`]; `choose` returns the block of each step.
     fn of_use(setup: SmallVolume, choose: impl Fn(u64, &mut StdRng) -> u64) -> Self {
         Self::of_steps(setup, 3 * setup.blocks, choose)
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Results {
     /// The version of the simulator.
     pub version: String,
-    /// The DRAM part, for each channel.
+    /// The DRAM part, per channel.
     pub part: DramSpec,
     /// The seed of all random choices.
     pub seed: u64,

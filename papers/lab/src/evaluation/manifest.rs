@@ -22,7 +22,7 @@ mod tests;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Its name: `fig10`.
+    /// The name of the figure, such as `fig10`.
     pub id: String,
     /// A one-line description.
     pub title: String,
@@ -34,7 +34,7 @@ pub struct Manifest {
     /// Machines that the manifest defines, by name.
     #[serde(default)]
     pub(super) machines: BTreeMap<String, OwnMachine>,
-    /// These machines, built.
+    /// The machines of `machines`, built.
     #[serde(skip)]
     pub(super) own: Vec<Variant>,
     /// The machines shown.

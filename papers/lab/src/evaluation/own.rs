@@ -31,9 +31,9 @@ pub(super) struct OwnMachine {
     title: Spanned<String>,
     /// The file that describes the machine, as `oblivio-lab simulate --print-spec` writes it.
     spec: Option<Spanned<String>>,
-    /// The built-in machine that it is based on.
+    /// The built-in machine on which this one is based.
     of: Option<Spanned<String>>,
-    /// Its differences from that machine, as in the settings of a figure.
+    /// The differences from the built-in machine, as in the settings of a figure.
     set: Option<Spanned<SwitchSetting>>,
 }
 

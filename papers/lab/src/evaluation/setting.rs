@@ -56,7 +56,7 @@ pub struct SwitchSetting {
     pub write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages.
     pub pages: Option<Pages>,
-    /// Ways of the PLB for each level of the position map.
+    /// Ways of the PLB per level of the position map.
     pub plb_ways: Option<u16>,
     /// Blocks in a set of the S-Stash.
     pub tree_top_ways: Option<u16>,

@@ -43,7 +43,7 @@ const HEADER_LINES: u64 = 1;
 /// 21 in the pipeline of the AES core.
 const MEMORY_LATENCY: Cycle = 20 + 21;
 
-/// Two blocks for each leaf. With [`FAN_OUT`] and two levels of position map in the tree, the
+/// Two blocks per leaf. With [`FAN_OUT`] and two levels of position map in the tree, the
 /// positions on the chip then take less than 8 KiB, as in the paper.
 const BLOCKS_PER_LEAF: u64 = 2;
 

@@ -14,9 +14,9 @@ pub struct Cell {
     pub link: Link,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Bytes from the server for each access.
+    /// Bytes from the server per access.
     pub down_bytes: f64,
-    /// Bytes to the server for each access.
+    /// Bytes to the server per access.
     pub up_bytes: f64,
     /// Seconds until the block arrives, if no other request is in flight and no eviction is due.
     pub answer_seconds: f64,

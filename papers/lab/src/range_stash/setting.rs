@@ -38,7 +38,7 @@ pub enum Form {
 const VOLUME_STASH_BLOCKS_MAX: u32 = 64;
 
 impl RangeStashSetting {
-    /// The paper's setting, with `blocks_per_leaf` blocks for each leaf; the paper has one.
+    /// The paper's setting, with `blocks_per_leaf` blocks per leaf; the paper has one.
     pub(super) fn published(blocks_per_leaf: u32, slots: u8) -> Self {
         let level = 12;
         Self {
@@ -52,7 +52,7 @@ impl RangeStashSetting {
         }
     }
 
-    /// A volume's setting, with `quarters` quarters of a block for each leaf; volumes have ten.
+    /// A volume's setting, with `quarters` quarters of a block per leaf; volumes have ten.
     pub(super) fn volume(leaf_level: u8, quarters: u32, classes: &[u8], top: u8) -> Self {
         let longest = classes.last().unwrap_or(&0);
         Self {

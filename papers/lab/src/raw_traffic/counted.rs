@@ -20,7 +20,7 @@ use crate::stash_study::STASH_BLOCKS_SEEN_MAX;
 /// The block size of Tiny ORAM, in bytes.
 pub(super) const BLOCK_BYTES: usize = 64;
 
-/// The mean cost of an access, for each bucket of a path.
+/// The mean cost of an access, per bucket of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {
@@ -67,7 +67,7 @@ fn units_of(piece: Piece, geometry: &Geometry) -> u64 {
     }
 }
 
-/// The cost of Path ORAM with Z = 4, and one block for each leaf.
+/// The cost of Path ORAM with Z = 4, and one block per leaf.
 pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
     let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);

@@ -51,7 +51,7 @@ pub const SETTINGS: [RawTrafficSetting; 9] = [
 pub struct RawTrafficSetting {
     /// Slots of a bucket (Z).
     pub z: u16,
-    /// Accesses for each eviction (A).
+    /// Accesses per eviction (A).
     pub a: u32,
 }
 

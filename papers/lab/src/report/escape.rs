@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-/// Shows text as the contents of an element, or of a quoted attribute.
+/// Displays text, escaped for use inside an element or a quoted attribute.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {

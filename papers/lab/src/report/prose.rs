@@ -11,8 +11,8 @@ pub(super) enum Piece<'a> {
     Code(&'a str),
 }
 
-/// The pieces of `text`. It is one piece of text if a backtick has no partner, or if a name cannot
-/// be code both in a page and in a Markdown table.
+/// Splits `text` at backticks into text and code. Returns all of it as one piece of text if a
+/// backtick has no partner, or if some code cannot be written in a Markdown table.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let parts: Vec<_> = text.split('`').collect();
     let is_whole = parts.len() % 2 == 1;

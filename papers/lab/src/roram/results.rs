@@ -15,13 +15,13 @@ pub struct Cell {
     pub medium: Medium,
     /// Base-2 logarithm of the blocks in a range.
     pub exponent: u8,
-    /// Seconds for each block of a range.
+    /// Seconds per block of a range.
     pub seconds_per_block: f64,
-    /// Requests for each block of a range.
+    /// Requests per block of a range.
     pub requests_per_block: f64,
-    /// Requests that did not start where the previous one ended, for each block of a range.
+    /// Requests that did not start where the previous one ended, per block of a range.
     pub seeks_per_block: f64,
-    /// Bytes transferred for each block of a range.
+    /// Bytes transferred per block of a range.
     pub bytes_per_block: f64,
 }
 

@@ -37,7 +37,7 @@ pub enum ComparedOram {
 pub struct OramComparison {
     /// The ORAM.
     pub other: ComparedOram,
-    /// The number of its blocks.
+    /// The number of blocks of the ORAM.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
@@ -46,11 +46,11 @@ pub struct OramComparison {
     /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
     /// gives one value.
     pub alone: Spread,
-    /// The same time by the model.
+    /// `alone` by the model.
     pub alone_modelled: f64,
-    /// The same time with several accesses in flight, if the ORAM supports that.
+    /// Seconds of an access with several accesses in flight, if the ORAM supports that.
     pub together: Option<Spread>,
-    /// The same time by the model.
+    /// `together` by the model.
     pub together_modelled: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ impl ComparedOram {
 /// Timed accesses to Path ORAM.
 const PATH_ACCESSES: usize = 6;
 
-/// Timed periods of evictions of the volume, for each measurement.
+/// Eviction periods of the volume that each measurement times.
 const PERIODS: usize = 6;
 
 /// Repetitions of the measurement with accesses in flight.

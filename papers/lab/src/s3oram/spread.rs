@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// The number of measurements.
     pub count: usize,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Their standard deviation.
+    /// The standard deviation.
     pub deviation: f64,
-    /// Their median.
+    /// The median.
     pub median: f64,
     /// The smallest value.
     pub least: f64,

@@ -75,7 +75,7 @@ pub struct Works {
     pub access: Work,
     /// Evicting a path.
     pub eviction: Work,
-    /// Accesses for each eviction.
+    /// Accesses per eviction.
     pub accesses: f64,
 }
 
@@ -85,7 +85,7 @@ pub(super) type Sizes = (u8, u8);
 /// The sizes of the paper's evaluation.
 pub(super) const THREE: Sizes = (3, 1);
 
-/// Ring ORAM's parameters: blocks of a bucket, dummies of a bucket, accesses for each eviction.
+/// Ring ORAM's parameters: blocks of a bucket, dummies of a bucket, accesses per eviction.
 const RING: [f64; 3] = [16.0, 25.0, 20.0];
 
 impl Scheme {
@@ -130,7 +130,7 @@ impl Scheme {
         Tree::for_blocks(blocks, preset).map_err(|error| LabError::Plan(error.to_string()))
     }
 
-    /// Ring ORAM's early reshuffles, for each bucket that an eviction writes.
+    /// Ring ORAM's early reshuffles, per bucket that an eviction writes.
     pub(super) fn reshuffles(self) -> f64 {
         let [_, dummies, accesses] = RING;
         let at_most = |touches: f64| match Poisson::new(accesses) {
@@ -233,7 +233,7 @@ pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
     }
 }
 
-/// The traffic of an S³ORAM's client with `servers` servers, as in [`links`](crate::links).
+/// The traffic of an S³ORAM client with `servers` servers, as in [`links`](crate::links).
 fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: ShareEncoding) -> Works {
     let access = Work {
         down_bytes: servers * slot_bytes + 2.0 * FRAME_BYTES,

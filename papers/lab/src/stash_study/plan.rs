@@ -125,7 +125,7 @@ impl StashStudyPlan {
 /// With fewer accesses, a run shows no tail.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
-/// Both schemes on trees of `leaf_level`, with loads in quarters of a block for each leaf.
+/// Both schemes on trees of `leaf_level`, with loads in quarters of a block per leaf.
 fn setups(leaf_level: u8, path: &[u64], raw: &[u64]) -> impl Iterator<Item = Setup> {
     let load = move |scheme, quarters: &u64| Setup {
         scheme,

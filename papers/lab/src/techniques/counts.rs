@@ -39,7 +39,7 @@ impl Counts {
         needed + self.background_evictions + self.dummies
     }
 
-    /// `count` for each request.
+    /// `count` per request.
     pub fn per_request(&self, count: u64) -> f64 {
         count as f64 / self.requests as f64
     }

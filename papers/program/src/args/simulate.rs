@@ -67,8 +67,8 @@ pub(crate) struct SimulateArgs {
     /// count].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
-    /// Records before the warm-up. They fill the LLC, and the small tree of Rho with
-    /// --fill-small-tree, and take no time.
+    /// Records to run before the warm-up, without timing. They fill the LLC and, with
+    /// --fill-small-tree, the small tree of Rho.
     #[arg(
         long,
         value_name = "N",

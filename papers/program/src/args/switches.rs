@@ -57,7 +57,7 @@ pub(crate) struct SwitchArgs {
     /// and never stop retirement. Not oblivious: the bus shows which paths these are.
     #[arg(long)]
     pub(crate) write_queue_answers: bool,
-    /// Ways of the PLB for each level of the position map: 1 makes it direct-mapped.
+    /// Ways of the PLB per level of the position map: 1 makes it direct-mapped.
     #[arg(
         long,
         value_name = "N",

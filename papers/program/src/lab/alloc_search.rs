@@ -50,7 +50,7 @@ pub(crate) struct AllocSearchArgs {
     /// --judge time, a run takes about 2 GB at 24; each level less halves that.
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=25))]
     levels: Option<u8>,
-    /// Blocks for each leaf; 4 blocks use half of all slots.
+    /// Blocks per leaf; 4 use half of all slots.
     #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
     load: f64,
     /// Levels from the root on that the client keeps [default: L - 14, as in the paper].

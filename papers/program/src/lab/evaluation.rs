@@ -57,9 +57,9 @@ pub(crate) struct EvaluationArgs {
     /// Records of the warm-up, which fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     warm_up: Option<u64>,
-    /// Records before the warm-up. They fill the LLC, and the small tree of Rho with
-    /// --fill-small-tree, and take no time [default: 2,000,000, all records of a recorded trace; 0
-    /// with --quick].
+    /// Records to run before the warm-up, without timing. They fill the LLC and, with
+    /// --fill-small-tree, the small tree of Rho [default: 2,000,000, all records of a recorded
+    /// trace; 0 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     fill_llc: Option<u64>,
     #[command(flatten)]

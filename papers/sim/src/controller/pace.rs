@@ -10,7 +10,7 @@ use crate::Cycle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As soon as there is work: no protection.
+    /// A path starts as soon as there is work: no protection.
     Free,
     /// `T` cycles from one start to the next, or the duration of the path if it is longer.
     StartToStart(Cycle),

@@ -32,13 +32,13 @@ pub enum Writes {
 /// A path that is read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PathAccess {
-    /// Its tree; ρ has two.
+    /// The tree of the path; ρ has two.
     pub tree: TreeId,
-    /// Its leaf.
+    /// The leaf of the path.
     pub leaf: Leaf,
     /// The part written back.
     pub writes: Writes,
-    /// Its purpose.
+    /// The purpose of the path.
     pub purpose: Purpose,
 }
 

@@ -80,13 +80,13 @@ pub struct RhoSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldCopyPolicy {
-    /// It is taken out, by timed paths.
+    /// Timed paths remove the old copy.
     #[default]
     TakenOut,
-    /// It stays behind. This is not an ORAM, since the old copy would be read again. The simulator
-    /// takes the copy out by untimed, invisible paths instead. They free some space in the stashes,
-    /// and fetch the block's position into the PLB. So the result approximates this rule, and is
-    /// neither an upper nor a lower bound.
+    /// The old copy stays in the main tree. This is not an ORAM, since the old copy would be read
+    /// again. The simulator instead removes the copy with untimed, invisible paths. These paths
+    /// free some space in the stashes, and fetch the block's position into the PLB. So the result
+    /// approximates this rule, and is neither an upper nor a lower bound.
     LeftBehind,
 }
 

@@ -152,7 +152,8 @@ impl Channel {
         first
     }
 
-    /// Moves requests that have arrived into the view, as far as there is room.
+    /// Moves requests that have arrived from the backlog into the view while it has room. A read of
+    /// a line that will be written is answered at once.
     fn admit_arrived(&mut self) {
         while let Some((request, place)) = self.backlog.front()
             && request.arrival <= self.now

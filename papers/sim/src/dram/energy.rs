@@ -57,15 +57,15 @@ pub struct Milliamperes {
 /// Energy of a DRAM, in nanojoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Activates and precharges.
+    /// Energy of activates and precharges.
     pub rows: f64,
-    /// Reads.
+    /// Energy of reads.
     pub reads: f64,
-    /// Writes.
+    /// Energy of writes.
     pub writes: f64,
-    /// Refreshes.
+    /// Energy of refreshes.
     pub refreshes: f64,
-    /// Standby with open rows.
+    /// Energy of standby with open rows.
     pub standby: f64,
 }
 

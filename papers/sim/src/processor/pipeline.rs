@@ -76,7 +76,7 @@ pub(super) enum When {
     At(Cycle),
     /// At this cycle or later; it is past the horizon.
     Later(Cycle),
-    /// It depends on a fetch without an answer so far.
+    /// The time depends on a fetch that has no answer yet.
     Waits,
 }
 

@@ -18,9 +18,9 @@ const MAGIC: [u8; 8] = *b"oblirec1";
 /// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is running, or the program was killed.
+    /// The recording is running, or the program was killed.
     Running,
-    /// It has all requested records.
+    /// The recording has all requested records.
     Full,
     /// The program has exited.
     Ended,
@@ -35,7 +35,7 @@ pub struct Progress {
     pub instructions: u64,
     /// Records in the file.
     pub records: u64,
-    /// Its state.
+    /// The state of the recording.
     pub state: State,
 }
 

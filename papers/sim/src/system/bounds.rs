@@ -8,7 +8,7 @@ use crate::controller::{Initial, Pace};
 /// The most levels of a tree. A larger tree takes more memory than machines have.
 const LEVELS_MAX: usize = 26;
 
-/// The most data blocks: more than the largest tree can hold.
+/// The maximum number of data blocks, which exceeds the number of slots of the largest tree.
 const BLOCKS_MAX: u64 = 1 << 32;
 
 /// The most lines of a block: 64 KiB, which a bucket with the most slots can hold.

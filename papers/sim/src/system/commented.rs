@@ -74,8 +74,8 @@ fn begin(file: &mut String, path: &str, mark: &str) {
     let _ = writeln!(file, "{mark}[{path}]");
 }
 
-/// The key that a table belongs to: itself or, for an alternative of an enum, the key that has the
-/// alternatives.
+/// The key that a table belongs to: the table itself or, if it is a variant of an enum, the key
+/// whose value is that enum.
 fn key_of(table: &str) -> &str {
     match (note(table), table.rsplit_once('.')) {
         (None, Some((key, _alternative))) => key,

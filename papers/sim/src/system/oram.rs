@@ -120,7 +120,7 @@ pub(super) struct DramBus<O> {
 /// A tree laid out in DRAM.
 struct TreeLayout {
     buckets: BucketLines,
-    /// Its first line.
+    /// The first line of the tree in DRAM.
     start: u64,
     /// The levels in memory.
     levels: Range<u8>,

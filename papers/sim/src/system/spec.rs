@@ -39,8 +39,8 @@ pub struct SystemSpec {
     /// Lines of a bucket's header. IR-ORAM counts none; Tiny ORAM has one.
     pub header_lines: u64,
     /// Cycles from DRAM to the requester, in addition to DRAM's own: for the memory controller and
-    /// decryption. They count once per path, whose lines arrive in a row. The tables of papers
-    /// count none.
+    /// decryption. They count once per path, because the lines of a path arrive in a row. The
+    /// tables of the papers do not include any.
     #[serde(default)]
     pub memory_latency: Cycle,
     /// The controller.

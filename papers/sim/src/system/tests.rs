@@ -32,7 +32,7 @@ pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     (0..records).map(record).collect()
 }
 
-/// The same with long gaps, so that some slots are unused.
+/// As [`trace`], with long gaps, so that some slots are unused.
 fn quiet(records: usize, seed: u64) -> impl Iterator<Item = Record> {
     trace(records, seed).into_iter().map(|record| Record { gap: record.gap * 100, ..record })
 }

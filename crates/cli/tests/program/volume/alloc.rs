@@ -1,4 +1,4 @@
-//! Slots for each level: searched, saved, and used by a volume.
+//! IR-Alloc: the slots of each level are searched, saved, and used by a volume.
 
 use std::fs;
 

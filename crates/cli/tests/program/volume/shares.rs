@@ -20,7 +20,7 @@ pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
 /// Small buckets, for many evictions.
 pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
 
-/// Share servers in the directory of a [`TestDir`], which know each other.
+/// Share servers that know each other, in the directory of a [`TestDir`].
 pub(super) struct ShareServers {
     /// The processes; `None` for a dead server.
     running: Vec<Option<Child>>,

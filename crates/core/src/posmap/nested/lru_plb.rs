@@ -11,7 +11,7 @@ use crate::geometry::Leaf;
 /// A position-map block on the client. Secret; wiped when dropped.
 pub(crate) struct PlbBlock {
     pub(crate) address: u64,
-    /// Its leaf, on a path that storage has not seen for it.
+    /// The block's leaf. Storage has not yet seen an access to the block on this path.
     pub(crate) leaf: Leaf,
     pub(crate) bytes: Zeroizing<Vec<u8>>,
 }

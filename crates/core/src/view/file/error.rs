@@ -8,11 +8,11 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ViewFileErrorKind {
-    /// It is not a view file.
+    /// The file is not a view file.
     NotAView,
-    /// It has a version that this reader does not know.
+    /// The file has a version that this reader does not know.
     UnknownVersion,
-    /// It ends too early. The events before the end are valid.
+    /// The file ends too early. The events before the end are valid.
     Truncated,
     /// A field has an invalid value.
     OutOfRange,

@@ -19,7 +19,7 @@ const COUNTER_BYTES: usize = 8;
 /// The unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of it here.
 const CHUNK_BYTES: usize = 16;
 
-/// The schemes whose pieces begin with a counter, and the one whose pieces do not.
+/// The schemes whose pieces begin with a counter.
 const COUNTED: [Scheme; 2] = [Scheme::Path, Scheme::Raw(3)];
 const ROTATING: Scheme = Scheme::Rotating(3);
 

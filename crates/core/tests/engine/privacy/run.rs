@@ -39,7 +39,7 @@ const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Path,
-    /// With its parameter A.
+    /// RAW ORAM, with its parameter A.
     Raw(u32),
     /// Rotating RAW ORAM, with its parameter A.
     Rotating(u32),

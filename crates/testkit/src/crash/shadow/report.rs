@@ -19,7 +19,7 @@ pub struct Report {
 /// A block with contents that the contract forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongBlock {
-    /// Its number.
+    /// The number of the block.
     pub block: u64,
     /// Bytes that differ from the nearest allowed contents.
     pub bytes_wrong: u64,
@@ -30,11 +30,11 @@ pub struct WrongBlock {
 /// The kind of error in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
-    /// It holds past contents: newer durable data was lost.
+    /// The block holds past contents: newer durable data was lost.
     Stale,
     /// Each byte is allowed, but the combination is not.
     Torn,
-    /// It holds bytes that were never written there.
+    /// The block holds bytes that were never written there.
     Foreign,
 }
 

@@ -32,9 +32,9 @@ pub(super) enum Flaw {
     NoChecksum,
     /// Records do not name their log.
     NoGeneration,
-    /// The new log takes the name of the old one before it is synced.
+    /// The new log is renamed over the old one before the new log is synced.
     RenameBeforeSync,
-    /// The new name is not synced.
+    /// The directory is not synced after the rename.
     NamesAreNotSynced,
     /// Records read from a log are assumed to be durable.
     OldLogIsTrusted,

@@ -245,7 +245,8 @@ fn forged_copies_do_not_hide_a_good_one() {
     }
 }
 
-/// As a crash leaves the copies: the newer superblock counts, and its owner has removed the secret.
+/// The copies are as a crash leaves them. The newer superblock counts, and its owner has removed
+/// the secret.
 #[test]
 fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
     let mut newer = superblock();

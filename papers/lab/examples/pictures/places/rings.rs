@@ -7,11 +7,11 @@ use super::diary::{BucketSlot, LEAF_LEVEL, TREE_TOP_LEVELS, VolumeStep};
 /// The role of a place, if the client rolls back to the last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The checkpoint needs its contents.
+    /// The checkpoint needs the contents of the place.
     Needed,
-    /// Written since the checkpoint.
+    /// The place was written since the checkpoint.
     Newer,
-    /// Its contents are not needed.
+    /// The contents of the place are not needed.
     Free,
 }
 

@@ -23,7 +23,8 @@ struct Outcome {
     tally: Tally,
 }
 
-/// At the start of a cycle, the LRU line of a set in the LLC is written to memory.
+/// An early write-back: at the start of cycle `at`, the LRU line of `set` in the LLC is written to
+/// memory.
 #[derive(Clone, Copy, Debug)]
 struct Cleaning {
     at: Cycle,

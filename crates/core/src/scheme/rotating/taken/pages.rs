@@ -42,11 +42,11 @@ pub(super) struct Pages {
 /// A page as a sweep left it. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PageVersion {
-    /// Its name among the pages.
+    /// The name of the page in the tree of pages.
     pub(in super::super) page: BucketId,
-    /// The eviction that swept it.
+    /// The eviction that swept the page.
     pub(in super::super) eviction: u64,
-    /// Its index among the pages of that eviction.
+    /// The index of the page among all pages of that eviction.
     pub(in super::super) number: u16,
     /// Whether that eviction was made at all: a new tree has no pages yet.
     pub(in super::super) is_written: bool,

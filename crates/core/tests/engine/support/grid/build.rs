@@ -130,7 +130,7 @@ impl Builder {
         }
     }
 
-    /// Any ORAM that [`build`](oblivio_core::front::build()) makes.
+    /// An ORAM of this combination, made by [`build`](oblivio_core::front::build()).
     fn built(&self) -> Made {
         let main = match self.combination.map {
             Map::Flat => self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL),

@@ -7,7 +7,7 @@ use super::factors::{Combination, Front, Map, Requests, Scheme};
 /// The reason why a combination does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It does not compile: no type or field expresses it.
+    /// The combination does not compile: no type or field expresses it.
     ByTypes(&'static str),
     /// The constructor returns [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) with a
     /// message that contains these words.
