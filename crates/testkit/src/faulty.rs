@@ -76,7 +76,7 @@ impl Call<'_> {
         self.has_candidates
     }
 
-    /// Makes this call on `store`, and stores its answer.
+    /// Makes this call on `store`. If it is a read, its result becomes the answer.
     ///
     /// # Errors
     /// The errors of `store`.

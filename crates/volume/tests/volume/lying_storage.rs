@@ -337,7 +337,8 @@ fn what_could_not_be_read_is_read_again_by_the_next_opening() {
     read(&mut bench.open(3).unwrap(), 7).unwrap();
 }
 
-/// If a recovery fails because of the change, the next opening does not repeat it.
+/// If a recovery has found the change, the next opening repeats nothing until the owner states that
+/// storage was restored.
 #[test]
 fn what_failed_in_a_recovery_is_not_repeated_either() {
     let bench = Bench::new();
