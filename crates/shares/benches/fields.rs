@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 
 const MIB: usize = 1 << 20;
 
-/// Larger than any cache.
+/// Bytes of stored shares: more than any cache holds.
 const STORED_BYTES: usize = 512 * MIB;
 
 /// Slots of a path with `Z = 333` and `H = 4`.
@@ -33,7 +33,7 @@ fn drawn<F: Field>(count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Inner products of one path after the other, read from memory.
+/// Measures inner products of paths. Each path is read from memory.
 #[divan::bench(types = [Gf256, Mersenne61], args = BLOCK_BYTES, sample_count = 5)]
 fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     let elements = F::packed_elements(block_bytes);
@@ -49,7 +49,7 @@ fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     });
 }
 
-/// Memory bandwidth.
+/// Measures memory bandwidth: reads the same bytes without computing.
 #[divan::bench(sample_count = 5)]
 fn reading_alone(bencher: Bencher) {
     let stored = drawn::<Gf256>(STORED_BYTES);
@@ -62,8 +62,8 @@ fn reading_alone(bencher: Bencher) {
     });
 }
 
-/// The products of one level of an eviction. Bytes count products: each of 2Z slots with each of Z
-/// columns.
+/// Measures the products of one level of an eviction. Bytes count products: each of 2Z slots with
+/// each of Z columns.
 #[divan::bench(types = [Gf256, Mersenne61], args = [74, 333], sample_count = 3)]
 fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
     let elements = F::packed_elements(4096);
@@ -76,7 +76,7 @@ fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
         .bench_local(|| F::combine(&mut out, &matrix, slots, &rows));
 }
 
-/// Shares a bucket of 74 slots of 4 KiB among three servers.
+/// Measures sharing a bucket of 74 slots of 4 KiB among three servers, as a dealer does.
 #[divan::bench(types = [Gf256, Mersenne61])]
 fn dealing<F: Field>(bencher: Bencher) {
     let parties = Parties::new(3, 1).expect("three servers");
@@ -87,7 +87,7 @@ fn dealing<F: Field>(bencher: Bencher) {
         .bench_local(|| reshare::<F>(parties, 1, &product, &mut coins));
 }
 
-/// Combines the shares from three dealers.
+/// Measures combining the shares from three dealers.
 #[divan::bench(types = [Gf256, Mersenne61])]
 fn reducing<F: Field>(bencher: Bencher) {
     let dealt = drawn::<F>(F::packed_elements(74 * 4096));
@@ -97,7 +97,8 @@ fn reducing<F: Field>(bencher: Bencher) {
         .bench_local(|| reduce::<F>(&[1, 2, 3], &dealt));
 }
 
-/// The matrices of an eviction with `Z = 333` and `H = 4`. Bytes count elements before sharing.
+/// Measures sharing the matrices of an eviction with `Z = 333` and `H = 4`. Bytes count elements
+/// before sharing.
 #[divan::bench(types = [Gf256, Mersenne61], sample_count = 5)]
 fn sharing_matrices<F: Field>(bencher: Bencher) {
     let parties = Parties::new(3, 1).expect("three servers");

@@ -21,12 +21,12 @@ fn main() {
     divan::main();
 }
 
-/// Shapes for which times of the authors' implementation are known.
+/// Array shapes for which times of the authors' implementation are known.
 #[derive(Clone, Copy, Debug)]
 enum BenchShape {
-    /// 4 KiB, H = 4, Z = 333.
+    /// Blocks of 4 KiB, H = 4, Z = 333.
     Small,
-    /// 128 KiB, H = 2, Z = 74.
+    /// Blocks of 128 KiB, H = 2, Z = 74.
     Large,
 }
 
@@ -108,7 +108,7 @@ impl World {
     }
 }
 
-/// Reads a block and writes it back.
+/// Measures reading a block and writing it back.
 #[divan::bench(args = [BenchShape::Small, BenchShape::Large], sample_count = 50, sample_size = 1)]
 fn access(bencher: Bencher, shape: BenchShape) {
     let mut world = World::new(shape);

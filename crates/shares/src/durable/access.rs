@@ -17,26 +17,26 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Request, Select, TreePoint};
 
-/// Write numbers are below this: a map block has no room for greater ones.
+/// Upper bound (exclusive) of write numbers: a map block has no room for greater ones.
 const WRITES_MAX: u64 = 1 << 48;
 
 /// An access to one tree.
 struct TreeAccess {
     tree: usize,
     at: TreePoint,
-    /// The block; `None` for a dummy access.
+    /// The address of the block; `None` for a dummy access.
     address: Option<u64>,
     /// The block's label, if slots have metadata.
     label: Option<usize>,
     /// The block's map entry, from the client or the previous tree; `None` if the block has no
     /// position.
     mapped: Option<Mapped>,
-    /// The path that is shown.
+    /// The path that the servers see.
     shown: Leaf,
 }
 
 impl TreeAccess {
-    /// The block that the slot must hold.
+    /// The block that the slot must hold; `None` if the client does not know its label or leaf.
     fn occupant(&self) -> Option<Occupant> {
         Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
     }
@@ -70,8 +70,8 @@ impl ShareArray {
     }
 
     /// Makes the access on the servers, from the last map tree down to tree `lacking`. Trees before
-    /// that one already have it, and may have been evicted since. A tree is evicted after those
-    /// before it, so none of the others was.
+    /// `lacking` already have the access, and may have been evicted since. A tree is evicted only
+    /// after the trees before it, so tree `lacking` and the trees after it were not evicted.
     fn access_on_servers(
         &mut self,
         lacking: usize,
@@ -117,8 +117,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// The label of a block; `None` if slots have no metadata, or there is no block. Computed for
-    /// dummies as well, because it takes time.
+    /// The label of a block; `None` if slots have no metadata, or the access is a dummy. Takes the
+    /// same time for a dummy, because it computes a label then, too.
     fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
         if let Positions::OnClient(_) = self.state.positions {
             return None;
@@ -127,7 +127,7 @@ impl ShareArray {
         address.map(|_| label)
     }
 
-    /// The shares from the answers of the participating servers.
+    /// Collects the shares from the answers of the participating servers.
     fn answers(
         &mut self,
         tree: usize,
@@ -151,7 +151,7 @@ impl ShareArray {
         Ok(answers)
     }
 
-    /// Keeps the requests to participating servers.
+    /// Keeps only the requests to participating servers.
     fn to_current(
         &self,
         tree: usize,
@@ -176,7 +176,7 @@ impl ShareArray {
         self.participants[tree].check_enough(&*self.store, self.params.parties)
     }
 
-    /// Returns the block (zeros if there is none) and the queries sent.
+    /// Fetches a block, or zeros for a dummy. Returns it with the queries sent.
     fn fetch(
         &mut self,
         access: &TreeAccess,
@@ -230,7 +230,7 @@ impl ShareArray {
         found.map_err(|error| self.wrong(access, &error.to_string()))
     }
 
-    /// Recovers the slot from the answers, and records servers that answered wrong.
+    /// Recovers the slot from the answers, and records servers that gave wrong answers.
     fn recovered(
         &mut self,
         access: &TreeAccess,
@@ -321,8 +321,8 @@ impl ShareArray {
         self.check_enough(tree)
     }
 
-    /// Sends writes to servers that mark what was selected. A server that was restarted since
-    /// the select has lost the query. It gets the same query and write again.
+    /// Sends writes to servers that mark the selected slot. A server that was restarted since the
+    /// select has lost the query. The client sends such a server the query and the write again.
     fn write_marking(
         &mut self,
         tree: usize,
@@ -362,7 +362,7 @@ impl ShareArray {
         said
     }
 
-    /// The coins for one secret of an access to trees. No two accesses have one salt or one number.
+    /// The coins for one secret of an access. Each access has another salt or another number.
     fn coins_of(&self, step: &AccessStep, tree: usize, shared: &[u8]) -> ChaCha20Rng {
         let number = self.state.accesses().to_le_bytes();
         salted(&self.sealer, &[&step.salt, &[tree as u8], &number, shared])
@@ -372,7 +372,7 @@ impl ShareArray {
         self.trees[access.tree].tree.path(access.shown).collect()
     }
 
-    /// An error about the path of a visit.
+    /// An error about the path that an access read.
     fn wrong(&self, access: &TreeAccess, what: &str) -> Error {
         let parties = self.params.parties;
         // With t answers more than needed, the answers of t lying servers would not have fitted.
@@ -381,8 +381,8 @@ impl ShareArray {
         self.suspicious(access.tree, what, self.path(access), do_shares_fit)
     }
 
-    /// An error about one of these buckets of a tree. It names the servers that may have damaged
-    /// it.
+    /// An error about one of `buckets` of a tree. It names the servers that may have damaged the
+    /// bucket.
     pub(super) fn suspicious(
         &self,
         tree: usize,
@@ -416,7 +416,7 @@ impl ShareArray {
         )
     }
 
-    /// Records wrong answers of these servers. They no longer deal in evictions.
+    /// Records wrong answers of the servers with these numbers. They no longer deal in evictions.
     pub(super) fn record_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
         self.trust.record_wrong(&*self.store, numbers)
     }

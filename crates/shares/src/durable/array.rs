@@ -1,4 +1,4 @@
-//! The array as volumes use it.
+//! The S³ORAM array as volumes use it.
 
 use std::ops::Range;
 
@@ -42,7 +42,8 @@ pub(super) struct ShareArray {
     pub(super) coins: EraCoins,
     /// The number of accesses in the last durable state of the client.
     pub(super) kept: u64,
-    /// The most accesses that the servers may have seen, according to the client's directory.
+    /// Maximum number of accesses that the servers may have seen, according to the client's
+    /// directory.
     pub(super) seen_max: u64,
     /// For each tree, the point that the servers had finished at the first request of this client.
     pub(super) done: Option<Vec<TreePoint>>,
@@ -50,9 +51,9 @@ pub(super) struct ShareArray {
     pub(super) participants: Vec<Participants>,
     /// Whether servers have connected to each other since the array was opened.
     pub(super) has_connected: bool,
-    /// Which servers have answered wrong.
+    /// The servers that have given wrong answers.
     pub(super) trust: Trust,
-    /// Whether an access began and failed.
+    /// Whether an access has failed halfway.
     broken: bool,
 }
 
@@ -94,7 +95,7 @@ impl ShareArray {
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
 
-    /// The address of the wanted block; `None` for a dummy access. Secret.
+    /// The address of the requested block; `None` for a dummy access. Secret.
     fn address_of(&self, want: Want) -> Result<Option<u64>, Error> {
         match want {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
@@ -232,7 +233,8 @@ impl Snapshot for ShareArray {
         save(&self.state, what, out);
     }
 
-    /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
+    /// Draws new coins for matrices. The seal needs no era: its nonces are derived from the sealed
+    /// blocks.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
         self.coins.draw(&self.sealer, coins);
     }

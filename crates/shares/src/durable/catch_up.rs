@@ -1,9 +1,9 @@
-//! Sends servers that were missing the blocks that came into the root meanwhile, at most *A*. The
-//! servers' progress tells which these are.
+//! Sends returning servers the blocks written to the root while they were missing, at most *A*. The
+//! servers' progress tells which blocks each server lacks.
 //!
-//! A missing share is computed from the shares of the other servers. They are of degree *t*, so
-//! there are more than needed, and wrong ones are detected. Any block recovered on the way must be
-//! sealed under the number of its access.
+//! A missing share is computed from the shares of the other servers. The shares are of degree *t*,
+//! so there are more than needed, and wrong ones are detected. Any block recovered on the way must
+//! be sealed under the number of its access.
 
 use oblivio_core::{BucketId, Error};
 
@@ -18,12 +18,13 @@ use crate::sharing::Share;
 /// A server that lacks blocks of the root.
 struct Laggard {
     server: usize,
-    /// The number of blocks of the root that it has.
+    /// The number of blocks of the root that the server has.
     written: usize,
 }
 
 impl ShareArray {
-    /// Sends servers that are back the blocks they lack. They then participate again.
+    /// Sends servers that have returned the blocks that they lack. These servers then participate
+    /// again.
     ///
     /// With the position map in trees, all servers took part in each access, so none lacks a block.
     pub(super) fn catch_up(&mut self, at: TreePoint) -> Result<(), Error> {
@@ -56,7 +57,7 @@ impl ShareArray {
         Ok(())
     }
 
-    /// The servers that are back and lack blocks.
+    /// Finds the servers that have returned and lack blocks.
     fn find_laggards(&mut self, at: TreePoint) -> Result<Vec<Laggard>, Error> {
         let is_asked = self.participants[0].may_be_back();
         let mut laggards = Vec::new();

@@ -30,11 +30,11 @@ pub(super) struct ClientMap {
 }
 
 impl ClientMap {
-    /// Bytes of the last write of a block.
+    /// Bytes of the number of a block's last write.
     pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 
-    /// The write number of initially loaded blocks. No access has it, because loading counts as
-    /// having made evictions.
+    /// The write number of initially loaded blocks. No access has this number, because loading
+    /// counts as having made evictions, and accesses are numbered after them.
     const LOADED: u64 = 0;
 
     /// The map of an empty array.
@@ -116,7 +116,7 @@ impl ClientMap {
         self.client.record_write(step.address.map(|address| address as usize), step.draws[0].to);
     }
 
-    /// Plans the next eviction. Slow; kept for all attempts of the eviction.
+    /// Plans the next eviction. Planning is slow, so all attempts of the eviction use one plan.
     pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
         self.next = Some(self.client.next_eviction().map_err(overflow)?);
         Ok(())

@@ -20,7 +20,7 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::TreePoint;
 
-/// The encoded address of a dummy access.
+/// The encoded form of a dummy access, in place of an address.
 pub(super) const DUMMY_ADDRESS: u64 = u64::MAX;
 
 /// Bytes of the salt of a step.
@@ -29,14 +29,15 @@ pub(super) const SALT_BYTES: usize = 32;
 /// A planned access, with its random choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AccessStep {
-    /// The number of accesses before it; `None` if the plan does not contain it.
+    /// The number of accesses before this one; `None` if the plan does not contain it.
     pub(super) number: Option<u64>,
-    /// The block; `None` for a dummy access. Secret.
+    /// The address of the block; `None` for a dummy access. Secret.
     pub(super) address: Option<u64>,
     /// The random choices for each tree, the data first.
     pub(super) draws: Vec<Draw>,
-    /// The seed of the shares of an access is derived from the salt and from what is shared. A
-    /// repeated access has the same shares, and another access in its place has others. Secret.
+    /// The salt from which the seed of the access's shares is derived, together with the shared
+    /// data. So a repeated access has the same shares, and another access in its place has others.
+    /// Secret.
     pub(super) salt: [u8; SALT_BYTES],
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Draw {
     /// The path to read if the client does not know where the block is. In the data tree, if the
     /// map is on the client: the block's current path, or a random one if it has none.
     pub(super) shown: Leaf,
-    /// The block's new path. Secret until the next access to the block.
+    /// The leaf that the access maps the block to. Secret until the next access to the block.
     pub(super) to: Leaf,
 }
 
@@ -71,8 +72,8 @@ impl Zeroize for Draw {
 pub(super) enum Positions {
     /// The client keeps the position of each block.
     OnClient(ClientMap),
-    /// The client keeps the leaves of the blocks of the last tree. Map blocks tell the rest, and
-    /// metadata identifies the block of a slot.
+    /// The client keeps the leaves of the blocks of the last tree. Map blocks hold the other
+    /// leaves, and metadata identifies the block of a slot.
     InTrees(TreeMap),
 }
 
@@ -112,19 +113,20 @@ impl ClientState {
         TreePoint { evictions: accesses / self.evict_period, written }
     }
 
-    /// The servers' point between two accesses.
+    /// The servers' current point, between two accesses.
     pub(super) fn at(&self) -> TreePoint {
         self.point_after(self.accesses)
     }
 
-    /// The point before the eviction that follows an access, if one does.
+    /// The point before the eviction that follows access `access`; `None` if no eviction follows
+    /// it.
     pub(super) fn full_after(&self, access: u64) -> Option<TreePoint> {
         let TreePoint { evictions, written } = self.point_after(access);
         let written = written + 1;
         (written as u64 == self.evict_period).then_some(TreePoint { evictions, written })
     }
 
-    /// Collects the moves of planned accesses.
+    /// Returns an empty list of moves, for the accesses of a new plan.
     pub(super) fn moves(&self) -> Moves<'_> {
         let map = match &self.positions {
             Positions::OnClient(map) => Some(map),
@@ -133,8 +135,8 @@ impl ClientState {
         Moves { map, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
     }
 
-    /// Checks that a plan starts from this state: its number is the next, and it shows the current
-    /// leaf of each block.
+    /// Checks that a plan starts from this state: its number is the next one, and it shows the
+    /// current leaf of each block.
     ///
     /// # Errors
     /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
@@ -213,8 +215,8 @@ impl ClientState {
         }
     }
 
-    /// For each tree, the block that an access to `address` fetches there, and its entry for the
-    /// block of the next tree to be accessed. In the data the entry is 0.
+    /// For each tree, the block that an access to `address` fetches there, and the index of its
+    /// entry for the block of the next tree. In the data tree the index is 0.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),
@@ -250,7 +252,7 @@ impl ClientState {
         }
     }
 
-    /// Which blocks have contents.
+    /// The set of blocks that have contents.
     pub(super) fn live(&self) -> SparseAddressSet {
         match &self.positions {
             Positions::OnClient(map) => map.live(),
@@ -273,7 +275,7 @@ impl ClientState {
         }
     }
 
-    /// An entry, for a saved state.
+    /// The map entry of a block, for a saved state.
     pub(super) fn entry(&self, block: u64) -> Entry {
         match &self.positions {
             Positions::OnClient(map) => map.entry(block),
@@ -281,7 +283,7 @@ impl ClientState {
         }
     }
 
-    /// Restores an entry. Returns whether the block and the position exist.
+    /// Restores the map entry of a block. Returns whether the block and the position exist.
     #[must_use]
     pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
         match &mut self.positions {
@@ -293,7 +295,7 @@ impl ClientState {
 
 /// The leaves that planned accesses map blocks to, in order. Secret; wiped when dropped.
 pub(super) struct Moves<'k> {
-    /// `None` if plans do not depend on positions.
+    /// The map on the client; `None` if plans do not depend on positions.
     map: Option<&'k ClientMap>,
     moves: Zeroizing<Vec<[u64; 2]>>,
 }
@@ -305,8 +307,8 @@ impl Moves<'_> {
         }
     }
 
-    /// The leaf of a block after these moves; `None` if it has no position, or if map blocks tell
-    /// it.
+    /// The leaf of a block after these moves. `None` if the block has no position, or if its leaf
+    /// is in map blocks.
     pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
         let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
         last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.map?.leaf(address))

@@ -1,11 +1,11 @@
 //! The randomness (coins) from which the client draws shares.
 //!
-//! No seed is used for two secrets, or for one secret whose shares go to other servers: from such a
-//! pair of sharings a single server could recover both secrets. This must hold across all copies of
-//! a running client, for example after a snapshot of its machine. Copies start from the same coins
-//! and draw the same salts, but servers may answer them differently, and each makes its own
-//! accesses and checkpoints. So every seed is derived from everything that distinguishes one
-//! sharing from another:
+//! No seed is used for two secrets, or twice for one secret whose shares go to different servers.
+//! From such a pair of sharings a single server could recover both secrets. This must hold across
+//! all copies of a running client, for example after a snapshot of its machine. Copies start from
+//! the same coins and draw the same salts, but servers may answer them differently, and each makes
+//! its own accesses and checkpoints. So every seed is derived from everything that distinguishes
+//! one sharing from another:
 //!
 //! - **Queries and writes**, including those for dummies, are drawn from coins derived from the
 //!   salt of the access and from what is shared ([`salted`]). The salt is drawn with the plan, and
@@ -16,11 +16,12 @@
 //!   the tree, the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in
 //!   as well.
 //! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies that
-//!   get the same randomness from their system stay apart if they were apart.
-//! - **Repairs, and servers that catch up,** draw nothing: a lacking share is computed from the
+//!   receive the same randomness from their system stay apart if they were apart.
+//! - **Repairs, and servers that catch up,** draw nothing: a missing share is computed from the
 //!   others.
 //!
-//! A *turn* says which servers get a seed. It follows from the number of accesses alone.
+//! A *turn* is a number that determines which servers receive a seed instead of a share. It follows
+//! from the number of accesses alone.
 
 use chacha20::ChaCha20Rng;
 use oblivio_core::seal::BlockSealer;
@@ -41,7 +42,7 @@ pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
     ChaCha20Rng::from_seed(*sealer.seed(&salted))
 }
 
-/// The secret of a query: the shown path, and the slot on it if there is one.
+/// The secret that a query shares: the shown path, and the slot on the path if there is one.
 pub(super) fn query_bytes(position: Option<Position>, shown: Leaf) -> Zeroizing<Vec<u8>> {
     let place = position.map_or([u64::MAX; 2], |it| [it.level.into(), it.slot as u64]);
     Zeroizing::new([shown.0, place[0], place[1]].map(u64::to_le_bytes).concat())
@@ -63,12 +64,12 @@ pub(super) fn eviction_turn(accesses: u64) -> u64 {
     2 * accesses
 }
 
-/// The coins of an era; none before the first era begins. Secret.
+/// The coins of an era; `None` before the first era begins. Secret.
 #[derive(Default)]
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 
 impl EraCoins {
-    /// Begins an era.
+    /// Begins an era with new coins.
     pub(super) fn draw(&mut self, sealer: &BlockSealer, coins: &mut dyn CryptoRng) {
         let mut mixed = WipedBytes::zeros(2 * size_of::<Seed>());
         let (fresh, before) = mixed.split_at_mut(size_of::<Seed>());
@@ -79,7 +80,7 @@ impl EraCoins {
         self.0 = Some(ChaCha20Rng::from_seed(*sealer.seed(&mixed)));
     }
 
-    /// Makes all later draws depend on `what_is_next`, too.
+    /// Makes all later draws depend on `what_is_next` as well.
     pub(super) fn mix_in(
         &mut self,
         sealer: &BlockSealer,
@@ -88,7 +89,7 @@ impl EraCoins {
         self.mix_in_all(sealer, &[what_is_next])
     }
 
-    /// The coins for one attempt of an eviction that begins at this point of a tree.
+    /// The coins for one attempt of an eviction that begins at point `at` of a tree.
     pub(super) fn of_attempt(
         &mut self,
         sealer: &BlockSealer,

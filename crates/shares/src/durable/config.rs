@@ -43,7 +43,7 @@ impl DurableConfig for S3OramParams {
         params
     }
 
-    /// No trees of buckets: the servers keep the blocks.
+    /// Returns no shapes: the servers keep the blocks, so the store has no trees of buckets.
     fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
         Ok(Vec::new())
     }
@@ -145,7 +145,7 @@ impl DurableConfig for S3OramParams {
 }
 
 impl S3OramParams {
-    /// Describes where the position map is, for people.
+    /// Describes, for people, where the position map is.
     fn where_the_map_is(&self) -> String {
         let Some(levels) = self.levels() else { return "on the client".into() };
         let trees = levels

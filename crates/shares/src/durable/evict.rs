@@ -5,8 +5,8 @@
 //! attempt counts on all servers or on none (ADR 16 in the repository). No attempt starts while a
 //! server is ahead, so no two servers ever finish different attempts.
 //!
-//! So an eviction needs all servers, even if accesses do not. It waits for a missing server until
-//! the retry limit.
+//! So an eviction needs all servers, even if accesses do not. The client retries until the retry
+//! limit if a server is missing.
 
 use oblivio_core::{Error, Leaf, StoreError, StoreErrorKind};
 
@@ -27,7 +27,7 @@ const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: b
                               open the volume again, or rebuild its shares with `oblivio shares \
                               repair`";
 
-/// Servers that failed, and why.
+/// Servers that failed, with their errors.
 type FailedServers = Vec<(usize, StoreError)>;
 
 /// The result of one attempt.
@@ -36,7 +36,7 @@ enum AttemptResult {
     Finished,
     /// Some servers are missing or astray.
     ServersMissing,
-    /// These servers failed before the eviction.
+    /// These servers failed to return metadata before the eviction.
     Failed(FailedServers),
     /// These servers failed to evict.
     NotEvicted(FailedServers),
@@ -159,7 +159,7 @@ impl ShareArray {
         Ok(is_any)
     }
 
-    /// The error if the client gives up an eviction. Reopening the volume starts the eviction
+    /// The error when the client gives up an eviction. Reopening the volume starts the eviction
     /// again.
     fn give_up_error(&self, tree: usize, attempted: AttemptResult) -> Error {
         let (AttemptResult::Failed(failed) | AttemptResult::NotEvicted(failed)) = attempted else {
@@ -180,7 +180,7 @@ impl ShareArray {
         servers::failure_error(&*self.store, failed, advice)
     }
 
-    /// Asks for the progress of all servers, and returns whether all answer and are at a possible
+    /// Asks for the progress of all servers. Returns whether all answer, and each is at a possible
     /// point before or after this eviction. Updates which servers lack blocks.
     fn progress_at(
         &mut self,
@@ -221,8 +221,8 @@ impl ShareArray {
         Ok((epochs, are_all_here))
     }
 
-    /// The request for each server to make an eviction that begins at `at`; or the servers that did
-    /// not return their metadata.
+    /// Creates the request for each server to make an eviction that begins at `at`. Returns the
+    /// servers that failed if their metadata could not be read.
     fn share(
         &mut self,
         tree: usize,
@@ -267,7 +267,7 @@ impl ShareArray {
         Ok(Ok(client.eviction_shares(next, attempt, coins)))
     }
 
-    /// Reads the metadata of a path from all servers; or returns the servers that failed.
+    /// Reads the metadata of a path from all servers, or returns the servers that failed.
     fn path_metadata(
         &mut self,
         tree: usize,
@@ -286,7 +286,8 @@ impl ShareArray {
     }
 }
 
-/// The maximum distance between two attempts that a server sees. In practice it is never reached.
+/// The maximum difference between two attempt numbers that a server sees. In practice it is never
+/// reached.
 const ATTEMPTS_APART_MAX: u64 = 1 << 32;
 
 /// A bound on the attempt number of honest servers, if `colluding` servers may lie: one of the
@@ -299,12 +300,12 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// How often to try an eviction that fails for other reasons than a link. Failures because of links
-/// do not count.
+/// The minimum number of attempts of an eviction that fails for reasons other than a link. Failures
+/// because of links do not count.
 const TRIES_MIN: u32 = 5;
 
-/// The minimum number of attempts if links are missing. A server that was briefly unreachable may
-/// wait for an attempt that the others have given up, and wait longer than the client waits for
+/// The minimum number of attempts if links are missing. After a short outage, a server may wait for
+/// an attempt that the others have given up. That wait can be longer than the client's wait for
 /// servers.
 const TRIES_OVER_LINKS_MIN: u32 = 2;
 
@@ -320,7 +321,7 @@ enum RetryProspect {
 }
 
 impl RetryProspect {
-    /// The prospect after these failures.
+    /// The prospect of another attempt after these failures.
     fn after<'f>(mut failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
         let mut kinds = failed.clone().map(StoreError::kind);
         if kinds.any(servers::is_cause) {
@@ -337,7 +338,7 @@ impl RetryProspect {
 mod tests {
     use super::*;
 
-    /// A repeated request would fail on the server in the same way.
+    /// A repeated request would fail on the server in the same way, so the client does not retry.
     #[test]
     fn no_retry_follows_a_failure_that_will_repeat() {
         use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion, Unreachable};

@@ -11,9 +11,9 @@ use crate::field::Gf256;
 use crate::message::{Request, Slots, TreePoint};
 use crate::sharing::{Parties, recover, share_of_another};
 
-/// Shares of slots from some servers.
+/// Shares of a run of slots from some servers.
 pub(super) struct Fetched {
-    /// The numbers of these servers.
+    /// The numbers of the servers that sent shares.
     pub(super) numbers: Vec<u8>,
     /// For each server, the shares of all slots, one after the other.
     shares: Vec<Vec<u8>>,
@@ -22,7 +22,7 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Fetches shares of slots, at one point.
+/// Fetches shares of slots at one point of all servers.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     is_asked: &[bool],
@@ -34,8 +34,8 @@ pub(super) fn fetch(
     fetch_each(servers, &asked, slots, slot_bytes)
 }
 
-/// Fetches shares of slots, with a separate point for each server. The slots must hold the same at
-/// all these points.
+/// Fetches shares of slots, at a separate point of each server. The slots must have the same
+/// contents at all these points.
 pub(super) fn fetch_each(
     servers: &mut TreeServers<'_>,
     asked: &[Option<TreePoint>],
@@ -66,7 +66,7 @@ impl Fetched {
         self.shares.iter().map(|shares| &shares[start..start + self.slot_bytes]).collect()
     }
 
-    /// Recovers a slot, and names the servers whose shares do not fit.
+    /// Recovers a slot, and returns which servers' shares do not fit.
     pub(super) fn decoded(
         &self,
         parties: Parties,
@@ -77,8 +77,8 @@ impl Fetched {
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
     }
 
-    /// The servers whose shares of a slot are provably wrong within `bytes`. `None` if no *t* + 1
-    /// servers hold a sound value, or too few have answered.
+    /// The servers whose shares of a slot are provably wrong within `bytes`. `None` if no set of
+    /// *t* + 1 shares gives a sound value, or too few servers have answered.
     ///
     /// *t* + 1 servers can hold a sound value even if some of them lie: a liar can add shares of a
     /// polynomial that does not change the value. Honest servers then seem not to fit. So only
@@ -147,8 +147,8 @@ mod tests {
         Fetched { numbers, shares, slot_bytes: BYTES, failed: Vec::new() }
     }
 
-    /// The liars add a polynomial that is zero at the secret and at one honest server, so that the
-    /// value stays sound with that server.
+    /// No honest server is named, even if the value stays sound with its share: the liars add a
+    /// polynomial that is zero at the secret and at that server.
     #[test]
     fn no_honest_server_is_named_whatever_t_liars_add() {
         let block = drawn::<Gf256>(1, BYTES);
@@ -173,7 +173,8 @@ mod tests {
         }
     }
 
-    /// If only 2*t* servers answer, there may be as many liars as honest servers.
+    /// If only 2*t* servers answer, no server is named: there may be as many liars as honest
+    /// servers.
     #[test]
     fn too_few_answers_name_no_server() {
         let block = drawn::<Gf256>(1, BYTES);

@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// The address plus one must fit.
+    /// Labels have room for the address plus one, because zero is not a label.
     #[test]
     fn labels_are_long_enough_for_all_addresses() {
         for (blocks, bytes) in [((1 << 24) - 1, 3), (1 << 24, 4)] {
@@ -108,7 +108,8 @@ mod tests {
         );
     }
 
-    /// The address that maps to zero is found by inverting zero.
+    /// No label is zero: the address that the permutation maps to zero, found by inverting zero,
+    /// has another label.
     #[test]
     fn no_label_is_stored_as_zero() {
         let labels = labels(1);

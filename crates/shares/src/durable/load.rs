@@ -61,7 +61,7 @@ impl ShareArray {
     }
 }
 
-/// Why loading failed.
+/// The error if loading failed.
 pub(super) struct LoadError(Error);
 
 impl From<Error> for LoadError {

@@ -1,10 +1,10 @@
 //! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on [share
 //! servers](crate::servers::ShareServers).
 //!
-//! An access selects a block, reseals it and writes it to the root. It takes two round trips,
-//! whatever its purpose. Every *A*-th access also evicts a path. The client keeps the position and
-//! the last write number of each block. The log of a volume records the path of each access and the
-//! new leaf of its block before any server sees the access.
+//! An access selects a block, reseals it and writes it to the root. Every access takes two round
+//! trips, for a block or a dummy. Every *A*-th access also evicts a path. The client keeps the
+//! position and the last write number of each block. The log of a volume records the path of each
+//! access and the new leaf of its block before any server sees the access.
 //!
 //! ```text
 //! after n accesses, the servers' point is: n / A evictions, n mod A blocks in the root
@@ -14,11 +14,12 @@
 //!
 //! # Recovery
 //! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
-//! asks the servers how far they are, to the write. It replays the accesses of its log that enough
-//! servers have finished (`server_progress`) on the client alone, because their changes follow from
-//! the plan. It repeats the first other access with the same path; servers that already have its
-//! write answer as if they did not (ADR 16 in the repository). So moves must be durable before a
-//! server sees them.
+//! asks each server for its exact progress: the number of evictions and of writes since. It replays
+//! the accesses of its log that enough servers have finished (`server_progress`) on the client
+//! alone, because their changes follow from the plan. It repeats the first access that too few
+//! servers have finished, with the same path. Servers that already have its write answer as they
+//! did before the write (ADR 16 in the repository). So moves must be durable before a server sees
+//! them.
 //!
 //! When a write is repeated, some servers may keep their share from the first attempt, so each
 //! attempt must send the same shares. They are drawn from a seed derived from the plan's salt and
@@ -27,11 +28,11 @@
 //!
 //! # Dishonest servers
 //! A slot holds zeros or a block [sealed](oblivio_core::seal::BlockSealer) with its address and
-//! write number. Each access checks that the recovered slot holds what it should, whatever its
-//! purpose, so a failure does not depend on the purpose. *t* lying servers are detected. With more
-//! than 2*t* + 1 servers, wrong answers are attributed to their servers, and corrected if they are
-//! few ([`answers`](crate::answers)). A server that deals wrong shares in an eviction damages
-//! blocks, which is detected when they are read.
+//! write number. Every access, for a block or a dummy, checks the recovered slot in the same steps,
+//! so a failure reveals nothing about its purpose. *t* lying servers are detected. With more than
+//! 2*t* + 1 servers, wrong answers are attributed to their servers, and corrected if they are few
+//! ([`answers`](crate::answers)). A server that deals wrong shares in an eviction damages blocks,
+//! which is detected when they are read.
 //!
 //! # The position map in trees
 //! Positions have two sources (`client_state::Positions`). A client without memory for the position
@@ -51,12 +52,12 @@
 //! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
 //! block has no position. The log holds no contents of map blocks. An access counts once all
 //! servers have it in all trees. Until then it is repeated from the last tree down to the first
-//! tree that lacks it. That is the data, which is written last, unless a disk lied about a sync.
-//! Servers that are one write ahead answer as if they were not, so a repeated access sends and
-//! receives the same messages. Queries must repeat their shares as well, because servers add them
-//! to the marks of taken blocks. They are drawn from a seed derived from the plan's salt and from
-//! the query. If a server lies the second time, so that the client selects another slot, no share
-//! equals a share of the first query.
+//! tree that lacks it. That tree is the data, which is written last, unless a disk lied about a
+//! sync. Servers that are one write ahead answer as they did before that write, so a repeated
+//! access sends and receives the same messages. Queries must repeat their shares as well, because
+//! servers add them to the marks of taken blocks. They are drawn from a seed derived from the
+//! plan's salt and from the query. If a server lies the second time, so that the client selects
+//! another slot, no share equals a share of the first query.
 //!
 //! All trees have the same number of accesses, and are evicted after the same access, once all of
 //! them have it. With map trees an access needs all servers: a missing server would lack marks.
@@ -136,7 +137,7 @@ pub struct DurableS3Oram;
 
 const NAME: &str = "s3oram";
 
-/// The default number of servers.
+/// The default number of servers of an array.
 const SERVERS: u8 = 3;
 
 impl DurableScheme for DurableS3Oram {
@@ -197,7 +198,7 @@ impl DurableScheme for DurableS3Oram {
     }
 }
 
-/// Puts the position map into smaller trees if it does not fit on the client.
+/// Moves the position map into smaller trees if it does not fit on the client.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
     let mut least = params.cost()?;
     let whole = least.client_bytes();

@@ -12,7 +12,7 @@ use crate::map_trees::Levels;
 use crate::map_trees::map_block::Mapped;
 use crate::map_trees::metadata::{Metadata, MetadataFormat};
 
-/// A live block in a slot, and its map entry.
+/// A live block found in a slot, and its map entry.
 pub(super) struct LiveBlock {
     pub(super) address: u64,
     pub(super) mapped: Mapped,
@@ -48,7 +48,7 @@ impl Opener<'_> {
     }
 
     /// Whether a client wrote this slot: all zeros, a block with its label, or a dummy without a
-    /// label. Any leaf is accepted, because it is not sealed.
+    /// label. Any leaf is accepted, because leaves are not sealed.
     pub(super) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
         slot.iter().all(|byte| *byte == 0)
             || match self.split(tree, slot) {
@@ -61,7 +61,8 @@ impl Opener<'_> {
             }
     }
 
-    /// Splits a slot into its metadata and the sealed block. The mark comes last.
+    /// Splits a slot into its metadata and the sealed block. The mark is the last byte of the
+    /// metadata.
     fn split<'s>(
         &self,
         tree: usize,
@@ -78,7 +79,8 @@ impl Opener<'_> {
         Ok((format.get(&said)?, sealed))
     }
 
-    /// The address and the contents of a block; `None` if it is not the block of its label.
+    /// Opens a sealed block. Returns its address and contents; `None` if it is not the block of its
+    /// label.
     fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
         let opened = self.sealer.open(sealed)?;
         let blocks = self.levels.level(tree).blocks;

@@ -16,18 +16,18 @@ use crate::message::{ServerKey, Setup, TREES_MAX, TreePoint};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
-/// The parameters. Public.
+/// The parameters of a volume's S³ORAM. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3OramParams {
     /// The number of blocks (N).
     pub(super) blocks: u64,
     /// Bytes of a block.
     pub(super) block_bytes: u32,
-    /// The number of servers, and how many may collude.
+    /// The number of servers, and the number of servers that may collude.
     pub(super) parties: Parties,
     pub(super) preset: Preset,
     pub(super) tree: Tree,
-    /// `None` if the position map is on the client.
+    /// The position map in trees; `None` if the map is on the client.
     pub(super) map: Option<Map>,
 }
 
@@ -35,12 +35,12 @@ pub struct S3OramParams {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub(super) shape: MapShape,
-    /// The trees, the data first.
+    /// The trees of the data and of the map, the data first.
     levels: Levels,
 }
 
 /// The maximum number of blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps
-/// sixteen bytes for each, and reads all of them for each eviction.
+/// sixteen bytes per block, and reads all of them for each eviction.
 const BLOCKS_MAX: u64 = 1 << 28;
 
 /// Bytes of a write number in a map block, enough for all writes ever made.
@@ -53,8 +53,9 @@ const LABEL_BYTES_MIN: usize = 3;
 /// of two.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 
-/// The minimum number of accesses between checkpoints, and of evictions.
+/// The minimum number of accesses between checkpoints.
 const ACCESSES_PER_CHECKPOINT_MIN: u64 = 256;
+/// The minimum number of evictions between checkpoints.
 const EVICTIONS_PER_CHECKPOINT: u64 = 4;
 
 impl S3OramParams {
@@ -92,7 +93,7 @@ impl S3OramParams {
         Ok(Self { blocks, block_bytes, parties, preset, tree, map: None })
     }
 
-    /// The same parameters with the position map in trees.
+    /// Moves the position map of these parameters into trees.
     ///
     /// # Errors
     /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if the volume allows missing
@@ -189,7 +190,7 @@ impl S3OramParams {
         }
     }
 
-    /// The shape of the data's tree.
+    /// The shape of the data tree.
     pub fn tree(&self) -> Tree {
         self.tree
     }
@@ -199,7 +200,7 @@ impl S3OramParams {
         self.tree.accesses() as u64
     }
 
-    /// The number of accesses before a point.
+    /// The number of accesses that lead to a point.
     pub(super) fn accesses_at(&self, at: TreePoint) -> u64 {
         at.evictions * self.evict_period() + at.written as u64
     }
@@ -229,7 +230,7 @@ impl S3OramParams {
         }
     }
 
-    /// The setup of a server for each tree.
+    /// The setup of server `number` for each tree.
     pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Vec<Setup> {
         self.trees().iter().map(|tree| tree.setup(number, keys.clone())).collect()
     }

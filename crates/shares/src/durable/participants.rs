@@ -1,4 +1,4 @@
-//! Which servers participate in accesses, and why others do not.
+//! Which servers participate in accesses, and why the other servers do not.
 
 use oblivio_core::error::join_failures;
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
@@ -16,13 +16,13 @@ pub(super) enum Participation {
     Lagging,
     /// The server does not answer, or failed a request.
     Failed(StoreError),
-    /// The server reports a progress that is impossible. Holds the reason, for people.
+    /// The server reports an impossible progress. Holds the reason, for people.
     Astray(&'static str),
 }
 
 impl Participation {
-    /// Whether to ask, before an access, if the server is back. The store fails such a request at
-    /// once while the server is unreachable.
+    /// Whether to ask the server, before an access, if it has returned. The store fails such a
+    /// request at once while the server is unreachable.
     fn may_be_back(&self) -> bool {
         match self {
             Self::Lagging => true,
@@ -31,7 +31,7 @@ impl Participation {
         }
     }
 
-    /// Why the server does not participate; `None` if it does.
+    /// The reason why the server does not participate; `None` if it participates.
     pub(super) fn why(&self) -> Option<String> {
         match self {
             Self::Current => None,
@@ -51,7 +51,7 @@ impl Participants {
         Self(participants)
     }
 
-    /// All of `count` servers participate.
+    /// The participation of `count` servers that are all current.
     pub(super) fn all_current(count: usize) -> Self {
         Self((0..count).map(|_| Participation::Current).collect())
     }
@@ -90,7 +90,7 @@ impl Participants {
         })
     }
 
-    /// For each server, whether to ask if it is back.
+    /// For each server, whether to ask if it has returned.
     pub(super) fn may_be_back(&self) -> Vec<bool> {
         self.0.iter().map(Participation::may_be_back).collect()
     }
@@ -116,7 +116,7 @@ impl Participants {
     /// Fails if too few servers participate to recover a product.
     ///
     /// # Errors
-    /// An error that names the other servers.
+    /// An error that names the servers that do not participate.
     pub(super) fn check_enough(
         &self,
         servers: &dyn ShareServers,

@@ -1,10 +1,10 @@
-//! Finds the last point that enough servers have, whatever happened to the others. A salvage reads
-//! the data at this point.
+//! Finds the last point that enough servers have, even if other servers are lost or rolled back. A
+//! salvage reads the data at this point.
 //!
 //! *t* + 1 servers must claim the point: then one of them is honest, and if all are, their shares
 //! recover the data. It does not matter how far back other servers are, or how many: more than *t*
 //! may have been rolled back. If some servers lie, the honest ones may be a write or an eviction
-//! apart, as after a crash. All of them have the point [before](PointFinder::before).
+//! apart, as after a crash. All honest servers have the point [before](PointFinder::before).
 
 use std::collections::BTreeSet;
 
@@ -22,17 +22,17 @@ use crate::message::{Slots, TreePoint};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// What happens to written slots of the root until the next eviction.
+/// What later writes do to the written slots of the root, until the next eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RootRule {
     /// The slots do not change, so a server that is further ahead has them too.
     AppendOnly,
-    /// Writes mark slots, in the whole tree. Marks are valid at one point, and known there and one
-    /// step ahead.
+    /// Writes mark slots in the whole tree. A server can give the marks of its current point and of
+    /// the one before.
     Marked,
 }
 
-/// The possible points of servers in a tree.
+/// Finds points that enough servers have in a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointFinder {
     pub(super) parties: Parties,
@@ -46,21 +46,21 @@ pub(super) struct PointFinder {
 #[derive(Debug)]
 pub(super) struct QuorumPoint {
     pub(super) at: TreePoint,
-    /// The point to use in requests to each server; `None` if it has nothing of the agreed point.
-    /// It may lack the last slots of the root.
+    /// The point to use in requests to each server; `None` if the server has none of the data of
+    /// the agreed point. A server with a point may still lack the last slots of the root.
     request_points: Vec<Option<TreePoint>>,
 }
 
 impl QuorumPoint {
-    /// Divides `slots` slots of a bucket into parts that the same servers have, and returns the end
-    /// of each part.
+    /// Divides `slots` slots of a bucket into runs, so that each server has all slots of a run or
+    /// none. Returns the end of each run.
     pub(super) fn ends(&self, bucket: BucketId, slots: usize) -> BTreeSet<usize> {
         let of_servers = self.request_points.iter().flatten().map(|at| at.written);
         let between = of_servers.filter(|end| bucket == BucketId::ROOT && (1..slots).contains(end));
         between.chain([slots]).collect()
     }
 
-    /// The point to use in requests to each server for these slots.
+    /// The point to use in requests to each server for slots `slots`.
     pub(super) fn request_points_for(
         &self,
         Slots { bucket, first, count }: Slots,
@@ -97,7 +97,7 @@ impl PointFinder {
         Some(QuorumPoint { at, request_points })
     }
 
-    /// The point before an agreed one, if enough servers have that too.
+    /// The point before an agreed one; `None` if too few servers have it.
     pub(super) fn before(
         &self,
         agreed: &QuorumPoint,

@@ -1,4 +1,4 @@
-//! Rebuilds the shares of one server from the others, after it lost its shares or holds wrong ones.
+//! Rebuilds the shares of one server from the other servers, if its shares are lost or wrong.
 //!
 //! This needs no client's directory: the servers' progress, and which slots are in use, are public.
 //! The superblock is needed for the shape of the tree. Blocks are recovered only in the memory of
@@ -28,7 +28,7 @@ use crate::sharing::Share;
 const OTHERS_ARE_NEEDED: &str = "Shares are rebuilt from the other servers: bring back at least \
                                  one more of them than may collude";
 
-/// The end of an error if another server is not what it should be.
+/// The end of an error if another server fails a check.
 const NOTHING_WAS_DONE: &str = "Nothing was removed";
 
 /// The result of a repair. Servers are counted from 0, as in a store.
@@ -41,8 +41,8 @@ pub struct Repaired {
     pub behind: Vec<usize>,
 }
 
-/// The progress in each tree that the server reported before its shares were removed. With it, the
-/// repair comes to the same conclusions as the check before.
+/// The progress that the server reported in each tree before its shares were removed. With this
+/// progress, the repair comes to the same conclusions as the check before.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     was_at: Vec<Option<TreePoint>>,
@@ -51,10 +51,10 @@ pub struct Checked {
 /// What a server needs to catch up with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: it is up to date with the others.
+    /// The server needs nothing: it is up to date with the others.
     Nothing,
-    /// The server lacks the last writes, and the next access sends them. But if it was rolled back,
-    /// it needs a repair; only the client's directory can tell.
+    /// The server lacks only the last writes, and the next access sends them. But if the server was
+    /// rolled back, it needs a repair; only the client's directory can tell.
     LastWrites,
     /// The shares of the server must be rebuilt.
     Shares,
@@ -103,7 +103,7 @@ pub fn check_others(
     Ok(checked)
 }
 
-/// A callback for slots that were read.
+/// A callback that is called with each run of slots that was read.
 type EachRun<'e> = dyn FnMut(&mut TreeServers<'_>, Slots, &Fetched) -> Result<(), Error> + 'e;
 
 /// Reads all slots from the sources at a point, run by run.
@@ -132,7 +132,7 @@ fn each_run(
 
 /// Rebuilds the shares of a server that has none, from the other servers, after they were
 /// [checked](check_others). After an interruption, begin again with an empty server. `progress` is
-/// called with the number of buckets done so far.
+/// called with the number of buckets rebuilt so far.
 ///
 /// # Errors
 /// If too few other servers answer, their shares contradict each other or recover something that
@@ -209,7 +209,7 @@ pub fn needs_repair(
     Ok(all)
 }
 
-/// Like [`needs_repair`], for one tree.
+/// Compares the progress of a server with the others in one tree, as [`needs_repair`] does.
 fn needs_repair_in(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -297,7 +297,7 @@ fn check_place(
     Ok(())
 }
 
-/// Sends a request to one server, which must do it.
+/// Sends a request to one server. Any answer but `Done` is an error.
 fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
     let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
     requests[server] = Some(request);
@@ -315,18 +315,19 @@ fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Re
 /// The point of a rebuilt server, and the progress of the others.
 struct RepairPoint {
     at: TreePoint,
-    /// The least point of the others that counts: an access in progress is repeated from there.
+    /// The earliest point of the others' plausible claims. An access in progress is repeated from
+    /// there.
     least: TreePoint,
     /// The points that other servers claim.
     claims: Vec<Option<TreePoint>>,
-    /// Servers that are one eviction behind, and must be rebuilt too.
+    /// Servers that are one eviction behind, and must be rebuilt as well.
     behind: Vec<usize>,
-    /// The point that the server itself claims, or claimed before its shares were removed.
+    /// The current claim of the server to be rebuilt, or its claim before its shares were removed.
     was_at: Option<TreePoint>,
 }
 
 impl RepairPoint {
-    /// The servers that can answer for a point: those at it or one step ahead.
+    /// The servers that have the data of point `at`: those at that point or one step ahead.
     fn source_servers(&self, tree: &ShareTree, at: TreePoint) -> Vec<bool> {
         let answers = |there: TreePoint| there == at || before(tree.tree, there) == at;
         self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
@@ -424,10 +425,10 @@ pub(super) fn astray_error(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 
-/// Distinguishes written slots from the result of wrong shares.
+/// Checks that recovered slots were written by a client, and do not result from wrong shares.
 struct Seals {
     sealer: BlockSealer,
-    /// `None` if slots have no metadata.
+    /// What is needed to open slots with metadata; `None` if slots have none.
     of_map: Option<(Levels, Labels)>,
     /// The end of the error message: the state of the repair.
     then: &'static str,
@@ -461,7 +462,7 @@ impl Seals {
     }
 }
 
-/// Computes a server's shares of these slots, one after the other.
+/// Computes a server's shares of the slots in `run`, one after the other.
 fn shares_of(
     fetched: &Fetched,
     tree: &ShareTree,

@@ -1,5 +1,5 @@
-//! Reads the remaining data of a damaged volume: the blocks in slots, and which of them are the
-//! latest according to the map.
+//! Reads the remaining data of a damaged volume: the blocks in slots. The map tells which of them
+//! are the latest.
 
 use oblivio_core::durable::{Salvage, SparseAddressSet};
 use oblivio_core::{BucketId, Error, Leaf};
@@ -44,14 +44,14 @@ impl ExpectedWrites {
         }
     }
 
-    /// Whether the map names a newer write of the block than `write`. Removing a block's position
+    /// Whether the map has a newer write of the block than `write`. Removing a block's position
     /// counts as a newer write.
     fn has_newer(&self, address: u64, write: u64) -> bool {
         !self.unknown.contains(address) && self.writes[address as usize] > write
     }
 
-    /// Whether a copy with this write number is the latest so far. Another copy with the same
-    /// number does not count.
+    /// Whether to take a copy with write number `write`: it is the latest copy so far. A second
+    /// copy with the same number is refused.
     fn accept(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;
@@ -66,7 +66,7 @@ impl ExpectedWrites {
 #[derive(Clone)]
 struct SalvageProgress {
     found: SparseAddressSet,
-    /// The found blocks that may be old.
+    /// The blocks that were found and may be outdated.
     doubtful: SparseAddressSet,
 }
 
@@ -120,8 +120,8 @@ impl ShareArray {
     }
 
     /// Salvages the data of one point, for the blocks not found so far. `later` is the map of a
-    /// later point, which may name a newer write. Returns whether each slot held a block or
-    /// nothing, and the map's entries for the data.
+    /// later point, which may name a newer write. Returns whether no slot was damaged, and the
+    /// map's entries for the data.
     fn salvage_at(
         &mut self,
         of_data: &QuorumPoint,
@@ -194,7 +194,7 @@ impl ShareArray {
         ExpectedWrites { unknown: SparseAddressSet::new(writes.len() as u64), writes }
     }
 
-    /// How to find the servers' points in a tree. Marks are valid at one point only.
+    /// Returns a finder of the servers' points in a tree. With map trees, blocks are marked.
     fn points(&self, tree: usize) -> PointFinder {
         let (parties, tree) = (self.params.parties, self.trees[tree].tree);
         let roots = if self.params.is_in_trees() { RootRule::Marked } else { RootRule::AppendOnly };
@@ -225,8 +225,7 @@ impl ShareArray {
         })
     }
 
-    /// Passes the live block in each slot of a tree to `take`. Returns whether each slot held a
-    /// block or nothing.
+    /// Passes the live block in each slot of a tree to `take`. Returns whether no slot was damaged.
     fn read_all(
         &mut self,
         (number, agreed): (usize, &QuorumPoint),
@@ -267,7 +266,8 @@ impl ShareArray {
 mod tests {
     use super::*;
 
-    /// A copy that is one access older is outdated.
+    /// A copy that is one access older than the latest is outdated, and a second copy of the latest
+    /// is refused.
     #[test]
     fn only_the_first_of_the_latest_copies_counts() {
         let writes = Zeroizing::new(vec![5, NO_POSITION_WRITE]);

@@ -1,4 +1,5 @@
-//! Reads a tree whose shares may be damaged or missing: each slot, from the servers that answer.
+//! Reads a tree whose shares may be damaged or missing. Each slot is read from the servers that
+//! answer.
 
 use oblivio_core::{BucketId, Error, ErrorKind};
 
@@ -15,12 +16,12 @@ use crate::tree::Tree;
 /// The advice if a server fails during a salvage.
 pub(super) const OTHERS_ARE_READ: &str = "The remaining data is read from the other servers";
 
-/// The contents of a slot.
+/// The contents of a slot, as recovered from its shares.
 pub(super) enum SlotContents<T> {
     Block(T),
-    /// Zeros, or a stale block.
+    /// The slot holds zeros or a stale block.
     Empty,
-    /// Something that was never written.
+    /// The slot holds data that was never written.
     Damaged,
 }
 
@@ -34,9 +35,9 @@ pub(super) struct SalvageReader<'l> {
 }
 
 impl SalvageReader<'_> {
-    /// Passes each block to `take`. `decode` decodes a slot of a bucket. `damaged` gets at most one
-    /// problem for each bucket, and `progress` is called after each. Returns whether each slot held
-    /// a block or nothing.
+    /// Passes each block to `take`. `decode` decodes a slot of a bucket. `damaged` is called with
+    /// at most one problem per bucket, and `progress` after each bucket. Returns whether no slot
+    /// was damaged.
     pub(super) fn read<T>(
         &self,
         servers: &mut TreeServers<'_>,

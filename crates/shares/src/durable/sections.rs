@@ -1,6 +1,6 @@
 //! The sections of saved states. The head has the number of accesses. Only the first state of a log
-//! has further sections; later states follow from the plans between. `docs/format.md` in the
-//! repository describes them.
+//! has further sections; later states follow from the first state and the plans since.
+//! `docs/format.md` in the repository describes the sections.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use oblivio_core::wiped::WipedBytes;
 
 use super::invalid;
 
-/// The tags of sections.
+/// The tags of sections in a state.
 pub(super) mod tag {
     pub(in crate::durable) const HEAD: u8 = 1;
     pub(in crate::durable) const MAP: u8 = 2;
@@ -23,7 +23,7 @@ pub(super) type Entry = [u64; 2];
 /// The number of entries in one map section.
 const SECTION_ENTRIES: u64 = 4096;
 
-/// The sizes of the head and of a map with `entries` entries.
+/// The sizes of the sections: the head, and a map with `entries` entries.
 pub(super) fn sizes(entries: u64) -> Vec<SectionSize> {
     let head = SectionSize { sections: 1, bytes: bytes_of(|out| put_head(out, 0)) };
     let map = in_sections(entries, SECTION_ENTRIES, |entries| {
@@ -58,14 +58,14 @@ pub(super) struct StateWriter<'o> {
 }
 
 impl<'o> StateWriter<'o> {
-    /// Passes on the head. `None` if nothing else is saved.
+    /// Passes on the head. Returns a writer for further sections; `None` if only the head is saved.
     pub(super) fn begin(accesses: u64, what: Save, out: &'o mut dyn FnMut(&[u8])) -> Option<Self> {
         let mut writer = Self { what, section: WipedBytes::default(), out };
         writer.emit(|section| put_head(section, accesses));
         (what != Save::Changes).then_some(writer)
     }
 
-    /// Passes on a section. An empty one is left out, unless the state is padded to its full
+    /// Passes on a section. An empty section is omitted, unless the state is padded to its full
     /// length.
     pub(super) fn section(&mut self, is_dummy: bool, put: impl FnOnce(&mut WipedBytes)) {
         if self.what == Save::WholePadded || !is_dummy {
@@ -96,7 +96,7 @@ pub(super) struct StateReader {
 }
 
 impl StateReader {
-    /// Begins another state.
+    /// Begins reading another state.
     pub(super) fn begin(&mut self) {
         self.states += 1;
         self.has_head = false;
@@ -119,8 +119,8 @@ impl StateReader {
         Ok(accesses)
     }
 
-    /// Passes each entry of a map section to `set`, until `set` returns that there is no such block
-    /// or entry.
+    /// Passes each entry of a map section to `set`. Fails if `set` returns `false`, because there
+    /// is no such block or position.
     pub(super) fn map(
         &self,
         mut fields: Fields<'_>,
@@ -134,7 +134,7 @@ impl StateReader {
         if fits { Ok(()) } else { Err(foreign_section()) }
     }
 
-    /// Ends the last state.
+    /// Ends the last state. Fails if there was none.
     pub(super) fn end(&self) -> Result<(), Error> {
         self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
     }
@@ -144,7 +144,7 @@ impl StateReader {
 mod tests {
     use super::*;
 
-    /// Saves a state with a map of two sections, of which the first is empty.
+    /// Saves a state with a map of two sections, the first of which is empty.
     fn saved(accesses: u64, what: Save) -> Vec<Vec<u8>> {
         let mut sections = Vec::new();
         let mut out = |section: &[u8]| sections.push(section.to_vec());

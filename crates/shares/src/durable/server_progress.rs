@@ -3,9 +3,9 @@
 //! # Conclusions from the servers' claims
 //! An access is over once 2*t* + 1 servers have confirmed its block. *t* of them may lie, so *t* +
 //! 1 honest ones have it. The next access begins only after that. Let *W* be the point after the
-//! last access that is over. At least *t* + 1 honest servers are at *W*, and no honest server is
-//! more than one step ahead. Other servers may lack any blocks since the last eviction, which needs
-//! all servers.
+//! last such access. At least *t* + 1 honest servers are at *W*, and no honest server is more than
+//! one step ahead. Other servers may lack any blocks since the last eviction, which needs all
+//! servers.
 //!
 //! *Far* is the furthest point that *t* + 1 servers claim to have reached. One of them is honest,
 //! so this write happened. If 2*t* + 1 claim it, *t* + 1 honest servers have the block and can
@@ -91,12 +91,12 @@ pub(super) fn send_setups(
     Ok(said.into_iter().map(|said| said.map(damaged)).collect())
 }
 
-/// The error if no server is the one it is named as.
+/// The error if none of the servers is the server that it is named as.
 const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in \
                              another order than when this volume was created: name the servers and \
                              their keys in that order";
 
-/// The error if one server is not the one it is named as, but others are.
+/// The advice if only one server refuses its setup.
 const IS_ALONE: &str = "The other servers are in the right order, so the setup file of this one is \
                         damaged. If it is reported as up to date with the others, it can be \
                         rebuilt anyway";
@@ -105,15 +105,15 @@ const IS_ALONE: &str = "The other servers are in the right order, so the setup f
 pub(super) struct ServerProgress {
     /// The point that all current servers have finished.
     pub(super) done: TreePoint,
-    /// Which servers are current.
+    /// Which servers are current, and why the others are not.
     pub(super) participants: Participants,
 }
 
-/// No honest server counts this far: greater numbers are lies.
+/// Upper bound on counts in an honest server's progress: greater numbers are lies.
 const COUNT_MAX: u64 = 1 << 62;
 
 impl ServerProgress {
-    /// Draws the conclusions from the servers' claims. All servers have been at `kept`, the
+    /// Derives the servers' progress from their claims. All servers have been at `kept`, the
     /// client's last durable state.
     pub(super) fn from_claims(
         parties: Parties,
@@ -207,10 +207,11 @@ pub(super) fn check_not_rolled_back(
 /// The reason for a server that claims to be further ahead than possible.
 pub(super) const IS_FURTHER: &str = "claims to be ahead of the others";
 
-/// The reason for a server that has lost state.
+/// The reason for a server that is behind a point which it must have reached.
 pub(super) const ROLLED_BACK: &str = "was rolled back behind the others";
 
-/// The reason for a server that has lost state, according to the client's directory.
+/// The reason for a server that is behind the client's durable state, which is in the client's
+/// directory.
 pub(super) const ROLLED_BACK_BEHIND_STATE: &str =
     "was rolled back behind the client's directory, or belongs to another volume";
 
@@ -245,7 +246,8 @@ pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<TreePoint> {
 /// Whether the client's directory is older than the servers' state.
 ///
 /// # Errors
-/// [`Unreachable`](StoreErrorKind::Unreachable) if it may be, and missing servers would decide it.
+/// [`Unreachable`](StoreErrorKind::Unreachable) if the directory may be older, and the answers of
+/// missing servers would decide.
 pub(super) fn is_old(
     servers: &dyn ShareServers,
     parties: Parties,
@@ -277,7 +279,7 @@ pub(super) fn is_old(
     Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
-/// The point one step before another: a write, or an eviction.
+/// The point one step before a point. A step is a write or an eviction.
 pub(super) fn before(tree: Tree, TreePoint { evictions, written }: TreePoint) -> TreePoint {
     match (written.checked_sub(1), evictions.checked_sub(1)) {
         (Some(written), _) => TreePoint { evictions, written },
@@ -286,7 +288,7 @@ pub(super) fn before(tree: Tree, TreePoint { evictions, written }: TreePoint) ->
     }
 }
 
-/// The number of writes and evictions before a point.
+/// The number of steps (writes and evictions) that lead to a point.
 pub(super) fn steps(tree: Tree, TreePoint { evictions, written }: TreePoint) -> u128 {
     u128::from(evictions) * (tree.accesses() as u128 + 1) + written as u128
 }

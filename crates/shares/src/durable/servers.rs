@@ -9,10 +9,10 @@ use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::message::{Answer, HostEpoch, Refusal, Request};
 use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers, share_servers};
 
-/// A server's answer, or its failure or refusal.
+/// The answer of a server, or the error if it failed or refused.
 pub(super) type ServerResult = Result<Answer, StoreError>;
 
-/// The `count` share servers of which a store consists.
+/// The `count` share servers that a store consists of.
 ///
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store is something else.
@@ -53,12 +53,12 @@ impl DerefMut for TreeServers<'_> {
 }
 
 impl TreeServers<'_> {
-    /// Sends one request to each server, all at once.
+    /// Sends one request to each server, all at the same time.
     pub(super) fn ask(&mut self, requests: Vec<Request>) -> Vec<ServerResult> {
         all_results(self.ask_some(requests.into_iter().map(Some).collect()))
     }
 
-    /// Sends each request to its server.
+    /// Sends each request to its server. A server whose request is `None` is not asked.
     pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<ServerResult>> {
         let may_take_long = |request: &Request| {
             matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Connect)
@@ -82,8 +82,8 @@ impl TreeServers<'_> {
         is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
     }
 
-    /// Sends requests whose only good answer is `Done`. Returns the servers that failed, with their
-    /// errors.
+    /// Sends requests whose only correct answer is `Done`. Returns the servers that failed, with
+    /// their errors.
     pub(super) fn failures(&mut self, requests: Vec<Option<Request>>) -> Vec<(usize, StoreError)> {
         let said = self.ask_some(requests).into_iter().enumerate();
         said.filter_map(|(server, said)| Some((server, expect_done(said?).err()?))).collect()
@@ -124,7 +124,7 @@ pub(super) fn expect_done(said: ServerResult) -> Result<(), StoreError> {
     }
 }
 
-/// The progress in an answer.
+/// The progress in an answer; another answer is an error.
 pub(super) fn expect_epoch(said: ServerResult) -> Result<HostEpoch, StoreError> {
     match said? {
         Answer::Epoch(epoch) => Ok(epoch),
@@ -148,7 +148,7 @@ pub(super) fn check_not_fenced<T>(
     }
 }
 
-/// The share in an answer, if it has `bytes` bytes.
+/// The share in an answer; an error if it does not have `bytes` bytes.
 pub(super) fn expect_share(said: ServerResult, bytes: usize) -> Result<Vec<u8>, StoreError> {
     match said? {
         Answer::Share(share) if share.len() == bytes => Ok(share),
@@ -156,7 +156,7 @@ pub(super) fn expect_share(said: ServerResult, bytes: usize) -> Result<Vec<u8>, 
     }
 }
 
-/// Separates the values from the failed servers.
+/// Separates the values of servers from the errors of servers that failed.
 pub(super) fn split_failures<T>(
     reported: impl IntoIterator<Item = Result<T, StoreError>>,
 ) -> (Vec<T>, Vec<(usize, StoreError)>) {
@@ -194,15 +194,15 @@ pub(super) fn failure_error(
     }
 }
 
-/// Whether a failure of this kind will repeat, and makes other servers wait.
+/// Whether a failure of this kind will repeat, and is the reason that other servers wait in vain.
 pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{Damaged, Full, UnknownVersion};
     matches!(kind, Full | Damaged | UnknownVersion)
 }
 
-/// The rank of a failure among several, the most important first. Other clients can verify that a
-/// server's files are damaged or its disk is full, but only the server itself reports a version. A
-/// lost link explains failures of other servers.
+/// The rank of a failure among several, the most important first. A damaged file and a full disk
+/// can be verified by other clients; an unknown version is known only from the server itself. A
+/// lost link is a consequence or cause of failures of other servers.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,
@@ -216,7 +216,8 @@ pub(super) fn rank(kind: StoreErrorKind) -> u8 {
 mod tests {
     use super::*;
 
-    /// A server that reports another version may lie, and an error has one exit code.
+    /// An unknown version ranks after full and damaged servers: a server that reports one may lie,
+    /// and an error has one exit code.
     #[test]
     fn an_unknown_version_ranks_after_full_and_damaged_servers() {
         use StoreErrorKind::{Damaged, Failed, Full, Refused, UnknownVersion, Unreachable};

@@ -20,13 +20,13 @@ pub(super) struct ShareTree {
 }
 
 impl ShareTree {
-    /// The setup of a server in this tree.
+    /// The setup of server `number` in this tree.
     pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Setup {
         let Self { parties, tree, slot_bytes, metadata_bytes, .. } = *self;
         Setup { number, parties, tree, block_bytes: slot_bytes, metadata_bytes, keys }
     }
 
-    /// Bytes of a slot in a fetch or put, with its mark if it has one.
+    /// Bytes of a slot in a fetch or put, including its mark if it has one.
     pub(super) fn fetched_bytes(&self) -> usize {
         self.slot_bytes + usize::from(self.metadata_bytes > 0)
     }

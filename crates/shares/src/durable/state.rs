@@ -17,14 +17,14 @@ use super::client_state::{AccessStep, ClientState, DUMMY_ADDRESS, Draw, Position
 use super::params::S3OramParams;
 use super::sections::{self, StateReader, StateWriter, ranges, tag};
 
-/// The tag of sections that tell which blocks have contents, if the position map is in trees.
-/// Otherwise map entries tell it.
+/// The tag of sections that hold which blocks have contents, if the position map is in trees.
+/// Otherwise map entries hold this.
 const LIVE: u8 = 3;
 
-/// The number of blocks in one such section: whole bytes of bits.
+/// The number of blocks in one [`LIVE`] section: whole bytes of bits.
 const SECTION_BITS: u64 = 8 * 32_768;
 
-/// Bytes of an access in a plan.
+/// Bytes of one access in a plan.
 fn step_bytes(params: &S3OramParams) -> usize {
     // With the position map on the client, a plan has no number: its positions identify it.
     let number_bytes = if params.is_in_trees() { 8 } else { 0 };

@@ -4,7 +4,7 @@
 //! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial
 //! that all servers share. It can subtract the value again in its next answer. So a block that was
 //! wrong may be right when the access is repeated, and the server has learned that the access was
-//! for a block. Nothing identifies the server. The owner is informed which evictions wrote the
+//! for a block. Nothing identifies the server. The error tells the owner which evictions wrote the
 //! buckets, and which servers deal.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
@@ -29,25 +29,26 @@ const NEW_VOLUME: &str = "Such a server learns from each failed access whether i
     block. In that case, stop using these servers: save the remaining data with `oblivio rescue`, \
     and create a new volume on other servers";
 
-/// A finding of data that was never written.
+/// The discovery of data that was never written.
 pub(super) struct Suspicion {
     pub(super) parties: Parties,
-    /// The point at which it was found.
+    /// The point at which the data was found.
     pub(super) at: TreePoint,
-    /// The buckets of the path, one of which held it. Public.
+    /// The buckets of the path; one of them held the data. Public.
     pub(super) buckets: Vec<BucketId>,
     /// Whether the shares fit each other, even if *t* servers lie.
     pub(super) do_shares_fit: bool,
 }
 
 impl Suspicion {
-    /// The error `corrupt`, with the suspects and advice for the owner.
+    /// Adds the suspects and advice for the owner to the error `corrupt`.
     pub(super) fn error(&self, corrupt: &Error, trust: &Trust) -> Error {
         let message = format!("{corrupt} {}", self.advice(trust));
         Error::new(ErrorKind::Corrupt, message).advised()
     }
 
-    /// The evictions that wrote the buckets, the servers that deal, and advice for the owner.
+    /// Describes the evictions that wrote the buckets and the servers that deal, with advice for
+    /// the owner.
     fn advice(&self, trust: &Trust) -> String {
         let what = if self.do_shares_fit { IS_DEALT } else { MAY_BE_REPAIRED };
         let last = |bucket: &BucketId| last_eviction(self.at.evictions, *bucket);

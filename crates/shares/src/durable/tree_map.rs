@@ -1,5 +1,5 @@
-//! The position map in trees. The client keeps the entries for the blocks of the last tree, and
-//! which blocks have contents.
+//! The position map in trees. The client keeps the entries of the last tree's blocks, and which
+//! blocks have contents.
 
 use oblivio_core::durable::SparseAddressSet;
 use oblivio_core::seal::BlockName;
@@ -18,13 +18,13 @@ use crate::sharing::Parties;
 /// Bytes of a client entry for a block of the last tree: the leaf plus one, and a write number.
 const ENTRY_BYTES: usize = 2 * size_of::<u64>();
 
-/// Bytes of client memory.
+/// Bytes of client memory for the map.
 pub(super) fn map_bytes(levels: &Levels) -> u64 {
     let blocks = levels.level(0).blocks;
     levels.client_entries() as u64 * ENTRY_BYTES as u64 + blocks.div_ceil(8)
 }
 
-/// Names of blocks contain the number of their tree, above the bits of the address.
+/// Bits of the address in a block's name. The number of the tree is above them.
 const ADDRESS_BITS: u32 = 56;
 
 /// The name under which a block or a dummy of a tree is sealed.
@@ -33,12 +33,13 @@ pub(super) fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName 
     BlockName { address: (tree as u64) << ADDRESS_BITS | address, number }
 }
 
-/// Whether this is the name of a dummy of the tree.
+/// Whether `named` is the name of a dummy of the tree.
 pub(super) fn is_dummy_of(tree: usize, named: BlockName) -> bool {
     name(tree, None, named.number) == named
 }
 
-/// The address of the block of this tree with that name; `None` for a block of another tree.
+/// The address of the block of tree `tree` with this name; `None` for a dummy or a block of another
+/// tree.
 pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
     let address = named.address & ((1 << ADDRESS_BITS) - 1);
     (name(tree, Some(address), named.number) == named).then_some(address)
@@ -52,7 +53,7 @@ pub(super) struct TreeMap {
     /// For each block of the last tree, its leaf plus one (0 if it has no position), and the number
     /// of its last write.
     entries: Zeroizing<Vec<Entry>>,
-    /// Which blocks of the data have contents.
+    /// The set of data blocks that have contents.
     pub(super) live: SparseAddressSet,
 }
 
@@ -69,7 +70,8 @@ impl TreeMap {
         })
     }
 
-    /// See [`ClientState::addresses`](super::client_state::ClientState::addresses).
+    /// The block of each tree on the way to a block of the data: see
+    /// [`ClientState::addresses`](super::client_state::ClientState::addresses).
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         let mut addresses = Zeroizing::new(Vec::with_capacity(self.levels.count()));
         addresses.push([address, 0]);

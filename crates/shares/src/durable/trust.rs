@@ -1,6 +1,6 @@
-//! Decides which servers deal in evictions: none that has answered wrong.
+//! Decides which servers deal in evictions: only servers that have never given a wrong answer.
 //!
-//! A wrong share in an answer is left out, or makes an access fail. A wrong share that a server
+//! A wrong share in an answer is ignored, or makes an access fail. A wrong share that a server
 //! deals becomes part of the secret on all servers. So the first wrong answer of a server puts it
 //! on a list, which is durable before the next eviction. A repair removes it from the list.
 //!
@@ -13,25 +13,25 @@ use oblivio_core::{Error, StoreError, StoreErrorKind};
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
-/// What is known about wrong servers of an array.
+/// The servers of an array that have given wrong answers.
 pub(super) struct Trust {
-    /// How often each server has answered wrong since the array was opened.
+    /// The number of wrong answers of each server since the array was opened.
     answers: Vec<u64>,
-    /// Servers that have answered wrong and were not repaired since.
+    /// Servers that have given a wrong answer and were not repaired since.
     is_wrong: Vec<bool>,
-    /// Which of them are on the list.
+    /// Which of the wrong servers are on the list.
     is_listed: Vec<bool>,
     list: Option<Box<dyn WrongServers>>,
 }
 
 impl Trust {
-    /// Trusts all `count` servers, and keeps findings only in memory.
+    /// Trusts all `count` servers. Until [`Self::use_list`], findings are kept only in memory.
     pub(super) fn new(count: usize) -> Self {
         let [is_wrong, is_listed] = [(); 2].map(|()| vec![false; count]);
         Self { answers: vec![0; count], is_wrong, is_listed, list: None }
     }
 
-    /// Distrusts the servers on the list, and adds findings to it.
+    /// Distrusts the servers on `list`, and adds later findings to it.
     pub(super) fn use_list(&mut self, list: Box<dyn WrongServers>) {
         for server in list.listed() {
             if let Some(is_wrong) = self.is_wrong.get_mut(server) {
@@ -81,7 +81,7 @@ impl Trust {
         self.complete_list(servers)
     }
 
-    /// Adds all wrong servers to the list that are missing there, for example because adding failed
+    /// Adds all wrong servers to the list that are not on it, for example because adding failed
     /// before.
     fn complete_list(&mut self, servers: &dyn ShareServers) -> Result<(), Error> {
         let Some(list) = &mut self.list else { return Ok(()) };
@@ -120,25 +120,25 @@ impl Trust {
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
     }
 
-    /// Servers that have not answered wrong, at most the number of dealers of an eviction.
+    /// Servers that have never given a wrong answer, at most the number of dealers of an eviction.
     fn trusted(&self, parties: Parties) -> Vec<u8> {
         let numbers = parties.numbers().zip(&self.is_wrong);
         let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
         trusted.take(parties.for_product()).collect()
     }
 
-    /// The servers that deal, for people.
+    /// Names the servers that deal, for people.
     pub(super) fn name_dealers(&self, parties: Parties) -> String {
         let trusted = self.trusted(parties);
         trusted.iter().map(|number| format!("server {number}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether a server has answered wrong since the array was opened.
+    /// Whether any server has given a wrong answer since the array was opened.
     pub(super) fn is_any_answer_wrong(&self) -> bool {
         self.answers.iter().any(|times| *times > 0)
     }
 
-    /// The servers that have answered wrong, for people.
+    /// The servers that have given wrong answers, for people.
     pub(super) fn wrong_servers(&self) -> Vec<String> {
         let wrong = self.answers.iter().zip(&self.is_wrong).enumerate();
         let wrong = wrong.filter(|(_, (_, is_wrong))| **is_wrong);
@@ -150,7 +150,7 @@ impl Trust {
     }
 }
 
-/// The advice about wrong shares.
+/// The advice if servers have given wrong answers.
 const REPAIR: &str = "rebuild the shares of these servers, one after the other, with `oblivio \
     shares repair` and this client's directory, and open the volume again";
 

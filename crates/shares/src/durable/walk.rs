@@ -1,4 +1,4 @@
-//! Checks all slots of all servers: that their shares fit each other, and that they hold the blocks
+//! Checks all slots of all servers: their shares must fit each other, and they must hold the blocks
 //! that the client and the map name.
 
 use oblivio_core::seal::BlockSealer;
@@ -56,7 +56,7 @@ struct Sum {
 type OccupiedSlots = Zeroizing<Vec<[u64; 3]>>;
 
 impl ShareArray {
-    /// Checks all slots of all trees: that shares fit each other, and that each tree holds exactly
+    /// Checks all slots of all trees. Shares must fit each other, and each tree must hold exactly
     /// the blocks that the previous tree names, once each, as last written. Returns the number of
     /// blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -106,7 +106,8 @@ impl ShareArray {
         to.sum = to.sum.wrapping_add(u128::from_le_bytes(low));
     }
 
-    /// The checksums of a tree's blocks, and of the entries in them for the next tree.
+    /// Computes two checksums of a tree: of its blocks, and of the entries in them for the next
+    /// tree.
     fn check_tree(
         &mut self,
         tree: usize,
@@ -184,8 +185,8 @@ impl ShareArray {
         }
     }
 
-    /// The error for a slot whose shares do not fit each other. It names a wrong server if the seal
-    /// of the block decides which; the metadata before it is not sealed.
+    /// The error for a slot whose shares do not fit each other. It names the wrong server if the
+    /// block's seal shows which share is wrong. The metadata of a slot is not sealed.
     fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
         let sealed = self.trees[tree].metadata_bytes..self.trees[tree].slot_bytes;
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
@@ -224,7 +225,7 @@ impl ShareArray {
     }
 }
 
-/// Whether this is valid contents of a slot: a sealed block, or zeros.
+/// Whether `held` is valid contents of a slot: a sealed block, or zeros.
 pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
     held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
 }
@@ -234,7 +235,8 @@ mod tests {
     use super::*;
     use crate::tree::Preset;
 
-    /// Compares the counters with a simulation of evictions, one after the other.
+    /// The buckets in use follow from the number of evictions: compares the formula with a
+    /// simulation of evictions.
     #[test]
     fn buckets_in_use_follow_from_the_number_of_evictions() {
         for height in 1..=5 {

@@ -1,14 +1,14 @@
 //! The integers modulo the prime 2^61 − 1: a prime field, as in the paper.
 //!
-//! No volume uses it: an element carries seven bytes and takes eight (ADR 15). It serves tests of
-//! sharing and of the scheme. In GF(2^8) every number is its own negative, so tests over that field
-//! alone would not notice a wrong sign.
+//! Volumes do not use this field: an element carries seven bytes and takes eight (ADR 15). Tests of
+//! sharing and of the scheme use it. In GF(2^8) every number is its own negative, so tests over
+//! that field alone would not notice a wrong sign.
 
 use rand_core::CryptoRng;
 
 use super::{Field, NotElements};
 
-/// See the [module](self).
+/// The integers modulo 2^61 − 1: see the [module](self).
 #[derive(Clone, Copy, Debug)]
 pub struct Mersenne61;
 
@@ -45,7 +45,7 @@ impl Field for Mersenne61 {
         reduced(u128::from(a) * u128::from(b))
     }
 
-    /// Fermat's little theorem: the inverse is `a` to the power of `PRIME - 2`.
+    /// Computes the inverse as `a` to the power of `PRIME - 2` (Fermat's little theorem).
     fn inverse(a: u64) -> Option<u64> {
         let (mut power, mut square, mut exponent) = (1, a, PRIME - 2);
         while exponent > 0 {
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Adds more of the largest products than fit before a reduction.
+    /// Sums do not overflow: adds more of the largest products than fit before a reduction.
     #[test]
     fn sums_do_not_overflow() {
         let largest = PRIME - 1;

@@ -1,4 +1,4 @@
-//! The finite fields that shares consist of.
+//! The finite fields whose elements are shares.
 
 pub mod gf256;
 pub mod mersenne61;
@@ -13,7 +13,7 @@ use zeroize::Zeroize;
 /// A finite field, with a lossless packing of bytes into its elements, and arithmetic on rows of
 /// elements.
 pub trait Field: Copy + Debug + Send + Sync + 'static {
-    /// An element. Each element has exactly one value of this type.
+    /// The type of an element. Each element has exactly one value of this type.
     type Element: Copy + Eq + Debug + Zeroize + Send + Sync + 'static;
 
     /// The neutral element of addition.
@@ -25,8 +25,8 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// Bytes of data that an element carries.
     const PACKED_BYTES: usize;
 
-    /// The point at which party `number` evaluates polynomials. Party 0 is the secret's point,
-    /// zero. Different numbers have different points.
+    /// The point at which the polynomial of a secret gives the share of party `number`. Party 0
+    /// stands for the secret, at point zero. Different numbers have different points.
     fn place(number: u8) -> Self::Element;
 
     /// `a + b`.
@@ -57,7 +57,8 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// Packs data into elements. `out` holds [`Self::packed_elements`] elements.
     fn pack(data: &[u8], out: &mut [Self::Element]);
 
-    /// Unpacks `data.len()` bytes. Elements that [`Self::pack`] did not make give arbitrary bytes.
+    /// Unpacks `data.len()` bytes. Elements that were not made by [`Self::pack`] give arbitrary
+    /// bytes.
     fn unpack(elements: &[Self::Element], data: &mut [u8]);
 
     /// Appends the encoded elements to `out`.
@@ -70,14 +71,14 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// field.
     fn decode(bytes: &[u8], out: &mut [Self::Element]) -> Result<(), NotElements>;
 
-    /// Adds `factor` times a row to `out`, which has the same length.
+    /// Adds `factor` times `row` to `out`, which has the same length.
     fn add_multiple(out: &mut [Self::Element], factor: Self::Element, row: &[Self::Element]);
 
-    /// The product of the vector `rows` and a matrix: `out[j] = Σ_i matrix[i][j] · rows[i]`,
-    /// elementwise over each row.
+    /// Computes the product of the vector `rows` and a matrix: `out[j] = Σ_i matrix[i][j] ·
+    /// rows[i]`, elementwise over each row.
     ///
     /// `matrix` has `columns` elements for each of `rows`, and `out` has `columns` rows, one after
-    /// the other. All rows have the same length. There is at least one.
+    /// the other. All rows have the same length, and there is at least one row.
     fn combine(
         out: &mut [Self::Element],
         matrix: &[Self::Element],
@@ -99,7 +100,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Runs a test for each field.
+    /// Defines a test that runs for each field.
     macro_rules! over_all_fields {
         ($test:ident) => {
             $test::<crate::field::Gf256>();

@@ -1,4 +1,4 @@
-//! Encoding of parameters, and unsupported ones.
+//! Tests of encoding parameters, and of refusing unsupported ones.
 
 use super::*;
 

@@ -7,7 +7,7 @@
 
 use super::product;
 
-/// `out += factor · row`. Both have the same length.
+/// Computes `out += factor · row`. Both rows have the same length.
 pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
     add_products(InstructionSet::best(), out, &[factor], 1, &[row]);
 }
@@ -20,7 +20,7 @@ pub(super) fn combine(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u
 /// A set of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InstructionSet {
-    /// Any processor.
+    /// Portable code for any processor.
     Portable,
     /// AVX2: looks up 32 products at once.
     #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ impl InstructionSet {
         *Self::all().last().expect("the portable code runs on every processor")
     }
 
-    /// The sets that this processor supports, the fastest last.
+    /// The instruction sets that this processor supports, the fastest last.
     fn all() -> &'static [Self] {
         #[cfg(target_arch = "x86_64")]
         {
@@ -59,10 +59,10 @@ impl InstructionSet {
 /// of them.
 const ROWS: usize = 8;
 
-/// The number of columns that are summed together. Each loaded byte is used once for each.
+/// The number of columns that are summed together. Each loaded byte is used once per column.
 const COLUMNS: usize = 4;
 
-/// The number of bytes of each row that are processed together. A tile of some hundred rows fits
+/// The number of bytes of each row that are processed together. A tile of several hundred rows fits
 /// into the second-level cache.
 const TILE_BYTES: usize = 1024;
 
@@ -109,8 +109,8 @@ fn combine_by(
     }
 }
 
-/// The number of bytes of an upcoming row to prefetch. 256 to 512 bytes speed up rows of 4 KiB by
-/// an eighth; 2048 bytes gain nothing.
+/// The number of bytes of an upcoming row to prefetch. Prefetching 256 to 512 bytes makes rows of 4
+/// KiB an eighth faster; 2048 bytes gain nothing.
 const AHEAD_BYTES: usize = 512;
 
 /// Prefetches the beginning of a row.
@@ -164,8 +164,8 @@ mod x86 {
 
     use super::{COLUMNS, product};
 
-    /// For each bit of a factor: its products with each low half of a byte, then with each high
-    /// half.
+    /// For each bit of a factor, its products: first with each low half of a byte, then with each
+    /// high half.
     static PRODUCTS_OF_BITS: [[u8; 32]; 8] = products_of_bits();
 
     const fn products_of_bits() -> [[u8; 32]; 8] {
@@ -180,8 +180,8 @@ mod x86 {
         tables
     }
 
-    /// The products of a factor with each low half of a byte, in both lanes; and the same for high
-    /// halves.
+    /// Two tables of a factor's products, in both lanes: with each low half of a byte, and with
+    /// each high half.
     #[target_feature(enable = "avx2")]
     fn tables(factor: u8) -> (__m256i, __m256i) {
         let mut table = _mm256_setzero_si256();
@@ -197,7 +197,7 @@ mod x86 {
         )
     }
 
-    /// Does what [`super::add_products`] does, for whole vectors. The caller has checked the
+    /// Does what [`super::add_products`] does, for whole vectors only. The caller has checked the
     /// lengths. Returns the number of bytes of each row that were processed.
     #[target_feature(enable = "avx2")]
     pub(super) fn avx2(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
@@ -225,7 +225,7 @@ mod x86 {
         whole
     }
 
-    /// Like [`avx2`], but processes each row to its last byte.
+    /// Processes rows like [`avx2`], but to their last byte.
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     pub(super) fn gfni512(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         match columns {
@@ -313,7 +313,7 @@ mod x86 {
     /// accessed.
     ///
     /// # Safety
-    /// All other bytes must be readable.
+    /// Without `PART` all bytes must be readable, with `PART` those inside the masks.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn load<const PART: bool>(from: *const u8, masks: [__mmask64; 2]) -> [__m512i; 2] {
@@ -359,7 +359,8 @@ mod tests {
         }
     }
 
-    /// Rows and sums are parts of longer buffers. Bytes after them must not be used or changed.
+    /// Rows and sums are parts of longer buffers. Bytes after them must be neither used nor
+    /// changed.
     #[test]
     fn bytes_after_a_row_are_not_used_or_changed() {
         let (longer, row) = ([9; 400], [5; 400]);

@@ -1,8 +1,8 @@
 //! GF(2^8) with the polynomial of AES, x^8 + x^4 + x^3 + x + 1. A byte is an element, so shares are
 //! as long as the data.
 //!
-//! It has 255 points for parties, many more than there are servers. Addition and subtraction are
-//! XOR.
+//! The field has 255 points for parties, many more than there are servers. Addition and subtraction
+//! are XOR.
 
 mod kernels;
 
@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 
 use super::{Field, NotElements};
 
-/// See the [module](self).
+/// GF(2^8) with the polynomial of AES: see the [module](self).
 #[derive(Clone, Copy, Debug)]
 pub struct Gf256;
 
@@ -38,7 +38,7 @@ impl Field for Gf256 {
         product(a, b)
     }
 
-    /// The inverse is `a` to the power of 254.
+    /// Computes the inverse as `a` to the power of 254.
     fn inverse(a: u8) -> Option<u8> {
         let square = |a| product(a, a);
         let (mut power, mut factor) = (1, square(a));
