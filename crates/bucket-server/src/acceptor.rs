@@ -1,4 +1,4 @@
-//! Accepts connections: TLS and access control.
+//! Accepts connections: TLS handshake and access control.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -26,16 +26,17 @@ use super::service::Service;
 use super::volume_storage::ClientFolder;
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
-/// How often to check for slow connections and idle stores.
+/// The interval of checks for slow connections and idle stores.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Acceptor {
     pub(super) service: Service,
     tls: ServerTls,
     clients: HashMap<PublicKey, Client>,
-    /// The name of each other server, for its seats.
+    /// The names of the other servers, by key. Seats of a server are counted by its name.
     peers: HashMap<PublicKey, Arc<str>>,
-    /// Locked, because two servers over one folder would not know each other's sessions.
+    /// The folder of the volumes. Locked, because two servers over one folder would not know each
+    /// other's sessions.
     folder: File,
 }
 
@@ -55,7 +56,7 @@ enum Identity<'d> {
 struct AdmittedConnection<'d> {
     identity: Identity<'d>,
     link: Link,
-    /// Ends the link.
+    /// The stream of the link, to close it from another thread.
     ends: Box<dyn ClosableStream>,
     seat: ConnectionPermit<'d>,
 }
@@ -228,11 +229,11 @@ impl ClientDirectory for Acceptor {
     }
 }
 
-/// How long a client without a seat has to read the refusal.
+/// Time for a client without a seat to read the refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Answers the hello of a client without a seat. Until then it takes a thread and counts as a
-/// handshake.
+/// Answers the hello of a client without a seat. Until then, the client takes a thread and counts
+/// as a handshake.
 fn send_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(
@@ -249,8 +250,8 @@ fn send_no_room(mut link: Link, no_seat: NoSeat) {
     link.writer.close();
 }
 
-/// TCP keep-alive: the system probes the peer after a minute of silence, and gives up after
-/// another.
+/// Enables TCP keep-alive: the system probes the peer after a minute of silence, and gives up after
+/// another minute.
 fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;

@@ -32,10 +32,10 @@ use super::metrics::RefusedCounters;
 /// The admission state of a server.
 pub(super) struct Admission {
     limits: BucketLimits,
-    /// The most connections of one other server.
+    /// The maximum number of connections of one other server.
     connections_per_peer_max: usize,
     state: Mutex<State>,
-    /// Signals the end of a thread, and that the server is to stop.
+    /// Signals that a thread has ended, or that the server must stop.
     changed: Condvar,
 }
 
@@ -53,9 +53,9 @@ struct Handshake {
     stream: Box<dyn ClosableStream>,
 }
 
-/// What other threads can do with the stream of a connection: close it.
+/// The stream of a connection, which other threads can close.
 pub(super) trait ClosableStream: Send {
-    /// Ends one half or both. Blocked readers or writers return.
+    /// Shuts down one half or both. Blocked readers or writers return.
     fn end(&self, half: Shutdown);
 }
 
@@ -97,18 +97,18 @@ impl Pulse {
         self.has_joined.store(true, Ordering::Relaxed);
     }
 
-    /// Notes a received message.
+    /// Notes that a message has arrived.
     pub(super) fn heard(&self) {
         self.heard.store(milliseconds(clock::now()), Ordering::Relaxed);
     }
 
-    /// Notes that a message is being sent, which must be taken within `within`.
+    /// Notes that a message is being sent, which the peer must take within `within`.
     pub(super) fn sends(&self, within: Duration) {
         let until = milliseconds(clock::now().saturating_add(within)).max(1);
         self.sends_until.store(until, Ordering::Relaxed);
     }
 
-    /// Notes that the message was sent.
+    /// Notes that the peer has taken the message.
     pub(super) fn has_sent(&self) {
         self.sends_until.store(0, Ordering::Relaxed);
     }
@@ -118,17 +118,17 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The thread of a connection, until it is dropped.
+/// The permit for the thread of a connection. Returned when dropped.
 pub(super) struct Thread<'a> {
     admission: &'a Admission,
     /// The number of the connection.
     pub(super) number: u64,
 }
 
-/// Why an authenticated client gets no seat.
+/// The reason why an authenticated client gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
-    /// The client has the most connections that it may have, all in use.
+    /// The client already has its maximum number of connections, all in use.
     OwnTaken(usize),
     /// All seats are taken.
     AllTaken,
@@ -136,7 +136,7 @@ pub(super) enum NoSeat {
     Ended,
 }
 
-/// The seat of an authenticated connection, until it is dropped.
+/// The seat of an authenticated connection. Freed when dropped.
 pub(super) struct ConnectionPermit<'a> {
     admission: &'a Admission,
     number: u64,
@@ -144,7 +144,7 @@ pub(super) struct ConnectionPermit<'a> {
 }
 
 impl Admission {
-    /// `peers` is the number of other share servers.
+    /// Creates the admission state of a server with `peers` other share servers.
     pub(super) fn new(limits: &BucketLimits, peers: usize) -> Result<Self, SysError> {
         let state = State {
             is_stopped: false,
@@ -166,7 +166,7 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until another thread is allowed. `None` if the server is to stop. Dropped connections
+    /// Waits until another thread is allowed. `None` if the server must stop. Dropped connections
     /// take a moment to end, and a flood waits for them too.
     pub(super) fn thread(&self) -> Option<Thread<'_>> {
         let BucketLimits { connections_max, peer_connections_max, handshakes_max, .. } =
@@ -183,8 +183,8 @@ impl Admission {
         Some(Thread { admission: self, number: state.begun })
     }
 
-    /// Adds a handshake, and drops another one if there are now too many. It counts until
-    /// [`Self::admit`] or [`Self::drop_handshake`].
+    /// Adds a handshake, and drops another one if there are now too many. The handshake counts
+    /// until [`Self::admit`] or [`Self::drop_handshake`].
     pub(super) fn begin_handshake(
         &self,
         number: u64,
@@ -205,12 +205,12 @@ impl Admission {
         }
     }
 
-    /// Notes a failed handshake. Returns false if it had been displaced.
+    /// Removes a failed handshake. Returns false if it had already been displaced.
     pub(super) fn drop_handshake(&self, number: u64) -> bool {
         self.state().take_handshake(number).is_some()
     }
 
-    /// Takes a seat for an authenticated client, if there is one. Without a seat, the connection
+    /// Takes a seat for an authenticated client, if one is free. Without a seat, the connection
     /// counts as a handshake until [`Self::drop_handshake`].
     pub(super) fn admit(
         &self,
@@ -284,7 +284,7 @@ impl Admission {
         }
     }
 
-    /// Waits for `time`, or until the server is to stop and all threads have ended. Returns whether
+    /// Waits for `time`, or until the server must stop and all threads have ended. Returns whether
     /// the latter holds.
     pub(super) fn wait_for_the_end(&self, time: Duration) -> bool {
         let still_runs = |state: &mut State| !state.is_stopped || state.threads > 0;
@@ -292,7 +292,7 @@ impl Admission {
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// The number of connections of clients, of other servers, and of handshakes.
+    /// The numbers of client connections, of connections of other servers, and of handshakes.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         let state = self.state();
         (state.count(Kind::Client), state.count(Kind::Peer), state.handshakes.len())

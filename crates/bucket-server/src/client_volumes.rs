@@ -53,14 +53,14 @@ impl ClientVolumes {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The volume of this name. It need not exist.
+    /// The volume named `name`. It need not exist.
     pub(super) fn volume(&self, name: &str) -> Arc<Volume> {
         let mut volumes = self.volumes();
         let entry = volumes.entry(name.to_owned());
         entry.or_insert_with(|| Arc::new(Volume::new(self.catalog.storage(name)))).clone()
     }
 
-    /// Whether a volume of this name exists.
+    /// Whether a volume named `name` exists.
     pub(super) fn has(&self, name: &str) -> Result<bool, Refusal> {
         Volume::new(self.catalog.storage(name)).is_there()
     }
@@ -106,7 +106,8 @@ impl ClientVolumes {
         volume.compute(who, &volume_id, request, &check)
     }
 
-    /// A volume counts with its full size.
+    /// Checks that the client may create a volume with these `shapes`. A volume counts with its
+    /// full size.
     fn check_room(&self, shapes: &[TreeShape]) -> Result<(), Refusal> {
         let volumes = self.check_quota(StoreKind::File.bytes_needed(shapes)?)?;
         let volumes_max = self.limits.volumes_per_client_max;
@@ -161,7 +162,7 @@ impl ClientVolumes {
         });
     }
 
-    /// Ends all waiting for other servers, because this server is to stop.
+    /// Aborts all waiting for other servers, because this server must stop.
     pub(super) fn give_up_computing(&self) {
         self.volumes().values().for_each(|volume| volume.give_up_computing());
     }

@@ -13,27 +13,27 @@ use super::memory::Memory;
 use super::peer_links::SharedVolumeId;
 use super::{BucketLimits, BucketServerError};
 
-/// A volume with shares that is now in use, until no connection uses it.
+/// A volume with shares that is in use. It ends when no connection uses the volume.
 pub struct Computed<'v> {
-    /// The client to whom it belongs.
+    /// The client that owns the volume.
     pub client: PublicKey,
-    /// The client's name for it.
+    /// The client's name for the volume.
     pub name: &'v str,
-    /// This server's setup of each of its trees, the data tree first.
+    /// This server's setup of each tree of the volume, the data tree first.
     pub trees: Vec<&'v Setup>,
 }
 
-/// Chooses the watcher of a volume, if any. It is called once for each period of use: a watcher
-/// that misses the beginning could not record a complete view later.
+/// Chooses the watcher of a volume, if any. Called once for each period of use: a watcher that
+/// misses the beginning could not record a complete view later.
 pub type WatchVolumes = dyn Fn(&Computed<'_>) -> Option<Arc<dyn Watcher>> + Send + Sync;
 
 /// All other share servers, and the state that all volumes share.
 pub(super) struct Computing {
     own: PublicKey,
     others: BTreeMap<PublicKey, Arc<Other>>,
-    /// The threads that send to them.
+    /// The threads that send messages to the other servers.
     pub(super) threads: Arc<Threads>,
-    /// Set if volumes are watched.
+    /// Chooses watchers of volumes. Unset if no volume is watched.
     pub(super) watch: OnceLock<Box<WatchVolumes>>,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Computing {
 pub(super) struct Other {
     pub(super) address: String,
     pub(super) tls: ClientTls,
-    /// The server's name in messages.
+    /// The server's name in error messages.
     pub(super) name: String,
-    /// The memory budget for messages from this server: its part of the total.
+    /// The memory budget for messages from this server: an equal part of the total.
     pub(super) memory: Memory,
 }
 
 impl Computing {
-    /// For the server with this key, which may be in the list.
+    /// Creates the state of the server with `key`. `peers` may contain this server.
     ///
     /// # Errors
     /// If two servers have the same key, or a key is unusable.
@@ -74,7 +74,7 @@ impl Computing {
         Ok(Self { own, others, threads, watch })
     }
 
-    /// Offers a volume to the watcher. Returns false before the setup: then there is nothing to
+    /// Offers a volume to the watcher. Returns false before the setup, when there is nothing to
     /// watch yet.
     pub(super) fn offer(&self, host: &mut Host, volume_id: &SharedVolumeId) -> bool {
         if host.setup().is_none() {
@@ -122,14 +122,14 @@ impl Computing {
     }
 }
 
-/// Counts threads that end by themselves.
+/// Counts running threads, which end by themselves.
 #[derive(Default)]
 pub(super) struct Threads {
     count: Mutex<usize>,
     ended: Condvar,
 }
 
-/// A counted thread, until it is dropped.
+/// A counted thread. No longer counted when dropped.
 pub(super) struct Counted(Arc<Threads>);
 
 impl Threads {
@@ -138,7 +138,7 @@ impl Threads {
         Counted(self.clone())
     }
 
-    /// Waits until all threads have ended, at most `within`. Returns whether they have.
+    /// Waits until all threads have ended, for at most `within`. Returns whether they have.
     pub(super) fn wait_for_the_end(&self, within: Duration) -> bool {
         let wait = self.ended.wait_timeout_while(self.count(), within, |count| *count > 0);
         !wait.unwrap_or_else(PoisonError::into_inner).1.timed_out()

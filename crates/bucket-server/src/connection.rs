@@ -36,11 +36,11 @@ struct Open {
     role: Role,
 }
 
-/// Why a request is not answered.
+/// The reason why a request gets no answer.
 #[derive(Debug)]
 pub(super) enum Unanswered {
     Refused(Refusal),
-    /// No memory for the answer was free in time.
+    /// The memory for the answer was not free in time.
     NoMemory(io::Error),
 }
 
@@ -73,7 +73,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Serves until the client disconnects or the server is to stop.
+    /// Serves requests until the client disconnects or the server must stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = self.answer_all();
         self.leave();
@@ -102,7 +102,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// Appends the encoded answer to `out`.
+    /// Handles a request, and appends the encoded answer to `out`.
     fn answer(
         &mut self,
         request: Request,
@@ -259,7 +259,7 @@ fn nothing_open() -> Refusal {
     Refusal::invalid("no volume is open on this connection")
 }
 
-/// Also after a panic.
+/// Releases the volume even after a panic.
 impl Drop for Connection<'_> {
     fn drop(&mut self) {
         self.leave();

@@ -11,20 +11,20 @@ pub(super) trait Disk {
     /// An open file or folder.
     type File;
 
-    /// Creates an empty file, or truncates an existing one. Only its owner may read a new one.
+    /// Creates an empty file, or truncates an existing one. Only the owner may read a new file.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
 
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
     fn append(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the file's contents, or the names in the folder, durable.
+    /// Makes the file's contents durable, or the names in the folder.
     fn sync(&self, file: &Self::File) -> io::Result<()>;
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 }
 
-/// The disk of the system.
+/// The disk of the operating system.
 pub(super) struct System;
 
 impl Disk for System {

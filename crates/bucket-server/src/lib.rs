@@ -93,38 +93,41 @@ pub struct BucketServerOptions {
 pub struct BucketLimits {
     /// Authenticated connections of clients at a time.
     pub connections_max: usize,
-    /// Connections of one client at a time. A further one replaces the connection that
-    /// has been silent longest: see [`Self::makes_room_after`].
+    /// Connections of one client at a time. A further one replaces the connection that has been
+    /// silent longest: see [`Self::makes_room_after`].
     pub connections_per_client_max: usize,
-    /// Connections of other share servers at a time, an equal part for each. Each needs one per
-    /// volume.
+    /// Connections of other share servers at a time, an equal part for each server. Each server
+    /// needs one per volume.
     pub peer_connections_max: usize,
-    /// Handshakes at a time. A further one displaces a random one.
+    /// Handshakes at a time. A further one displaces a randomly chosen one.
     pub handshakes_max: usize,
     /// Time for a whole handshake.
     pub handshake_within: Duration,
     /// Time for receiving a message after its first byte, and for sending an answer.
     pub message_within: Duration,
-    /// How often a client gets `Working` while a computation runs.
+    /// The interval at which a client gets `Working` while a computation runs.
     pub works_every: Duration,
-    /// How long a connection must have been silent before a new one of its client may replace it.
+    /// Time for which a connection must have been silent before a new one of its client may replace
+    /// it.
     pub makes_room_after: Duration,
-    /// The most bytes of a message or an answer, at most [`MESSAGE_BYTES_MAX`].
+    /// Maximum bytes of a message or an answer, at most [`MESSAGE_BYTES_MAX`].
     pub message_bytes_max: usize,
     /// Memory in bytes for all messages and answers. Further messages wait. A client may hold at
     /// most half of what remains free, so a single client holds at most a third.
     pub memory_bytes_max: u64,
-    /// Memory in bytes for messages of other servers, an equal part for each. It is separate from
-    /// the memory for clients, so that a server never waits for a client that waits for it.
+    /// Memory in bytes for messages of other servers, an equal part for each. This memory is
+    /// separate from the memory for clients, so that a server never waits for a client that waits
+    /// for it.
     pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,
-    /// How long a store stays open after its writer has disconnected. A writer that resumes later
-    /// has lost its unflushed writes.
+    /// Time for which a store stays open after its writer has disconnected. A writer that resumes
+    /// later has lost its unflushed writes.
     pub stores_kept_for: Duration,
-    /// Such stores of one client.
+    /// Stores of one client that may stay open without a writer.
     pub idle_stores_per_client_max: usize,
-    /// Time for requests in flight when the server stops. A flush of the system may take longer.
+    /// Time for requests in flight to end when the server stops. A flush of the operating system
+    /// may take longer.
     pub stop_within: Duration,
 }
 
@@ -150,7 +153,7 @@ impl Default for BucketLimits {
     }
 }
 
-/// The lowest limit of messages with which clients still work.
+/// The smallest limit on message bytes with which clients still work.
 const MESSAGE_BYTES_MIN: usize = 64 << 10;
 
 impl BucketLimits {
@@ -167,11 +170,11 @@ impl BucketLimits {
     }
 }
 
-/// Why the server cannot start.
+/// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BucketServerError {
-    /// The folder is unusable.
+    /// The folder cannot be used.
     #[error("cannot keep stores in {path}: {1}; name an existing folder", path = .0.display())]
     Folder(PathBuf, io::Error),
     /// Another server uses the folder.
@@ -189,16 +192,16 @@ pub enum BucketServerError {
          each needs its own"
     )]
     Peer(PublicKey),
-    /// The server's key is unusable.
+    /// The server's key cannot be used.
     #[error("the server's key is unusable: {0}")]
     Key(io::Error),
-    /// The limits are unusable.
+    /// A limit is invalid.
     #[error("invalid limits: {0}")]
     Limits(&'static str),
     /// Listening fails.
     #[error("cannot listen on {0}: {1}; choose another address")]
     Listen(SocketAddr, io::Error),
-    /// The system provides no thread or no random numbers.
+    /// The system cannot provide a thread or random numbers.
     #[error("the system provides no thread or no random numbers: {0}")]
     System(io::Error),
 }

@@ -13,14 +13,14 @@ use super::service::Service;
 use super::volume_storage::VolumeCatalog;
 use super::{BucketLimits, BucketServerError};
 
-/// Serves links, each on the caller's thread.
+/// Serves clients over existing links, each on the caller's thread.
 pub struct LinkServer {
     service: Service,
     volumes: ClientVolumes,
     client: Arc<str>,
 }
 
-/// The caller ends the link itself.
+/// A stream that the server does not close, because the caller closes it.
 struct EndedByCaller;
 
 impl ClosableStream for EndedByCaller {
@@ -28,7 +28,7 @@ impl ClosableStream for EndedByCaller {
 }
 
 impl LinkServer {
-    /// Keeps the volumes of its client in `catalog`.
+    /// Creates a server for one client, with its volumes in `catalog`.
     ///
     /// # Errors
     /// If the limits are unusable, or the system provides no random numbers.
@@ -41,7 +41,8 @@ impl LinkServer {
         Ok(Self { service, volumes, client: "client".into() })
     }
 
-    /// Serves a link until it ends or a request is refused. Returns at once if no seat is free.
+    /// Serves a link until the client ends it or a request is refused. Returns at once if no seat
+    /// is free.
     pub fn serve(&self, link: Link) {
         let Self { service, volumes, client } = self;
         let Some(thread) = service.admission.thread() else { return };
@@ -72,7 +73,8 @@ mod tests {
     use super::*;
     use crate::volume_storage::ClientFolder;
 
-    /// Sends a hello and then nothing, and reports the buffers in use meanwhile.
+    /// A link on which the client sends a hello and then nothing. Reports the number of buffers in
+    /// use meanwhile.
     struct Silent(&'static LinkServer, Cursor<Vec<u8>>, Sender<usize>);
 
     impl Read for Silent {

@@ -36,7 +36,7 @@ struct State {
     last_holder: u64,
 }
 
-/// One grant.
+/// One grant in the shared state.
 #[derive(Clone, Copy)]
 struct Holder {
     number: u64,
@@ -46,7 +46,7 @@ struct Holder {
     rest: u64,
 }
 
-/// The memory that a connection holds, until it is dropped.
+/// The memory that a connection holds. Returned when dropped.
 pub(super) struct Grant<'m> {
     memory: &'m Memory,
     holder: u64,
@@ -58,7 +58,7 @@ impl Memory {
         Self { bytes_max, state: Mutex::new(state), returned: Condvar::new() }
     }
 
-    /// An empty grant for a connection of this client.
+    /// Returns an empty grant for a connection of `client`.
     pub(super) fn grant(&self, client: Option<PublicKey>) -> Grant<'_> {
         let mut state = self.state();
         state.last_holder += 1;
@@ -71,8 +71,8 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes that count for a message: none for a short one, and at most what a client may
-    /// ever hold.
+    /// The bytes of a message that count: none for a short one, and at most the maximum that a
+    /// client can ever hold.
     fn counted(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { bytes.min(self.bytes_max / 3) }
     }
@@ -135,7 +135,8 @@ impl State {
 }
 
 impl Grant<'_> {
-    /// Returns its memory, and announces the size up to which it will [grow](Self::grow).
+    /// Returns the grant's memory, and announces the size up to which the grant will
+    /// [grow](Self::grow).
     pub(super) fn announce(&mut self, bytes: u64) {
         let rest = self.memory.counted(bytes);
         let mut state = self.memory.state();
@@ -145,7 +146,7 @@ impl Grant<'_> {
         self.memory.give_back(&mut state, held);
     }
 
-    /// Waits until it holds `bytes` in total.
+    /// Waits until the grant holds `bytes` bytes in total.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if the memory is not free by `until`.
@@ -165,7 +166,7 @@ impl Grant<'_> {
         Ok(())
     }
 
-    /// Returns its memory, and waits until it holds `bytes`.
+    /// Returns the grant's memory, and waits until the grant holds `bytes` bytes.
     ///
     /// # Errors
     /// See [`Self::grow`].

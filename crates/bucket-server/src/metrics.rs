@@ -1,10 +1,10 @@
-//! Counters of the server. They are public: none names a client, a volume or a bucket.
+//! Counters of the server. They are public: no counter names a client, a volume or a bucket.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A counter.
+/// A counter that threads share.
 #[derive(Default)]
 pub(super) struct Counter(AtomicU64);
 
@@ -54,11 +54,11 @@ impl DealtCounters {
 /// Counts refused connections.
 #[derive(Default)]
 pub(super) struct RefusedCounters {
-    /// Connections that failed to authenticate, or took too long.
+    /// Connections that failed to authenticate, or took too long to do so.
     pub(super) unauthenticated: Counter,
     /// Handshakes displaced by newer ones.
     pub(super) displaced: Counter,
-    /// Clients without a free seat.
+    /// Clients refused because no seat was free.
     pub(super) no_room: Counter,
 }
 
@@ -74,13 +74,13 @@ pub(super) struct Metrics {
     pub(super) received_bytes: Counter,
     pub(super) sent_bytes: Counter,
     pub(super) flushes: Histogram,
-    /// From other servers to this one.
+    /// Messages from other servers to this one.
     pub(super) dealt_in: DealtCounters,
-    /// From this server to others.
+    /// Messages from this server to others.
     pub(super) dealt_out: DealtCounters,
 }
 
-/// The current state.
+/// The current values that are not counters.
 pub(super) struct Gauges {
     pub(super) connections: usize,
     pub(super) peers: usize,
@@ -89,7 +89,7 @@ pub(super) struct Gauges {
 }
 
 impl Metrics {
-    /// Formats the counters in the text format of Prometheus.
+    /// Formats the metrics in the text format of Prometheus.
     pub(super) fn text(&self, gauges: &Gauges) -> String {
         let mut text = Text::default();
         text.gauge("connections", "Connected clients.", gauges.connections);
@@ -147,7 +147,7 @@ impl Metrics {
     }
 }
 
-/// The upper bounds of the buckets, in seconds.
+/// The upper bounds of the histogram's buckets, in seconds.
 const SECONDS: [f64; 7] = [0.001, 0.004, 0.016, 0.064, 0.25, 1.0, 4.0];
 
 /// A histogram of durations.

@@ -14,8 +14,8 @@ use super::server_connection::{Ended, ServerConnection};
 use super::service::Service;
 use super::volume::{ConnectionId, Volume};
 
-/// The longest message of another server in bytes. The longest is a portion of an eviction: see
-/// [`part_bytes`](oblivio_shares::host::part_bytes).
+/// The maximum length of a message of another server in bytes. The longest is a portion of an
+/// eviction: see [`part_bytes`](oblivio_shares::host::part_bytes).
 const PEER_MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 /// The connection of one other server.
@@ -24,7 +24,7 @@ pub(super) struct PeerConnection<'s> {
     directory: &'s dyn ClientDirectory,
     peer: PublicKey,
     connection: ServerConnection<'s>,
-    /// Ends the link. It moves to the volume when the server joins one.
+    /// Closes the link. Moves to the volume when the server joins one.
     link: Option<Box<dyn ClosableStream>>,
     number: ConnectionId,
     joined: Option<Joined>,
@@ -36,10 +36,10 @@ pub(super) trait ClientDirectory {
     fn volumes_of(&self, client: &PublicKey) -> Option<&ClientVolumes>;
 }
 
-/// A joined volume.
+/// A volume that the other server has joined.
 struct Joined {
     volume: Arc<Volume>,
-    /// The number of the other server.
+    /// The number of the other server in this volume.
     server: u8,
 }
 
@@ -56,7 +56,7 @@ impl<'s> PeerConnection<'s> {
         Self { service, directory, peer, connection, link: Some(ends), number, joined: None }
     }
 
-    /// Serves until the other server disconnects or this one is to stop.
+    /// Serves messages until the other server disconnects or this one must stop.
     pub(super) fn serve(mut self) -> Result<(), Ended> {
         let outcome = match self.take_all() {
             // This server ended the link itself.
@@ -134,15 +134,15 @@ impl<'s> PeerConnection<'s> {
         Ok(())
     }
 
-    /// Leaves the volume, if one was joined. Returns false if this server had already ended the
-    /// connection.
+    /// Leaves the volume, if the other server has joined one. Returns false if this server had
+    /// already ended the connection.
     fn part(&mut self) -> bool {
         let left = self.joined.take();
         left.is_none_or(|Joined { volume, server }| volume.part(server, self.number))
     }
 }
 
-/// Also after a panic.
+/// Leaves the volume even after a panic.
 impl Drop for PeerConnection<'_> {
     fn drop(&mut self) {
         self.part();

@@ -34,27 +34,28 @@ use super::computing::{Computing, Other, Threads};
 use super::service::Service;
 use super::working::Progress;
 
-/// The longest queue of a peer link.
+/// The maximum length of the queue of a peer link.
 const WAITING_MAX: usize = 4;
 
-/// After this time without progress, a server counts as unreachable.
+/// Time without progress after which a server counts as unreachable.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// After this time, an attempt to connect to a server fails.
+/// Timeout of an attempt to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long a server is reconnected after its link was lost during a request. Messages that it may
-/// lack are kept this long after the request. Other servers wait a little longer for the link.
+/// Time for reconnecting a server whose link was lost during a request. Messages that the server
+/// may lack are stored this long after the request. Other servers wait a little longer for the
+/// link.
 const RECONNECT_WITHIN: Duration = Duration::from_millis(1500);
 
-/// The pause between these attempts.
+/// The pause between attempts to reconnect.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A thread that is still connecting or sending this long after the end of its peer link is
+/// A thread that is still connecting or sending this long after its peer link was dropped is
 /// interrupted.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
 
-/// How often a waiting thread checks whether the server is to stop.
+/// The interval at which a waiting thread checks whether the server must stop.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Identifies a volume to other servers.
@@ -64,13 +65,14 @@ pub(super) struct SharedVolumeId {
     pub(super) name: String,
 }
 
-/// The peer links to all other servers of a volume, ordered by server number.
+/// The peer links to all other servers of a volume, in the order of server numbers.
 pub(super) struct PeerLinks {
     links: Vec<Option<PeerLink>>,
 }
 
 impl PeerLinks {
-    /// `None` for this server itself, and for servers that it no longer knows.
+    /// Creates the peer links. A link is `None` for this server itself, and for servers that this
+    /// one no longer knows.
     pub(super) fn new(host: &Host, volume_id: &SharedVolumeId, computing: &Computing) -> Self {
         let peer_link = |(key, number): (&ServerKey, u8)| {
             let (other, mailbox) = (computing.other(*key)?, host.mailbox());
@@ -93,15 +95,15 @@ impl PeerLinks {
         self.links.iter().flatten().for_each(PeerLink::begin);
     }
 
-    /// Ends a request here. Other servers may still lack the latest messages.
+    /// Ends a request on this server. Other servers may still lack the latest messages.
     pub(super) fn end(&self) {
         self.links.iter().flatten().for_each(PeerLink::end);
     }
 }
 
-/// Sends messages during one request.
+/// The messages that this server sends during one request.
 pub(super) struct DealSession<'a> {
-    /// `None` before the shares are set up.
+    /// The peer links of the volume. `None` before the shares are set up.
     pub(super) links: Option<&'a PeerLinks>,
     pub(super) service: &'a Service,
     pub(super) report_progress: &'a Progress<'a>,
@@ -157,7 +159,7 @@ impl Peers for DealSession<'_> {
 /// The peer link to one other server.
 struct PeerLink {
     shared: Arc<Shared>,
-    /// Started with the first message.
+    /// The thread that sends messages. Started with the first message.
     thread: OnceLock<io::Result<()>>,
     threads: Arc<Threads>,
 }
@@ -166,28 +168,29 @@ struct PeerLink {
 struct Shared {
     other: Arc<Other>,
     volume_id: SharedVolumeId,
-    /// Called if the server cannot be reached.
+    /// A function that is called if the server cannot be reached.
     is_lost: Box<dyn Fn() + Send + Sync>,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 struct Queue {
-    /// `None` requests only a link.
+    /// Messages that are not sent yet. `None` only requests a link.
     messages: VecDeque<Option<DealtMessage>>,
     /// Whether a message is being sent.
     is_carried: bool,
-    /// When the latest message was sent, or the first one was queued.
+    /// The time at which the latest message was sent, or the first one was queued.
     moved: MonotonicTime,
-    /// During a request and a little longer: sent messages that may be missing if the link is lost.
+    /// Sent messages that may be missing if the link is lost. Stored during a request and for
+    /// [`RECONNECT_WITHIN`] after it.
     recent: Option<Recent>,
-    /// After the request: until when they are kept.
+    /// The time until which `recent` is stored. Set after the request.
     recent_until: Option<MonotonicTime>,
-    /// Why the latest message was not sent.
+    /// The reason why the latest message was not sent.
     failure: Option<io::Error>,
     /// Whether a failure of the current request has been logged.
     is_logged: bool,
-    /// The stream of the current link, to interrupt it.
+    /// The stream of the current link, to interrupt the thread.
     stream: Option<TcpStream>,
     is_over: bool,
 }
@@ -259,8 +262,8 @@ impl PeerLink {
 }
 
 impl Drop for PeerLink {
-    /// Ends the thread without waiting for it. The link is interrupted only if the thread is
-    /// blocked; otherwise it is closed cleanly.
+    /// Ends the thread without waiting for it. Interrupts the link only if the thread is blocked;
+    /// otherwise the thread closes the link cleanly.
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.is_over = true;
@@ -357,7 +360,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the next message. Returns `Some(None)` if only a lost link has to be replaced, and
+    /// Waits for the next message. Returns `Some(None)` if only a lost link must be replaced, and
     /// `None` at the end.
     fn next(&self, link: Option<&OutgoingLink>) -> Option<Option<DealtMessage>> {
         let mut queue = self.queue();
@@ -419,8 +422,8 @@ impl Shared {
         }
     }
 
-    /// Sends this message over a new link, and all messages that may be missing at the other
-    /// server.
+    /// Connects again, and sends all messages that may be missing at the other server. If none are
+    /// stored, sends `dealt`.
     fn resend(&self, dealt: &Option<DealtMessage>) -> io::Result<OutgoingLink> {
         self.queue().recent.as_ref().map_or(Ok(()), Recent::check_may_be_repeated)?;
         let outgoing = self.connect()?;
@@ -431,8 +434,8 @@ impl Shared {
         outgoing.send(&messages)
     }
 
-    /// Whether to try another link after one has failed: a server waits for messages that may be
-    /// missing.
+    /// Whether to try another link after one has failed: another server waits for messages that may
+    /// be missing.
     fn may_reconnect(&self) -> bool {
         let queue = self.queue();
         !queue.is_over && queue.recent_until.is_none() && queue.may_lack_something()

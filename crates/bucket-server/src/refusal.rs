@@ -1,7 +1,7 @@
 //! Errors that are sent to clients.
 //!
-//! Messages contain no path of the server, which does not concern clients, and no bucket address,
-//! which would get into logs.
+//! Messages contain no path of the server, because paths do not concern clients. They contain no
+//! bucket address, because it would get into logs.
 
 use std::io;
 
@@ -40,7 +40,8 @@ impl Refusal {
         Self::new(FailureKind::Fenced, "the volume has been opened to write since")
     }
 
-    /// The error of a failed system call of the server. `act` completes "the server cannot …".
+    /// Returns the error of a failed system call of the server. `act` completes "the server cannot
+    /// …".
     pub(super) fn io(act: &str, cause: &io::Error) -> Self {
         tracing::warn!(%cause, act, "a system operation of the bucket server failed");
         let why = match cause.raw_os_error().map(Errno::from_raw_os_error) {

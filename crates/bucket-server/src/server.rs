@@ -13,11 +13,10 @@ use rustix::net::Shutdown;
 use super::acceptor::Acceptor;
 use super::{BucketServerError, BucketServerOptions, WatchVolumes};
 
-/// How long to wait after a connection could not be accepted, usually because too many files are
-/// open.
+/// The pause after a connection could not be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A server that listens. Clients wait until it [runs](Self::run).
+/// A listening server. Clients wait until [`Self::run`].
 pub struct BucketServer {
     acceptor: Arc<Acceptor>,
     listener: Arc<TcpListener>,
@@ -47,12 +46,12 @@ impl BucketServer {
         Ok(Self { acceptor, listener, address })
     }
 
-    /// The address on which it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A handle to stop and inspect it while it runs.
+    /// Returns a handle to stop and inspect the server while it runs.
     pub fn handle(&self) -> BucketServerHandle {
         BucketServerHandle { acceptor: self.acceptor.clone(), listener: self.listener.clone() }
     }
@@ -65,9 +64,9 @@ impl BucketServer {
         }
     }
 
-    /// Serves on this thread and others until it is [stopped](BucketServerHandle::stop). Requests
-    /// in flight are answered before it returns. Stores are closed without a flush. Then another
-    /// server may use the folder, even if handles of this one exist.
+    /// Serves clients on this thread and others until [`BucketServerHandle::stop`]. Answers
+    /// requests in flight before it returns. Closes stores without a flush. Then another server may
+    /// use the folder, even if handles of this one exist.
     ///
     /// # Errors
     /// If the system cannot start the first thread, or the watching thread panicked.
@@ -133,7 +132,7 @@ impl BucketServerHandle {
             rustix::net::shutdown(&*self.listener, Shutdown::Both).map_err(io::Error::from);
     }
 
-    /// The counters of the server, in the text format of Prometheus.
+    /// The metrics of the server, in the text format of Prometheus.
     pub fn metrics(&self) -> String {
         self.acceptor.metrics_text()
     }

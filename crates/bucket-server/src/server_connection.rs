@@ -14,11 +14,11 @@ use super::memory::Grant;
 use super::refusal::Refusal;
 use super::service::Service;
 
-/// A message and its parsed form are in memory at the same time, and parsed pieces take twice the
-/// space.
+/// The number of copies of a message in memory: the message, and its parsed form, whose pieces take
+/// twice the space.
 const COPIES_OF_A_MESSAGE: u64 = 3;
 
-/// How long a refused peer has to read the refusal and end the connection.
+/// Time for a refused peer to read the refusal and end the connection.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// An authenticated connection.
@@ -26,12 +26,12 @@ pub(super) struct ServerConnection<'s> {
     service: &'s Service,
     link: Link,
     seat: ConnectionPermit<'s>,
-    /// The longest received message in bytes.
+    /// The maximum length of a received message in bytes.
     message_bytes_max: usize,
     is_greeted: bool,
 }
 
-/// Why a connection ends before the peer ends it.
+/// The reason why a connection ends before the peer ends it.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// The link failed.
@@ -57,7 +57,8 @@ impl<'s> ServerConnection<'s> {
         Self { service, link, seat, message_bytes_max, is_greeted: false }
     }
 
-    /// Receives the next request; `None` at the end. `grant` grows as its bytes arrive.
+    /// Receives the next request. `None` if the peer has ended the connection. `grant` grows as the
+    /// bytes of the request arrive.
     pub(super) fn receive_request(
         &mut self,
         grant: &mut Grant<'_>,
@@ -105,7 +106,7 @@ impl<'s> ServerConnection<'s> {
         Ok((!self.service.admission.is_stopped()).then_some(message))
     }
 
-    /// The answer to a hello.
+    /// Returns the answer to a hello of `version`.
     pub(super) fn welcome(version: u32) -> Result<Answer, Refusal> {
         if version != VERSION {
             let message = format!("this server speaks version {VERSION}, not {version}");
@@ -114,7 +115,7 @@ impl<'s> ServerConnection<'s> {
         Ok(Answer::Welcome { version: VERSION })
     }
 
-    /// Sends a refusal, which ends the connection.
+    /// Sends a refusal. The caller must then end the connection.
     pub(super) fn refuse(&mut self, number: u64, refusal: Refusal) -> Ended {
         let kind = refusal.kind;
         match self.send_failure(number, refusal) {
@@ -138,7 +139,7 @@ impl<'s> ServerConnection<'s> {
         Ok(())
     }
 
-    /// Ends the link, after a refusal with time for the peer to read it.
+    /// Ends the link. After a refusal, the peer first gets time to read it.
     pub(super) fn end(&mut self, outcome: &Result<(), Ended>) {
         if let Err(Ended::Refused(_)) = outcome {
             linger(&mut *self.link.reader, LINGER);
@@ -162,7 +163,7 @@ pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     }
 }
 
-/// Starts the timeout of a message with its first byte.
+/// A reader that starts the timeout of a message with its first byte.
 struct Begun<'r> {
     reader: &'r mut dyn LinkReader,
     within: Duration,

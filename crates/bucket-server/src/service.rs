@@ -18,7 +18,7 @@ pub(super) struct Service {
     pub(super) memory: Memory,
     pub(super) buffers: Arc<BufferPool>,
     pub(super) metrics: Metrics,
-    /// `None` for a server that only keeps stores.
+    /// The other share servers. `None` for a server that only keeps stores.
     computing: Option<Computing>,
 }
 
@@ -36,7 +36,7 @@ impl Service {
         Ok(Self { limits, admission, memory, buffers, metrics, computing })
     }
 
-    /// The other share servers.
+    /// The other share servers, or a refusal if this server only keeps stores.
     pub(super) fn computing(&self) -> Result<&Computing, Refusal> {
         self.computing.as_ref().ok_or_else(Refusal::computes_nothing)
     }

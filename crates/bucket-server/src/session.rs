@@ -1,8 +1,8 @@
-//! The number of the latest opening to write, in a small file next to the store.
+//! The number of the latest session that could write, in a small file next to the store.
 //!
-//! It is durable before any client learns it. So a client can resume after a crash of the server
-//! only if no other client has opened to write since. The file contains `oblivio-session-1 NUMBER`
-//! and a newline. It is replaced atomically.
+//! The number is durable before any client learns it. So a client can resume after a crash of the
+//! server only if no other client has opened the volume for writing since. The file contains
+//! `oblivio-session-1 NUMBER` and a newline. It is replaced atomically.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,10 +17,11 @@ const NAME: &str = "session";
 const NAME_OF_NEXT: &str = "session.next";
 const PREFIX: &str = "oblivio-session-1 ";
 
-/// Bits of the first number of a volume.
+/// The number of bits of a volume's first session number.
 const FIRST_BITS: u32 = 48;
 
-/// The number of the volume in `folder`; `None` if it was never opened to write.
+/// Reads the session number of the volume in `folder`. `None` if the volume was never opened for
+/// writing.
 pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
     let path = folder.join(NAME);
     let found = match fs::metadata(&path) {
@@ -42,8 +43,8 @@ fn number_in(text: &str) -> Option<u64> {
     text.strip_prefix(PREFIX)?.trim_end().parse().ok()
 }
 
-/// The next number. The first one is random, so that a client of a removed volume cannot resume a
-/// new one of the same name.
+/// The session number after `latest`. The first one is random, so that a client of a removed volume
+/// cannot resume a new volume of the same name.
 pub(super) fn after(latest: Option<u64>) -> io::Result<u64> {
     match latest {
         Some(latest) => latest.checked_add(1).ok_or_else(|| ErrorKind::InvalidData.into()),
@@ -51,12 +52,12 @@ pub(super) fn after(latest: Option<u64>) -> io::Result<u64> {
     }
 }
 
-/// A random number.
+/// Draws a random number.
 pub(super) fn draw() -> io::Result<u64> {
     SysRng.try_next_u64().map_err(io::Error::other)
 }
 
-/// Writes the number durably.
+/// Writes the session number durably.
 pub(super) fn write(disk: &impl Disk, folder: &Path, session: u64) -> io::Result<()> {
     let next = folder.join(NAME_OF_NEXT);
     let mut file = disk.create(&next)?;
@@ -66,7 +67,7 @@ pub(super) fn write(disk: &impl Disk, folder: &Path, session: u64) -> io::Result
     sync_folder(disk, folder)
 }
 
-/// Removes all its files.
+/// Removes all files of this module from `folder`.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     [NAME_OF_NEXT, NAME].into_iter().try_for_each(|name| match fs::remove_file(folder.join(name)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(read(folder).unwrap(), None);
     }
 
-    /// A number is sent to the client after it was written, so it must survive any crash.
+    /// A number is sent to the client after it was written, so the number must survive any crash.
     #[test]
     fn a_written_number_survives_a_loss_of_power_and_is_never_torn() {
         let folder = Path::new("volume");
@@ -136,7 +137,7 @@ mod tests {
     struct Forgetful {
         steps_left: Cell<usize>,
         files: RefCell<Vec<Written>>,
-        /// The file of each name, now and after a loss of power.
+        /// The current file of each name. `durable_names` holds the files after a loss of power.
         names: RefCell<Names>,
         durable_names: RefCell<Names>,
     }

@@ -30,17 +30,17 @@ use super::volume::ConnectionId;
 use super::volume_storage::VolumeStorage;
 use super::working::Progress;
 
-/// Checks whether the server may take the role of a setup.
+/// Checks whether this server may take the role that a setup gives it.
 pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
 
-/// A computation request of a client.
+/// The arguments of a computation request of a client.
 pub(super) struct ComputeRequest<'a> {
     pub(super) service: &'a Service,
     pub(super) report_progress: &'a Progress<'a>,
     pub(super) message: &'a [u8],
 }
 
-/// How often to check whether the current request has ended.
+/// The interval at which a waiting request checks whether the current one has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The computations on one volume. Lock order: `work` before `inlet`.
@@ -54,7 +54,7 @@ pub(super) struct ShareHost {
 
 struct Work {
     host: Host,
-    /// `None` before the setup.
+    /// The links to the other servers. `None` before the setup.
     links: Option<PeerLinks>,
     /// Whether the watcher was offered this volume.
     is_offered: bool,
@@ -63,7 +63,7 @@ struct Work {
 struct Inlet {
     setup: Option<Setup>,
     mailbox: Arc<Mailbox>,
-    /// By server number.
+    /// The connections of other servers, by server number.
     connected: BTreeMap<u8, Connected>,
 }
 
@@ -79,14 +79,14 @@ impl Drop for Connected {
     }
 }
 
-/// Blocks all requests until it is dropped.
+/// A guard that blocks all requests until it is dropped.
 pub(super) struct Idle<'c> {
     work: MutexGuard<'c, Option<Work>>,
     share_host: &'c ShareHost,
 }
 
 impl ShareHost {
-    /// Answers a message of the client. `may_ask` checks that the client still has permission.
+    /// Answers a message of the client. `may_ask` checks that the client is still permitted.
     pub(super) fn compute(
         &self,
         storage: &dyn VolumeStorage,
@@ -124,8 +124,8 @@ impl ShareHost {
         Ok(answer)
     }
 
-    /// Admits a connection of another server in place of its previous one. Returns the server's
-    /// number.
+    /// Admits a connection of another server, which replaces the server's previous one. Returns the
+    /// server's number.
     pub(super) fn connect(
         &self,
         storage: &dyn VolumeStorage,
@@ -154,7 +154,7 @@ impl ShareHost {
         Ok(number)
     }
 
-    /// Accepts a message that the server with this number deals.
+    /// Accepts a message that server `number` deals.
     pub(super) fn take(
         &self,
         number: u8,
@@ -174,8 +174,7 @@ impl ShareHost {
             .map_err(|_| Refusal::invalid("unexpected message of another server"))
     }
 
-    /// Notes the end of a connection of the server with this number. Returns whether it was the
-    /// current one.
+    /// Notes the end of a connection of server `number`. Returns whether it was the current one.
     pub(super) fn disconnect(&self, number: u8, who: ConnectionId) -> bool {
         let mut inlet = self.inlet();
         let Some(inlet) = inlet.as_mut().filter(|inlet| inlet.has(number, who)) else {
@@ -186,14 +185,14 @@ impl ShareHost {
         true
     }
 
-    /// Ends all waiting for other servers, because this server is to stop.
+    /// Aborts all waiting for other servers, because this server must stop.
     pub(super) fn give_up(&self) {
         if let Some(Inlet { setup: Some(setup), mailbox, .. }) = &*self.inlet() {
             setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.record_lost_link(number));
         }
     }
 
-    /// Blocks further requests, without waiting; `None` if a request is running.
+    /// Blocks further requests, without waiting. `None` if a request is running.
     pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
         self.work_if_free().map(|work| Idle { work, share_host: self })
     }
@@ -203,7 +202,8 @@ impl ShareHost {
         self.inlet().is_some()
     }
 
-    /// After a panic, the host is dropped and opened again.
+    /// Locks the host for a request. After a panic, drops the host first, so that it is opened
+    /// again.
     fn work(&self) -> MutexGuard<'_, Option<Work>> {
         self.work.lock().unwrap_or_else(|poisoned| {
             self.work.clear_poison();
@@ -225,7 +225,7 @@ impl ShareHost {
         }
     }
 
-    /// Waits for the request of an older connection.
+    /// Locks the host, after waiting for the request of an older connection.
     fn work_when_free(&self, report_progress: &Progress<'_>) -> MutexGuard<'_, Option<Work>> {
         loop {
             if let Some(work) = self.work_if_free() {

@@ -36,7 +36,7 @@ impl SharesFolder {
         Self { volume: volume.to_owned(), path: volume.join(NAME) }
     }
 
-    /// Creates a file once `fill` has filled it.
+    /// Creates a file with contents from `fill`. The file gets its name once `fill` has returned.
     fn make(&self, name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         match private::dir_builder().create(&self.path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
@@ -113,12 +113,12 @@ pub(super) fn bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, Metadata::len)
 }
 
-/// The space that they take on disk, in bytes.
+/// The disk space that the files of a volume take, in bytes.
 pub(super) fn allocated_bytes(volume: &Path) -> io::Result<u64> {
     sum(volume, |file| file.blocks() * STAT_BLOCK_BYTES)
 }
 
-/// The unit of `st_blocks`.
+/// The unit of `st_blocks` in bytes.
 const STAT_BLOCK_BYTES: u64 = 512;
 
 fn sum(volume: &Path, of: impl Fn(&Metadata) -> u64) -> io::Result<u64> {

@@ -1,4 +1,5 @@
-//! Reads and writes of a store, measured in advance and done in portions.
+//! Reads and writes of a store. Their lengths are measured in advance, and they are done in
+//! portions.
 
 use std::ops::Range;
 
@@ -8,14 +9,14 @@ use oblivio_wire::FailureKind;
 
 use super::refusal::Refusal;
 
-/// A store uses at least this much memory for a piece.
+/// The minimum memory that a store uses for a piece, in bytes.
 const ROOM_BYTES_MIN: usize = 4096;
 
-/// The most memory of one call of the store. For a request of many small pieces, the store could
-/// need thousands of times the bytes of the request. A single piece may be longer.
+/// The maximum memory of one call of the store, in bytes. For a request of many small pieces, the
+/// store could need thousands of times the bytes of the request. A single piece may be longer.
 const PORTION_BYTES: usize = 4 << 20;
 
-/// The length of each piece, and their sum.
+/// The length of each piece, and the sum of the lengths.
 #[derive(Debug)]
 pub(super) struct Lengths {
     of_pieces: Vec<u32>,
@@ -23,7 +24,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Measures the pieces.
+    /// Determines the lengths of `pieces`.
     ///
     /// # Errors
     /// [`Absent`](FailureKind::Absent) if a piece does not exist; [`Invalid`](FailureKind::Invalid)
@@ -48,7 +49,8 @@ impl Lengths {
         Ok(lengths)
     }
 
-    /// The pieces of each call of the store, with the range of their bytes.
+    /// Splits the pieces into calls of the store. Yields the indices of each call's pieces, and the
+    /// range of their bytes.
     fn portions(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let (mut piece, mut byte) = (0, 0);
         std::iter::from_fn(move || {
@@ -81,7 +83,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Writes `bytes`, the contents of the pieces one after the other.
+/// Writes `bytes`, the concatenated contents of the pieces.
 pub(super) fn write(
     store: &mut dyn BucketStore,
     pieces: &[Piece],

@@ -43,14 +43,15 @@ pub(super) type ConnectionId = u64;
 pub(super) enum Role {
     Writer,
     Reader,
-    /// Reads even while another connection writes.
+    /// Reads, even while another connection writes.
     Looker,
 }
 
 /// A volume of one client. It need not exist.
 pub(super) struct Volume {
     storage: Box<dyn VolumeStorage>,
-    /// Lock order: before `state`, or with a non-blocking attempt.
+    /// The computations on the volume's shares. Lock order: before `state`, or with a non-blocking
+    /// attempt.
     share_host: ShareHost,
     state: Mutex<State>,
 }
@@ -80,7 +81,7 @@ impl Volume {
         Self { storage, share_host: ShareHost::default(), state: Mutex::default() }
     }
 
-    /// After a panic, the store is dropped and opened again.
+    /// Locks the state. After a panic, drops the store first, so that it is opened again.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
             self.state.clear_poison();
@@ -96,7 +97,7 @@ impl Volume {
             .map_err(|cause| Refusal::io("check whether a volume exists", &cause))
     }
 
-    /// Creates the volume, and opens it to write. `check_room` checks the client's quota.
+    /// Creates the volume, and opens it for writing. `check_room` checks the client's quota.
     pub(super) fn create(
         &self,
         who: ConnectionId,
@@ -120,7 +121,8 @@ impl Volume {
         state.opened(session)
     }
 
-    /// The store is created last: without it the volume does not exist.
+    /// Creates the files of the volume, the store last: without the store the volume does not
+    /// exist.
     fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
         let made = self.storage.make_ready().and_then(|()| self.next_session());
         let session = made.map_err(|cause| Refusal::io("create a volume", &cause))?;
@@ -128,14 +130,14 @@ impl Volume {
         Ok(session)
     }
 
-    /// The number is durable before the client learns it.
+    /// Returns the number of the next session. The number is durable before the client learns it.
     fn next_session(&self) -> io::Result<u64> {
         let session = session::after(self.storage.session()?)?;
         self.storage.keep_session(session)?;
         Ok(session)
     }
 
-    /// Opens the volume to write, and fences all other connections.
+    /// Opens the volume for writing, and fences all other connections.
     pub(super) fn open_to_write(
         &self,
         who: ConnectionId,
@@ -153,7 +155,7 @@ impl Volume {
         state.opened(session)
     }
 
-    /// Resumes a session, if it is the latest one. Its previous connection is fenced.
+    /// Resumes `session`, if it is the latest one. Fences the previous connection of the session.
     pub(super) fn resume(
         &self,
         who: ConnectionId,
@@ -200,7 +202,7 @@ impl Volume {
         Ok(opened)
     }
 
-    /// Opens the volume to read, even while another connection writes.
+    /// Opens the volume for reading, even while another connection writes.
     pub(super) fn open_to_look(&self, who: ConnectionId) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
@@ -231,7 +233,7 @@ impl Volume {
         self.storage.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
     }
 
-    /// Blocks computations until the result is dropped.
+    /// Blocks computations until the returned guard is dropped.
     fn idle_share_host(&self) -> Result<Idle<'_>, Refusal> {
         self.share_host.if_idle().ok_or_else(|| {
             let message = "a computation on the shares of this volume is still running";
@@ -247,7 +249,8 @@ impl Volume {
         self.storage.session().map_err(|cause| Refusal::io("read the session number", &cause))
     }
 
-    /// Appends the encoded answer to `out`. `grant` obtains memory for it.
+    /// Reads pieces, and appends the encoded answer to `out`. `grant` obtains memory for the
+    /// answer.
     pub(super) fn read(
         &self,
         who: (ConnectionId, Role),
@@ -323,7 +326,7 @@ impl Volume {
         self.share_host.compute(&*self.storage, may_ask, volume_id, request, check)
     }
 
-    /// Another server joins, over a connection that `link` ends. Returns the server's number.
+    /// Admits another server, over a connection that `link` can close. Returns the server's number.
     pub(super) fn join(
         &self,
         peer: PublicKey,
@@ -337,7 +340,7 @@ impl Volume {
         joined
     }
 
-    /// Passes a message that the other server deals.
+    /// Passes a message that another server deals to the computations.
     pub(super) fn take_dealt(
         &self,
         server: u8,
@@ -347,7 +350,7 @@ impl Volume {
         self.share_host.take(server, who, message)
     }
 
-    /// Notes the end of its connection. Returns whether it was the current one.
+    /// Notes the end of another server's connection. Returns whether it was the current one.
     pub(super) fn part(&self, server: u8, who: ConnectionId) -> bool {
         let was_connected = self.share_host.disconnect(server, who);
         self.close_computer_if_useless(&self.state());
@@ -380,15 +383,15 @@ impl Volume {
         }
     }
 
-    /// The time since which no client has used its store or computations. `None` if they are in use
-    /// or closed.
+    /// The time since which no client has used the volume's store or computations. `None` if they
+    /// are in use or closed.
     pub(super) fn idle_since(&self) -> Option<Duration> {
         let state = self.try_state()?;
         let is_open = state.open.is_some() || self.share_host.is_open();
         (state.is_idle() && is_open).then_some(state.idle_since)
     }
 
-    /// Ends all waiting for other servers, because this server is to stop.
+    /// Aborts all waiting for other servers, because this server must stop.
     pub(super) fn give_up_computing(&self) {
         self.share_host.give_up();
     }
@@ -455,7 +458,7 @@ impl State {
         Ok(open)
     }
 
-    /// Makes all writes durable.
+    /// Makes all writes to the store durable.
     fn flush(&mut self) -> Result<(), Refusal> {
         let Some(open) = self.open.as_mut().filter(|open| open.can_write) else { return Ok(()) };
         match open.store.flush() {
@@ -465,8 +468,8 @@ impl State {
         Ok(())
     }
 
-    /// Ensures that the store is open to write. If it is already, it stays open with its unflushed
-    /// writes.
+    /// Ensures that the store is open for writing. If the store is already open, it stays open with
+    /// its unflushed writes.
     fn ensure_open_to_write(&mut self, storage: &dyn VolumeStorage) -> Result<(), Refusal> {
         if self.open.as_ref().is_some_and(|open| open.can_write) {
             return Ok(());
@@ -501,7 +504,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes `who` the writer.
+    /// Makes `who` the writer, and fences all other connections.
     fn take_over(&mut self, who: ConnectionId, metrics: &Metrics) {
         metrics.fenced.add(u64::from(self.writer.is_some()));
         self.readers.clear();
@@ -522,7 +525,7 @@ impl State {
         })
     }
 
-    /// After a failed write, the store is closed. The next connection opens it again, and its new
+    /// Closes the store after a failed write. The next connection opens it again, and the new
     /// incarnation shows that writes may be lost.
     fn give_up(&mut self, error: StoreError) -> Refusal {
         self.open = None;
@@ -540,7 +543,7 @@ fn open_to_write_elsewhere() -> Refusal {
     Refusal::new(FailureKind::InUse, "another client has this volume open to write")
 }
 
-/// Clients expect that parts of buckets can be read and written.
+/// Checks that the store can read and write parts of buckets, which clients expect.
 fn check_parts(there_are: Capabilities) -> Result<(), Refusal> {
     let missing = Capabilities::PARTS.missing_from(there_are);
     if missing == Capabilities::NONE {
@@ -598,7 +601,7 @@ mod tests {
         VolumeFolder(folder.path().join("client/volume"))
     }
 
-    /// A volume that its owner has created and written.
+    /// Returns a volume that its owner has created and written.
     fn written(folder: &TempDir) -> (Volume, Opened) {
         written_at(Box::new(storage(folder)))
     }
@@ -685,7 +688,8 @@ mod tests {
         assert_eq!(read(&volume, OWNER, |_| ()).unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// The new session reads earlier writes, but does not send them again if the server loses them.
+    /// The new session reads the earlier writes. But if the server lost them, the new session could
+    /// not send them again.
     #[test]
     fn writes_are_flushed_before_another_client_takes_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -704,7 +708,7 @@ mod tests {
         assert_eq!(flushes.load(Ordering::Relaxed), before + 1);
     }
 
-    /// Waiting for memory does not block others, and the read happens after the wait.
+    /// Waiting for memory does not block other connections. The read happens after the wait.
     #[test]
     fn memory_for_an_answer_is_granted_before_the_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -724,7 +728,7 @@ mod tests {
         assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
     }
 
-    /// Storage whose stores are wrapped.
+    /// Storage that wraps each store that it opens.
     struct Wrapped<W>(VolumeFolder, W);
 
     impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> VolumeStorage for Wrapped<W> {

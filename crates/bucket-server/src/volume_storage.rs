@@ -1,6 +1,6 @@
-//! The storage of volumes.
+//! The storage of a server's volumes.
 //!
-//! A server keeps them in folders:
+//! A server stores volumes in folders:
 //!
 //! ```text
 //! FOLDER/CLIENT/VOLUME/buckets    the store
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A path consists of the folder, the client's name from the allow file, and a volume name that has
-//! passed [`check_name`](oblivio_wire::message::check_name). Nothing else in it comes from a
+//! passed [`check_name`](oblivio_wire::message::check_name). No other part of a path comes from a
 //! client.
 
 use std::fs;
@@ -25,15 +25,15 @@ use super::disk::{System, sync_folder};
 use super::session;
 use super::shares_folder::{self, SharesFolder};
 
-/// The file of the store in a volume's folder.
+/// The name of the store's file in a volume's folder.
 const STORE: &str = "buckets";
 
 /// The storage of all volumes of one client.
 pub trait VolumeCatalog: Send + Sync {
-    /// The storage of the volume with this name, which need not exist.
+    /// The storage of the volume named `name`, which need not exist.
     fn storage(&self, name: &str) -> Box<dyn VolumeStorage>;
 
-    /// The number of volumes, and the bytes that they may take.
+    /// The number of the client's volumes, and the bytes that they may take.
     ///
     /// # Errors
     /// I/O errors of the system.
@@ -48,20 +48,20 @@ pub trait VolumeStorage: Send + Sync {
     /// If the system does not allow the check.
     fn is_there(&self) -> io::Result<bool>;
 
-    /// Prepares the storage for a new volume. Leftovers of an interrupted creation or removal do
-    /// not matter.
+    /// Prepares the storage for a new volume. An interrupted creation or removal may have left
+    /// files behind.
     ///
     /// # Errors
     /// I/O errors of the system.
     fn make_ready(&self) -> io::Result<()>;
 
-    /// Creates the store, and with it the volume. This is the last step of a creation.
+    /// Creates the store, and with it the volume. This must be the last step of a creation.
     ///
     /// # Errors
     /// If it exists, or cannot be created.
     fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError>;
 
-    /// Opens the store, whatever its contents.
+    /// Opens the store. Its contents need not be valid.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -73,7 +73,7 @@ pub trait VolumeStorage: Send + Sync {
     /// I/O errors of the system.
     fn remove(&self) -> io::Result<()>;
 
-    /// Undoes [`Self::make_ready`], if there is no volume. Best effort: remaining files do no harm.
+    /// Undoes [`Self::make_ready`], if no volume exists. Best effort: remaining files do no harm.
     fn clear_away(&self);
 
     /// The number of the latest session that could write. `None` if there was none.
@@ -94,7 +94,7 @@ pub trait VolumeStorage: Send + Sync {
         None
     }
 
-    /// Bytes that the shares take.
+    /// Bytes on disk that the shares take.
     ///
     /// # Errors
     /// I/O errors of the system.
@@ -103,7 +103,7 @@ pub trait VolumeStorage: Send + Sync {
     }
 }
 
-/// The folder of a client.
+/// The folder of a client's volumes.
 pub(super) struct ClientFolder(pub(super) PathBuf);
 
 impl VolumeCatalog for ClientFolder {
@@ -147,8 +147,8 @@ impl VolumeStorage for VolumeFolder {
         self.0.join(STORE).try_exists()
     }
 
-    /// The client's folder may be new too. The server's folder is not created: a replacement would
-    /// not be locked.
+    /// Creates the folder of the volume and, if necessary, of the client. Does not create the
+    /// server's folder: a replacement would not be locked.
     fn make_ready(&self) -> io::Result<()> {
         let client = self.0.parent().unwrap_or(Path::new("."));
         for folder in [client, &self.0] {

@@ -9,13 +9,13 @@ use oblivio_wire::link::MonotonicTime;
 
 use super::server_connection::ServerConnection;
 
-/// Called repeatedly by any thread while a request runs.
+/// A function that any thread calls repeatedly while a request runs.
 pub(super) type Progress<'a> = dyn Fn() + Sync + 'a;
 
 /// Sends `Working` during one request, on which several threads may work.
 pub(super) struct Working<'t, 's> {
     last_report: Mutex<LastReport<'t, 's>>,
-    /// The interval.
+    /// The interval of the messages.
     every: Duration,
 }
 
@@ -25,7 +25,7 @@ struct LastReport<'t, 's> {
 }
 
 impl<'t, 's> Working<'t, 's> {
-    /// Starts now.
+    /// Starts the first interval now.
     pub(super) fn new(connection: &'t mut ServerConnection<'s>, every: Duration) -> Self {
         Self {
             last_report: Mutex::new(LastReport { last: MonotonicTime::now(), connection }),
@@ -33,7 +33,7 @@ impl<'t, 's> Working<'t, 's> {
         }
     }
 
-    /// Sends `Working` if the interval has passed. Called as often as convenient.
+    /// Sends `Working` if the interval has passed. May be called at any rate.
     pub(super) fn report_progress(&self) {
         // Another thread is sending, or has panicked.
         let Ok(mut last_report) = self.last_report.try_lock() else { return };

@@ -24,17 +24,17 @@ pub(super) struct Admission {
     turned_away: AtomicU64,
 }
 
-/// Counts of refused clients.
+/// The numbers of refused clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusedCounts {
     /// Clients refused because all seats were taken: see [`Limits::connections_max`].
     pub turned_away: u64,
-    /// Clients dropped before they had chosen an export, in favour of newer ones: see
+    /// Clients that had not chosen an export and were dropped in favour of newer ones: see
     /// [`Limits::handshakes_max`].
     pub displaced: u64,
 }
 
-/// Handshakes in progress. The newest is last until one is removed.
+/// Handshakes in progress. The newest is the last element until an element is removed.
 struct Handshakes {
     begun: u64,
     under_way: Vec<UnderWay>,
@@ -47,7 +47,7 @@ struct UnderWay {
     displaced: Arc<Notify>,
 }
 
-/// A handshake in progress, until it is dropped.
+/// A handshake in progress. Ends when dropped.
 pub(super) struct Handshake<'a> {
     admission: &'a Admission,
     number: u64,
@@ -67,7 +67,7 @@ impl Admission {
     }
 
     /// Begins a handshake, and drops another one if there are now too many. Returns `None` if no
-    /// seat is free, since the handshake would be in vain. It does not reserve a seat.
+    /// seat is free, because the handshake would be in vain. Does not reserve a seat.
     pub(super) fn begin_handshake(&self) -> Option<Handshake<'_>> {
         self.counted((self.seats.available_permits() > 0).then_some(()))?;
         let displaced = Arc::new(Notify::new());
@@ -87,7 +87,7 @@ impl Admission {
         }
     }
 
-    /// Passes `room` on, and counts a refusal if it is `None`.
+    /// Returns `room`, and counts a refused client if it is `None`.
     fn counted<T>(&self, room: Option<T>) -> Option<T> {
         self.turned_away.fetch_add(u64::from(room.is_none()), Ordering::Relaxed);
         room
@@ -99,14 +99,15 @@ impl Admission {
 }
 
 impl Handshakes {
-    /// Returns the number of the new handshake.
+    /// Adds a handshake, and returns its number.
     fn begin(&mut self, displaced: Arc<Notify>) -> u64 {
         self.begun += 1;
         self.under_way.push(UnderWay { number: self.begun, is_known: false, displaced });
         self.begun
     }
 
-    /// Drops a random unauthenticated handshake. Drops the newest only if there is no other.
+    /// Drops a random unauthenticated handshake. If all older ones are authenticated, drops the
+    /// newest.
     fn displace_one(&mut self) {
         let latest = self.under_way.len() - 1;
         let unknown = (0..latest).filter(|&index| !self.under_way[index].is_known);

@@ -11,18 +11,18 @@ use rustix::fs::OFlags;
 use super::ServeError;
 use super::listen::identity;
 
-/// How often to retry if another server removes the lock file between open and lock.
+/// The number of attempts if other servers remove the lock file between open and lock.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// A locked file next to the socket, removed when dropped. Only this user can open it. A file that
-/// others can open, such as the folder, could be kept locked by them.
+/// A locked file next to the socket, removed when dropped. Only this user can open it. Other users
+/// could hold a lock on a file that they can open, such as the folder.
 pub(super) struct BindLock {
     path: PathBuf,
     _file: File,
 }
 
 impl BindLock {
-    /// Takes the lock for the socket `socket`.
+    /// Takes the lock for the path `socket`.
     pub(super) fn take(socket: &Path) -> Result<Self, ServeError> {
         let mut path = socket.as_os_str().to_owned();
         path.push(".lock");

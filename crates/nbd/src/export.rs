@@ -5,51 +5,52 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes};
 use super::NbdOptions;
 use super::wire::{Errno, RequestHead, command, command_flag, export_flag};
 
-/// Upper bound for all limits: a reply with its header must fit the protocol's 32-bit length.
+/// Upper bound for all limits in bytes: a reply with its header must fit the protocol's 32-bit
+/// length.
 const REQUEST_BYTES_MAX: u32 = 1 << 30;
 
-/// The smallest block size that a server may announce as preferred.
+/// The smallest block size, in bytes, that a server may announce as preferred.
 const SECTOR_BYTES: u32 = 512;
 
 /// A disk as its clients see it.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// The name of the export. Clients that give no name get this export, too.
+    /// The name of the export. Clients that give an empty name get this export, too.
     pub name: String,
-    /// A description for people.
+    /// A description of the export for people.
     pub description: String,
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     pub bytes: u64,
-    /// Bytes of the disk's blocks.
+    /// Size of a block of the disk in bytes.
     pub block_bytes: u32,
-    /// The most bytes of one read or write.
+    /// Maximum bytes of one read or write.
     pub request_bytes_max: u32,
     /// Whether requests that change the disk are refused.
     pub read_only: bool,
 }
 
-/// What to do with a request.
+/// The action that a request leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestAction {
     /// End the connection.
     Disconnect,
-    /// Reply with success; nothing has to be done.
+    /// Reply with success, because no work is necessary.
     Nothing,
     /// Read from the disk.
     Read,
     /// Receive the data, then write it.
     Write {
-        /// Whether to reply only once it is durable.
+        /// Whether to reply only once the write is durable.
         durable: bool,
     },
     /// Zero a range.
     Zero {
-        /// Whether to reply only once it is durable.
+        /// Whether to reply only once the zeros are durable.
         durable: bool,
     },
     /// Trim a range.
     Trim {
-        /// Whether to reply only once it is durable.
+        /// Whether to reply only once the trim is durable.
         durable: bool,
     },
     /// Flush the disk.
@@ -57,7 +58,7 @@ pub enum RequestAction {
 }
 
 impl RequestAction {
-    /// Bytes of data in the request or its reply.
+    /// Bytes of data that the request or its reply carries.
     pub(super) fn bytes_carried(self, head: &RequestHead) -> u32 {
         match self {
             Self::Read | Self::Write { .. } => head.bytes,
@@ -69,7 +70,7 @@ impl RequestAction {
         }
     }
 
-    /// The operation for the disk. `data` is the payload of a write.
+    /// Returns the operation for the disk. `data` is the payload of a write.
     pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
@@ -104,8 +105,8 @@ impl Export {
         name.is_empty() || name == self.name.as_bytes()
     }
 
-    /// The preferred block size. The protocol requires a power of two of at least 512. If the
-    /// disk's block size is none, requests may begin and end within blocks, which is always
+    /// The preferred block size in bytes. The protocol requires a power of two of at least 512. If
+    /// the disk's block size is not one, requests may begin and end within blocks, which is always
     /// allowed.
     pub fn preferred_block_bytes(&self) -> u32 {
         self.block_bytes.next_power_of_two().max(SECTOR_BYTES)
@@ -116,7 +117,7 @@ impl Export {
         offset.is_multiple_of(block_bytes.into()) && bytes.is_multiple_of(block_bytes)
     }
 
-    /// The transmission flags. `structured`: whether structured replies were negotiated.
+    /// The transmission flags. `structured` says whether structured replies were negotiated.
     pub fn flags(&self, structured: bool) -> u16 {
         use export_flag::{
             CAN_MULTI_CONN, HAS_FLAGS, READ_ONLY, SEND_DF, SEND_FAST_ZERO, SEND_FLUSH, SEND_FUA,
@@ -133,7 +134,8 @@ impl Export {
         always | changes | fragments
     }
 
-    /// Decides what to do with a request. `structured`: whether structured replies were negotiated.
+    /// Decides which action a request leads to. `structured` says whether structured replies were
+    /// negotiated.
     ///
     /// # Errors
     /// The error to reply with if the request is refused.

@@ -50,10 +50,10 @@ pub use admission::RefusedCounts;
 pub use server::{BoundServer, Counts, ServerHandle, bind, serve};
 pub use service::{Disconnect, Service};
 
-/// Where to listen.
+/// The address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// A socket file that only its owner may use. A stale one of a dead server is replaced.
+    /// A socket file that only its owner may use. A stale socket of a dead server is replaced.
     Unix(PathBuf),
     /// A TCP address. Port 0 chooses a free port.
     Tcp(SocketAddr),
@@ -62,7 +62,7 @@ pub enum Listen {
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct NbdOptions {
-    /// The name of the export. The empty name always selects it too.
+    /// The name of the export. Clients can also select it by the empty name.
     pub export_name: String,
     /// A description of the export for people.
     pub description: String,
@@ -91,7 +91,7 @@ pub enum TlsMode {
 }
 
 impl TlsMode {
-    /// Whether every client must show a certificate of a trusted authority.
+    /// Whether every client must show a certificate signed by a trusted authority.
     fn proves_who_clients_are(&self) -> bool {
         matches!(self, Self::Required(TlsFiles { client_authorities: Some(_), .. }))
     }
@@ -104,7 +104,7 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The server's private key.
     pub key: PathBuf,
-    /// Authorities that sign client certificates. `None` accepts any client.
+    /// Authorities that sign client certificates. If `None`, any client is accepted.
     pub client_authorities: Option<PathBuf>,
 }
 
@@ -116,7 +116,7 @@ pub struct Limits {
     /// Clients at a time that have not chosen an export yet. A further one displaces a random one,
     /// but never a client that has shown a certificate signed by [`TlsFiles::client_authorities`].
     pub handshakes_max: usize,
-    /// Unanswered requests of a connection. Further ones wait in the socket.
+    /// Unanswered requests of a connection at a time. Further ones wait in the socket.
     pub in_flight_requests_max: u32,
     /// Bytes of data in flight reserved for each connection; at least a block. Long requests go to
     /// the disk in portions of 32 KiB, or of one block or range of the disk if that is longer.
@@ -124,19 +124,19 @@ pub struct Limits {
     /// Additional bytes in flight that all connections share. They include replies that clients
     /// have not read.
     pub shared_bytes_max: u32,
-    /// The longest read or write in bytes. The disk may set a lower limit. If a write is never
+    /// Maximum bytes of a read or write. The disk may set a lower limit. If a write is never
     /// answered, some of its portions may have reached the disk. Reads longer than a portion whose
     /// reply must be in one piece (simple replies, and unfragmented ones) share a separate budget
     /// of this size over all connections.
     pub request_bytes_max: u32,
-    /// Time within which a client must choose an export.
+    /// Seconds within which a client must choose an export.
     pub handshake_seconds_max: u64,
-    /// Time for requests in flight when the server stops.
+    /// Seconds for requests in flight to end when the server stops.
     pub shutdown_seconds_max: u64,
 }
 
 impl Limits {
-    /// Suitable for a disk with one owner.
+    /// Limits that suit a disk with one owner.
     pub const DEFAULT: Self = Self {
         connections_max: 64,
         handshakes_max: 64,
@@ -155,10 +155,10 @@ impl Default for Limits {
     }
 }
 
-/// The longest path of a Unix socket address; a terminating zero follows it.
+/// The maximum length of a Unix socket path in bytes, without the terminating zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// Why a server cannot start, or did not stop properly.
+/// The reason why a server cannot start, or did not stop properly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -208,7 +208,7 @@ pub enum ServeError {
     /// Listening fails.
     #[error("cannot listen on {0}: {1}; choose another socket file or address")]
     Listen(String, io::Error),
-    /// The certificates or the key are unusable.
+    /// The certificates or the key cannot be used.
     #[error("cannot use {path} for TLS: {1}", path = .0.display())]
     Tls(PathBuf, String),
     /// The threads cannot be started.
@@ -224,7 +224,7 @@ pub enum ServeError {
         if *.connections == 1 { "client" } else { "clients" }
     )]
     Unfinished {
-        /// The number of clients with such requests.
+        /// The number of clients with requests in flight.
         connections: usize,
     },
 }

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use super::bind_lock::BindLock;
 use super::{Listen, ServeError};
 
-/// Connections that may wait to be accepted.
+/// The maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
 /// A listening socket.
@@ -60,8 +60,8 @@ fn bind_unix(path: &Path) -> Result<Listener, ServeError> {
     Ok(Listener::Unix(listener, SocketFile { path: path.to_owned(), identity }))
 }
 
-/// The socket gets its mode before it is bound: no other user can connect in between, and no path
-/// is followed to set it.
+/// Listens on a socket that only its owner can use. The socket gets its mode before it is bound: no
+/// other user can connect in between, and no path is followed to set the mode.
 fn listen_for_the_owner_only(address: &SocketAddrUnix, path: &Path) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -105,7 +105,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// Device and inode: distinguishes a file from a later one of the same name.
+/// The device and inode of a file, which distinguish it from a later file of the same name.
 pub(super) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))

@@ -8,29 +8,29 @@ use super::wire::{
 /// The state of TLS in a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsPhase {
-    /// Not available.
+    /// TLS is not available.
     Off,
-    /// The client may start it.
+    /// The client may start TLS.
     Offered,
-    /// The client must start it before anything else.
+    /// The client must start TLS before anything else.
     Required,
-    /// Active.
+    /// TLS is active.
     On,
 }
 
 /// The next step after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another option.
+    /// Receive another option.
     Option,
-    /// The TLS handshake, then options from the beginning.
+    /// Perform the TLS handshake, then negotiate options from the beginning.
     StartTls,
-    /// The transmission phase.
+    /// Begin the transmission phase.
     Requests {
         /// Whether reads get structured replies.
         structured: bool,
     },
-    /// The end of the connection.
+    /// End the connection.
     Disconnect,
 }
 
@@ -103,7 +103,8 @@ impl<'a> Negotiation<'a> {
         Ok(next)
     }
 
-    /// The protocol has no error reply to this option; the only refusal is to disconnect.
+    /// Handles `EXPORT_NAME`. The protocol has no error reply to this option, so a refusal must
+    /// disconnect.
     fn export_name(&self, name: &[u8], out: &mut Vec<u8>) -> Result<Next, Malformed> {
         if self.tls == TlsPhase::Required {
             return Err(Malformed("a client did not start TLS, which is required"));

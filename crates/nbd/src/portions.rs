@@ -8,14 +8,15 @@ use oblivio_volume::device::{BlockDevice, Division};
 use super::requests::Permit;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
-/// The longest portion, unless a block or a range of the disk is longer.
+/// The maximum length of a portion in bytes, unless a block or a range of the disk is longer.
 pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 
-/// Where portions end. They never split a block, which is written atomically, and whose parts cost
-/// extra accesses. Nor do they split a range, whose parts would be accessed separately.
+/// The boundaries of portions. Portions never split a block: a block is written atomically, and its
+/// parts would cost extra accesses. Portions never split a range, whose parts would be accessed
+/// separately.
 #[derive(Clone, Copy)]
 pub(super) struct PortionBounds {
-    /// The most bytes of a portion.
+    /// The maximum bytes of a portion.
     pub(super) portion_bytes: u32,
     /// The block size, if portions are aligned to the start of the request's first block. `None` if
     /// they are aligned to the start of the disk.
@@ -38,7 +39,7 @@ impl PortionBounds {
     }
 }
 
-/// The portions of a request within the disk, each as a request of its own.
+/// Splits a request within the disk into portions, each a request of its own.
 pub(super) fn portions(
     head: RequestHead,
     structured: bool,
@@ -61,12 +62,12 @@ pub(super) fn portions(
     })
 }
 
-/// A request, until all its portions are answered.
+/// A request that has unanswered portions.
 pub(super) struct PendingRequest {
     pub(super) head: RequestHead,
     pub(super) portions: usize,
     progress: Mutex<Progress>,
-    /// The request's permit of its connection.
+    /// The permit of the connection that the request holds.
     #[expect(dead_code, reason = "held")]
     place: Permit,
 }
@@ -79,9 +80,9 @@ struct Progress {
 /// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Other portions are unanswered.
+    /// Other portions of the request are unanswered.
     Underway,
-    /// All portions are answered. Holds the first error, if any.
+    /// All portions of the request are answered. Holds the first error, if any.
     Over(Option<Errno>),
 }
 
@@ -91,7 +92,7 @@ impl PendingRequest {
         Arc::new(Self { head, portions, progress: Mutex::new(progress), place })
     }
 
-    /// Notes the answer to another portion.
+    /// Notes the answer to another portion of the request.
     pub(super) fn advance(&self, failure: Option<Errno>) -> Stage {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.portions_left -= 1;
@@ -111,7 +112,8 @@ mod tests {
 
     const LONGEST: u32 = PORTION_BYTES_MAX;
 
-    /// A disk with ranges of this many bytes, aligned to requests or not.
+    /// A disk with ranges of this many bytes. The flag says whether ranges start at the request's
+    /// first block.
     struct Disk(u32, bool);
 
     impl BlockDevice for Disk {

@@ -11,16 +11,18 @@ use super::portions::{PendingRequest, Stage};
 use super::requests::Permit;
 use super::wire::{self, Errno, IsLast, RequestHead, command};
 
-/// Replies taken from the queue at once.
+/// Maximum number of replies taken from the queue at once.
 const BATCH_REPLIES: usize = 64;
-/// Data up to this length are copied after their header, so that one write carries many replies.
+/// Maximum bytes of data that are copied after their header, so that one write carries many
+/// replies.
 const COPIED_BYTES_MAX: usize = 16 << 10;
-/// Gathered replies are written once they reach this size.
+/// Bytes of gathered replies at which they are written.
 const GATHERED_BYTES: usize = 256 << 10;
-/// Capacity for one further reply: its header or message, and copied data.
+/// Capacity of the buffer for gathered replies. It has room for one further reply: its header or
+/// message, and copied data.
 const GATHERED_BYTES_MAX: usize = GATHERED_BYTES + 2 * wire::STRING_BYTES_MAX + COPIED_BYTES_MAX;
 
-/// The answer to a portion of a request, on its way to the client.
+/// The answer to a portion of a request, to send to the client.
 pub(super) struct Reply {
     pub(super) pending: Arc<PendingRequest>,
     /// The offset of the portion.
@@ -31,11 +33,11 @@ pub(super) struct Reply {
 
 /// The outcome of a portion.
 pub(super) enum Answer {
-    /// The bytes that were read.
+    /// The bytes that the disk read.
     Data(WipedBytes),
     /// Success without data.
     Done,
-    /// An error, with a message for people.
+    /// An error of the disk, with a message for people.
     Failed(Errno, String),
 }
 
@@ -54,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// The answer to a request that is refused without involving the disk.
+    /// Returns the answer to a request that is refused without involving the disk.
     pub(super) fn refused(errno: Errno) -> Self {
         let reason = match errno {
             Errno::Perm => "the export is read-only",
@@ -78,8 +80,8 @@ fn errno(kind: DiskErrorKind) -> Errno {
     }
 }
 
-/// Writes replies until no request is left that could produce one. A portion's memory permit is
-/// released once its reply is written, so replies to a client that does not read cannot pile up.
+/// Writes replies until no remaining request can produce one. Releases a portion's memory permit
+/// once its reply is written, so replies to a client that does not read cannot pile up.
 pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut queue: UnboundedReceiver<Reply>,
@@ -119,8 +121,8 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     writer.shutdown().await
 }
 
-/// Appends the header of a reply. A reply without chunks is appended only with the request's last
-/// portion.
+/// Appends the header of a reply. For a reply without chunks, appends it only with the request's
+/// last portion.
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
     let Reply { pending, offset, answer, .. } = reply;
     let RequestHead { cookie, command, .. } = pending.head;

@@ -15,10 +15,10 @@ use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
 use super::wire::{REQUEST_HEAD_BYTES, RequestHead, command};
 
-/// Holds many small requests.
+/// Size of the read buffer in bytes, which holds many small requests.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// Reads requests until the client disconnects. Their answers go to `replies`.
+/// Reads requests until the client disconnects. Answers to the requests go to `replies`.
 ///
 /// A busy disk slows clients down: this task waits until the disk accepts another portion. It never
 /// blocks its thread.
@@ -81,7 +81,7 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
 struct InFlight {
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
-    /// Shared with all other connections, like the following fields.
+    /// The budget of bytes that all connections share. The following fields are shared, too.
     shared_bytes: Arc<Semaphore>,
     shared_bytes_max: u32,
     portion_bytes: u32,
@@ -90,7 +90,7 @@ struct InFlight {
     places_on_disk: Arc<Semaphore>,
 }
 
-/// A permit, returned when dropped.
+/// A permit of a semaphore, returned when dropped.
 pub(super) type Permit = OwnedSemaphorePermit;
 
 impl InFlight {
@@ -111,14 +111,14 @@ impl InFlight {
         }
     }
 
-    /// Takes a permit for a request, held until its reply is written.
+    /// Takes a permit for a request. It must be held until the reply is written.
     async fn place(&self) -> Result<Permit, Disconnect> {
         take(&self.requests, 1).await
     }
 
-    /// Takes the bytes of a portion from the connection's own budget or from the shared one, held
-    /// until it is answered. A long reply in one piece has a separate budget, so that clients that
-    /// do not read portioned replies cannot delay it.
+    /// Takes a permit for the bytes of a portion from the connection's own budget or from the
+    /// shared one. The permit must be held until the portion is answered. A long reply in one piece
+    /// has a separate budget, so that clients that do not read portioned replies cannot delay it.
     async fn bytes(&self, bytes: u32) -> Result<Permit, Disconnect> {
         if bytes > self.portion_bytes {
             return take(&self.long_reply_bytes, bytes).await;
@@ -130,8 +130,8 @@ impl InFlight {
         }
     }
 
-    /// Takes a permit for the disk, returned once the disk has answered, even if the client does
-    /// not read the reply.
+    /// Takes a permit for the disk. It is returned once the disk has answered, even if the client
+    /// does not read the reply.
     async fn place_on_disk(&self) -> Result<Permit, Disconnect> {
         take(&self.places_on_disk, 1).await
     }

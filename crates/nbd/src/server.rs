@@ -1,4 +1,4 @@
-//! A server with its own thread.
+//! A server that runs on its own thread.
 
 use std::io;
 use std::sync::Arc;
@@ -17,13 +17,11 @@ use super::listen::{Listener, SocketFile};
 use super::service::{Checked, Service, Stream};
 use super::{Listen, NbdOptions, RefusedCounts, ServeError, TlsMode};
 
-/// How long to wait after a connection could not be accepted, usually because too many files are
-/// open.
+/// The pause after a connection could not be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long workers have to finish after the shutdown deadline.
+/// Time for workers to finish after the shutdown deadline.
 const WORKERS_END: Duration = Duration::from_secs(1);
-/// Added to the deadlines for the case that the disk blocks all workers, so that their timers stop
-/// too.
+/// Time added to the deadlines in case the disk blocks all workers, which stops their timers too.
 const BLOCKED_END: Duration = Duration::from_secs(2);
 
 /// A running server. Stops when dropped.
@@ -35,12 +33,12 @@ pub struct ServerHandle {
     thread: JoinHandle<()>,
 }
 
-/// Totals of a server.
+/// Totals since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Clients that connected.
     pub connections: u64,
-    /// Requests that they made.
+    /// Requests that clients made.
     pub requests: u64,
 }
 
@@ -66,7 +64,7 @@ pub fn bind(listen: &Listen, options: NbdOptions) -> Result<BoundServer, ServeEr
     Ok(BoundServer { listener: Listener::bind(listen)?, options, checked })
 }
 
-/// A server that listens and has no disk yet.
+/// A server that listens, but has no disk yet.
 pub struct BoundServer {
     listener: Listener,
     options: NbdOptions,
@@ -101,8 +99,8 @@ impl BoundServer {
     }
 }
 
-/// A client has full access to the disk, so unauthenticated access from other machines must be
-/// explicit.
+/// Refuses unsafe options. A client has full access to the disk, so unauthenticated access from
+/// other machines must be explicit.
 fn check_reachable(listen: &Listen, options: &NbdOptions) -> Result<(), ServeError> {
     match listen {
         Listen::Tcp(address) if !address.ip().is_loopback() => {
@@ -124,18 +122,18 @@ impl ServerHandle {
         self.uri.clone()
     }
 
-    /// Connected clients.
+    /// The number of connected clients.
     pub fn connections(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// The number of refused clients so far.
+    /// The numbers of refused clients so far.
     pub fn refused_counts(&self) -> RefusedCounts {
         self.service.refused_counts()
     }
 
-    /// Whether the thread has ended, which happens before shutdown only if it panicked.
-    /// [`Self::shutdown`] then returns an error.
+    /// Whether the server's thread has ended. Before shutdown, this happens only if the thread
+    /// panicked. [`Self::shutdown`] then returns an error.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
@@ -269,7 +267,7 @@ impl Server {
     }
 }
 
-/// Counts a client while it is connected.
+/// Counts a connected client until dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -31,7 +31,7 @@ pub struct Service {
     pub(super) export: Export,
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
-    /// Where long requests are split into portions.
+    /// The boundaries of portions of long requests.
     pub(super) bounds: PortionBounds,
     /// The shared budget of bytes in flight, in addition to the budget of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
@@ -45,7 +45,7 @@ pub struct Service {
     stopping: watch::Sender<bool>,
 }
 
-/// Validated options, with the TLS configuration that they result in.
+/// Validated options, with the resulting TLS configuration.
 pub(super) struct Checked {
     tls: Option<TlsAcceptor>,
     first_phase: TlsPhase,
@@ -82,7 +82,7 @@ impl Checked {
     }
 }
 
-/// Why a client was disconnected. Contains nothing about its requests to the disk.
+/// The reason why a client was disconnected. Contains nothing about its requests to the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Disconnect {
     /// The client violated the protocol.
@@ -109,7 +109,7 @@ pub enum Disconnect {
 }
 
 impl Service {
-    /// Serves `device`.
+    /// Creates a service for `device`.
     ///
     /// # Errors
     /// If the options are unusable.
@@ -117,7 +117,7 @@ impl Service {
         Self::with(device, options, Checked::new(options)?)
     }
 
-    /// Serves `device` with validated options.
+    /// Creates a service for `device` with validated options.
     ///
     /// # Errors
     /// If the system provides no random numbers.
@@ -164,12 +164,12 @@ impl Service {
         self.stopping.send_replace(true);
     }
 
-    /// Requests accepted so far.
+    /// The number of requests accepted so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// The number of refused clients so far.
+    /// The numbers of refused clients so far.
     pub fn refused_counts(&self) -> RefusedCounts {
         self.admission.refused_counts()
     }
@@ -205,7 +205,7 @@ enum Negotiated<S> {
 
 /// The negotiation phase.
 impl Service {
-    /// Negotiates. `None` if the client disconnects.
+    /// Negotiates an export with the client. `None` if the client disconnects.
     async fn perform_handshake<S: Stream>(
         &self,
         mut stream: S,
@@ -222,8 +222,9 @@ impl Service {
         }
     }
 
-    /// Continues under TLS. An attacker may have changed everything that was sent in clear. Only
-    /// the client's flags are kept: they are not sent again, and affect only the form of replies.
+    /// Restarts the negotiation under TLS. An attacker may have changed everything that was sent in
+    /// clear. Only the client's flags are kept: clients do not send them again, and they affect
+    /// only the form of replies.
     async fn handshake_under_tls<S: Stream>(
         &self,
         stream: S,
@@ -245,7 +246,7 @@ impl Service {
         })
     }
 
-    /// Reads no byte beyond the last option, because TLS may follow it.
+    /// Negotiates options. Reads no byte beyond the last option, because TLS may follow it.
     async fn negotiate<S: Stream>(
         &self,
         stream: &mut S,
@@ -301,11 +302,11 @@ async fn read_array<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> io
 
 /// A connection that can be split into independent halves.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// The reading half.
+    /// The half that reads.
     type Reader: AsyncRead + Unpin + Send + 'static;
-    /// The writing half.
+    /// The half that writes.
     type Writer: AsyncWrite + Unpin + Send + 'static;
-    /// Splits the connection.
+    /// Splits the connection into the two halves.
     fn into_halves(self) -> (Self::Reader, Self::Writer);
 }
 

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{ServeError, TlsFiles};
 
-/// The largest file that is accepted.
+/// The maximum size of an accepted file in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Builds the TLS acceptor of a server.

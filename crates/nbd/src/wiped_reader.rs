@@ -1,13 +1,13 @@
-//! A buffered reader whose buffer is wiped, because data that clients write pass through it.
+//! A buffered reader that wipes its buffer, because data that clients write pass through it.
 
 use oblivio_volume::device::WipedBytes;
 use tokio::io::{self, AsyncRead, AsyncReadExt};
 
-/// A reader with a wiped buffer.
+/// A reader that wipes its buffer.
 pub(super) struct WipedReader<R> {
     reader: R,
     buffer: WipedBytes,
-    /// The unread part of the buffer.
+    /// The start of the buffer's unread part.
     start: usize,
     end: usize,
 }
@@ -17,7 +17,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Self { reader, buffer: WipedBytes::zeros(buffer_bytes), start: 0, end: 0 }
     }
 
-    /// Waits for a byte. Returns whether the stream has ended instead.
+    /// Waits for a byte or the end of the stream. Returns whether the stream has ended.
     pub(super) async fn is_at_its_end(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, self.reader.read(&mut self.buffer).await?);
@@ -25,7 +25,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Ok(self.start == self.end)
     }
 
-    /// Fills `bytes`.
+    /// Reads until `bytes` is full.
     pub(super) async fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Ok(())
     }
 
-    /// The next bytes: at least one, at most `bytes_max`.
+    /// Returns the next bytes: at least one, at most `bytes_max`.
     async fn take(&mut self, bytes_max: usize) -> io::Result<&[u8]> {
         if self.is_at_its_end().await? {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -64,7 +64,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
 mod tests {
     use super::*;
 
-    /// For any alignment of pieces to the buffer and to the chunks that reads return.
+    /// Holds for any alignment of pieces to the buffer and to the chunks that reads return.
     #[test]
     fn pieces_are_read_in_order_and_to_the_last_byte() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

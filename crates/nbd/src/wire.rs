@@ -3,17 +3,17 @@
 //! Client bytes are untrusted: they are parsed from slices, without I/O. Server messages are
 //! appended to buffers.
 
-/// The first bytes from a server.
+/// The magic number at the start of a server's greeting.
 pub const GREETING_MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
-/// Precedes every option of a client.
+/// The magic number before every option of a client.
 pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
-/// Precedes every reply to an option.
+/// The magic number before every reply to an option.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Precedes every request.
+/// The magic number before every request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Precedes every simple reply.
+/// The magic number before every simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Precedes every chunk of a structured reply.
+/// The magic number before every chunk of a structured reply.
 pub const CHUNK_MAGIC: u32 = 0x668e_33ef;
 
 /// Bytes of a client's flags.
@@ -22,14 +22,15 @@ pub const CLIENT_FLAGS_BYTES: usize = 4;
 pub const OPTION_HEAD_BYTES: usize = 16;
 /// Bytes of a request's header.
 pub const REQUEST_HEAD_BYTES: usize = 28;
-/// The longest string that the protocol allows.
+/// The maximum length of a string in the protocol, in bytes.
 pub const STRING_BYTES_MAX: usize = 4096;
-/// The most data of an option: a name, and more information requests than there are kinds.
+/// The maximum bytes of an option's data. Enough for a name and more information requests than
+/// kinds exist.
 pub const OPTION_BYTES_MAX: u32 = 8192;
 
-/// Flag of both sides: options get replies.
+/// Handshake flag of both sides: options get replies.
 pub const FIXED_NEWSTYLE: u16 = 1 << 0;
-/// Flag of both sides: no padding after [`option::EXPORT_NAME`].
+/// Handshake flag of both sides: no padding after [`option::EXPORT_NAME`].
 pub const NO_ZEROES: u16 = 1 << 1;
 
 /// The options of a client.
@@ -106,21 +107,21 @@ mod chunk {
     pub(super) const OFFSET_DATA: u16 = 1;
     pub(super) const ERROR: u16 = 1 << 15 | 1;
     pub(super) const ERROR_OFFSET: u16 = 1 << 15 | 2;
-    /// The flag of the last chunk.
+    /// Flag: this chunk is the last of its reply.
     pub(super) const DONE: u16 = 1 << 0;
 }
 
-/// Why a request failed, with the protocol's number.
+/// The reason why a request failed, with the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Errno {
-    /// Not permitted: the export is read-only.
+    /// The request is not permitted, because the export is read-only.
     Perm = 1,
     /// The disk failed.
     Io = 5,
     /// The request is invalid.
     Inval = 22,
-    /// There is no space.
+    /// The disk has no space left.
     NoSpace = 28,
     /// The request is not supported in this form.
     NotSup = 95,
@@ -135,9 +136,9 @@ pub struct Malformed(pub &'static str);
 /// The client's flags, sent after the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientFlags {
-    /// Expects replies to its options.
+    /// The client expects replies to its options.
     pub fixed_newstyle: bool,
-    /// Expects no padding after [`option::EXPORT_NAME`].
+    /// The client expects no padding after [`option::EXPORT_NAME`].
     pub no_zeroes: bool,
 }
 
@@ -187,7 +188,7 @@ impl OptionHead {
 pub enum ClientOption<'a> {
     /// Choose an export and start transmission. The protocol has no error reply to it.
     ExportName(&'a [u8]),
-    /// End the connection.
+    /// Abort the negotiation and end the connection.
     Abort,
     /// List the exports.
     List,
@@ -208,14 +209,15 @@ pub enum ClientOption<'a> {
 pub struct ExportQuery<'a> {
     /// The name of the export; empty for the default one.
     pub name: &'a [u8],
-    /// Requests [`info::NAME`].
+    /// Whether the client requests [`info::NAME`].
     pub wants_name: bool,
-    /// Requests [`info::DESCRIPTION`].
+    /// Whether the client requests [`info::DESCRIPTION`].
     pub wants_description: bool,
 }
 
 impl<'a> ClientOption<'a> {
-    /// Parses an option. An error gets an error reply; the connection continues.
+    /// Parses an option of a client. If parsing fails, the server sends an error reply, and the
+    /// connection continues.
     ///
     /// # Errors
     /// If `data` does not fit `code`.
@@ -268,7 +270,7 @@ pub struct RequestHead {
     pub command: u16,
     /// The client's identifier of the request; the reply repeats it.
     pub cookie: u64,
-    /// Offset on the disk.
+    /// Offset of the range on the disk.
     pub offset: u64,
     /// Length of the range.
     pub bytes: u32,
@@ -297,7 +299,7 @@ impl RequestHead {
     }
 }
 
-/// Parses fields one after the other; `None` if too few bytes are left.
+/// Parses consecutive fields. Each method returns `None` if too few bytes are left.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -368,7 +370,7 @@ pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, is_last: IsLast, offset: 
     out.extend(offset.to_be_bytes());
 }
 
-/// Appends an error chunk: for the whole read, or for offset `at`. A long message is cut.
+/// Appends an error chunk, for the whole read or for offset `at`. Truncates a long message.
 pub fn push_error_chunk(
     out: &mut Vec<u8>,
     cookie: u64,

@@ -1,4 +1,4 @@
-//! A link to another server.
+//! An outgoing link to another server.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::CONNECT_TIMEOUT;
 use super::recent::DealtMessage;
 
-/// A link to another server, on which this one is the client.
+/// A link on which this server is the client of another server.
 pub(super) struct OutgoingLink {
     pub(super) link: Link,
     pub(super) stream: TcpStream,
@@ -36,8 +36,8 @@ impl OutgoingLink {
         }
     }
 
-    /// Whether the link is still usable, as far as known: the other server sends nothing more
-    /// unless it disconnects.
+    /// Whether the link is still usable, judged without waiting: the other server sends nothing
+    /// more unless it disconnects.
     pub(super) fn is_usable(&self) -> bool {
         let mut events = [PollFd::new(&self.stream, PollFlags::IN)];
         poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready == 0)

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use oblivio_shares::host::TILES_AT_ONCE;
 
-/// How often messages are repeated before the other server has dealt the next message that is
-/// needed: a server that keeps dropping its links must not keep others busy.
+/// The number of times that messages are repeated before the other server has dealt the next
+/// message. The limit stops a server that keeps dropping its links from keeping others busy.
 pub(super) const REPEATS_MAX: u32 = 16;
 
-/// A message and its lane.
+/// A message to another server, and its lane.
 #[derive(Clone)]
 pub(super) struct DealtMessage {
     pub(super) lane: usize,
@@ -20,14 +20,14 @@ pub(super) struct DealtMessage {
 /// The latest messages of each lane.
 #[derive(Default)]
 pub(super) struct Recent {
-    /// In the order of sending.
+    /// The messages in the order of sending.
     messages: VecDeque<DealtMessage>,
-    /// How often they were repeated since the latest one was added.
+    /// The number of times that the messages were repeated since the latest one was added.
     repeats: u32,
 }
 
 impl Recent {
-    /// At most this many messages of a lane can be missing (see
+    /// The maximum number of messages of a lane that can be missing (see
     /// [`Peers::send`](oblivio_shares::host::Peers::send)).
     const OF_LANE_MAX: usize = 2;
 
@@ -49,7 +49,7 @@ impl Recent {
         self.messages.is_empty()
     }
 
-    /// Fails if the messages were repeated too often.
+    /// Returns an error if the messages were repeated too often.
     pub(super) fn check_may_be_repeated(&self) -> io::Result<()> {
         if self.repeats < REPEATS_MAX {
             return Ok(());
@@ -57,7 +57,7 @@ impl Recent {
         Err(io::Error::other("its links were lost too often"))
     }
 
-    /// All messages, for a new link.
+    /// Returns all messages, for a new link.
     pub(super) fn repeat(&mut self) -> Vec<DealtMessage> {
         self.repeats += u32::from(!self.messages.is_empty());
         self.messages.iter().cloned().collect()

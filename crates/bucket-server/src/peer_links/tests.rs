@@ -14,7 +14,7 @@ use crate::BucketLimits;
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// The server to which the peer link connects.
+/// The test's server, to which the peer link connects.
 struct TestServer {
     listener: TcpListener,
     server_tls: tls::ServerTls,
@@ -38,7 +38,7 @@ impl TestServer {
         }
     }
 
-    /// Accepts a connection, and answers its hello and its join.
+    /// Accepts a connection, and answers the hello and the join on it.
     fn accept_link(&self, expected: &SharedVolumeId) -> Link {
         let stream = self.accept();
         let (mut link, _) = self.server_tls.answer(stream, SOON).unwrap();
@@ -65,7 +65,7 @@ fn deal(byte: u8) -> Option<Request> {
     Some(Request::Deal { message: vec![byte] })
 }
 
-/// A peer link, and the server that it connects to.
+/// Returns a peer link, and the server that it connects to.
 fn peer_link() -> (PeerLink, TestServer, SharedVolumeId, Computing) {
     let [own, other, client] = [(); 3].map(|()| SecretKey::generate().unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -100,8 +100,8 @@ fn messages_arrive_in_order_and_lost_links_are_replaced() {
     assert!(computing.threads.wait_for_the_end(SOON));
 }
 
-/// A peer link that has lost its link with nothing more to send does not know what has arrived, but
-/// the other server waits for it.
+/// The peer link has lost its link and has nothing more to send. It cannot know which messages have
+/// arrived, but the other server may wait for one.
 #[test]
 fn possibly_missing_messages_are_sent_again_during_a_request() {
     let (peer_link, test_server, volume_id, _) = peer_link();
@@ -147,7 +147,7 @@ fn possibly_missing_messages_are_sent_again_during_a_request() {
     assert!(refused.contains("too often"), "{refused}");
 }
 
-/// The next error of the peer link.
+/// Returns the next error of the peer link.
 fn error_of(peer_link: &PeerLink) -> io::Error {
     loop {
         if let Err(error) = peer_link.shared.wait(&|| false) {
@@ -157,7 +157,7 @@ fn error_of(peer_link: &PeerLink) -> io::Error {
     }
 }
 
-/// Reconnecting ends, and the loss is reported once. Repeated reports would wake all waiting
+/// Reconnecting stops, and the loss is reported once. Repeated reports would wake all waiting
 /// threads each time.
 #[test]
 fn a_lost_server_is_reported_once() {

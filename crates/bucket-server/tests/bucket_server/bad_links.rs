@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-/// A proxy in front of a server, until the test ends.
+/// A proxy in front of a server. It runs until the test ends.
 pub(super) struct BadLinks {
     to: SocketAddr,
     end_after: u64,
@@ -14,7 +14,7 @@ pub(super) struct BadLinks {
 }
 
 impl BadLinks {
-    /// Starts a proxy, and returns its address. `ends` counts the links that it cut.
+    /// Starts a proxy, and returns its address. `ends` counts the links that the proxy cut.
     pub(super) fn start(to: SocketAddr, end_after: u64, ends: &Arc<AtomicU32>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -31,7 +31,8 @@ impl BadLinks {
         address
     }
 
-    /// Bytes in transit at the cut are lost. Any error ends the link.
+    /// Relays a connection up to the cut. Bytes in transit at the cut are lost. Any error ends the
+    /// link.
     fn carry(&self, client: &TcpStream) {
         let Ok(server) = TcpStream::connect(self.to) else { return };
         thread::scope(|scope| {

@@ -157,7 +157,7 @@ fn a_client_that_takes_no_answers_is_dropped_and_others_are_served() {
     assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
 }
 
-/// All answers together stay within the server's memory.
+/// All answers together stay within the server's memory budget.
 #[test]
 fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,7 +183,7 @@ fn an_answer_waits_while_untaken_answers_hold_the_memory() {
     assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 9 << 20));
 }
 
-/// Announces long messages on several connections, without sending them.
+/// Announces long messages on several connections, without sending the messages.
 fn announce(server: &Server, party: &Party) -> Vec<super::party::Client> {
     let announced = [32 << 20, 32 << 20, 22_369_621u32];
     let silent = announced.map(|bytes| {
@@ -213,8 +213,8 @@ fn announced_messages_that_never_come_delay_no_other_client() {
     drop(silent);
 }
 
-/// Answers that are not taken: the next client always gets its answer, however many clients hold as
-/// much memory as they can.
+/// Clients do not take their answers, and hold as much memory as they can. The next client still
+/// gets its answer.
 #[test]
 fn clients_that_take_no_answers_leave_memory_for_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -356,7 +356,7 @@ enum RawMessage {
     Request(Request),
     Changed(Request, prop::sample::Index, u8),
     Garbage(Vec<u8>),
-    /// Bytes without a frame.
+    /// Bytes that are not a frame.
     Raw(Vec<u8>),
 }
 

@@ -1,4 +1,4 @@
-//! A server, and clients that send exactly the messages of a test.
+//! A server for tests, and clients that send exactly the messages of a test.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -19,13 +19,13 @@ use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, fram
 
 use oblivio_testkit::memory_disk::PATIENCE;
 
-/// Bytes of every bucket of [`shapes`].
+/// Size of each bucket of [`shapes`] in bytes.
 pub(super) const BUCKET_BYTES: usize = 1024;
 
-/// Buckets on the lowest level of [`shapes`].
+/// Number of buckets on the lowest level of [`shapes`].
 pub(super) const LEAVES: u64 = 64;
 
-/// One tree.
+/// The shapes of a volume with a single tree.
 pub(super) fn shapes() -> Vec<TreeShape> {
     shapes_of(BUCKET_BYTES as u64)
 }
@@ -42,13 +42,13 @@ pub(super) fn shapes_of(bucket_bytes: u64) -> Vec<TreeShape> {
     vec![TreeShape::new((0..=LEAVES.ilog2()).map(level).collect())]
 }
 
-/// A whole bucket on the lowest level.
+/// A piece that is the whole bucket `index` of the lowest level.
 pub(super) fn leaf(index: u64) -> Piece {
     let bucket = BucketId::new(LEAVES.ilog2() as u8, index);
     Piece { tree: TreeId(0), bucket, part: Part::Whole }
 }
 
-/// A server on separate threads. Stopped when dropped.
+/// A running server. Stops when dropped.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) handle: BucketServerHandle,
@@ -80,7 +80,7 @@ impl Server {
         Self::start_as(folder, clients, limits, (key, address), None)
     }
 
-    /// A server with this key and address.
+    /// Starts a server with this key and address.
     pub(super) fn start_as(
         folder: &Path,
         clients: &[&Party],
@@ -143,7 +143,7 @@ impl Server {
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
     }
 
-    /// A client whose hello was answered.
+    /// Connects as `party`. Returns the client once the server has answered its hello.
     pub(super) fn greet(&self, party: &Party) -> Client {
         self.try_greet(party).unwrap()
     }
@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// A client that has sent nothing yet.
+    /// Connects as `party`. Returns a client that has sent no message yet.
     pub(super) fn try_connect(&self, party: &Party) -> Option<Client> {
         let stream = TcpStream::connect(self.address).unwrap();
         let cut = stream.try_clone().unwrap();
@@ -168,7 +168,7 @@ impl Server {
         Some(Client { link, cut })
     }
 
-    /// A client that has opened a volume.
+    /// Connects as `party` and opens a volume.
     pub(super) fn open(&self, party: &Party, name: &str, mode: OpenMode) -> (Client, Opened) {
         let mut client = self.greet(party);
         let opened = client.opened(&Request::Open { name: name.into(), mode });
@@ -192,7 +192,7 @@ impl Drop for Server {
 
 pub(super) struct Client {
     pub(super) link: Link,
-    /// The stream of the link, for cutting it.
+    /// The stream of the link, to cut the link.
     pub(super) cut: TcpStream,
 }
 
@@ -220,7 +220,7 @@ impl Client {
         self.try_hear().expect("an answer")
     }
 
-    /// The next answer; `None` if the connection has ended.
+    /// Receives the next answer. `None` if the connection has ended.
     pub(super) fn try_hear(&mut self) -> Option<Answer> {
         self.link.reader.limit(Some(PATIENCE)).unwrap();
         let message = frame::receive(&mut self.link.reader, MESSAGE_BYTES_MAX).ok()??;
@@ -239,7 +239,7 @@ impl Client {
         }
     }
 
-    /// The kind of the failure that answers the request.
+    /// Sends a request, and returns the kind of the failure that the server answers.
     pub(super) fn failure(&mut self, request: &Request) -> FailureKind {
         self.say(request);
         self.hear_failure()
@@ -252,7 +252,7 @@ impl Client {
         }
     }
 
-    /// The message of the refusal that answers the request, after which the connection ends.
+    /// Sends a request, and returns the message of the refusal. The connection must then end.
     pub(super) fn last_refusal(&mut self, request: &Request) -> String {
         match self.ask(request) {
             Answer::Failed(Failure { kind: FailureKind::Refused, message, .. }) => {
@@ -263,7 +263,7 @@ impl Client {
         }
     }
 
-    /// The kind of the failure that answers the request, after which the connection ends.
+    /// Sends a request, and returns the kind of the failure. The connection must then end.
     pub(super) fn last_failure(&mut self, request: &Request) -> FailureKind {
         let kind = self.failure(request);
         self.expect_end();
@@ -286,7 +286,7 @@ impl Client {
         assert_eq!(self.ask(&Request::Flush { number: 8 }), Answer::Done { number: 8 });
     }
 
-    /// The byte that fills a leaf.
+    /// Reads leaf `index`, and returns the byte that fills it.
     pub(super) fn read(&mut self, index: u64) -> u8 {
         match self.ask(&Request::Read { number: 9, pieces: vec![leaf(index)] }) {
             Answer::Data { number: 9, bytes } => {
@@ -298,7 +298,7 @@ impl Client {
     }
 }
 
-/// A write that fills a leaf with `byte`.
+/// Returns a request that fills leaf `index` with `byte`.
 pub(super) fn write_of(number: u64, index: u64, byte: u8) -> Request {
     Request::Write { number, pieces: vec![leaf(index)], bytes: vec![byte; BUCKET_BYTES] }
 }

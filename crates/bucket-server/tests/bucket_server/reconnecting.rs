@@ -28,7 +28,7 @@ use super::shares::ServerGroup;
 
 const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
-/// Connects to one server.
+/// Connects to one share server.
 #[derive(Clone)]
 struct TestConnector {
     client_tls: ClientTls,
@@ -41,7 +41,7 @@ impl Connector for TestConnector {
     }
 }
 
-/// The servers of an array. A test can check which are missing while the array uses them.
+/// The servers of an array. While the array uses them, a test can check which servers are missing.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<SharedStore>>);
 
@@ -64,7 +64,7 @@ impl Shared {
         self.0.lock().unwrap()
     }
 
-    /// The epoch of each server.
+    /// Asks each server for its epoch.
     fn epochs(&mut self) -> Vec<HostEpoch> {
         let epoch =
             |answered: Option<ServerAnswer>| match Answer::decode(&answered.unwrap().unwrap())
@@ -175,7 +175,7 @@ fn accesses_work_without_one_of_five_servers_and_evictions_wait_for_it() {
     (0..8).for_each(|address| disk.check(address));
 }
 
-/// Messages in transit arrive over the next link, so evictions need no second attempt.
+/// Messages in transit at a cut arrive over the next link, so evictions need no second attempt.
 #[test]
 fn evictions_complete_over_links_that_break() {
     // Blocks in one part, and blocks in parts on all lanes.

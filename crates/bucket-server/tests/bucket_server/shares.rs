@@ -41,12 +41,12 @@ fn at(key: PublicKey, address: SocketAddr) -> PeerServer {
     PeerServer { key, address: address.to_string(), label: None }
 }
 
-/// A free address.
+/// An address with a free port.
 fn any_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A server whose peers exist only as keys.
+/// Starts a server whose peers exist only as keys.
 fn start(folder: &TempDir, clients: &[&Party], peers: &[&Party]) -> Server {
     let own = Party::named("server").key;
     let peers = peers.iter().map(|peer| at(peer.key.public(), any_address())).collect();
@@ -123,7 +123,7 @@ fn a_peer_server_may_only_join_existing_volumes() {
     }
 }
 
-/// Neither kind can use seats of the other.
+/// Connections of servers cannot use seats of clients, and vice versa.
 #[test]
 fn servers_and_clients_have_separate_seats() {
     let folder = tempfile::tempdir().unwrap();
@@ -157,13 +157,13 @@ impl ServerGroup {
         Self::of(3, quota_bytes)
     }
 
-    /// With `count` servers.
+    /// Starts a group of `count` servers.
     pub(super) fn of(count: usize, quota_bytes: Option<u64>) -> Self {
         Self::with(count, quota_bytes, BucketLimits::default())
     }
 
-    /// With `count` servers. Links between them end after `end_after` bytes, and `ends` counts
-    /// that.
+    /// Starts a group of `count` servers. Links between them end after `end_after` bytes, and
+    /// `ends` counts the cut links.
     pub(super) fn of_bad_links(count: usize, end_after: u64, ends: &Arc<AtomicU32>) -> Self {
         let address_of = |address| BadLinks::start(address, end_after, ends);
         Self::start_with(count, None, BucketLimits::default(), address_of)
@@ -173,7 +173,7 @@ impl ServerGroup {
         Self::start_with(count, quota_bytes, limits, |address| address)
     }
 
-    /// `address_of` maps the address of a server to the address that others use.
+    /// Starts a group. `address_of` maps the address of a server to the address that others use.
     fn start_with(
         count: usize,
         quota_bytes: Option<u64>,
@@ -224,7 +224,7 @@ impl ServerGroup {
         self.servers.insert(server, new);
     }
 
-    /// The setup of the first server.
+    /// The setup for the first server.
     fn setup(&self) -> Setup {
         Setup {
             number: 1,
@@ -236,7 +236,7 @@ impl ServerGroup {
         }
     }
 
-    /// The location of a volume on all three servers.
+    /// The location of a volume on the three servers of the group.
     fn location(&self, name: &str) -> SharesLocation {
         let key = self.folders[0].path().join("alice.key");
         if !key.exists() {
@@ -256,7 +256,7 @@ const PRESET: Preset = Preset { slots: 24, accesses: 4 };
 const BLOCK_BYTES: usize = 500;
 const KEY_FILE: &str = "server.key";
 
-/// The answer of one server.
+/// Sends a share request to one server, and returns the answer.
 fn answer_of(client: &mut Client, request: &ShareRequest) -> ShareAnswer {
     match client.ask(&compute(&request.encode())) {
         Answer::Data { number: 4, bytes } => ShareAnswer::decode(&bytes).unwrap(),
@@ -344,7 +344,8 @@ fn shares_count_towards_the_quota() {
     assert!(refusal.why.contains("of this client's quota are left"), "{}", refusal.why);
 }
 
-/// A recorder without space is not asked again at every request: its view would lack the beginning.
+/// A watcher that declined, such as a recorder without space, is not asked again at every request:
+/// its view would lack the beginning.
 #[test]
 fn the_watcher_is_called_once_per_period_of_use() {
     let folder = tempfile::tempdir().unwrap();
@@ -412,7 +413,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// For a new volume.
+    /// Sets up a new volume.
     fn set_up(group: &ServerGroup, store: BoxedStore) -> Self {
         let mut store = servers_in(store);
         let setups = (1..=3).map(|number| Setup { number, ..group.setup() });
@@ -473,7 +474,8 @@ fn three_servers_evict_together_even_after_one_restarted() {
     location.check_vacant().unwrap();
 }
 
-/// The scheme handles the failure; here it must come in time, and leave the state unchanged.
+/// The scheme handles the failure. This test checks that the failure comes in time, and leaves the
+/// state unchanged.
 #[test]
 fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
     let mut group = ServerGroup::start(None);

@@ -206,7 +206,7 @@ fn a_full_disk_is_an_error_and_flushed_writes_stay() {
     server.stop();
 }
 
-/// A disk of two megabytes.
+/// A mounted disk (tmpfs) of two megabytes.
 struct SmallDisk<'p>(&'p Path);
 
 impl<'p> SmallDisk<'p> {

@@ -14,7 +14,7 @@ use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
-/// A timeout so long that no handshake expires during a test.
+/// Limits with a timeout so long that no handshake expires during a test.
 const PATIENT: Limits = Limits { handshake_seconds_max: 600, ..Limits::DEFAULT };
 
 fn server(limits: Limits) -> TestServer {
@@ -26,7 +26,7 @@ fn strangers(server: &TestServer, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::connect_silently(&server.socket())).collect()
 }
 
-/// A client that has a seat: it got an answer.
+/// Connects a client that has a seat: it has received an answer.
 fn seated(server: &TestServer) -> Client {
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.read(0, 3), [0; 3]);
@@ -71,7 +71,7 @@ fn the_displaced_handshake_is_chosen_at_random() {
     assert!(displaced.iter().all(|times| *times >= ROUNDS / 8), "{displaced:?}");
 }
 
-/// The index of the first connection that the server closes.
+/// Waits until the server closes a connection, and returns the connection's index.
 fn who_is_left(strangers: &[Client]) -> usize {
     let mut place = None;
     wait_until(|| {
@@ -81,14 +81,15 @@ fn who_is_left(strangers: &[Client]) -> usize {
     place.unwrap()
 }
 
-/// Whether the server has closed the connection. It sends nothing before that.
+/// Whether the server has closed the connection of `stranger`. The server sends nothing before
+/// that.
 fn is_left(stranger: &Client) -> bool {
     stranger.stream.set_nonblocking(true).unwrap();
     matches!((&stranger.stream).read(&mut [0; 1]), Ok(0))
 }
 
-/// One seat, and no client chooses an export: a refused connection means that a handshake took the
-/// seat.
+/// The server has one seat, and no client chooses an export. A refused connection would mean that a
+/// handshake took the seat.
 #[test]
 fn handshakes_take_no_seats() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
@@ -139,7 +140,8 @@ fn clients_beyond_the_limit_are_refused_and_counted() {
     assert_eq!(Client::ready(&server.socket()).read(0, 3), [0; 3]);
 }
 
-/// The handshake began while a seat was free, and the client chose an export when none was.
+/// The handshake begins while a seat is free, but no seat is free when the client chooses an
+/// export.
 #[test]
 fn a_slow_client_is_refused_if_no_seat_is_left() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
@@ -152,7 +154,8 @@ fn a_slow_client_is_refused_if_no_seat_is_left() {
     assert_eq!(server.handle.refused_counts(), RefusedCounts { turned_away: 1, displaced: 0 });
 }
 
-/// All clients share a thread, which would block if it passed more requests than the disk accepts.
+/// All clients share a thread. The thread would block if it passed more requests than the disk
+/// accepts.
 #[test]
 fn a_client_that_keeps_the_disk_busy_does_not_block_others() {
     const ROOM: usize = 4;

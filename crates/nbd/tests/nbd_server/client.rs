@@ -52,7 +52,7 @@ pub(crate) enum Reply {
 }
 
 impl Client {
-    /// Connects, and is ready to send options.
+    /// Connects. The client is then ready to send options.
     pub(crate) fn connect(socket: &Path) -> Self {
         let mut client = Self::connect_silently(socket);
         client.say(&3_u32.to_be_bytes());
@@ -68,14 +68,15 @@ impl Client {
         client
     }
 
-    /// Ready for requests, with simple replies.
+    /// Connects and negotiates. The client is then ready for requests, with simple replies.
     pub(crate) fn ready(socket: &Path) -> Self {
         let mut client = Self::connect(socket);
         client.go();
         client
     }
 
-    /// Ready for requests, with structured replies to reads.
+    /// Connects and negotiates. The client is then ready for requests, with structured replies to
+    /// reads.
     pub(crate) fn ready_structured(socket: &Path) -> Self {
         let mut client = Self::connect(socket);
         client.say_option(STRUCTURED_REPLY, b"");
@@ -111,7 +112,8 @@ impl<S: Read + Write> Client<S> {
         assert_eq!(self.hear_to_the_end(), b"");
     }
 
-    /// Everything until the server closes the connection, even if it has not read everything.
+    /// Receives all bytes until the server closes the connection, even if the server has not read
+    /// all of the client's bytes.
     pub(crate) fn hear_to_the_end(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {

@@ -21,7 +21,7 @@ pub(crate) struct MemoryDisk {
     block_bytes: u32,
 }
 
-/// Which thread answers.
+/// The thread that answers.
 enum AnswerMode {
     /// A worker thread that picks pending requests at random.
     Thread(Mutex<Sender<Request>>),
@@ -49,7 +49,7 @@ struct State {
 }
 
 impl MemoryDisk {
-    /// `seed` determines the order and delay of answers.
+    /// Creates a disk of `bytes` bytes. `seed` determines the order and delay of answers.
     pub(crate) fn new(bytes: u64, seed: u64) -> Self {
         let (sender, receiver) = channel();
         let contents = Contents::zeros(bytes);
@@ -74,7 +74,7 @@ impl MemoryDisk {
         }
     }
 
-    /// Blocks callers while this many requests are in flight.
+    /// Makes the disk block callers while `in_flight_max` requests are in flight.
     pub(crate) fn with_room_for(self, in_flight_max: usize) -> Self {
         Self { in_flight_max, ..self }
     }
@@ -83,7 +83,7 @@ impl MemoryDisk {
         Self { block_bytes, ..self }
     }
 
-    /// The current contents.
+    /// The current contents of the disk.
     pub(crate) fn contents(&self) -> Vec<u8> {
         self.contents.state.lock().unwrap().volatile.clone()
     }
@@ -92,22 +92,22 @@ impl MemoryDisk {
         self.contents.state.lock().unwrap().volatile.copy_from_slice(contents);
     }
 
-    /// The contents after a crash.
+    /// The contents of the disk after a crash.
     pub(crate) fn after_crash(&self) -> Vec<u8> {
         self.contents.state.lock().unwrap().durable.clone()
     }
 
-    /// The number of flushes and durable requests.
+    /// The number of flushes and durable requests so far.
     pub(crate) fn flushes(&self) -> usize {
         self.contents.state.lock().unwrap().flushes
     }
 
-    /// Requests that reached the disk, including those that wait for room.
+    /// The number of requests that reached the disk, including those that wait for room.
     pub(crate) fn asked(&self) -> usize {
         self.contents.state.lock().unwrap().asked
     }
 
-    /// Requests accepted by the disk.
+    /// The number of requests that the disk has accepted.
     pub(crate) fn taken(&self) -> usize {
         self.contents.state.lock().unwrap().taken
     }
@@ -122,7 +122,7 @@ impl MemoryDisk {
         self.contents.changed.notify_all();
     }
 
-    /// Makes reads and writes that touch this range fail from now on.
+    /// Makes reads and writes that touch `bytes` fail from now on.
     pub(crate) fn lose(&self, bytes: Range<u64>) {
         self.contents.state.lock().unwrap().lost = bytes;
     }

@@ -13,7 +13,7 @@ use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
 use super::{DISK_BYTES, TestServer};
 
-/// Random data with holes.
+/// Returns random data with holes.
 pub(crate) fn image(seed: u64) -> Vec<u8> {
     let mut image = vec![0; DISK_BYTES as usize];
     let mut coins = StdRng::seed_from_u64(seed);
@@ -140,7 +140,7 @@ fn qemu_io_writes_discards_zeroes_and_flushes() {
     assert_eq!(server.disk.after_crash()[1024..2048], [7; 1024]);
 }
 
-/// qemu-io always flushes once at its end.
+/// qemu-io always sends one flush at its end.
 #[test]
 fn qemu_io_forces_writes() {
     let flushes = ["write -P 9 0 4k", "write -f -P 9 0 4k"].map(|command| {

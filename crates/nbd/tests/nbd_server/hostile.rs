@@ -19,7 +19,7 @@ use super::disk::{MemoryDisk, REQUEST_BYTES_MAX};
 use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::wait_until;
 
-/// Asserts that the server still works.
+/// Asserts that the server still serves clients.
 fn assert_serves(server: &TestServer) {
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.write(0, 10, b"alive"), 0);
@@ -28,7 +28,7 @@ fn assert_serves(server: &TestServer) {
     wait_until(|| server.handle.connections() == 0);
 }
 
-/// Asserts that these bytes in place of options make the server disconnect.
+/// Asserts that the server disconnects if it receives `sent` in place of options.
 fn left_in_negotiation(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::connect(&server.socket());
@@ -37,7 +37,7 @@ fn left_in_negotiation(sent: &[u8]) {
     assert_serves(&server);
 }
 
-/// Asserts that these bytes in place of requests make the server disconnect.
+/// Asserts that the server disconnects if it receives `sent` in place of requests.
 fn left_in_transmission(sent: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
@@ -46,7 +46,7 @@ fn left_in_transmission(sent: &[u8]) {
     assert_serves(&server);
 }
 
-/// Asserts that this request gets the error `errno` and does not affect the next one.
+/// Asserts that this request gets the error `errno`, and that the next request succeeds.
 fn refused(errno: u32, (flags, command): (u16, u16), (offset, bytes): (u64, u32), data: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
@@ -258,7 +258,7 @@ fn export() -> Export {
     }
 }
 
-/// Byte streams that reach deeper into the protocol than random bytes.
+/// Generates byte streams that reach deeper into the protocol than random bytes.
 fn session() -> impl Strategy<Value = Vec<u8>> {
     let codes = (0_u32..12, prop::collection::vec(any::<u8>(), 0..20));
     let requests = (any::<u16>(), 0_u16..9, 0..DISK_BYTES + 2, 0_u32..9000);
@@ -297,7 +297,7 @@ proptest! {
         }
     }
 
-    /// Requests passed to the disk are within it, and not longer than it accepts.
+    /// Requests passed to the disk stay within the disk, and are not longer than it accepts.
     #[test]
     fn plans_stay_on_the_disk(
         flags in 0_u16..32,
@@ -319,7 +319,8 @@ proptest! {
         }
     }
 
-    /// A power of two of at least 512, as clients require, and at least a block.
+    /// The preferred size is a power of two of at least 512, as clients require, and at least a
+    /// block.
     #[test]
     fn the_preferred_block_size_is_valid_for_clients(block_bytes in 1_u32..1 << 20) {
         let preferred = Export { block_bytes, ..export() }.preferred_block_bytes();

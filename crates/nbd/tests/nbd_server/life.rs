@@ -200,14 +200,14 @@ fn shutdown_gives_up_on_a_disk_that_does_not_answer() {
     gives_up_on_a_disk_that_does_not_answer(1000, 1, 1);
 }
 
-/// One request is accepted, and others wait for it.
+/// The disk accepts one request, and others wait for it.
 #[test]
 fn shutdown_gives_up_on_a_disk_that_accepts_no_more_requests() {
     gives_up_on_a_disk_that_does_not_answer(1, 9, 1);
 }
 
 /// The disk accepts `room` requests, and each of `clients` clients sends one. At least `kept` of
-/// them must be unfinished.
+/// these requests must be unfinished.
 fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: usize) {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
     let options = NbdOptions { limits, ..NbdOptions::default() };

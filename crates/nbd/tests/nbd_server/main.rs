@@ -1,4 +1,4 @@
-//! Tests of the NBD server with foreign and with hostile clients.
+//! Tests of the NBD server with third-party clients and with hostile clients.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
@@ -21,7 +21,7 @@ use disk::MemoryDisk;
 use oblivio_nbd::{Listen, NbdOptions, ServerHandle, serve};
 use tempfile::TempDir;
 
-/// A server on a Unix socket in its own folder.
+/// A test server on a Unix socket in its own folder.
 struct TestServer {
     disk: Arc<MemoryDisk>,
     handle: ServerHandle,

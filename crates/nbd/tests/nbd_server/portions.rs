@@ -12,11 +12,11 @@ use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::wait_until;
 
 const PORTION: u64 = 32 << 10;
-/// Portions of the longest request.
+/// The number of portions of the longest request.
 const PORTIONS: u64 = REQUEST_BYTES_MAX as u64 / PORTION;
 const COOKIE: u64 = 9;
 
-/// Bytes that depend on their offset.
+/// Returns `bytes` bytes, each determined by its offset.
 fn pattern(bytes: u64) -> Vec<u8> {
     (0..bytes).map(|at| (at / 4096 % 251) as u8 ^ at as u8).collect()
 }
@@ -138,7 +138,7 @@ fn a_long_read_reports_which_portion_is_lost() {
     assert_eq!(simple.read(0, 10), contents[..10]);
 }
 
-/// A block is written atomically, and without a cache each part of one costs another access.
+/// A block is written atomically. Without a cache, each part of a block would cost another access.
 #[test]
 fn no_portion_divides_a_block() {
     for (block_bytes, portions) in [(4096, 1), (1000, 1), (20_000, 4), (64 << 10, 4), (1 << 20, 4)]
@@ -243,7 +243,7 @@ fn clients_that_do_not_read_do_not_block_others() {
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1), PORTIONS);
 }
 
-/// A portion is then as long as a block.
+/// With long blocks, a portion is as long as a block.
 #[test]
 fn clients_that_do_not_read_do_not_block_others_with_long_blocks() {
     const BLOCK_BYTES: u32 = 1 << 20;
@@ -251,7 +251,8 @@ fn clients_that_do_not_read_do_not_block_others_with_long_blocks() {
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1).with_blocks_of(BLOCK_BYTES), portions);
 }
 
-/// The longest request has `portions` portions.
+/// Clients that do not read their replies must not delay others. The longest request has `portions`
+/// portions.
 fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
     let (server, contents) = filled_disk(disk);
     let mut asleep: Vec<_> = (0..5).map(|_| Client::ready_structured(&server.socket())).collect();

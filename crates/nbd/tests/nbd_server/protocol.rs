@@ -18,7 +18,7 @@ use oblivio_testkit::memory_disk::wait_until;
 
 const BLOCK: u32 = BLOCK_BYTES;
 
-/// Flags, flush, FUA, trim, zeroes, multiple connections, fast zero.
+/// Flags of the export: flags, flush, FUA, trim, zeroes, multiple connections, fast zero.
 const EXPORT_FLAGS: u16 = 0b1001_0110_1101;
 const WITH_DF: u16 = 1 << 7;
 

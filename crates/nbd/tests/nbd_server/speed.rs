@@ -12,8 +12,8 @@ use super::{TestServer, tools};
 
 const BYTES: u64 = 64 << 20;
 
-/// `cargo test --release -p oblivio-nbd --test nbd_server -- --ignored --nocapture \
-/// requests_per_second`
+/// Run with `cargo test --release -p oblivio-nbd --test nbd_server -- --ignored --nocapture
+/// requests_per_second`.
 #[test]
 #[ignore = "a measurement, not a check"]
 fn requests_per_second_beside_nbdkit() {

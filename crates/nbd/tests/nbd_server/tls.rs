@@ -23,8 +23,8 @@ use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
 use super::{DISK_BYTES, TestServer, foreign};
 
-/// A folder with an authority and certificates of a server and a client that it signed, under the
-/// file names that libnbd and qemu expect.
+/// A folder with an authority, and with certificates that it signed for a server and a client. The
+/// file names are those that libnbd and qemu expect.
 pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
@@ -67,12 +67,12 @@ impl Certificates {
         TlsFiles { client_authorities: Some(self.path("ca-cert.pem")), ..self.files() }
     }
 
-    /// A TLS client that trusts the authority.
+    /// Returns a TLS client that trusts the authority.
     fn session(&self) -> rustls::ClientConnection {
         self.session_of(|config| config.with_no_client_auth())
     }
 
-    /// An authenticated client that has not chosen an export yet.
+    /// Connects an authenticated client that has not chosen an export yet.
     pub(crate) fn known_client(&self, socket: &Path) -> Client<impl Read + Write + use<>> {
         let certificate = CertificateDer::from_pem_file(self.path("client-cert.pem")).unwrap();
         let key = PrivateKeyDer::from_pem_file(self.path("client-key.pem")).unwrap();
@@ -106,7 +106,7 @@ impl Certificates {
         rustls::ClientConnection::new(Arc::new(config), name).unwrap()
     }
 
-    /// A folder with the same authority and no client certificate.
+    /// Returns a folder with the same authority, but no client certificate.
     fn without_client(&self) -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::copy(self.path("ca-cert.pem"), folder.path().join("ca-cert.pem")).unwrap();
@@ -119,7 +119,7 @@ fn server(tls: TlsMode) -> TestServer {
     TestServer::start(MemoryDisk::new(DISK_BYTES, 4), options)
 }
 
-/// The server's URI with the folder of the client's certificates.
+/// The server's URI, including the folder of the client's certificates.
 fn secure_uri(server: &TestServer, trusted: &Path) -> String {
     let (socket, trusted) = (server.socket(), trusted.display());
     format!("nbds+unix:///?socket={}&tls-certificates={trusted}", socket.display())
@@ -218,7 +218,7 @@ fn clear_text_after_starttls_is_ignored() {
     assert!(!rest.windows(8).any(|bytes| bytes == 0x3e889045565a9_u64.to_be_bytes()));
 }
 
-/// A client that expects the padding unless it has negotiated otherwise.
+/// The client expects the padding unless its flags say otherwise.
 #[test]
 fn the_clients_padding_flag_holds_under_tls() {
     let certificates = Certificates::new();

@@ -16,7 +16,7 @@ fn package(program: &str) -> &'static str {
     }
 }
 
-/// Runs `program` and returns its output, whatever its exit code. Gives up after a minute.
+/// Runs `program` and returns its output, with any exit code. Gives up after a minute.
 pub(crate) fn try_run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Output {
     // Debian installs some programs in directories that are not in a normal user's PATH.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
@@ -37,7 +37,7 @@ pub(crate) fn try_run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Output
     output
 }
 
-/// Runs `program`, which must succeed, and returns what it prints.
+/// Runs `program`, which must succeed, and returns its output.
 pub(crate) fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> String {
     let output = try_run(program, arguments);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
