@@ -38,7 +38,7 @@ const ADVICE: [(&str, &str); 28] = [
          still read it",
     ),
     (
-        "Without writing, it can only be rescued and copied",
+        "Without writing it can still be rescued and copied",
         "`oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` only read it",
     ),
     (

@@ -52,7 +52,7 @@ impl Medium {
             let error = OpenError::io(&format!("open {}", path.display()), cause);
             match is_read_only {
                 true => error.with(
-                    ", because every use of a volume writes to it. Without writing, it can only \
+                    ", because every use of a volume writes to it. Without writing it can still \
                      be rescued and copied",
                 ),
                 false => error,

@@ -13,6 +13,7 @@ Examples:
   oblivio copy disk.obl /mnt/disk.obl
   oblivio copy disk.obl stripe:/mnt/a/disk.obl,/mnt/b/disk.obl
   oblivio copy --resume disk.obl /mnt/disk.obl      (after Ctrl-C, a crash, a full disk)
+
 An incomplete copy is not a volume, and every command refuses it. The progress of the copy is kept
 in a file beside it, which is removed at the end. Check the copy before you remove the original:
   oblivio check /mnt/disk.obl";

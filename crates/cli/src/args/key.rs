@@ -18,16 +18,16 @@ pub(crate) enum KeyCommand {
     List(KeyListArgs),
     /// Remove a key. Anyone who kept an old copy of the superblock can still use it.
     Remove(KeyRemoveArgs),
-    /// Print a line for a bucket server's allow file, which identifies this client.
+    /// Print a client's line for a bucket server's allow file; makes the client's key if needed.
     ///
-    /// The key only admits the client to the server; it does not open volumes. It is made if the
-    /// file does not exist.
+    /// The key is made if its file does not exist. It only admits the client to the server; it does
+    /// not open volumes.
     #[command(after_help = "Example:
   oblivio key client ./client.key --name alice      (add its output to the server's allow file)")]
     Client(ClientKeyArgs),
-    /// Print a bucket server's public key, for the URLs of its volumes.
+    /// Print a bucket server's public key, for URLs of volumes; makes the server's key if needed.
     ///
-    /// The key is made if the file does not exist.
+    /// The key is made if its file does not exist.
     #[command(after_help = "Examples:
   oblivio key server ./server.key
   oblivio key server ./server.key --address one.example:2412      \
@@ -102,8 +102,8 @@ pub(crate) struct KeyAddArgs {
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// Time that one passphrase attempt takes on this machine, in milliseconds. At most the time to
-    /// fill 1 GiB eight times.
+    /// Milliseconds that one passphrase attempt takes on this machine: more make guessing slower.
+    /// An attempt fills 1 GiB of memory at most eight times, however much is given here.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
     /// Print JSON.

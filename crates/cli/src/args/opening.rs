@@ -67,7 +67,8 @@ pub(crate) struct VolumeArgs {
     /// Any other scheme:// is refused; write a file of such a name as ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
-    /// The client's directory [default: one for each volume, in the user's state directory].
+    /// The client's directory [default: one for each volume, below $XDG_STATE_HOME/oblivio or
+    /// ~/.local/state/oblivio].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
@@ -109,9 +110,9 @@ pub(crate) struct UnlockArgs {
     /// Try only this key slot [default: all of them, one after the other].
     #[arg(long, value_name = "NUMBER")]
     pub(crate) key_slot: Option<u8>,
-    /// The most memory to spend on trying a passphrase in a key slot. All slots together may fill
-    /// it 64 times. Storage can claim any cost before its claims are authenticated, so raise this
-    /// only for a slot that you created with a higher cost.
+    /// The most memory that a passphrase may need in one key slot. Storage can change what a slot
+    /// asks for, and this shows only afterwards, so raise this only for a slot that you created
+    /// with a higher cost. All attempts together may fill this memory 64 times.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
     pub(crate) unlock_memory_max: u64,
 }

@@ -208,7 +208,7 @@ pub(crate) struct AllocArgs {
     /// result.
     #[arg(long, conflicts_with_all = ["alloc_from", "sizes"], long_help = ALLOC_HELP)]
     pub(crate) alloc: bool,
-    /// Maximum fraction of all slots that may be lost.
+    /// The most slots that the search may leave out, in percent of all slots.
     #[arg(
         long,
         value_name = "PERCENT",

@@ -23,8 +23,8 @@ pub(crate) struct CreateArgs {
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// Time that one passphrase attempt takes on this machine, in milliseconds. At most the time to
-    /// fill 1 GiB eight times.
+    /// Milliseconds that one passphrase attempt takes on this machine: more make guessing slower.
+    /// An attempt fills 1 GiB of memory at most eight times, however much is given here.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
     /// Print JSON.

@@ -188,8 +188,8 @@ fn levels(evaluation: &ViewEvaluation) -> Option<String> {
         let _ = write!(text, "\nother trees: {} pieces", evaluation.counts.pieces_left_out);
     }
     if trees.keys().any(|id| *id >= 2) {
-        text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and trees \
-                 from 2 on the data. On share servers, tree 100 is what the first server sees of \
+        text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and all \
+                 others the data. On share servers, tree 100 is what the first server sees of \
                  the data, and tree 101 what the second sees; trees from 110 on are the same for \
                  the position map.";
     }

@@ -68,10 +68,10 @@ fn made(plan: &VolumePlan, args: &VolumeArgs, state: &Path, passphrase: Option<C
     lines.extend(opening_line(passphrase));
     lines.extend([
         format!("state             the client's directory: {}", state.display()),
-        "                  Keep the state as you keep the volume, but not where the volume is. \
+        "                  Back it up with the volume, but do not keep it where the volume is. \
          Without it the"
             .into(),
-        "                  data cannot be found.".into(),
+        "                  data is lost.".into(),
         format!(
             "next              oblivio mount {volume} DIR{with}{for_root}      (as root: makes a \
              file system on it, the first time)"

@@ -60,9 +60,9 @@ fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     // Other users cannot have the capability, and their mounts hold no kernel file system.
     Ok(geteuid().is_root().then(|| {
         format!(
-            "the kernel does not exempt this process from memory reclaim ({error}): the mount may \
-             hang if memory runs out, or if a limit is set on its memory cgroup. Grant \
-             CAP_SYS_RESOURCE to it"
+            "the mount may hang if memory runs out or its memory cgroup gets a limit, because the \
+             kernel does not exempt this process from memory reclaim ({error}). Grant \
+             CAP_SYS_RESOURCE to it, and mount again"
         )
     }))
 }

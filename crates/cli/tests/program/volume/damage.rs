@@ -35,7 +35,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
         match code {
             0 => {}
             7 => {
-                assert!(message.contains("Restore what was changed"), "{message}");
+                assert!(message.contains("Restore the changed bytes"), "{message}");
                 found.push(place);
             }
             _ => panic!("{code}: {stdout}{message}"),

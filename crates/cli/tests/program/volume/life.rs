@@ -69,7 +69,7 @@ fn a_volume_is_planned_created_used_checked_and_described() {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     let text = test_dir.succeeds(&format!("create {VOLUME} --size 16M --label 'my key'"));
-    assert!(text.contains("Keep the state as you keep the volume"), "{text}");
+    assert!(text.contains("Back it up with the volume"), "{text}");
     assert!(text.contains(test_dir.state().to_str().unwrap()), "{text}");
     let text = test_dir.succeeds(&format!("info {VOLUME}"));
     for part in ["16.0 MiB", "closed            yes", "key file", "my key"] {

@@ -286,11 +286,15 @@ fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {
     test_dir.succeeds(&format!("create {volume} --size 4M"));
     fs::write(test_dir.path("data"), bytes(5, 4 * MIB)).unwrap();
     test_dir.succeeds(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    let command =
-        format!("serve nbd {volume} --retry-for 1 --run 'sleep 0.5; nbdcopy \"$uri\" back'");
+    let command = format!(
+        "serve nbd {volume} --retry-for 1 --run 'touch up; sleep 1; nbdcopy \"$uri\" back'"
+    );
     let mut away = common::command(&test_dir.path(""), &command);
     let mut away = away.stderr(Stdio::piped()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(300));
+    while !test_dir.path("up").exists() {
+        assert!(away.try_wait().unwrap().is_none(), "the client ended before the server");
+        thread::sleep(Duration::from_millis(10));
+    }
     end(&mut server.child);
     assert!(!away.wait().unwrap().success());
     let mut printed = String::new();

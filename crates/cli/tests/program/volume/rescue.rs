@@ -118,7 +118,7 @@ fn a_rescue_of_a_truncated_store_gives_back_all_blocks_but_the_missing_ones() {
     }
     for left in [FRONT_AT + SUPERBLOCK_BYTES - 1, FRONT_AT, HEADER_BYTES / 2, 20] {
         store.set_len(left);
-        test_dir.fails_with(&format!("rescue {VOLUME} none"), 7, "Restore it from a backup");
+        test_dir.fails_with(&format!("rescue {VOLUME} none"), 7, "estore it from a backup");
     }
     // A file with neither its header nor its length is not rescued, even with the client's
     // directory.

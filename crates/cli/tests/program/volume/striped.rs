@@ -54,7 +54,7 @@ fn wrong_members_of_a_stripe_are_code_3_with_advice() {
     for (location, advice) in [
         ("stripe:a.obl,b.obl", "name member 3 as well"),
         ("stripe:b.obl,a.obl,c.obl", "use stripe:a.obl,b.obl,c.obl"),
-        ("stripe:a.obl,b.obl,c.obl,disk.obl", "disk.obl is no member of a stripe"),
+        ("stripe:a.obl,b.obl,c.obl,disk.obl", "disk.obl is not a member of a stripe"),
         ("stripe:a.obl,b.obl,none.obl", "check the path"),
         ("b.obl", "this is member 2 of a stripe of 3"),
     ] {
