@@ -47,7 +47,7 @@ pub fn create(directory: &Path) -> Result<FsStateDir, Error> {
 /// Adds advice to an error: how to name another directory, and whose home directory was searched.
 fn with_advice(error: VolumeError) -> Error {
     let whose = if geteuid().is_root() {
-        ". Under sudo, the home directory may belong to root or to the user who called sudo"
+        ". Under sudo, it may lie in the home directory of root, or of the user who called sudo"
     } else {
         ""
     };
@@ -58,8 +58,8 @@ fn with_advice(error: VolumeError) -> Error {
         VolumeErrorKind::StateDamaged => Error::new(
             ErrorKind::State,
             format!(
-                "{error}. Name it by its own path; another user than the creator of the volume \
-                 always has to do that{whose}"
+                "{error}. Name it by its own path; only the user who created the volume can leave \
+                 that out{whose}"
             ),
         ),
         _ => error.into(),

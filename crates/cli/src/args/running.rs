@@ -106,9 +106,9 @@ It does not hide when the volume is opened and closed, and so the total time; th
 and parameters; that there is a fixed rate, and its value; how long a batch takes once it has \
 begun; and that a tick is left out because the previous batch was not finished. Choose a rate that \
 this machine keeps when it is idle. A read waits for the next tick. A flush waits for enough ticks \
-to write back all dirty blocks. Closing always takes the time to write back half of --cache, or \
-all of a smaller disk. The client's directory receives a block for each access, and a whole state \
-at each checkpoint, whatever the disk does.";
+to write back all dirty blocks. Closing always takes as long as writing back half of --cache, or \
+the whole disk if that is smaller. The client's directory receives a block for each access, and a \
+whole state at each checkpoint, whatever the disk does.";
 
 /// Default accesses at a tick.
 const BURST: u16 = 16;

@@ -213,9 +213,9 @@ pub(crate) struct NbdArgs {
     #[arg(long, requires = "tls_certificate")]
     pub(crate) tls_optional: bool,
     /// Run a shell command with `$uri` and, without --tcp, `$unixsocket` set. Stop when it ends,
-    /// with its exit code; 128 plus the number of the signal if a signal ended it. Processes that
-    /// it left in the background end then, too, and a signal to this program ends all of them. At a
-    /// terminal, processes in the background are left running.
+    /// with its exit code; 128 plus the number of the signal if a signal ended it. Without a
+    /// terminal, processes that it left in the background end then, too, and a signal to this
+    /// program ends all of them; at a terminal, they are left running.
     #[arg(long = "run", value_name = "COMMAND", conflicts_with = "background")]
     pub(crate) run_command: Option<String>,
     #[command(flatten)]

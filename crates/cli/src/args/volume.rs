@@ -67,7 +67,7 @@ pub(crate) struct CheckArgs {
 pub(crate) const RESCUE_EXAMPLES: &str = "\
 Examples:
   oblivio rescue disk.obl ./disk.img
-  mount -o ro,loop ./disk.img /mnt      (a file system; ext4 that was not unmounted: ro,noload,loop)
+  mount -o ro,loop ./disk.img /mnt      (a file system; for ext4, ro,noload,loop)
   nbdkit --readonly file ./disk.img     (any disk, for NBD clients)
 
 Reading the image shows storage nothing. `oblivio serve nbd --rescued` serves the same contents
