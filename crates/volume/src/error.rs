@@ -131,8 +131,8 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered if !error.is_advised() => {
-                ". Restore what was changed, and open the volume with `after_tampering` (a \
-                 backup from before the last opening is too old: this was one). Without it, \
+                ". Restore the changed bytes, and open the volume with `after_tampering`; a \
+                 backup from before this opening is too old. If you cannot restore them, \
                  `oblivio rescue` saves what is left"
             }
             _ => "",

@@ -202,7 +202,7 @@ fn changed(place: u64) -> Error {
         ErrorKind::Corrupt,
         format!(
             "bucket {place} of storage holds changed bytes, or an older version. The storage is \
-             damaged or was tampered with: nothing of it was used"
+             damaged or was tampered with. The bucket was not used"
         ),
     )
 }

@@ -498,7 +498,7 @@ fn open_page(
                 ErrorKind::Corrupt,
                 format!(
                     "page {} of storage holds changed bytes, or an older version. The storage is \
-                     damaged or was tampered with: nothing of it was used",
+                     damaged or was tampered with. The page was not used",
                     page.place
                 ),
             )

@@ -120,8 +120,8 @@ pub(super) fn corrupt_bucket(version: &Version, defect: &str) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(
-            "bucket {} of storage holds {defect}. The storage is damaged or was tampered with: \
-             nothing of it was used",
+            "bucket {} of storage holds {defect}. The storage is damaged or was tampered with. \
+             The bucket was not used",
             version.place
         ),
     )
