@@ -1,9 +1,9 @@
 //! The anchor: the name of the client's latest checkpoint, kept in storage. It lets the client
 //! detect a rollback of storage, and of its own directory.
 //!
-//! An anchor is written after its checkpoint is durable on the client, to two places in turn. In an
-//! honest history, storage therefore shows the latest checkpoint or the one before it, at whatever
-//! point a crash came, or the checkpoint that an opening [announced](crate::announced).
+//! An anchor is written after its checkpoint is durable on the client, to two places in turn.
+//! Unless storage was rolled back, it therefore shows the latest checkpoint or the one before it,
+//! even after a crash, or the checkpoint that an opening [announced](crate::announced).
 
 use oblivio_core::records::{self, RecordPlace, RecordStore};
 use oblivio_core::store::{TreeId, TreeShape};
@@ -20,7 +20,7 @@ const MAGIC: [u8; 8] = *b"oblanchr";
 const MAC_BYTES: usize = 32;
 pub(crate) const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
 
-/// The shape of that tree: room for two anchors.
+/// The shape of [`TREE`]: room for two anchors.
 pub(crate) fn shape() -> TreeShape {
     records::pair_shape(BYTES)
 }
@@ -56,7 +56,7 @@ fn place(index: u64) -> RecordPlace {
     RecordPlace { tree: TREE, index }
 }
 
-/// Writes an anchor. Durable with the next flush.
+/// Writes an anchor. It is durable after the next flush.
 pub(crate) fn write(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
@@ -74,8 +74,8 @@ pub(crate) fn read(
     Ok(read_with_damage(store, key)?.0)
 }
 
-/// Like [`read`], with the number of places that hold bytes but no authentic anchor. A crash may
-/// have torn one of them.
+/// Reads the latest authentic anchor, and counts the places that hold bytes but no authentic
+/// anchor. A crash may have torn the bytes of one such place.
 pub(crate) fn read_with_damage(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
@@ -110,7 +110,7 @@ pub(crate) fn newest_of(
 #[derive(Default)]
 struct PlaceContents {
     newest: Option<CheckpointName>,
-    /// Whether any byte is set. A place that was never written reads as zeros.
+    /// Whether any byte of the place is set. A place that was never written reads as zeros.
     is_written: bool,
 }
 
@@ -128,7 +128,7 @@ fn read_places(
     Ok(found)
 }
 
-/// The checkpoints whose anchors storage may show, as far as the client knows.
+/// The checkpoints whose anchors storage may show, according to the client's directory.
 pub(crate) struct KnownCheckpoints {
     pub(crate) latest: CheckpointName,
     pub(crate) previous: CheckpointName,

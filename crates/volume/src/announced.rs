@@ -26,7 +26,7 @@ use crate::state_dir::{self, StateDir};
 
 const NAME: &str = "announced";
 
-/// The announced checkpoint, if the file has one later than `latest`.
+/// The announced checkpoint, if the file holds one later than `latest`.
 pub(crate) fn read(
     dir: &dyn StateDir,
     key: &AnchorKey,
@@ -41,7 +41,7 @@ pub(crate) fn read(
     Ok(Some(announced).filter(|announced| announced.number > latest.number))
 }
 
-/// Announces a checkpoint. Durable when this returns.
+/// Announces a checkpoint. The announcement is durable when this returns.
 pub(crate) fn write(
     dir: &mut dyn StateDir,
     key: &AnchorKey,
@@ -50,7 +50,7 @@ pub(crate) fn write(
     Ok(state_dir::replace(dir, NAME, &key.bytes(announced))?)
 }
 
-/// Removes the announcement. A later checkpoint must be durable.
+/// Removes the announcement, once a later checkpoint is durable.
 pub(crate) fn forget(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
     Ok(dir.remove(NAME)?)
 }

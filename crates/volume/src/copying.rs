@@ -46,14 +46,15 @@ use crate::unlock;
 /// Options of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// Read everything back and compare it.
+    /// Whether to read everything back and compare it.
     pub reads_back: bool,
-    /// Bytes to read before the progress is saved again.
+    /// Bytes to read between two times that the progress is saved.
     pub keep_each_bytes: u64,
 }
 
 impl Default for CopyOptions {
-    /// Reads back. A crash costs a disk some seconds of repeated work.
+    /// Reads everything back. Saves the progress often enough that a crash costs only seconds of
+    /// repeated work on a disk.
     fn default() -> Self {
         Self { reads_back: true, keep_each_bytes: 256 << 20 }
     }
@@ -61,7 +62,7 @@ impl Default for CopyOptions {
 
 /// Follows a running copy: saves its progress, and can stop it.
 pub trait CopyWatch {
-    /// Saves the progress durably. All that it claims is durable in the destination.
+    /// Saves `progress` durably. Everything that it claims is already durable in the destination.
     ///
     /// # Errors
     /// When it cannot be saved. The copy ends then.
@@ -72,7 +73,7 @@ pub trait CopyWatch {
     fn should_continue(&mut self, progress: &Progress, of: u64) -> bool;
 }
 
-/// What a copy did.
+/// Counts of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Buckets of the volume.
@@ -137,10 +138,10 @@ struct Copying<'c> {
     progress: Progress,
     options: CopyOptions,
     watch: &'c mut dyn CopyWatch,
-    /// What the latest trip read.
+    /// The sealed buckets that the latest trip read.
     moved: SealedCopy,
     copied: Copied,
-    /// Bytes read since the progress was saved.
+    /// Bytes read since the progress was last saved.
     since_kept: u64,
 }
 
@@ -266,7 +267,7 @@ impl Copying<'_> {
         })
     }
 
-    /// Checks each anchor and superblock bucket of the destination: `is` is called with its current
+    /// Checks each anchor and superblock bucket of the destination: calls `is` with its current
     /// bytes and the source's.
     fn check_final_trees(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
         let mut there = SealedCopy::default();
@@ -329,7 +330,7 @@ pub enum CopyError {
         .0.tree.0
     )]
     Different(Piece),
-    /// [`CopyWatch::should_continue`] ended the copy. It can be resumed.
+    /// The copy was ended by [`CopyWatch::should_continue`], and can be resumed.
     #[error("the copy was stopped before it was complete: resume it")]
     Interrupted,
 }

@@ -24,18 +24,19 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// Bytes of the disk. A multiple of [`Self::block_bytes`].
     fn bytes(&self) -> u64;
 
-    /// The block size that costs least. Requests may start and end anywhere.
+    /// The preferred block size. Requests may start and end at any byte, but whole blocks cost
+    /// least.
     fn block_bytes(&self) -> u32;
 
-    /// Where a caller should split long requests.
+    /// The points at which a caller should split long requests.
     fn division(&self) -> Division {
         Division { bytes: self.block_bytes(), from_request: false }
     }
 
-    /// The most bytes of one read or write. Zero and trim take any length.
+    /// Maximum number of bytes of one read or write. Zero and trim take any length.
     fn request_bytes_max(&self) -> u32;
 
-    /// The most requests in flight before [`Self::submit`] blocks.
+    /// Maximum number of requests in flight before [`Self::submit`] blocks.
     fn requests_in_flight_max(&self) -> usize {
         256
     }
@@ -45,7 +46,7 @@ pub trait BlockDevice: Send + Sync + 'static {
     fn submit(&self, request: Request);
 }
 
-/// Where requests are best split.
+/// The points at which requests are best split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// Bytes of the longest range that the disk accesses at once. A multiple of
@@ -60,55 +61,55 @@ pub struct Division {
 pub struct Request {
     /// The operation.
     pub op: DiskOp,
-    /// Takes the answer: the bytes of a read, nothing for other operations.
+    /// Receives the answer: the bytes of a read, or no bytes for other operations.
     pub done: Completion,
 }
 
-/// Takes the answer to a request. Called exactly once; must not block.
+/// Receives the answer to a request. Called exactly once; must not block.
 pub type Completion = Box<dyn FnOnce(Result<WipedBytes, DiskError>) + Send>;
 
 /// An operation of a disk. Offsets and lengths are in bytes. Secret: storage must not learn it.
 pub enum DiskOp {
     /// Reads `bytes` bytes.
     Read {
-        /// The first byte.
+        /// Offset of the first byte to read.
         offset: u64,
-        /// The number of bytes.
+        /// Number of bytes to read.
         bytes: u32,
     },
     /// Writes `data`.
     Write {
-        /// The first byte.
+        /// Offset of the first byte to write.
         offset: u64,
-        /// The data. Wiped when dropped.
+        /// The bytes to write. Wiped when dropped.
         data: WipedBytes,
         /// Whether to answer only once the data survives a crash (FUA).
         durable: bool,
     },
     /// Makes `bytes` bytes read as zeros.
     Zero {
-        /// The first byte.
+        /// Offset of the first byte of the range.
         offset: u64,
-        /// The number of bytes.
+        /// Length of the range in bytes.
         bytes: u64,
-        /// Whether to answer only once this survives a crash (FUA).
+        /// Whether to answer only once the zeros survive a crash (FUA).
         durable: bool,
     },
     /// Drops `bytes` bytes that are no longer needed. Blocks that lie wholly inside read as zeros
     /// afterwards; the rest stays as it is.
     Trim {
-        /// The first byte.
+        /// Offset of the first byte of the range.
         offset: u64,
-        /// The number of bytes.
+        /// Length of the range in bytes.
         bytes: u64,
-        /// Whether to answer only once this survives a crash (FUA).
+        /// Whether to answer only once the trim survives a crash (FUA).
         durable: bool,
     },
     /// Answers once everything answered so far survives a crash.
     Flush,
 }
 
-/// Why a request failed.
+/// An error that a request is answered with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DiskError {
@@ -150,7 +151,7 @@ impl DiskError {
     }
 }
 
-/// A volume's error, as callers of its disk see it.
+/// Converts a volume's error to the error that callers of its disk get.
 impl From<&VolumeError> for DiskError {
     fn from(error: &VolumeError) -> Self {
         let kind = match error.kind() {

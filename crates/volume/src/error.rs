@@ -7,7 +7,8 @@ use oblivio_core::StoreErrorKind;
 
 use crate::superblock::{SuperblockError, SuperblockErrorKind};
 
-/// The cause of an error, and so what to do next. Part of the API: programs branch on it.
+/// The cause of an error, which decides what the caller can do next. Part of the API: programs
+/// branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VolumeErrorKind {
@@ -42,7 +43,7 @@ pub enum VolumeErrorKind {
     Unreachable,
     /// A disk, a file system or the system failed.
     Io,
-    /// An earlier operation failed half way. This handle answers nothing more: open the volume
+    /// An earlier operation failed halfway. This handle answers no further request: open the volume
     /// again.
     MustReopen,
 }
@@ -59,7 +60,7 @@ impl VolumeErrorKind {
     }
 }
 
-/// Advice for a file that cannot grow; empty for other errors.
+/// Advice for an error that means a full disk or quota; empty for other errors.
 pub(crate) fn room_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ": make room there",
@@ -78,12 +79,12 @@ pub struct VolumeError {
 }
 
 impl VolumeError {
-    /// An error that starts here.
+    /// An error without an underlying error.
     pub fn new(kind: VolumeErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error that something below caused.
+    /// An error that wraps the underlying error.
     pub fn caused_by(
         kind: VolumeErrorKind,
         message: impl Into<String>,
@@ -115,7 +116,7 @@ impl VolumeError {
     }
 }
 
-/// Errors of the engine.
+/// Converts an error of the engine.
 impl From<oblivio_core::Error> for VolumeError {
     fn from(error: oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;
@@ -141,14 +142,14 @@ impl From<oblivio_core::Error> for VolumeError {
     }
 }
 
-/// Errors of the store.
+/// Converts an error of the store.
 impl From<oblivio_core::StoreError> for VolumeError {
     fn from(error: oblivio_core::StoreError) -> Self {
         oblivio_core::Error::from(error).into()
     }
 }
 
-/// Errors of superblocks.
+/// Converts an error of a superblock.
 impl From<SuperblockError> for VolumeError {
     fn from(error: SuperblockError) -> Self {
         use SuperblockErrorKind as Superblock;
@@ -166,14 +167,14 @@ impl From<SuperblockError> for VolumeError {
     }
 }
 
-/// Errors of the client's directory.
+/// Converts an I/O error of the client's directory.
 impl From<io::Error> for VolumeError {
     fn from(error: io::Error) -> Self {
         Self::of_client_directory("the client's directory failed", error)
     }
 }
 
-/// The kind of a store's error.
+/// Converts the kind of a store's error.
 impl From<StoreErrorKind> for VolumeErrorKind {
     fn from(kind: StoreErrorKind) -> Self {
         match kind {

@@ -1,16 +1,16 @@
-//! What a volume in use does, for its owner to watch.
+//! Counts of a volume in use, for its owner to watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oblivio_core::durable::{StashFill, Want};
 
-/// Shows the counts of a volume that another thread uses. It makes no access and blocks no one.
-/// Secret: storage must not see the counts.
+/// Shows the counts of a volume that another thread uses. Reading them makes no access and blocks
+/// no thread. Secret: storage must not see the counts.
 #[derive(Clone, Default)]
 pub struct Insight(Arc<Counts>);
 
-/// What a volume has done since it was opened. Secret.
+/// Counts of a volume since it was opened. Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounts {
     /// Accesses to blocks of the disk.
@@ -29,7 +29,7 @@ struct Counts {
     to_positions: AtomicU64,
     dummies: AtomicU64,
     stash_blocks: AtomicU64,
-    /// 0 if the scheme does not report the stash.
+    /// The bound of the stash in blocks. 0 if the scheme does not report the stash.
     stash_blocks_max: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ impl Insight {
         self.0.to_blocks.fetch_add(blocks as u64, Relaxed);
     }
 
-    /// Notes the fill of the stash.
+    /// Records the fill of the stash.
     pub(crate) fn stash_is(&self, fill: Option<StashFill>) {
         if let Some(StashFill { blocks, blocks_max }) = fill {
             self.0.stash_blocks.store(blocks, Relaxed);

@@ -1,4 +1,4 @@
-//! Changes of the key slots of a volume.
+//! Adding and removing key slots of a volume.
 
 use oblivio_core::BucketStore;
 use oblivio_core::durable::AnyStore;
@@ -12,17 +12,17 @@ use crate::superblock::{Superblock, Unlocked, copies};
 use crate::tampering;
 use crate::volume::match_records;
 
-/// Has `change` add or remove key slots of a volume that is not open, and stores the result as the
+/// Lets `change` add or remove key slots of a volume that is not open, and stores the result as the
 /// newest superblock. Once this returns, the client that owns `dir` refuses older superblocks.
 ///
 /// Storage may show an older superblock, with slots that were removed. So the directory is compared
 /// first, and `change` is not called if storage or the directory was rolled back.
 ///
 /// # Errors
-/// What `change` returns; nothing was changed then. [`VolumeErrorKind::StoreRolledBack`] and the
-/// other kinds with which an opening refuses storage or a directory, [`VolumeErrorKind::Tampered`]
-/// also if tampering was noted and is not resolved. After any other error the change may or may not
-/// have been made: the next opening continues with what it finds.
+/// The errors of `change`, after which nothing was changed. [`VolumeErrorKind::StoreRolledBack`]
+/// and the other kinds with which an opening refuses storage or a directory,
+/// [`VolumeErrorKind::Tampered`] also if tampering was noted and is not resolved. After any other
+/// error the change may or may not have been made: the next opening continues with what it finds.
 ///
 /// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
 /// [`VolumeErrorKind::Tampered`]: crate::VolumeErrorKind::Tampered

@@ -1,4 +1,4 @@
-//! The client's side of a commit: one state file after the other, and the names of checkpoints.
+//! The client's side of a commit: a sequence of state files, and the names of checkpoints.
 
 use std::ops::Range;
 
@@ -86,8 +86,8 @@ impl SavedState {
         Ok(KnownCheckpoints { latest, previous, announced })
     }
 
-    /// Makes what was read durable, before storage is shown any of it and before anything is
-    /// appended.
+    /// Makes the state that was read durable. This comes before storage sees any of the state, and
+    /// before anything is appended.
     pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
         let name = name(self.generation);
         let is_older = |other: &String| generation_of(other).is_some_and(|it| it < self.generation);
@@ -103,7 +103,7 @@ impl SavedState {
     }
 }
 
-/// Where the last use of a volume ended.
+/// The end of the last use of a volume.
 pub(crate) struct LastUse {
     /// The generation of the state file.
     pub(crate) generation: u64,
@@ -111,12 +111,12 @@ pub(crate) struct LastUse {
     pub(crate) shown: CheckpointName,
 }
 
-/// How a volume was opened.
+/// The options and the history of an opened volume, as the ledger needs them.
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
     pub(crate) sync_moves: SyncMoves,
     pub(crate) lengths: Lengths,
-    /// Moves before this opening may have been lost although storage has seen them.
+    /// Whether moves before this opening may have been lost although storage has seen them.
     pub(crate) may_follow_lost_moves: bool,
 }
 
@@ -146,12 +146,13 @@ pub(crate) struct Ledger {
     snapshot_bytes: u64,
     /// Bytes of the records of forgotten ranges since the snapshot.
     forgets_bytes: u64,
-    /// No access was made since the opening or the latest checkpoint: the fence must be checked
-    /// first.
+    /// Whether no access was made since the opening or the latest checkpoint. The fence must then
+    /// be checked first.
     fence_is_due: bool,
-    /// Evictions until storage holds nothing of lost moves, as of the latest checkpoint.
+    /// Evictions that remain, as of the latest checkpoint, until storage holds no trace of lost
+    /// moves.
     lost_evictions_left: u64,
-    /// The most evictions from one checkpoint to the next.
+    /// Maximum number of evictions from one checkpoint to the next.
     evictions_max: u64,
 }
 
@@ -221,7 +222,7 @@ impl Ledger {
         })
     }
 
-    /// See [`Lengths::Constant`].
+    /// Switches to [`Lengths::Constant`].
     pub(crate) fn keep_lengths_constant(&mut self) {
         self.opening.lengths = Lengths::Constant;
     }
@@ -305,10 +306,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks the fence before the first accesses after an opening or a checkpoint: accesses lead
-    /// to evictions, which overwrite places. Storage must still show that checkpoint. If it shows
-    /// another, a second client has taken over. The check does not wait for the first eviction:
-    /// where its batch begins may be secret.
+    /// Checks the fence before the first accesses after an opening or a checkpoint, because
+    /// accesses lead to evictions, which overwrite buckets. Storage must still show that
+    /// checkpoint. If it shows another, a second client has taken over. The check does not wait for
+    /// the first eviction: where its batch begins may be secret.
     pub(crate) fn before_accesses(&mut self, live: &mut LiveArray) -> Result<(), VolumeError> {
         if self.fence_is_due {
             self.check_fence(&mut *live.array)?;
@@ -322,8 +323,8 @@ impl Ledger {
         tampering::record(&mut *self.dir, error);
     }
 
-    /// Checks that storage still shows what this client left there. If it shows a newer checkpoint,
-    /// another client uses the volume.
+    /// Checks that storage still shows the anchor that this client wrote last. If it shows a newer
+    /// checkpoint, another client uses the volume.
     fn check_fence(&self, array: &mut dyn Durable) -> Result<(), VolumeError> {
         let latest = self.checkpoint;
         match anchor::read(&mut array.records(), &self.keys.anchor)? {
@@ -341,8 +342,8 @@ impl Ledger {
     }
 }
 
-/// Announces a checkpoint to storage, durably, that no copy of the directory made so far knows.
-/// Without it, the work replayed from here on could hide from a copy what it missed. `shown` is the
+/// Announces to storage, durably, a checkpoint that no earlier copy of the directory knows. Without
+/// it, an old copy could not detect that it lacks the work replayed from here on. `shown` is the
 /// checkpoint that storage shows.
 pub(crate) fn announce(
     dir: &mut dyn StateDir,

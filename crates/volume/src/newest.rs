@@ -103,7 +103,8 @@ pub(crate) fn damaged_copies(
     Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())
 }
 
-/// Copies a superblock that is durable in storage to the client's directory, and names it there.
+/// Copies a superblock that is durable in storage to the client's directory, and names it there as
+/// the newest.
 pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
     let copy = owner.superblock.encode();
     let has_it = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?

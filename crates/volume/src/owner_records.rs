@@ -1,4 +1,4 @@
-//! The records of a volume, for a server that lacks them.
+//! The superblock and anchors of a volume, for a server that lacks them.
 
 use oblivio_core::records::{RecordPlace, RecordStore};
 

@@ -1,4 +1,4 @@
-//! The parameters of a volume, and what they cost, before anything is created.
+//! The parameters of a volume and their cost, computed before anything is created.
 
 pub use oblivio_core::durable::{ArrayRequirements, Cost, Slots};
 use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// A larger tree top would fit with the position map in the tree, but every request would then
+    /// With the position map in the tree, a larger tree top would fit, but every request would then
     /// make two accesses.
     #[test]
     fn a_plan_counts_the_accesses_that_a_position_map_takes() {

@@ -33,7 +33,7 @@ use crate::volume::{explain_records_error, explain_rollback, seal_key};
 
 /// Receives the rescued blocks. A block that is never put is zeros.
 pub trait RescueTarget {
-    /// Stores the contents of a block. If a block is put more than once, the last call counts.
+    /// Stores the contents of a block. If a block is stored more than once, the last call counts.
     ///
     /// # Errors
     /// When the contents cannot be stored.
@@ -51,17 +51,18 @@ pub trait RescueTarget {
 pub struct Rescued {
     /// Blocks whose contents were found.
     pub blocks: u64,
-    /// Blocks that had contents, or may have had, and were not found.
+    /// Blocks that had contents, or may have had contents, and were not found.
     pub lost: Vec<Range<u64>>,
-    /// Blocks that were found but may be outdated: the data that would tell is damaged.
+    /// Blocks that were found but may be outdated, because the data that would show their age is
+    /// damaged.
     pub doubtful: Vec<Range<u64>>,
-    /// Storage has seen accesses that the client's directory does not know: the directory is an old
-    /// copy, and every block may be outdated.
+    /// Whether storage has seen accesses that the client's directory does not know. The directory
+    /// is then an old copy, and every block may be outdated.
     pub state_is_behind: bool,
     /// The damage in storage and in the client's directory.
     pub damage: Damage,
-    /// The servers that do not answer, and may hold newer records or blocks than the others. `None`
-    /// if all answer, or nothing is older than the client's directory names. Public.
+    /// The servers that do not answer and may hold newer records or blocks than the others. `None`
+    /// if all servers answer, or no record is older than the client's directory names. Public.
     pub missing: Option<String>,
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn unknown(name: &SchemeName) -> String {
     )
 }
 
-/// Whether this program has a scheme of this name.
+/// The scheme of this name. `None` if this program does not have it.
 pub(crate) fn find(name: &str) -> Option<&'static dyn DurableScheme> {
     SCHEMES.iter().copied().find(|scheme| scheme.name() == name)
 }

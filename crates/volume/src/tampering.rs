@@ -1,17 +1,18 @@
 //! The note in the client's directory that storage was found to be changed. The next opening would
-//! repeat the accesses that found it and stop at the same point. So it is refused until the owner
-//! states that storage was restored.
+//! repeat the accesses that detected the change and stop at the same point. So openings are refused
+//! until the owner states that storage was restored.
 
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{self, StateDir};
 
-/// The file exists if something was found. It holds the message for people.
+/// The name of the note. The file exists if tampering was found, and holds the message for people.
 const NAME: &str = "tampering-found";
 
-/// The most bytes of the message.
+/// Maximum number of bytes of the message.
 const FOUND_BYTES_MAX: usize = 4096;
 
-/// Refuses to repeat what failed, unless the owner states that storage was restored.
+/// Refuses to repeat the accesses that found tampering, unless the owner states that storage was
+/// restored.
 pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), VolumeError> {
     if after_tampering || !is_recorded(dir)? {
         return Ok(());
@@ -44,8 +45,8 @@ pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeEr
     ))
 }
 
-/// Notes the error of an operation if it is tampering. If this fails, the next opening finds the
-/// tampering again.
+/// Notes the error of an operation if it is tampering. If the note cannot be written, the next
+/// opening finds the tampering again.
 pub(crate) fn record(dir: &mut dyn StateDir, error: &VolumeError) {
     if error.kind() == VolumeErrorKind::Tampered && matches!(is_recorded(dir), Ok(false)) {
         let Ok(mut file) = dir.create(NAME) else { return };

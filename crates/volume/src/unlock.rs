@@ -43,10 +43,10 @@ pub enum UnlockError<E> {
     /// The secret opens only the superblock that the client's directory names. Storage shows older
     /// ones.
     StoreIsOlder {
-        /// The owner, by the superblock that the directory names.
+        /// The volume, unlocked with the superblock that the directory names.
         newest: Box<Unlocked>,
-        /// The rollback. [`explain_rollback`](crate::volume::explain_rollback) asks storage for its
-        /// cause.
+        /// The rollback error. [`explain_rollback`](crate::volume::explain_rollback) asks storage
+        /// for the cause.
         error: VolumeError,
     },
 }
@@ -115,8 +115,8 @@ pub fn unlock<E>(
     })
 }
 
-/// The owner by the superblock that the client's directory names, if `secret` opens it and all
-/// `copies` are older.
+/// Unlocks the superblock that the client's directory names. `None` if `secret` does not open it,
+/// or if not all `copies` are older.
 fn owner_by_directory(
     copies: &Copies,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,

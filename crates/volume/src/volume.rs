@@ -41,13 +41,13 @@ pub fn trees_of_scheme() -> impl Iterator<Item = TreeId> {
     [FIRST_TREE].into_iter().chain((4..).map(TreeId))
 }
 
-/// When the moves of accesses become durable.
+/// The point at which the moves of accesses become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMoves {
     /// Before storage sees the first path of a batch. A power loss then never links two accesses.
     BeforeReads,
-    /// With the next flush. Faster on media with slow syncs; what it leaks after a power loss is in
-    /// the threat model.
+    /// With the next flush. Faster on media with slow syncs; the threat model states what it leaks
+    /// after a power loss.
     AtFlush,
 }
 
@@ -68,7 +68,7 @@ pub enum Lengths {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct VolumeOptions {
-    /// When the moves of accesses become durable.
+    /// The point at which the moves of accesses become durable.
     pub sync_moves: SyncMoves,
     /// The length of writes to the client's directory. A [`Disk`](crate::disk::Disk) at a fixed
     /// rate switches to [`Lengths::Constant`] when it starts. Set it here to cover the opening too.
@@ -79,11 +79,11 @@ pub struct VolumeOptions {
     /// sees how often blocks are requested again, and the other accesses follow the evictions
     /// before them more often than by chance, also at a fixed rate.
     pub hits: HitPolicy,
-    /// Open a volume whose storage was found to be changed when it was last used. The owner states
-    /// that storage was restored.
+    /// Whether to open a volume whose storage was found to be changed when it was last used. The
+    /// owner thereby states that storage was restored.
     pub after_tampering: bool,
-    /// Warns the owner of a problem that the volume tolerates, but should not for long. Messages
-    /// hold no secret.
+    /// Called to warn the owner of a problem that the volume tolerates, but should not for long.
+    /// Messages hold no secret.
     pub warn: fn(&str),
 }
 
@@ -155,20 +155,20 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
 
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
 ///
-/// After any error except [`VolumeErrorKind::InvalidRequest`], it answers nothing more: open it
-/// again.
+/// After any error except [`VolumeErrorKind::InvalidRequest`], the volume fails all further
+/// operations and must be opened again.
 pub struct Volume {
     live: LiveArray,
     facts: ArrayFacts,
     ledger: Ledger,
     options: VolumeOptions,
-    /// The oldest first.
+    /// Reads that have begun and are not finished, the oldest first.
     begun: VecDeque<BegunReads>,
-    /// The stash was seen over its bound: an eviction ahead of schedule comes before the next
-    /// access.
+    /// Whether the stash was seen over its bound. An eviction ahead of schedule then comes before
+    /// the next access.
     owes_eviction: bool,
     insight: Insight,
-    /// An operation failed half way.
+    /// Whether an operation failed halfway.
     is_broken: bool,
 }
 
@@ -183,7 +183,7 @@ impl Volume {
         self.facts.block_bytes
     }
 
-    /// Counts of what the volume does, for its owner to watch. Secret.
+    /// Counts of the volume's accesses and stash, for its owner to watch. Secret.
     pub fn insight(&self) -> Insight {
         self.insight.clone()
     }
@@ -273,7 +273,7 @@ impl Volume {
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Whether storage sees nothing of the next [`Self::forget`]. If not, the next checkpoint makes
+    /// Whether the next [`Self::forget`] is invisible to storage. If not, the next checkpoint makes
     /// room.
     pub fn has_room_to_forget(&self) -> bool {
         !self.ledger.has_many_forgets(self.options.state_file_bytes_max)
@@ -336,13 +336,13 @@ impl Volume {
         })
     }
 
-    /// The most blocks of the position map that can be fetched together and are still on the client
-    /// when their blocks are accessed.
+    /// Maximum number of blocks of the position map that can be fetched together and are still on
+    /// the client when the blocks that they map are accessed.
     pub(crate) fn fetches_at_once_max(&self) -> usize {
         self.facts.window_accesses_max
     }
 
-    /// The most accesses that a request for one block can take. Public.
+    /// Maximum number of accesses that a request for one block can take. Public.
     pub(crate) fn accesses_per_block_max(&self) -> usize {
         1 + self.facts.position_levels
     }
@@ -399,9 +399,9 @@ impl Volume {
         self.live.array.may_hold_contents()
     }
 
-    /// Reads all of storage that was ever written. Checks that it holds what was last written, and
-    /// that every block is there. `progress` is called with the number of [`Self::buckets_written`]
-    /// read so far. Returns the number of blocks with contents.
+    /// Reads all buckets that were ever written. Checks that each holds what was last written to
+    /// it, and that no block is missing. `progress` is called with the number of
+    /// [`Self::buckets_written`] read so far. Returns the number of blocks with contents.
     ///
     /// # Errors
     /// [`VolumeErrorKind::Tampered`] for the first mismatch.

@@ -1,5 +1,5 @@
-//! The list of servers that have answered wrong, in the client's directory. With it,
-//! none of them deals after the next opening either. A repair of a server removes it from the list.
+//! The list of servers that have answered wrong, in the client's directory. It prevents them from
+//! dealing after the next opening, too. A repair of a server removes the server from the list.
 
 use std::io;
 

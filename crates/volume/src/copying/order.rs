@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use oblivio_core::store::{BucketRange, TreeId, TreeShape};
 
-/// The most bytes that one trip reads.
+/// Maximum number of bytes that one trip reads.
 const TRIP_BYTES_MAX: u64 = 2 << 20;
 
-/// The most buckets that one trip reads: a store may give each bucket a sector of its own.
+/// Maximum number of buckets that one trip reads: a store may give each bucket a sector of its own.
 const TRIP_BUCKETS_MAX: u64 = 4096;
 
 /// All buckets of some trees in one sequence: tree after tree, level after level from the root, by
@@ -21,14 +21,14 @@ pub(super) struct BucketOrder {
 struct Level {
     tree: TreeId,
     level: u8,
-    /// Where its first bucket is in the sequence.
+    /// The position of the level's first bucket in the sequence.
     first: u64,
     buckets: u64,
     trip_buckets_max: u64,
 }
 
 impl BucketOrder {
-    /// The order for these trees of a store. Their shapes are not authenticated: `None` if the
+    /// The order of these trees of a store. Their shapes are not authenticated: `None` if the
     /// number of buckets overflows.
     pub(super) fn new<'s>(trees: impl Iterator<Item = (TreeId, &'s TreeShape)>) -> Option<Self> {
         let mut levels = Vec::new();

@@ -1,4 +1,4 @@
-//! How far a copy has come, and its encoding (`docs/format.md` of the repository).
+//! The progress of a copy, and its encoding (`docs/format.md` of the repository).
 
 use ring::digest::{SHA256, digest};
 
@@ -22,19 +22,19 @@ pub enum CopyStep {
     Finishing,
 }
 
-/// How far a copy has come. All that it claims is durable.
+/// The progress of a copy. Everything that it claims is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The volume that is copied.
     pub source: VolumeFingerprint,
-    /// The step under way.
+    /// The current step.
     pub step: CopyStep,
-    /// Buckets that the step has done.
+    /// Number of buckets that the current step has finished.
     pub buckets: u64,
 }
 
 impl Progress {
-    /// The progress of a copy that begins.
+    /// The progress at the start of a copy.
     pub fn begin(source: VolumeFingerprint) -> Self {
         Self { source, step: CopyStep::Moving, buckets: 0 }
     }
@@ -95,7 +95,7 @@ impl Fields<'_> {
     }
 }
 
-/// Why bytes are no progress.
+/// The reason why bytes do not decode to a progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProgressError {
@@ -105,7 +105,7 @@ pub enum ProgressError {
          it and the unfinished copy, and begin the copy again"
     )]
     NotOurs,
-    /// Another version of the program wrote them.
+    /// The bytes were written by another version of the program.
     #[error(
         "the progress file has format {0}, this program knows {VERSION}: use the program that \
          wrote it"

@@ -35,7 +35,7 @@ impl VolumeFingerprint {
     }
 }
 
-/// The buckets of a final tree, a stretch for each level. There are few.
+/// The buckets of a final tree, one range per level. Such trees have few buckets.
 pub(super) fn bucket_ranges(store: &(impl BucketStore + ?Sized), tree: TreeId) -> Vec<BucketRange> {
     let levels = store.shape(tree).map_or(&[][..], TreeShape::levels);
     let levels = (0..).zip(levels).filter(|(_, shape)| shape.buckets > 0);

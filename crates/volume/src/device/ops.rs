@@ -1,8 +1,8 @@
-//! Properties of requests that every disk needs.
+//! Checks and properties of requests, for every kind of disk.
 
 use super::{DiskError, DiskErrorKind, DiskOp};
 
-/// The longest read or write, in bytes.
+/// Maximum length of a read or write, in bytes.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
 /// Checks that a request fits a disk of `disk_bytes` bytes.

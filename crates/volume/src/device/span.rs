@@ -6,9 +6,9 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockPart {
     pub(crate) block: u64,
-    /// The bytes within the block.
+    /// The position of these bytes within the block.
     pub(crate) within: Range<usize>,
-    /// Where these bytes begin in the range.
+    /// The offset of these bytes from the start of the range.
     pub(crate) at: usize,
 }
 

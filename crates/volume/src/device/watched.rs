@@ -11,8 +11,8 @@ pub struct WatchedDisk<D: ?Sized, F> {
 }
 
 impl<D: BlockDevice + ?Sized, F: Fn(&DiskOp) + Send + Sync + 'static> WatchedDisk<D, F> {
-    /// `tell` runs on the submitting thread, before the disk gets the request. The request is
-    /// secret.
+    /// Shows the requests to `disk` to `tell`, which runs on the submitting thread, before the disk
+    /// receives the request. Requests are secret.
     pub fn new(disk: Arc<D>, tell: F) -> Self {
         Self { disk, tell }
     }

@@ -20,16 +20,16 @@ pub(super) struct Blocks {
     pub(super) classes: Vec<u8>,
     pub(super) policy: RangePolicy,
     pub(super) cache: Cache,
-    /// Windows whose reads were begun, the oldest first.
+    /// Windows whose reads have begun, the oldest first.
     begun: VecDeque<Vec<InFlightBlock>>,
     pub(super) block_bytes: usize,
     /// Bytes of the disk.
     pub(super) bytes: u64,
 }
 
-/// Ranges of one class that are accessed for some of their blocks. A read takes them in one window
-/// and answers no request before all are read. So storage cannot tell from the next request which
-/// of the ranges an answer came from.
+/// Ranges of one class, of which only some blocks are needed. One window reads all of the ranges
+/// and answers no request before that. So storage cannot tell from the next request which of the
+/// ranges an answer came from.
 pub(super) struct RangeAccess {
     pub(super) extents: Vec<Extent>,
     /// The blocks that are cached or written. Other blocks of the ranges are read and dropped.
@@ -52,7 +52,7 @@ impl RangeAccess {
     }
 }
 
-/// A block whose read was begun.
+/// A block whose read has begun.
 struct InFlightBlock {
     block: u64,
     /// Whether the block goes into the cache. If not, its data is dropped.
@@ -61,13 +61,13 @@ struct InFlightBlock {
     is_forgotten: bool,
 }
 
-/// The most blocks of a window if several windows are begun.
+/// Maximum number of blocks of a window if several windows are in flight.
 const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 4;
 
 /// The number of windows that reads are split into, if there are enough of them. After each window,
-/// storage hears of the moves that have become durable, and new requests begin. With 16 requests in
-/// flight, 4 and 8 windows are equally fast on a file. With 4, a server over TLS answers 8 to 15 %
-/// more reads: a window costs messages, syncs of the log and thread wake-ups.
+/// reads whose moves have become durable are announced to storage, and new requests begin. With 16
+/// requests in flight, 4 and 8 windows are equally fast on a file. With 4, a server over TLS
+/// answers 8 to 15 % more reads: a window costs messages, syncs of the log and thread wake-ups.
 const BEGUN_WINDOWS: usize = 4;
 
 impl Blocks {
@@ -79,9 +79,9 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read the first of `wanted`, in windows, as many as there is room for. Each of them
-    /// has a block that is neither cached nor [in flight](Self::is_in_flight). Returns whether any
-    /// read was begun.
+    /// Begins to read the first of the `wanted` ranges, in as many windows as there is room for.
+    /// Each of them has a block that is neither cached nor [in flight](Self::is_in_flight). Returns
+    /// whether any read was begun.
     pub(super) fn begin(
         &mut self,
         wanted: &mut VecDeque<RangeAccess>,
@@ -128,7 +128,7 @@ impl Blocks {
         self.classes.last().map_or(1, |class| 1 << class)
     }
 
-    /// The number of windows that were begun and are not finished.
+    /// The number of windows that have begun and not finished.
     pub(super) fn begun_windows(&self) -> usize {
         self.begun.len()
     }
@@ -154,7 +154,7 @@ impl Blocks {
         }
     }
 
-    /// Finishes all begun windows. Every other access must come after them.
+    /// Finishes all begun windows. Every access other than beginning another window requires this.
     fn finish_all_windows(&mut self) -> Result<(), VolumeError> {
         while self.begun_windows() > 0 {
             self.finish_window()?;
@@ -236,9 +236,9 @@ impl Blocks {
         }
     }
 
-    /// What to access to write back a dirty block. Depending on the policy: the longest range
-    /// around it whose blocks are all dirty, the ranges of a request for the dirty blocks around
-    /// it, or the fixed range around it.
+    /// The ranges to access in order to write back a dirty block. Depending on the policy: the
+    /// longest range around it whose blocks are all dirty, the ranges of a request for the dirty
+    /// blocks around it, or the fixed range around it.
     fn dirty_around(&self, block: u64) -> RangeAccess {
         match self.policy {
             RangePolicy::Classes => RangeAccess::whole(self.dirty_range_around(block)),
@@ -271,8 +271,8 @@ impl Blocks {
         around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
-    /// Writes the dirty blocks of an access. The others are read and dropped: only
-    /// requested blocks are cached.
+    /// Writes the dirty blocks of an access. Its other blocks are read and dropped: only requested
+    /// blocks are cached.
     fn write_ranges(&mut self, access: &RangeAccess) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         let Self { volume, cache, .. } = self;
@@ -283,7 +283,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Exchanges blocks through `access`, which returns which of the accesses it has made.
+    /// Exchanges blocks through `access`, which returns for each access whether it was made.
     fn exchange_by(
         &mut self,
         read: &[u64],

@@ -11,14 +11,15 @@ use oblivio_core::wiped::WipedBytes;
 /// in the order.
 pub(super) struct Cache {
     entries: HashMap<u64, Entry>,
-    /// Clean blocks by the time of their last use.
+    /// Maps the time of the last use to the clean block used then.
     clean: BTreeMap<u64, u64>,
-    /// Dirty blocks by the time of their last use, or by the time they became dirty if a mark holds
-    /// them.
+    /// Maps a time to a dirty block: the time of its last use, or the time it became dirty if a
+    /// mark holds it.
     dirty: BTreeMap<u64, u64>,
     /// The number of uses so far.
     time: u64,
-    /// Blocks that were dirty at this mark keep their place in the order.
+    /// The latest mark. Blocks that were dirty when it was set keep their place in the write-back
+    /// order.
     held: Mark,
 }
 
@@ -60,7 +61,7 @@ impl Cache {
         self.held
     }
 
-    /// How many blocks that were dirty at `mark` still are, up to `count_max`.
+    /// Number of blocks that were dirty at `mark` and still are, up to `count_max`.
     pub(super) fn dirty_since(&self, mark: Mark, count_max: usize) -> usize {
         self.dirty.range(..=mark.0).take(count_max).count()
     }
@@ -80,7 +81,7 @@ impl Cache {
         self.entries.get(&block).filter(|entry| entry.is_dirty).map(|entry| &*entry.data)
     }
 
-    /// The contents of a block, to be changed. Marks the block dirty.
+    /// The contents of a block, as a mutable slice. Marks the block dirty.
     pub(super) fn get_mut(&mut self, block: u64) -> Option<&mut [u8]> {
         self.touch(block);
         let entry = self.entries.get_mut(&block)?;
@@ -154,7 +155,8 @@ impl Cache {
         self.dirty.values().copied()
     }
 
-    /// The blocks that were dirty at `mark` and still are, in the same order.
+    /// The blocks that were dirty at `mark` and still are, in the order in which they are written
+    /// back.
     pub(super) fn dirty_at(&self, mark: Mark) -> impl Iterator<Item = u64> {
         self.dirty.range(..=mark.0).map(|(_, block)| *block)
     }

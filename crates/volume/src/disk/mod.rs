@@ -47,11 +47,11 @@ use worker::Worker;
 pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
 
-/// Requests that the queue holds. If it is full, callers wait.
+/// Maximum number of requests in the queue. If it is full, callers wait.
 const QUEUE_REQUESTS_MAX: usize = 256;
 
-/// How many blocks the cache may hold beyond its bound while requests are in flight: blocks that
-/// were read for them stay until they are used.
+/// Number of blocks that the cache may hold beyond its bound while requests are in flight. Blocks
+/// that were read for requests stay until the requests have used them.
 pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 
 /// Options of a disk.
@@ -62,8 +62,8 @@ pub struct DiskOptions {
     /// is no cache: each request makes its accesses at once, reads and writes alike, and requests
     /// that are served together access a block once.
     pub cache_bytes_max: u64,
-    /// When accesses are made, and how many. Without a schedule they are made when needed, and
-    /// storage sees when that is.
+    /// The times and the number of accesses. Without a schedule, accesses are made when needed, and
+    /// storage sees their times.
     pub schedule: Option<Schedule>,
 }
 
@@ -96,16 +96,17 @@ impl Default for DiskOptions {
 pub struct Disk {
     queue: SyncSender<Message>,
     worker: Mutex<Option<JoinHandle<Result<AnyStore, VolumeError>>>>,
-    /// Held during each submission: no request can follow the close message and stay unanswered.
+    /// Whether the disk is closed. Locked during each submission, so that no request can follow the
+    /// close message and stay unanswered.
     is_closed: RwLock<bool>,
     bytes: u64,
     block_bytes: u32,
     division: Division,
-    /// Counts how well the schedule is kept, if there is a clock.
+    /// The punctuality of ticks so far, if there is a clock.
     counters: Option<Arc<PunctualityCounters>>,
-    /// Why all requests fail, if the volume has failed.
+    /// The message that all requests fail with, if the volume has failed.
     failure: Arc<OnceLock<String>>,
-    /// Set when the disk closes: the worker answers the queued requests and ends.
+    /// Whether the disk is closing: the worker answers the queued requests and ends.
     is_closing: Arc<AtomicBool>,
     /// Whether the worker thread has panicked.
     has_panicked: Arc<AtomicBool>,
@@ -146,12 +147,13 @@ impl Disk {
         Ok(disk)
     }
 
-    /// How well the schedule has been kept so far. `None` without a clock.
+    /// The punctuality of ticks so far. `None` without a clock.
     pub fn punctuality(&self) -> Option<Punctuality> {
         self.counters.as_ref().map(|counters| counters.read())
     }
 
-    /// Why all requests fail, if the volume has failed. [`Self::close`] returns the same error.
+    /// The message that all requests fail with, if the volume has failed. [`Self::close`] returns
+    /// the same error.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
@@ -283,7 +285,8 @@ struct DiskShape {
 }
 
 impl DiskShape {
-    /// The shape of a disk over `volume`. `chooses`: the disk may choose to access ranges.
+    /// The dimensions of a disk over `volume`. `chooses` states whether the disk may choose to
+    /// access ranges.
     fn new(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);

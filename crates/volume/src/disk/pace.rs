@@ -1,4 +1,4 @@
-//! When ticks come: by the clock, or when the caller makes them.
+//! The source of ticks: a clock, or the caller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,8 +13,8 @@ use crate::device::Request;
 pub struct Ticks(pub(super) SyncSender<Message>);
 
 impl Ticks {
-    /// Has the disk serve earlier requests and make one tick. Returns when the tick is over. A
-    /// closed disk makes no tick.
+    /// Makes the disk serve earlier requests and then make one tick. Returns when the tick is over.
+    /// A closed disk makes no tick.
     pub fn tick(&self) {
         let (done, over) = mpsc::sync_channel(1);
         if self.0.send(Message::Tick(done)).is_ok() {
@@ -24,7 +24,8 @@ impl Ticks {
     }
 }
 
-/// How well a schedule was kept. Public: storage sees it.
+/// The punctuality of ticks: how many were made and skipped, and the longest delay. Public: storage
+/// sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Punctuality {
     /// Ticks made.
@@ -35,7 +36,7 @@ pub struct Punctuality {
     pub latest: Duration,
 }
 
-/// A [`Punctuality`] that is still being counted.
+/// The counters behind a [`Punctuality`].
 #[derive(Default)]
 pub(super) struct PunctualityCounters {
     ticks: AtomicU64,
@@ -62,13 +63,13 @@ pub(super) enum Pace {
 /// The next event for a worker.
 pub(super) enum Event {
     Serve(Request),
-    /// The sender is dropped when the tick is over.
+    /// A tick. The sender is dropped when the tick is over.
     Tick(Option<SyncSender<()>>),
     Close,
 }
 
 impl Pace {
-    /// Whether a tick is due. Without a clock, a tick is an event like others.
+    /// Whether a tick is due. Always `false` without a clock: the caller's ticks are in the queue.
     pub(super) fn is_due(&self) -> bool {
         match self {
             Self::Clock(clock) => clock.left().is_zero(),
@@ -76,7 +77,7 @@ impl Pace {
         }
     }
 
-    /// Notes that a tick is over.
+    /// Records that a tick is over.
     pub(super) fn ticked(&mut self) {
         if let Self::Clock(clock) = self {
             clock.set_next();
@@ -102,7 +103,7 @@ impl Pace {
         }
     }
 
-    /// Waits for the next tick alone. Without a clock, does not wait.
+    /// Waits for the next tick, and for nothing else. Without a clock, does not wait.
     pub(super) fn next_tick(&self) -> Event {
         match self {
             Self::Clock(clock) => {
@@ -113,8 +114,8 @@ impl Pace {
         }
     }
 
-    /// Whether requests stay in the queue while enough of them are in flight. Without a clock, the
-    /// caller bounds them.
+    /// Whether the number of requests in flight is bounded: others stay in the queue. Without a
+    /// clock, the caller bounds it.
     pub(super) fn bounds_requests(&self) -> bool {
         matches!(self, Self::Clock(_))
     }
@@ -124,7 +125,7 @@ impl Pace {
 pub(super) struct Clock {
     start: Instant,
     period: Duration,
-    /// The time of the next tick, from the start.
+    /// The time of the next tick, measured from the start.
     next: Duration,
     counters: Arc<PunctualityCounters>,
 }
@@ -135,7 +136,7 @@ impl Clock {
         Self { start: Instant::now(), period, next: period, counters }
     }
 
-    /// Counts the tick that is due.
+    /// Counts the tick that is due, and sets the time of the next.
     fn tick(&self) -> Event {
         let late = self.elapsed().saturating_sub(self.next);
         self.counters.ticks.fetch_add(1, Relaxed);
@@ -145,7 +146,7 @@ impl Clock {
         Event::Tick(None)
     }
 
-    /// Sets the time of the next tick, and counts those that were skipped.
+    /// Sets the time of the next tick, and counts the skipped ticks.
     fn set_next(&mut self) {
         let next = next_multiple(self.elapsed(), self.period);
         let periods = next.saturating_sub(self.next).as_nanos() / self.period.as_nanos();

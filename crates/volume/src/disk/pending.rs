@@ -1,4 +1,4 @@
-//! A request in flight: done block by block, as its blocks are cached.
+//! A request in flight, served block by block as its blocks are cached.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Extent;
 
-/// The most blocks to forget in one step. A tick that is due waits for one step at most.
+/// Maximum number of blocks to forget in one step. A tick that is due waits for at most one step.
 const FORGET_BLOCKS_MAX: u64 = 1 << 16;
 
 /// A request in flight.
 pub(super) struct InFlightRequest {
-    /// The blocks still to forget.
+    /// Blocks that remain to be forgotten.
     forget: Range<u64>,
-    /// The bytes to move after that.
+    /// Transfers to make once the blocks are forgotten.
     transfers: VecDeque<Transfer>,
     /// The answer to a read. Wiped if dropped.
     answer: WipedBytes,
@@ -53,7 +53,7 @@ pub(super) enum RequestStep {
     /// The request waits for a block to be cached, for fewer dirty blocks, or until the disk can
     /// forget blocks.
     Waits,
-    /// There is nothing left to do.
+    /// The request has nothing left to do.
     Done,
 }
 
@@ -100,7 +100,7 @@ impl InFlightRequest {
         Self { forget, transfers, answer, is_durable, sequential_bytes: 0, bytes, done }
     }
 
-    /// The first byte that it reads, if it is a read.
+    /// Offset of the first byte of a read. `None` for other operations.
     pub(super) fn reads_from(&self) -> Option<u64> {
         self.transfers.front().filter(|transfer| !transfer.is_write).map(|transfer| transfer.offset)
     }
@@ -119,8 +119,8 @@ impl InFlightRequest {
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, sequential_bytes))
     }
 
-    /// Looks again for the blocks that are needed next, if there are ranges: cached blocks were
-    /// evicted before their turn.
+    /// Looks again for the blocks that are needed next, if the disk accesses ranges: cached blocks
+    /// were evicted before the request used them.
     pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
         if blocks.longest_range() == 1 {
             return None;
@@ -147,7 +147,7 @@ impl InFlightRequest {
         }
     }
 
-    /// Makes the next step, if storage sees nothing of it.
+    /// Makes the next step, if it needs no storage.
     pub(super) fn step(
         &mut self,
         blocks: &mut Blocks,
@@ -176,7 +176,7 @@ impl InFlightRequest {
         Ok(if moved { RequestStep::Made } else { RequestStep::Waits })
     }
 
-    /// Answers with the outcome: success, or why it failed.
+    /// Answers the request: with success, or with the error in `failure`.
     pub(super) fn answer(self, failure: Option<&VolumeError>) {
         (self.done)(match failure {
             None => Ok(self.answer),
@@ -201,7 +201,7 @@ impl Transfer {
         Self { is_write, offset, data, done: 0, looked_at: 0 }
     }
 
-    /// The parts after the first `from` bytes. Their offsets count from there.
+    /// The parts after the first `from` bytes. Offsets in the result are relative to `from`.
     fn parts(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = BlockPart> + use<> {
         parts(self.offset + from as u64, self.data.len() - from, block_bytes)
     }
@@ -227,8 +227,8 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    /// The next piece with a needed block that is not done. What is read for a piece follows from
-    /// where the request begins and ends, and not from which blocks are cached.
+    /// The next piece with a needed block that is not transferred. The blocks read for a piece
+    /// depend on the start and end of the request, not on which blocks are cached.
     fn look_ahead(&mut self, blocks: &Blocks, sequential_bytes: u64) -> Option<ReadAhead> {
         let next = self.next(blocks.block_bytes)?.block;
         loop {
@@ -240,7 +240,7 @@ impl Transfer {
         }
     }
 
-    /// The piece after the bytes that were looked at.
+    /// The piece that follows the bytes already covered by the look-ahead.
     fn next_piece(&mut self, blocks: &Blocks, sequential_bytes: u64) -> Option<ReadAhead> {
         let block_bytes = blocks.block_bytes as u64;
         let end = self.offset + self.data.len() as u64;
@@ -279,8 +279,8 @@ impl Transfer {
         Some(wanted)
     }
 
-    /// Moves the bytes of a part, if its block is cached and may become dirty. Returns whether it
-    /// did.
+    /// Moves the bytes of a part, if its block is cached and may become dirty. Returns whether the
+    /// bytes were moved.
     fn make(&mut self, part: &BlockPart, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
         let Blocks { cache, block_bytes, .. } = blocks;
         let bytes = &mut self.data[self.done..][part.range()];

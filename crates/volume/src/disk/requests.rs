@@ -9,10 +9,10 @@ use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
 use crate::device::{DiskError, Request};
 use crate::error::VolumeError;
 
-/// The most requests in flight.
+/// Maximum number of requests in flight.
 pub(super) const REQUESTS_UNDER_WAY_MAX: usize = 256;
 
-/// If the requests in flight read and write this many bytes, no more are admitted.
+/// Number of bytes in flight, read and written, at which no more requests are admitted.
 const BYTES_UNDER_WAY_MAX: u64 = REQUEST_BYTES_MAX;
 
 /// A message to a worker.
@@ -27,9 +27,10 @@ pub(super) enum Message {
 /// The messages to a worker.
 pub(super) struct Queue {
     messages: Receiver<Message>,
-    /// Why all requests fail, if the volume has failed.
+    /// The message that all requests fail with, if the volume has failed.
     failure: Arc<OnceLock<String>>,
-    /// Set before [`Message::Close`] is sent. No request follows.
+    /// Whether the disk is closing. Set before [`Message::Close`] is sent, which no request
+    /// follows.
     is_closing: Arc<AtomicBool>,
 }
 
@@ -75,19 +76,19 @@ pub(super) struct RequestBatch {
     pub(super) requests: Vec<Request>,
     /// Bytes that the requests read and write.
     pub(super) bytes: u64,
-    /// The disk is closing: no request follows.
+    /// Whether no request follows, because the disk is closing.
     pub(super) is_last: bool,
 }
 
 impl RequestBatch {
-    /// `first`, and the requests that wait behind it.
+    /// Collects `first` and the requests that wait behind it.
     pub(super) fn with(first: Request, queue: &Queue) -> Self {
         let bytes = bytes_carried(&first.op);
         Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0, 0)
     }
 
-    /// The requests that wait and fit beside those in flight: `requests` requests, which carry
-    /// `bytes` bytes.
+    /// Collects the waiting requests that may be in flight together with `requests` requests, which
+    /// carry `bytes` bytes.
     pub(super) fn next_to(requests: usize, bytes: u64, queue: &Queue) -> Self {
         Self::default().and_more(queue, requests, bytes)
     }

@@ -26,19 +26,19 @@ use oblivio_core::durable::RangePolicy;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
 
-/// The most accesses at a tick.
+/// Maximum number of accesses at a tick.
 const ACCESSES_MAX: usize = 4096;
 
-/// The most bytes of ranges at a tick.
+/// Maximum number of bytes in the ranges accessed at a tick.
 const TICK_BYTES_MAX: usize = 256 << 20;
 
 /// The shortest period that a timer can keep.
 const PERIOD_MIN: Duration = Duration::from_micros(100);
 
-/// The longest period.
+/// The longest period that a schedule may have.
 const PERIOD_MAX: Duration = Duration::from_secs(3600);
 
-/// When a disk makes accesses, and how many.
+/// The times and the number of accesses that a disk makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Schedule {
@@ -63,7 +63,7 @@ impl Schedule {
         Self { early_write_backs, ..self }
     }
 
-    /// Checks that a disk can keep the schedule.
+    /// Checks that a disk can follow the schedule.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`] if not.
@@ -109,27 +109,28 @@ fn invalid(message: String) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
-/// How the accesses of a tick are divided.
+/// The division of a tick's accesses. The rest are dummies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickSplit {
     pub(super) reads: usize,
     pub(super) write_backs: usize,
 }
 
-/// What the accesses of a tick could do.
+/// The work that waits for the accesses of a tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickDemand {
     /// Blocks that requests wait for.
     pub(super) reads: usize,
     /// Blocks that must be written back.
     pub(super) due: usize,
-    /// Dirty blocks, including those.
+    /// Dirty blocks, including those that must be written back.
     pub(super) dirty: usize,
     /// Whether dirty blocks that are not due may be written back, too.
     pub(super) early_write_backs: bool,
 }
 
-/// Divides the accesses of a tick. If their number is odd, `reads_first` decides who gets one more.
+/// Divides the accesses of a tick. If reads and write-backs share an odd number, `reads_first`
+/// gives reads the extra access.
 pub(super) fn divide(accesses: usize, demand: TickDemand, reads_first: bool) -> TickSplit {
     let half = (accesses + usize::from(reads_first)) / 2;
     let reads = demand.reads.min(half.max(accesses.saturating_sub(demand.due)));

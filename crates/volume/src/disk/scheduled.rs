@@ -5,8 +5,9 @@
 //! No request makes a trip of its own: it waits until the accesses of ticks have done what it
 //! needs. A flush is answered at the end of the tick that has written back the last block that was
 //! dirty when it came. The client's log is synced at the end of every tick. A trim that would cause
-//! a checkpoint waits for the next one. The last ticks of a disk that closes suffice to write back
-//! the most blocks that can be dirty, and their number does not depend on how many are.
+//! a checkpoint waits for the next one. When a disk closes, its last ticks suffice to write back
+//! the maximum number of dirty blocks. The number of these ticks does not depend on how many blocks
+//! are dirty.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -21,9 +22,9 @@ use super::schedule::{TickDemand, TickSplit, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// The number of blocks to look at for each access of a tick, to find a missing or dirty block;
-/// or twice the blocks of a range, if that is more. The bound keeps the first access of a tick from
-/// waiting for a longer search.
+/// The number of blocks to examine per access of a tick, to find a missing or dirty block. If twice
+/// the blocks of a range is more, that number applies. The bound keeps the first access of a tick
+/// from waiting for a longer search.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
@@ -35,10 +36,10 @@ pub(super) struct ScheduledWorker {
     dirty_blocks_max: usize,
     /// Requests in flight, in their order.
     pending: VecDeque<InFlightRequest>,
-    /// Requests that wait only until what was dirty at their mark is durable, in the order of
+    /// Requests that wait only until the blocks dirty at their mark are durable, in the order of
     /// marks.
     wait_for_storage: VecDeque<(Mark, InFlightRequest)>,
-    /// Whether reads get the odd access of a tick.
+    /// Whether reads get the extra access of a tick with an odd number of accesses.
     reads_first: bool,
 }
 
@@ -113,8 +114,8 @@ impl ScheduledWorker {
         }
     }
 
-    /// Answers all requests, then writes back what is dirty, in the number of ticks that it could
-    /// take at most.
+    /// Answers all requests, then writes back all dirty blocks. Always makes the number of ticks
+    /// that the maximum number of dirty blocks would need.
     fn finish(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
         while self.unanswered() > 0 {
             pace.next_tick();
@@ -135,7 +136,7 @@ impl ScheduledWorker {
         Ok(())
     }
 
-    /// The number of ticks that write back all blocks that can be dirty.
+    /// The number of ticks that write back the maximum number of dirty blocks.
     fn ticks_to_write_back(&self) -> usize {
         let volume = &self.blocks.volume;
         if let RangePolicy::Fixed(class @ 1..) = self.blocks.policy {
@@ -264,7 +265,7 @@ impl ScheduledWorker {
         ranges_of(dirty, class, 2 * self.accesses)
     }
 
-    /// How many of these ranges must be written back.
+    /// Number of ranges in `dirty` that must be written back.
     fn due_ranges(&self, dirty: &[Extent], class: u8) -> usize {
         let cache = &self.blocks.cache;
         match self.wait_for_storage.back() {
@@ -295,7 +296,7 @@ impl ScheduledWorker {
             .map_or(Ok(Vec::new()), |range| self.blocks.volume.missing_positions_to_forget(range))
     }
 
-    /// How many blocks must be written back.
+    /// Number of blocks that must be written back.
     fn due(&self) -> usize {
         let dirty = self.blocks.cache.dirty_blocks();
         match self.wait_for_storage.back() {

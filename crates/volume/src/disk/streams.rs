@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// The most streams that are followed.
+/// Maximum number of streams that are tracked.
 const STREAMS_MAX: usize = 16;
 
-/// Where reads have ended, and how much was read sequentially up to there. Secret.
+/// The ends of recent reads, and the number of bytes read sequentially up to each. Secret.
 #[derive(Default)]
 pub(super) struct Streams(VecDeque<Stream>);
 
@@ -15,8 +15,8 @@ struct Stream {
 }
 
 impl Streams {
-    /// Notes a read of `bytes` bytes. If it begins where another has ended, returns the bytes read
-    /// sequentially with it; otherwise 0.
+    /// Records a read of `bytes` bytes. If it begins at the end of an earlier read, returns the
+    /// bytes that were read sequentially, including this read; otherwise 0.
     pub(super) fn follow(&mut self, offset: u64, bytes: u64) -> u64 {
         let before = self.0.iter().position(|stream| stream.end == offset);
         let before = before.and_then(|at| self.0.remove(at)).map_or(0, |stream| stream.bytes);

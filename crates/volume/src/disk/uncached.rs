@@ -24,8 +24,8 @@ use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// Serves requests that wait together. Each is answered once its last block was accessed, durable
-/// ones at the end. After an error, all unanswered requests are answered with it.
+/// Serves requests that wait together. A durable request is answered at the end, any other once its
+/// last block was accessed. After an error, all unanswered requests are answered with it.
 pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), VolumeError> {
     let mut ops = Vec::new();
     let mut waiting = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
 
 /// A request that waits for its answer.
 struct PendingAnswer {
-    /// `None` once the request is answered.
+    /// The receiver of the answer. `None` once the request is answered.
     done: Option<Completion>,
     answer: WipedBytes,
     steps_left: usize,
@@ -146,7 +146,7 @@ fn steps<'op>(
 #[derive(Default)]
 struct Window<'op> {
     blocks: Vec<Block>,
-    /// Where each block is in `blocks`.
+    /// The index of each block in `blocks`.
     places: HashMap<u64, usize>,
     /// The steps, with the index of their request.
     steps: Vec<(usize, BlockStep<'op>)>,
@@ -155,9 +155,9 @@ struct Window<'op> {
 struct Block {
     address: u64,
     data: WipedBytes,
-    /// The whole block is written, so its old contents are not needed.
+    /// Whether the whole block is written, so that its old contents are not needed.
     is_whole: bool,
-    /// The block was changed after its access.
+    /// Whether the block was changed after its access.
     is_changed: bool,
 }
 
@@ -236,7 +236,7 @@ impl<'op> Window<'op> {
     }
 }
 
-/// Accesses blocks, which ascend, or the ranges that the policy has for them.
+/// Accesses blocks, which are in ascending order, or the ranges in which the policy places them.
 fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
     let extents = match volume.range_policy() {

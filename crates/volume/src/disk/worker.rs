@@ -1,5 +1,6 @@
-//! The thread that uses the volume: it serves requests in order, through the cache, and has storage
-//! read ahead for waiting ones. Requests that wait together become durable with one flush.
+//! The thread that uses the volume. It serves requests in order, through the cache, and lets
+//! storage read ahead for waiting requests. Requests that wait together become durable with one
+//! flush.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
@@ -27,19 +28,19 @@ pub(super) struct Worker {
     dirty_blocks_max: usize,
     /// Requests in flight, in their order.
     pending: VecDeque<InFlightRequest>,
-    /// Bytes that they read and write.
+    /// Bytes that the pending requests read and write.
     bytes: u64,
-    /// How many of them the look-ahead has finished with.
+    /// Number of pending requests whose blocks the look-ahead has all covered.
     looked_at: usize,
-    /// Reads that these need and that were not begun.
+    /// Reads that the covered requests need and that have not begun.
     missing: VecDeque<RangeAccess>,
     /// Whether ranges are read past the end of a request. The cache must be large enough to keep
     /// them until they are requested.
     reads_ahead: bool,
     streams: Streams,
-    /// Done, but not durable yet.
+    /// Requests that are done, but not durable yet.
     wait_for_flush: Vec<InFlightRequest>,
-    /// The disk is closing: no request follows.
+    /// Whether no request follows, because the disk is closing.
     is_closing: bool,
 }
 
@@ -80,7 +81,7 @@ impl Worker {
         self.blocks.volume.close()
     }
 
-    /// The next request. While there is none, dirty blocks are written back.
+    /// Returns the next request. While the queue is empty, writes dirty blocks back.
     fn next(&mut self, queue: &Queue) -> Result<Option<Request>, VolumeError> {
         let message = match queue.recv_timeout(IDLE) {
             Err(RecvTimeoutError::Timeout) => {
@@ -97,8 +98,8 @@ impl Worker {
         }))
     }
 
-    /// Serves the requests that wait and those that arrive meanwhile, until there are none. After
-    /// an error, all unanswered requests are answered with it.
+    /// Serves the requests that wait and those that arrive meanwhile, until the queue is empty.
+    /// After an error, all unanswered requests are answered with it.
     fn serve_all(&mut self, batch: RequestBatch, queue: &Queue) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
             self.is_closing = batch.is_last;
@@ -110,8 +111,8 @@ impl Worker {
         })
     }
 
-    /// While one window is read, others begin for the requests that wait by then: their moves
-    /// become durable, and storage reads ahead for them.
+    /// Serves requests through the cache. While one window is read, others begin for the requests
+    /// that wait by then: their moves become durable, and storage reads ahead for them.
     fn serve_cached(&mut self, batch: RequestBatch, queue: &Queue) -> Result<(), VolumeError> {
         self.admit(batch);
         loop {
@@ -207,7 +208,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Removes the first request, which has nothing left to do, and answers it unless it must be
+    /// Removes the first request, which has nothing left to do. Answers it unless it must be
     /// durable.
     fn finish_first(&mut self) {
         let Some(done) = self.pending.pop_front() else { return };
@@ -223,7 +224,7 @@ impl Worker {
     }
 
     /// Shrinks the cache. Blocks that were read for requests in flight must not be evicted before
-    /// their turn.
+    /// they are used.
     fn shrink_cache(&mut self) {
         // While ranges come in, the next one is looked for.
         let most = BLOCKS_UNDER_WAY_MAX.max(4 * self.blocks.longest_range());
@@ -231,7 +232,7 @@ impl Worker {
         self.blocks.cache.shrink(self.cache_blocks_max + under_way);
     }
 
-    /// Whether the first request waits only for fewer dirty blocks.
+    /// Whether the first request waits only until fewer blocks are dirty.
     fn waits_for_room(&self) -> bool {
         self.pending.front().is_some_and(|first| {
             let mut needed = first.needs(self.blocks.block_bytes);
@@ -239,7 +240,7 @@ impl Worker {
         })
     }
 
-    /// Makes everything so far durable.
+    /// Makes all earlier writes durable.
     fn flush(&mut self) -> Result<(), VolumeError> {
         while self.blocks.cache.dirty_blocks() > 0 {
             self.write_back()?;

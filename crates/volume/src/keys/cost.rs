@@ -17,19 +17,19 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The least cost of new slots: the second recommendation of RFC 9106, on one lane.
+    /// The lowest cost of new slots: the second recommendation of RFC 9106, on one lane.
     pub const FLOOR: Self = Self { memory_kib: 64 << 10, passes: 3, lanes: 1 };
 
-    /// The most that is spent on a slot. Stored costs are not authentic: without a ceiling, storage
-    /// could make an opening run out of memory.
+    /// The highest cost that may be spent on a slot. Stored costs are not authentic: without a
+    /// ceiling, storage could make an opening run out of memory.
     pub const CEILING: Self = Self { memory_kib: 4 << 20, passes: 64, lanes: 16 };
 
-    /// The most memory that [`Self::calibrate`] chooses, so that smaller machines can open the
+    /// Maximum memory that [`Self::calibrate`] chooses, so that smaller machines can open the
     /// volume.
     pub const CALIBRATED_MEMORY_KIB_MAX: u32 = 1 << 20;
 
-    /// The most passes that it chooses. With it, an opening tries all slots within the bounds of an
-    /// [`UnlockLimits`](super::UnlockLimits)'s default.
+    /// Maximum number of passes that [`Self::calibrate`] chooses. At this cost, an opening can try
+    /// all slots within the default [`UnlockLimits`](super::UnlockLimits).
     const CALIBRATED_PASSES_MAX: u32 = 8;
 
     /// A cost of the owner's choice. Lanes are filled one after the other: more lanes help only an
@@ -68,7 +68,8 @@ impl Cost {
         Ok(Self::for_speed(Duration::from_millis(target_millis.into()), floor_time))
     }
 
-    /// Time grows with memory times passes. Memory makes guessing expensive, so it is raised first.
+    /// The cost that takes about `target`, if [`Self::FLOOR`] takes `floor_time`. Time grows with
+    /// memory times passes. Memory makes guessing expensive, so it is raised first.
     fn for_speed(target: Duration, floor_time: Duration) -> Self {
         let floor = Self::FLOOR;
         let floor_micros = floor_time.as_micros().max(1);
@@ -97,17 +98,17 @@ impl Cost {
         self.memory_kib
     }
 
-    /// What one guess fills, in KiB, over all passes.
+    /// Memory that one guess fills, summed over all passes, in KiB.
     pub(crate) fn work_kib(&self) -> u64 {
         u64::from(self.memory_kib) * u64::from(self.passes)
     }
 
-    /// How often the memory is filled.
+    /// Number of times that the memory is filled.
     pub fn passes(&self) -> u32 {
         self.passes
     }
 
-    /// How many parts of the memory could be filled in parallel.
+    /// Number of parts of the memory that could be filled in parallel.
     pub fn lanes(&self) -> u32 {
         self.lanes
     }

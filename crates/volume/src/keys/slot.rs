@@ -40,7 +40,7 @@ mod kind_code {
 /// A slot to create.
 #[derive(Debug)]
 pub struct NewSlot<'a> {
-    /// The secret that opens it.
+    /// The secret that opens the slot.
     pub secret: &'a Secret,
     /// The cost of a guess, if the secret is a passphrase. A key file is not stretched.
     pub cost: Cost,
@@ -64,14 +64,14 @@ struct Description {
     label: String,
 }
 
-/// How a secret gives the key of the slot.
+/// The derivation of the slot's key from a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lock {
     Passphrase(Cost),
     KeyFile,
 }
 
-/// Why stored bytes are no slot. No honest program writes such bytes.
+/// The reason why stored bytes do not decode to a slot. No honest program writes such bytes.
 #[derive(Debug)]
 pub(crate) struct OutOfRange(pub(crate) &'static str);
 
@@ -114,8 +114,8 @@ impl KeySlot {
         Ok(Self { description, nonce, wrapped })
     }
 
-    /// The volume key, if `secret` opens this slot in this place. A secret of another kind does
-    /// not.
+    /// The volume key, if `secret` opens this slot at this location. A secret of another kind does
+    /// not open it.
     pub(crate) fn unwrap(
         &self,
         location: &SlotLocation<'_>,

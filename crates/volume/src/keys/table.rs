@@ -18,7 +18,7 @@ pub const SLOTS_MAX: usize = 8;
 pub struct SlotInfo {
     /// The number of the slot, below [`SLOTS_MAX`].
     pub number: u8,
-    /// The kind of secret that opens it.
+    /// The kind of secret that opens the slot.
     pub kind: SecretKind,
     /// The owner's label.
     pub label: String,
@@ -33,8 +33,8 @@ pub(crate) struct KeySlots {
 }
 
 impl KeySlots {
-    /// Tries `secret` on every slot of its kind, or on the slot that the limits name. The time it
-    /// takes reveals how many slots were tried.
+    /// Tries `secret` on every slot of its kind, or on the slot that the limits name. The duration
+    /// reveals how many slots were tried.
     pub(crate) fn open(
         &self,
         volume_id: &[u8; 16],

@@ -1,20 +1,21 @@
-//! What an opening tries, and the memory and work that it may spend.
+//! Limits on the slots that an opening tries, and on the memory and work that it spends.
 //!
-//! Key slots state the cost of trying them, and that is authentic only after one has opened.
-//! Without a bound, storage could make an opening run out of memory or take an hour.
+//! Key slots state the cost of trying them, and this statement is authentic only after a slot has
+//! opened. Without a bound, storage could make an opening run out of memory or take an hour.
 
 use super::cost::Cost;
 use super::error::{KeyError, KeyErrorKind};
 
-/// How often an opening may fill its memory per slot, over all slots that it tries.
+/// Number of times that an opening may fill the maximum memory of a slot, over all slots that it
+/// tries.
 const FILLS_MAX: u64 = 64;
 
-/// Which slots to try, and what an opening may spend on them.
+/// The slots that an opening may try, and the memory that it may spend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnlockLimits {
     /// The one slot to try; `None` for all of the secret's kind.
     pub slot: Option<u8>,
-    /// The most memory for a slot, in KiB. All slots together may fill it 64 times.
+    /// Maximum memory for a slot, in KiB. All slots together may fill it 64 times.
     pub memory_kib_max: u32,
 }
 

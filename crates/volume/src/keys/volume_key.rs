@@ -6,11 +6,11 @@ use rand_core::CryptoRng;
 use ring::hkdf;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// Bytes of a volume key, and of a key that wraps it.
+/// Bytes of a volume key, and of a key that wraps a volume key.
 pub(crate) const KEY_BYTES: usize = 32;
 
-/// The key of a volume. Every other key is derived from it, one for each purpose. Secret; wiped
-/// from memory when dropped.
+/// The key of a volume. Every other key is derived from it, one per purpose. Secret; wiped from
+/// memory when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct VolumeKey([u8; KEY_BYTES]);
 
@@ -65,7 +65,7 @@ pub(crate) fn expand<const N: usize>(
     derived
 }
 
-/// The number of bytes to expand to.
+/// The number of output bytes of an expansion.
 struct Length(usize);
 
 impl hkdf::KeyType for Length {

@@ -7,7 +7,7 @@ pub struct Damage {
     count: u64,
 }
 
-/// The most entries that are listed: all of a store may be damaged.
+/// Maximum number of entries that are listed: all of a store may be damaged.
 const ENTRIES_MAX: usize = 1000;
 
 impl Damage {
@@ -20,7 +20,7 @@ impl Damage {
         }
     }
 
-    /// The number of entries added.
+    /// The number of entries that were added, including those not listed.
     pub fn count(&self) -> u64 {
         self.count
     }

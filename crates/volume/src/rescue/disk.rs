@@ -9,12 +9,12 @@ use crate::device::ops::{REQUEST_BYTES_MAX, check};
 use crate::device::span::parts;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 
-/// A read-only disk of rescued blocks. Reading a lost block fails. It does not use storage, so
-/// storage does not see what is read.
+/// A read-only disk of rescued blocks. Reading a lost block fails. The disk does not use storage,
+/// so storage does not see what is read.
 pub struct RescuedDisk {
     scratch: Scratch,
     blocks: u64,
-    /// In ascending order.
+    /// The lost blocks, in ascending order.
     lost: Vec<Range<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where rescued blocks wait to be served: an encrypted file.
+//! An encrypted file that holds rescued blocks until they are served.
 //!
 //! ```text
 //! block:  number of the sealing │ sealed( contents ) │ tag

@@ -30,13 +30,14 @@ const VERSION: u32 = 3;
 const SALT_BYTES: usize = 32;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 
-/// Bytes that are searched together for a frame.
+/// Bytes that are searched at a time for a frame.
 const SCAN_BYTES: u64 = 64 << 10;
 
 /// Bytes that a record takes in addition to its own.
 pub(super) const RECORD_OVERHEAD_BYTES: usize = FRAME_BYTES + TAG_BYTES;
 
-/// The longest record, in bytes: a batch of the most and the largest blocks.
+/// Length of the longest record in bytes: a batch with the maximum number of blocks of the maximum
+/// size.
 pub(crate) const RECORD_BYTES_MAX: usize = 80 << 20;
 
 /// The key that the keys of all state files are derived from. Secret; wiped when dropped.
@@ -49,7 +50,7 @@ pub(crate) struct Header {
     pub(crate) volume: [u8; 16],
     /// The number of state files before this one.
     pub(crate) generation: u64,
-    /// Makes the key of this file unique.
+    /// Random bytes that make the key of this file unique.
     pub(crate) salt: [u8; SALT_BYTES],
 }
 
@@ -264,7 +265,7 @@ pub(crate) struct StateReader {
 pub(crate) struct Position {
     /// Bytes from the start of the file.
     at: u64,
-    /// Records before it.
+    /// Number of records before this position.
     records: u64,
 }
 
@@ -325,7 +326,7 @@ impl StateReader {
         Ok(left_out)
     }
 
-    /// Gives all bytes after the last record to `each`, piece by piece, until it breaks.
+    /// Passes all bytes after the last record to `each`, piece by piece, until it breaks.
     fn read_on(
         &mut self,
         mut each: impl FnMut(&LessSafeKey, &[u8]) -> ControlFlow<()>,
@@ -424,7 +425,7 @@ pub(crate) fn damaged(defect: &str) -> VolumeError {
 mod tests {
     use super::*;
 
-    /// Fails once, in call `fails_at` (counted from 0). Later calls work.
+    /// A file whose `fails_at`-th call (counted from 0) fails. Later calls succeed.
     struct FailsOnce {
         calls: u64,
         fails_at: u64,

@@ -18,7 +18,7 @@ const CLAIM_BYTES: usize = 4 + 8 + 8;
 /// Bytes of a frame.
 pub(super) const FRAME_BYTES: usize = CLAIM_BYTES + TAG_BYTES;
 
-/// What a nonce is used for, besides the number of the record.
+/// The purpose of a nonce, which makes it unique together with the number of the record.
 #[derive(Clone, Copy)]
 pub(super) enum NonceUse {
     Record = 0,
@@ -38,9 +38,9 @@ pub(super) fn nonce(number: u64, purpose: NonceUse) -> Nonce {
 pub(super) struct Frame {
     /// Bytes of the record, without its tag.
     pub(super) length: u32,
-    /// The number of records before it.
+    /// Number of records before this one.
     pub(super) number: u64,
-    /// The number of records that were durable when it was written.
+    /// Number of records that were durable when this frame was written.
     pub(super) synced: u64,
 }
 

@@ -115,8 +115,8 @@ impl History {
         Ok(array.probe_rollback(accesses, evictions)?)
     }
 
-    /// Refuses to continue from this history if storage has seen more, or if that cannot be
-    /// determined.
+    /// Refuses to continue from this history if storage has seen accesses that are not in it, or if
+    /// that cannot be determined.
     pub(crate) fn refuse_if_behind(
         &self,
         array: &mut dyn Durable,
@@ -175,8 +175,8 @@ impl History {
     }
 }
 
-/// The positions of the states in a file, and what follows them. Reading it checks the order of
-/// records.
+/// The positions of the states in a file, and the records after them. Building the outline checks
+/// the order of records.
 struct FileOutline {
     /// The last complete state.
     complete: Option<(Head, (Position, Position))>,

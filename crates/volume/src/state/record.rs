@@ -9,12 +9,12 @@ use oblivio_core::wiped::WipedBytes;
 /// Bytes of the name of a checkpoint.
 pub(crate) const NAME_BYTES: usize = 16;
 
-/// The name of a checkpoint, which the client and storage know.
+/// The name of a checkpoint, which both the client and storage know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointName {
-    /// The number of checkpoints before it.
+    /// Number of checkpoints before this one.
     pub(crate) number: u64,
-    /// Random: different histories of a volume have different names.
+    /// Random bytes, so that different histories of a volume have different names.
     pub(crate) name: [u8; NAME_BYTES],
 }
 
@@ -23,10 +23,10 @@ pub(crate) struct CheckpointName {
 pub(crate) struct Head {
     pub(crate) checkpoint: CheckpointName,
     pub(crate) previous: CheckpointName,
-    /// The volume was closed after it: recovery is not needed.
+    /// Whether the volume was closed after this state, so that recovery is not needed.
     pub(crate) is_clean: bool,
-    /// Storage may have seen moves before they were durable, or still hold what it saw of lost
-    /// moves. So it may have seen more than the client's directory.
+    /// Whether storage may have seen moves before they were durable, or may still hold traces of
+    /// lost moves. Storage may then know of accesses that the client's directory lacks.
     pub(crate) may_lose_moves: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Record {
     Section(Data),
     /// The end of a state.
     End,
-    /// Accesses.
+    /// Accesses that were logged before they were made.
     Accesses(LoggedPlan),
     /// A range of blocks that was forgotten.
     Forget { start: u64, end: u64 },
@@ -108,7 +108,7 @@ pub(crate) fn put_padding(out: &mut WipedBytes, bytes: u32) {
     out.extend_with_zeros(bytes as usize);
 }
 
-/// The length plus one, then the bytes; 0 for `None`.
+/// Appends the length plus one and then the bytes; 0 for `None`.
 fn put_bytes(out: &mut WipedBytes, bytes: Option<&[u8]>) {
     let length = bytes.map_or(0, |bytes| bytes.len() as u32 + 1);
     out.extend_from_slice(&length.to_le_bytes());
@@ -180,7 +180,7 @@ impl Record {
     }
 }
 
-/// Bytes of an access in the record, if it wrote nothing.
+/// Bytes that an access takes in the record if it wrote nothing.
 const DATA_BYTES_MIN: usize = 4;
 
 /// Reads fields from the front of a record.
@@ -217,7 +217,8 @@ impl<'a> Reader<'a> {
         self.array().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// The number of bytes of a field that must be all zeros.
+    /// Reads a field that must be all zeros, and returns its number of bytes. `None` if it is
+    /// malformed.
     fn zeros(&mut self) -> Option<u32> {
         let bytes = self.u32()?.checked_sub(1)?;
         let data = self.bytes(bytes as usize)?;
@@ -228,7 +229,7 @@ impl<'a> Reader<'a> {
         Some(CheckpointName { number: self.u64()?, name: *self.array()? })
     }
 
-    /// `None`: malformed. `Some(None)`: the field is absent.
+    /// Reads an optional data field. `None` if it is malformed, `Some(None)` if the data is absent.
     #[expect(clippy::option_option, reason = "`None` is an error, `Some(None)` a value")]
     fn data(&mut self) -> Option<Option<Data>> {
         Some(match self.u32()?.checked_sub(1) {

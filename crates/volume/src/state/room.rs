@@ -13,9 +13,10 @@ use crate::superblock::VolumeParams;
 /// on the client lead to no checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateRoom {
-    /// The most bytes once the volume is closed.
+    /// Maximum number of bytes once the volume is closed.
     pub closed_bytes_max: u64,
-    /// The most bytes while it is in use: a new file is complete before the old one is removed.
+    /// Maximum number of bytes while the volume is in use: a new file is complete before the old
+    /// one is removed.
     pub in_use_bytes_max: u64,
 }
 

@@ -21,13 +21,13 @@ use crate::error::{VolumeError, VolumeErrorKind, room_advice};
 /// The file that each user of the directory locks.
 const LOCK_NAME: &str = "lock";
 
-/// Whether locking succeeded.
+/// The result of locking.
 type Locked = Result<(), fs::TryLockError>;
 
 /// A directory that only its owner may enter and only one process uses at a time.
 pub struct FsStateDir {
     dir: OwnedFd,
-    /// Holds the lock while it is open.
+    /// The lock file. Its lock is held while it is open.
     _lock: File,
 }
 
@@ -419,8 +419,8 @@ mod tests {
         assert!(!away.join("b").exists());
     }
 
-    /// This happens when an open disk makes a checkpoint while another thread or process uses all
-    /// file descriptors.
+    /// An open disk makes a checkpoint while another thread or process uses all file descriptors
+    /// for a short time.
     #[test]
     fn a_shortage_of_descriptors_that_passes_fails_nothing() {
         const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";

@@ -1,4 +1,4 @@
-//! A file of a client's directory that another thread can sync while its owner continues.
+//! A file of a client's directory. Another thread can sync it while its owner continues.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use super::StateFile;
 
-/// Bytes of filler that are written behind appended data in a file that [expects
+/// Bytes of filler that are written after appended data in a file that [expects
 /// more](StateFile::expect_more). A sync of bytes that are allocated, in a file whose length does
 /// not change, leaves the file system's metadata alone: it takes 120 microseconds instead of 160 to
 /// 200, and 43 microseconds of CPU instead of 61.
@@ -18,19 +18,19 @@ pub const FILLER_BYTES: u64 = 256 << 10;
 /// The byte of filler. Not zero: a file system or a disk returns zeros for data that it has lost.
 pub const FILLER: u8 = 0xA5;
 
-/// Longer appends than this write no filler.
+/// Maximum length of an append that writes filler.
 const SHORT_BYTES_MAX: usize = 32 << 10;
 
-/// A file, open to append.
+/// A file that is open for appending.
 pub(super) struct FsStateFile {
     file: Arc<File>,
     /// The offset of the next append.
     end: u64,
-    /// Whether filler is written behind the end.
+    /// Whether filler is written after the logical end.
     has_filler: bool,
     /// The end of the filler.
     filler_end: u64,
-    /// Started with the first background sync.
+    /// The thread that syncs. It starts with the first background sync.
     syncer: Option<Syncer>,
 }
 
@@ -97,7 +97,7 @@ impl StateFile for FsStateFile {
 
 /// Syncs a file on its own thread. The thread ends when this is dropped.
 struct Syncer {
-    /// Dropped to end the thread.
+    /// Sends one message per sync. Dropped to end the thread.
     requests: Option<Sender<()>>,
     outcomes: Receiver<io::Result<()>>,
     is_under_way: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// The most calls.
+/// Maximum number of calls.
 const CALLS_MAX: usize = 100;
 
 /// The pause before another call while no file descriptor is free. With [`CALLS_MAX`] calls, five

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{StateDir, StateFile, StateSource};
 
-/// Clones refer to the same directory.
+/// A shared handle to a directory. Clones refer to the same directory.
 #[derive(Clone)]
 pub(crate) struct SharedDir(Arc<Mutex<Box<dyn StateDir>>>);
 

@@ -38,7 +38,8 @@ pub fn shape() -> TreeShape {
 #[derive(Debug)]
 pub struct Copies {
     found: [Result<LockedSuperblock, SuperblockError>; COPIES],
-    /// Further values of the copies: some servers were missing when the newest was written.
+    /// Further values that servers hold for the copies, because some servers were missing when the
+    /// newest was written.
     others: Vec<LockedSuperblock>,
 }
 
@@ -66,7 +67,7 @@ pub fn read_copies(store: &mut (impl RecordStore + ?Sized)) -> Copies {
     Copies { found, others }
 }
 
-/// Ranks the values of one copy. The greatest one is taken.
+/// Ranks the values of one copy. The value with the highest rank is taken.
 fn rank(found: &Result<LockedSuperblock, SuperblockError>) -> u64 {
     match found {
         // A newer program knows better which value is valid.
@@ -123,9 +124,9 @@ impl Copies {
         self.unlock_named(secret, limits, |_| None)
     }
 
-    /// Like [`Self::unlock`]. Several authentic copies can share the highest number, after a lost
-    /// change was repeated. `named` returns the MAC that the client's directory names.
-    /// Without it, the first one counts.
+    /// Like [`Self::unlock`], if several authentic copies share the highest number because a lost
+    /// change was repeated. `named` returns the MAC that the client's directory names, which
+    /// decides. Without it, the first such copy is taken.
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,
@@ -200,8 +201,8 @@ impl Copies {
         self.sound().any(|copy| copy == superblock)
     }
 
-    /// Whether there are authentic copies, and all are older than `newest` or differ from it with
-    /// the same number.
+    /// Whether some copies are authentic, and each of these is older than `newest`, or has its
+    /// number and differs from it.
     pub(crate) fn are_older_than(&self, newest: &Unlocked) -> bool {
         let Unlocked { superblock, volume_key, .. } = newest;
         let mut authentic = self.sound().filter(|copy| copy.is_authentic(volume_key)).peekable();
@@ -221,7 +222,7 @@ impl Copies {
         Some(if is_newer { newest.encode() } else { superblock.encode() })
     }
 
-    /// How many copies of the pair have the highest sequence number of all copies.
+    /// Number of copies in the pair that have the highest sequence number of all copies.
     fn newest_of_pair(&self, pair: usize) -> usize {
         let sequence = LockedSuperblock::unauthenticated_sequence;
         let newest = self.sound().map(sequence).max();

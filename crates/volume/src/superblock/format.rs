@@ -33,7 +33,7 @@ enum Version {
     V3 = 3,
 }
 
-/// No honest program reaches this number, so adding one cannot overflow.
+/// Maximum sequence number. No honest program reaches it, so adding one cannot overflow.
 const SEQUENCE_MAX: u64 = 1 << 63;
 
 /// The part that the HMAC authenticates.
@@ -103,7 +103,7 @@ impl Body {
 /// The offset of the scheme's parameters.
 const PARAMS_AT: usize = 56 + NAME_BYTES;
 
-/// The most bytes of the scheme's parameters.
+/// Maximum number of bytes of the scheme's parameters.
 pub(super) const PARAMS_BYTES_MAX: usize = SLOTS_AT - PARAMS_AT;
 
 const _: () = assert!(SLOTS_AT + SLOTS_MAX * SLOT_BYTES <= MAC_AT);

@@ -139,7 +139,8 @@ impl Superblock {
         self.change(volume_key, |body| body.slots.remove(number))
     }
 
-    /// Makes a change and authenticates the result. If the change fails, nothing is changed.
+    /// Makes a change and authenticates the result. If the change fails, the superblock stays as it
+    /// was.
     fn change<T>(
         &mut self,
         volume_key: &VolumeKey,
@@ -163,8 +164,7 @@ impl Superblock {
     }
 }
 
-/// A superblock with a valid checksum, which is not authenticated. Equal ones came from equal
-/// bytes.
+/// A superblock with a valid checksum, which is not authenticated. Equal values have equal bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LockedSuperblock {
     body: Body,
@@ -195,7 +195,7 @@ impl LockedSuperblock {
         self.unlock_within(secret, &mut Budget::new(UnlockLimits::default()))
     }
 
-    /// Like [`Self::unlock`], with the rest of `budget`.
+    /// Like [`Self::unlock`], but spends at most what is left of `budget`.
     pub(crate) fn unlock_within(
         &self,
         secret: &Secret,
@@ -220,7 +220,7 @@ impl LockedSuperblock {
         is_authentic(volume_key, &self.body.encode(), &self.mac)
     }
 
-    /// Whether both have the same bytes.
+    /// Whether this superblock and `superblock` have the same bytes.
     pub(crate) fn is(&self, superblock: &Superblock) -> bool {
         self.body == superblock.body && self.mac == superblock.mac
     }
@@ -245,7 +245,7 @@ impl LockedSuperblock {
         self.body.slots.list()
     }
 
-    /// The bytes that it was decoded from.
+    /// The bytes that this superblock was decoded from.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
         format::finish(self.body.encode(), &self.mac)
     }

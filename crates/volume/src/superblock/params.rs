@@ -54,7 +54,7 @@ impl VolumeParams {
     }
 }
 
-/// The most bytes of a scheme's name.
+/// Maximum number of bytes of a scheme's name.
 pub(super) const NAME_BYTES: usize = 16;
 
 /// The name of a scheme, whether this program has it or not: lower-case letters, digits and `-`.

@@ -25,20 +25,20 @@ use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
 use crate::wrong_servers::WrongServerList;
 
-/// What an opening did.
+/// What an opening recovered, ignored and repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// The volume had not been closed.
+    /// Whether the volume had not been closed, so that recovery was needed.
     pub was_needed: bool,
-    /// Accesses that were replayed.
+    /// Number of accesses that were replayed.
     pub accesses: u64,
     /// Bytes at the end of the client's state that cannot be opened and were ignored. After a
     /// crash, these may be bytes that were not synced; otherwise the directory is damaged.
     pub state_bytes_ignored: u64,
-    /// Anchors that were damaged or torn by a crash, and were written again.
+    /// Number of anchors that were damaged or torn by a crash, and were written again.
     pub anchors_damaged: usize,
-    /// Copies of the superblock that were damaged, and were written again.
+    /// Number of damaged copies of the superblock that were written again.
     pub superblocks_mended: usize,
 }
 
@@ -156,9 +156,10 @@ impl Volume {
     }
 
     /// Checks that storage and directory belong to one volume and that neither was rolled back, as
-    /// [`Self::open`] does. Writes to neither, so another client may be using storage. Evidence of
-    /// accesses that the directory does not know is believed; missing evidence may be half written.
-    /// Storage may change after this, so the opening checks again.
+    /// [`Self::open`] does. Writes to neither, so another client may use storage meanwhile.
+    /// Accesses that storage shows and the directory does not know count as evidence of a rollback;
+    /// a missing access does not, because another client may be writing it. Storage may change
+    /// after this, so the opening checks again.
     ///
     /// # Errors
     /// As for [`Self::open`].
@@ -243,8 +244,7 @@ impl Volume {
     }
 }
 
-/// Storage and a client's directory whose records match: as far as records show, neither was rolled
-/// back.
+/// Storage and a client's directory whose records match: the records show no rollback of either.
 pub(crate) struct MatchedRecords {
     pub(crate) known: KnownCheckpoints,
     /// The checkpoint that storage shows.

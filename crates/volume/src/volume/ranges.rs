@@ -9,7 +9,8 @@ use oblivio_core::wiped::WipedBytes;
 use super::Volume;
 use crate::error::{VolumeError, VolumeErrorKind};
 
-/// A range that is accessed at once: `2^class` aligned blocks. One block is a range of class 0.
+/// An aligned range of `2^class` blocks that is accessed at once. A single block is a range of
+/// class 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     /// The first block.
@@ -79,7 +80,7 @@ impl Volume {
         &self.facts.range_classes
     }
 
-    /// Which of them a [`Disk`](crate::Disk) accesses. Public.
+    /// The rule by which a [`Disk`](crate::Disk) chooses the ranges to access. Public.
     pub fn range_policy(&self) -> RangePolicy {
         self.facts.range_policy
     }
@@ -183,7 +184,7 @@ impl Volume {
     }
 }
 
-/// The given operations, and reads into `rest` for the others.
+/// The given operations, with reads into `rest` for the blocks that have none.
 fn with_rest<'r>(given: &'r mut [Option<Op<'_>>], rest: &'r mut [WipedBytes]) -> Vec<Op<'r>> {
     let ops = given.iter_mut().zip(rest).map(|(given, rest)| match given {
         Some(op) => op.reborrow(),

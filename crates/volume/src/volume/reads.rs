@@ -25,8 +25,8 @@ impl Volume {
     /// them: also if the position map lies in the tree, or if the client serves blocks that it
     /// finds.
     ///
-    /// It is 0, too, if the stash is found over its bound. Storage can see that, which ADR 4 allows
-    /// because an eviction ahead of schedule follows, whatever the stash holds by then.
+    /// The number is also 0 if the stash is found over its bound. Storage can see that, which ADR 4
+    /// allows because an eviction ahead of schedule follows, whatever the stash holds by then.
     ///
     /// # Errors
     /// [`VolumeErrorKind::MustReopen`].
@@ -43,8 +43,8 @@ impl Volume {
         Ok(if can_begin { fitting.saturating_sub(begun) } else { 0 })
     }
 
-    /// Begins to read blocks: draws what this will show storage, and begins to log it. Each of
-    /// `windows` is read by one [`Self::finish_reads`], in this order, after the windows begun
+    /// Begins to read blocks: draws the paths that storage will see, and begins to log them. Each
+    /// of `windows` is read by one [`Self::finish_reads`], in this order, after the windows begun
     /// earlier. Until then the volume can only begin more reads, [forget](Self::forget) and
     /// [flush](Self::flush).
     ///
@@ -130,8 +130,8 @@ impl Volume {
         })
     }
 
-    /// Announces all begun reads that storage may see, together: the paths of later windows are
-    /// read ahead.
+    /// Announces, together, all begun reads that storage may see, so that it reads the paths of
+    /// later windows ahead.
     fn announce_what_may_be_seen(&mut self) -> Result<(), VolumeError> {
         let synced = self.ledger.log.synced_records();
         for reads in &mut self.begun {

@@ -8,7 +8,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::IsClean;
 use crate::state::record::{self, Record};
 
-/// The least number of evictions to make before reporting that evictions do not help, even on small
+/// Minimum number of evictions to make before reporting that evictions do not help, even on small
 /// disks.
 const EVICTIONS_IN_A_ROW_MIN: u64 = 1024;
 
