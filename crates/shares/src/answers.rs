@@ -4,13 +4,13 @@
 //!
 //! The paper assumes honest servers and needs 2*t* + 1 answers. With *e* more answers, up to *e*
 //! wrong ones are detected. The smaller of *e* / 2 and *e* − *t* are corrected, and the servers
-//! that gave them are named. This is not in the paper.
+//! that gave them are named. This correction is not in the paper.
 //!
-//! Why no more than *e* − *t* are corrected: two words of the code differ in *e* + 1 places, so *t*
-//! colluding liars can produce a word that differs from another code word in only *e* + 1 − *t*
-//! honest answers. Correcting that many would name honest servers. Up to *e* − *t*, the answer of
-//! each named server is wrong: it lied, its shares are damaged, or another server dealt it wrong
-//! shares in an eviction.
+//! No more than *e* − *t* are corrected, because two words of the code differ in *e* + 1 places. So
+//! *t* colluding liars can produce a word that differs from another code word in only *e* + 1 − *t*
+//! honest answers. Correcting *e* + 1 − *t* answers would name honest servers. Up to *e* − *t*, the
+//! answer of each named server is wrong: it lied, its shares are damaged, or another server dealt
+//! it wrong shares in an eviction.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
@@ -20,21 +20,21 @@ use crate::sharing::{Parties, recover, value};
 pub(crate) struct Answers<E> {
     /// The numbers of the servers that answered.
     pub(crate) numbers: Vec<u8>,
-    /// The share of each.
+    /// The share of each server, in the order of `numbers`.
     pub(crate) shares: Vec<Vec<E>>,
 }
 
 /// A recovered block, and the servers whose answers were wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered<E> {
-    /// The block.
+    /// The recovered block.
     pub block: Vec<E>,
     /// The numbers of the servers whose answers do not fit the others. Always empty if there are no
     /// more answers than needed.
     pub wrong_servers: Vec<u8>,
 }
 
-/// Why answers give no block.
+/// The reason why answers give no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// There are fewer than 2*t* + 1 answers, two from one server, one from an unknown server, or
@@ -49,8 +49,8 @@ pub enum DecodeError {
     Contradict,
 }
 
-/// Recovers a block of `elements` elements from the answers of servers `numbers`, which are shares
-/// of degree 2*t*.
+/// Recovers a block of `elements` elements from the answers of servers `numbers`. The answers are
+/// shares of degree 2*t*.
 pub(crate) fn decode<F: Field>(
     parties: Parties,
     numbers: &[u8],
@@ -60,7 +60,8 @@ pub(crate) fn decode<F: Field>(
     decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
 }
 
-/// Like [`decode`], for shares of which `enough` recover the block: *t* + 1 for degree *t*.
+/// Recovers a block as [`decode`] does, from shares of which `enough` suffice: *t* + 1 for degree
+/// *t*.
 pub(crate) fn decode_from<F: Field>(
     parties: Parties,
     enough: usize,
@@ -124,7 +125,7 @@ fn chosen<'a, E>(
     which.iter().map(|i| (numbers[*i], &answers[*i][..])).unzip()
 }
 
-/// Every set of `count` numbers below `all`.
+/// Every set of `count` indices below `all`.
 pub(crate) fn choices(all: usize, count: usize) -> Vec<Vec<usize>> {
     let sets = (0u32..1 << all).filter(|set| set.count_ones() as usize == count);
     sets.map(|set| (0..all).filter(|i| set >> i & 1 == 1).collect()).collect()
@@ -186,8 +187,8 @@ mod tests {
         over_all_fields!(liars_are_named_as_far_as_there_are_answers);
     }
 
-    /// *t* liars add to their answers the difference of two code words. They hold all places in
-    /// which the words differ but the last ones.
+    /// No honest server is named: *t* liars add to their answers the difference of two code words.
+    /// The words also differ in the answers of the last servers, which are honest.
     #[test]
     fn no_honest_server_is_named_however_t_servers_lie() {
         use crate::field::Gf256;

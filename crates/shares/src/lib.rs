@@ -1,10 +1,10 @@
 //! S³ORAM: Oblivious RAM over three or more servers. Each server holds a share of every block, and
 //! computes on its shares.
 //!
-//! The client sends a query with one element for each slot of a path. It gets one block back,
-//! whatever the height of the tree: O(1) bandwidth, and no stash. An eviction multiplies buckets by
-//! matrices that the servers hold as shares. The servers multiply among themselves and reduce the
-//! degree of the product. Hoang, Ozkaptan, Yavuz, Guajardo and Nguyen, *S³ORAM: A
+//! The client sends a query with one element for each slot of a path. It receives one block, for
+//! any height of the tree: O(1) bandwidth, and no stash. An eviction multiplies buckets by matrices
+//! that the servers hold as shares. The servers multiply and reduce the degree of the product by
+//! exchanging messages with each other. Hoang, Ozkaptan, Yavuz, Guajardo and Nguyen, *S³ORAM: A
 //! Computation-Efficient and Constant Client Bandwidth Blowup ORAM with Shamir Secret Sharing*, CCS
 //! 2017: "the paper" in this crate.
 //!
@@ -18,10 +18,10 @@
 //! assert!(Parties::new(2, 1).is_err());
 //! ```
 //!
-//! Volumes use it as the scheme `s3oram` ([`durable`]), which is durable and authenticated. The
-//! [`client`] module alone is neither: its position map is only in memory, and it detects a lying
-//! server only if answers contradict each other. `docs/s3oram.md` in the repository describes its
-//! use and its speed.
+//! Volumes use S³ORAM as the scheme `s3oram` ([`durable`]), which is durable and authenticated. The
+//! [`client`] module alone is neither durable nor authenticated. Its position map is only in
+//! memory, and it detects a lying server only if answers contradict each other. `docs/s3oram.md` in
+//! the repository describes its use and its speed.
 //!
 //! | module | contents | in the paper |
 //! |---|---|---|

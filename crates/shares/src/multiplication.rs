@@ -11,10 +11,11 @@ use rand_core::CryptoRng;
 use crate::field::Field;
 use crate::sharing::{Parties, Share, recover, share};
 
-/// Steps 2 and 3: the shares that `dealer` sends to all servers, itself included, in the order of
-/// the servers.
+/// Steps 2 and 3: creates the shares that `dealer` sends to all servers, itself included, in the
+/// order of the servers.
 ///
-/// The servers after the dealer get seeds. If all servers deal, each gets equally many.
+/// The *t* servers after the dealer receive seeds. If all servers deal, each receives the same
+/// number of seeds.
 pub fn reshare<F: Field>(
     parties: Parties,
     dealer: u8,
@@ -41,7 +42,7 @@ mod tests {
     use crate::sharing::tests::{all_parties, shared};
     use crate::sharing::weights;
 
-    /// The first row of the inverse of the matrix (4) of the paper, by elimination.
+    /// Computes, by elimination, the first row of the inverse of the matrix (4) of the paper.
     fn first_row_of_the_inverse<F: Field>(dealers: &[u8]) -> Vec<F::Element> {
         let size = dealers.len();
         // Solve row · V = (1, 0, …). The columns of V are the equations.
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(weights::<Mersenne61>(&[1, 2, 3, 4, 5], 0), [5, minus(10), 10, minus(5), 1]);
     }
 
-    /// Runs Protocol 1 among all servers, with these dealers.
+    /// Runs Protocol 1 among all servers, with the dealers `dealers`.
     fn multiplied<F: Field>(
         parties: Parties,
         dealers: &[u8],

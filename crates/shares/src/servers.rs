@@ -11,20 +11,21 @@ use crate::message::Request;
 /// A server's encoded answer to one request.
 pub type ServerAnswer = Result<Vec<u8>, StoreError>;
 
-/// How long a server may report that it is still working before its request counts as failed.
+/// The time limit for a server that reports that it is still working. After it, the request counts
+/// as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Long enough for an ordinary request, however many bytes the server reads for it.
+    /// A time for ordinary requests, enough for any number of bytes that the server reads.
     Short,
-    /// Long enough for an eviction, or for a request that waits for one.
+    /// A time for an eviction, or for a request that waits for an eviction.
     Long,
 }
 
 /// The servers of an S³ORAM, in the order of their numbers.
 ///
 /// # Contract
-/// - Only the scheme reads answers. Requests and answers hold shares and public values: a carrier
-///   of the messages to one server learns only what that server learns.
+/// - Only the scheme reads answers. Requests and answers hold shares and public values: the carrier
+///   of one server's messages learns only what that server learns.
 /// - [`ask`](Self::ask) is one round trip. Each server handles its requests in order.
 /// - A request is sent as [`Request::encode_in`] encodes it. A lost link may deliver it twice. The
 ///   scheme ensures that a repeated request changes nothing.
@@ -46,7 +47,8 @@ pub trait ShareServers {
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>>;
 
-    /// Resets the time limit of the waits below, before an operation that is retried.
+    /// Resets the time limit of [`wait_for_missing`](Self::wait_for_missing) and
+    /// [`wait_for_links`](Self::wait_for_links), before an operation that is retried.
     fn begin_retries(&mut self);
 
     /// Waits for missing servers until all have returned or the time limit is reached.
@@ -56,28 +58,28 @@ pub trait ShareServers {
     /// whether to retry: false once the time limit is reached.
     fn wait_for_links(&mut self, failed: u32) -> bool;
 
-    /// The public key of a server, by which the other servers know it.
+    /// The public key of a server. The other servers authenticate the server with this key.
     fn key(&self, server: usize) -> [u8; 32];
 
     /// The name of a server in messages for people: its number and its address.
     fn name(&self, server: usize) -> String;
 }
 
-/// Share servers that are also a store, for the records of a volume.
+/// Share servers that are also a store, which holds the records of a volume.
 pub trait ServerStore: ShareServers + BucketStore + Send {}
 
 impl<S: ShareServers + BucketStore + Send> ServerStore for S {}
 
-/// Share servers of any kind. A volume uses them [as its store](into_store), and its scheme
-/// [finds](share_servers) the servers in the store.
+/// Boxed share servers of any implementation. A volume uses them [as its store](into_store), and
+/// its scheme [finds](share_servers) the servers in the store.
 pub type AnyServers = Box<dyn ServerStore>;
 
-/// Share servers as a store of any kind.
+/// Wraps share servers as a store of any kind.
 pub fn into_store(servers: impl ServerStore + 'static) -> AnyStore {
     Box::new(Box::new(servers) as AnyServers)
 }
 
-/// The share servers in a store, or the store if it is not [`AnyServers`].
+/// Returns the share servers in a store.
 ///
 /// # Errors
 /// The store itself.

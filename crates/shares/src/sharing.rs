@@ -1,12 +1,13 @@
 //! Shamir's secret sharing (Algorithm 1 of the paper). The secret is the value at 0 of a random
-//! polynomial, and each party gets the value at its own point. With degree *t*, any *t* shares are
-//! uniform and independent of the secret, and any *t* + 1 recover it.
+//! polynomial, and each party receives the value at its own point. With degree *t*, any *t* shares
+//! are uniform and independent of the secret, and any *t* + 1 recover it.
 //!
-//! *t* of the ℓ shares can be drawn instead of computed: together with the secret they fix the
-//! polynomial. So *t* parties get a seed from which they draw their shares, and the other shares
-//! are computed from these. No more than *t* can be drawn: *t* + 1 shares of one secret are not
-//! independent. With three servers and *t* = 1, this saves a third of the upload. The paper's
-//! secrecy then holds against attackers that cannot distinguish `ChaCha20` from random.
+//! *t* of the ℓ shares can be drawn instead of computed: together with the secret, *t* shares
+//! determine the polynomial. So *t* parties receive a seed from which they draw their shares, and
+//! the other shares are computed from these. No more than *t* shares can be drawn: *t* + 1 shares
+//! of one secret are not independent. With three servers and *t* = 1, this saves a third of the
+//! upload. The paper's secrecy then holds against attackers that cannot distinguish `ChaCha20` from
+//! random.
 
 use std::fmt;
 
@@ -16,14 +17,14 @@ use zeroize::Zeroizing;
 
 use crate::field::Field;
 
-/// The number of servers, and how many of them may collude and still learn nothing.
+/// The number of servers, and the number of servers that may collude and still learn nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {
     servers: u8,
     colluding: u8,
 }
 
-/// The largest number of servers.
+/// The maximum number of servers.
 pub const SERVERS_MAX: u8 = 7;
 
 /// An unsupported number of servers or of colluding servers.
@@ -39,7 +40,7 @@ pub struct InvalidParties {
 }
 
 impl Parties {
-    /// `servers` is the paper's ℓ, and `colluding` its *t*.
+    /// Creates the parties: `servers` is the paper's ℓ, and `colluding` its *t*.
     ///
     /// # Errors
     /// If there are fewer than 2*t* + 1 servers or more than [`SERVERS_MAX`], or *t* is 0.
@@ -50,12 +51,12 @@ impl Parties {
         is_sound.then_some(Self { servers, colluding }).ok_or(InvalidParties { servers, colluding })
     }
 
-    /// The paper's ℓ.
+    /// The number of servers: the paper's ℓ.
     pub fn servers(self) -> usize {
         self.servers.into()
     }
 
-    /// The paper's *t*.
+    /// The number of servers that may collude: the paper's *t*.
     pub fn colluding(self) -> usize {
         self.colluding.into()
     }
@@ -65,7 +66,7 @@ impl Parties {
         2 * self.colluding() + 1
     }
 
-    /// Whether these are numbers of different servers.
+    /// Whether `numbers` are numbers of different servers.
     pub(crate) fn are_distinct_servers(self, numbers: &[u8]) -> bool {
         numbers.iter().all(|number| (1..=self.servers).contains(number)) && are_different(numbers)
     }
@@ -75,8 +76,8 @@ impl Parties {
         1..=self.servers
     }
 
-    /// The *t* servers whose shares are drawn: consecutive servers, beginning with server 1 for
-    /// turn 0. Over time, each server gets equally many seeds.
+    /// The *t* servers whose shares are drawn in turn `turn`: consecutive servers, beginning with
+    /// server 1 for turn 0. Over time, each server receives the same number of seeds.
     fn drawn(self, turn: u64) -> impl Iterator<Item = u8> {
         let servers = u64::from(self.servers);
         let first = turn % servers;
@@ -90,13 +91,13 @@ pub type Seed = [u8; 32];
 /// A party's share of a vector.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Share<E> {
-    /// The share is drawn from this seed.
+    /// A seed from which the share is drawn.
     Drawn(Seed),
     /// The elements of the share.
     Computed(Vec<E>),
 }
 
-/// Shows no contents: a share must stay with the party that holds it.
+/// Omits the contents: a share must stay with the party that holds it.
 impl<E> fmt::Debug for Share<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -107,7 +108,7 @@ impl<E> fmt::Debug for Share<E> {
 }
 
 impl<E: Copy> Share<E> {
-    /// Whether this is a valid share of a vector of `count` elements.
+    /// Whether the share is a valid share of a vector of `count` elements.
     pub fn has_length<F: Field<Element = E>>(&self, count: usize) -> bool {
         match self {
             Self::Drawn(_) => true,
@@ -117,7 +118,7 @@ impl<E: Copy> Share<E> {
         }
     }
 
-    /// The elements of the share; `None` if it is not a valid share of `count` elements.
+    /// The elements of the share; `None` if the share is not a valid share of `count` elements.
     pub fn into_elements<F: Field<Element = E>>(self, count: usize) -> Option<Vec<E>> {
         self.has_length::<F>(count).then(|| match self {
             Self::Drawn(seed) => draw::<F>(&seed, count),
@@ -133,7 +134,7 @@ fn draw<F: Field>(seed: &Seed, count: usize) -> Vec<F::Element> {
 }
 
 /// Shares each element of `secret`, and returns the shares in the order of the servers. `turn`
-/// alone decides which servers get seeds.
+/// alone determines which servers receive seeds.
 pub fn share<F: Field>(
     parties: Parties,
     secret: &[F::Element],
@@ -167,14 +168,15 @@ fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
     seed
 }
 
-/// Recovers the secret from the shares of servers `numbers`, one more than the degree of the
-/// polynomial. `None` if there are no shares, two of one server, or shares of different lengths.
+/// Recovers the secret from the shares of servers `numbers`. One more share than the degree of the
+/// polynomial is needed. `None` if there are no shares, two shares of one server, or shares of
+/// different lengths.
 pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec<F::Element>> {
     value::<F>(numbers, shares, 0)
 }
 
-/// Computes the share of `server` from *t* + 1 others. `None` if there are no shares, two of one
-/// server, or shares of different lengths.
+/// Computes the share of `server` from *t* + 1 other shares. `None` if there are no shares, two
+/// shares of one server, or shares of different lengths.
 pub fn share_of_another<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -183,7 +185,7 @@ pub fn share_of_another<F: Field>(
     value::<F>(numbers, shares, server)
 }
 
-/// Interpolates at `at` the polynomial with these values.
+/// Interpolates the polynomial through these values, and evaluates it at `at`.
 pub(crate) fn value<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -204,8 +206,8 @@ pub(crate) fn are_different(numbers: &[u8]) -> bool {
     (1..numbers.len()).all(|i| !numbers[..i].contains(&numbers[i]))
 }
 
-/// The Lagrange weights for interpolation at `at`, for a polynomial of a degree below the number of
-/// points. No two of `numbers` may be equal.
+/// The Lagrange weights for interpolation at `at`, for a polynomial whose degree is less than the
+/// number of points. All `numbers` must be different.
 pub(crate) fn weights<F: Field>(numbers: &[u8], at: u8) -> Vec<F::Element> {
     let place = |number: &u8| F::place(*number);
     let weight = |of: &u8| {
@@ -243,7 +245,7 @@ pub(crate) mod tests {
         shares.into_iter().map(|share| share.into_elements::<F>(secret.len()).unwrap()).collect()
     }
 
-    /// Algorithm 1, `SSS.Create`, literally, for one element.
+    /// Implements Algorithm 1, `SSS.Create`, literally, for one element.
     fn create<F: Field>(
         parties: Parties,
         secret: F::Element,
@@ -259,7 +261,7 @@ pub(crate) mod tests {
         parties.numbers().map(value).collect()
     }
 
-    /// Every choice of `count` servers.
+    /// All sets of `count` servers.
     fn choices(parties: Parties, count: usize) -> Vec<Vec<u8>> {
         let chosen = crate::answers::choices(parties.servers(), count);
         chosen.into_iter().map(|which| which.into_iter().map(|i| i as u8 + 1).collect()).collect()
@@ -350,7 +352,7 @@ pub(crate) mod tests {
         over_all_fields!(shares_match_the_paper);
     }
 
-    /// Lemma 2.1.
+    /// Checks Lemma 2.1: shares of sums and products can be calculated from shares.
     fn shares_can_be_calculated_with<F: Field>() {
         for parties in all_parties() {
             let (a, b, c) = (drawn::<F>(1, 9), drawn::<F>(2, 9), drawn::<F>(3, 1)[0]);

@@ -7,10 +7,10 @@
 use oblivio_core::geometry::reverse_lexicographic;
 use oblivio_core::{BucketId, Leaf};
 
-/// The largest number of levels below the root.
+/// The maximum number of levels below the root.
 pub const HEIGHT_MAX: u8 = 30;
 
-/// The largest number of slots of a bucket.
+/// The maximum number of slots of a bucket.
 pub const SLOTS_MAX: u16 = 4096;
 
 /// The shape of a tree, and its eviction period.
@@ -25,26 +25,26 @@ pub struct Tree {
 /// overflows (Lemma 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// The paper's *Z*.
+    /// The number of slots of a bucket: the paper's *Z*.
     pub slots: u16,
-    /// The paper's *A*.
+    /// The number of accesses between evictions: the paper's *A*.
     pub accesses: u16,
 }
 
 impl Preset {
-    /// Buckets as long as in the paper, which overflow with a probability below 2^-80.
+    /// Long buckets, as in the paper, which overflow with a probability below 2^-80.
     pub const LARGE: Self = Self { slots: 333, accesses: 176 };
-    /// Short buckets that overflow equally rarely. An eviction sends and multiplies a twentieth as
-    /// much, and is due eleven times as often.
+    /// Short buckets, which also overflow with a probability below 2^-80. An eviction sends and
+    /// multiplies a twentieth as much as with [`Self::LARGE`], and is due eleven times as often.
     pub const SMALL: Self = Self { slots: 74, accesses: 16 };
-    /// The paper's parameters, *Z* = *A* = 333. If different blocks are accessed all the time, most
-    /// evictions overflow a bucket. Only for comparison.
+    /// The paper's parameters, *Z* = *A* = 333. Only for comparison: if every access is to another
+    /// block, most evictions overflow a bucket.
     pub const PAPER: Self = Self { slots: 333, accesses: 333 };
-    /// The parameters of the authors' implementation. One eviction in some hundreds overflows a
-    /// bucket. Only for comparison.
+    /// The parameters of the authors' implementation. Only for comparison: one eviction in several
+    /// hundred overflows a bucket.
     pub const PROTOTYPE: Self = Self { slots: 333, accesses: 280 };
-    /// The parameters of the authors' later work. The bound on the probability of an overflow is
-    /// only 2^-21. Only for comparison.
+    /// The parameters of the authors' later work. Only for comparison: the bound on the probability
+    /// of an overflow is only 2^-21.
     pub const PROTOTYPE_SMALL: Self = Self { slots: 74, accesses: 37 };
 
     /// A bound on the probability that an eviction overflows a bucket, as a power of two.
@@ -67,13 +67,13 @@ impl Preset {
     }
 }
 
-/// An unsupported shape of a tree.
+/// The error for an unsupported shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidTree(&'static str);
 
 impl Tree {
-    /// A tree with `height` levels below the root: the paper's *H*.
+    /// Creates the shape of a tree with `height` levels below the root: the paper's *H*.
     ///
     /// # Errors
     /// If the number of levels or slots is 0 or too large, or the eviction period exceeds the slots
@@ -97,7 +97,7 @@ impl Tree {
     /// The lowest tree that holds `blocks` blocks.
     ///
     /// # Errors
-    /// If it would have more than [`HEIGHT_MAX`] levels below the root.
+    /// If the tree would have more than [`HEIGHT_MAX`] levels below the root.
     pub fn for_blocks(blocks: u64, preset: Preset) -> Result<Self, InvalidTree> {
         let heights = 1..=HEIGHT_MAX;
         let trees = heights.map(|height| Self::new(height, preset));
@@ -109,7 +109,7 @@ impl Tree {
         )))
     }
 
-    /// The largest number of blocks: *A* · 2^*H*, so that a leaf holds *A* on average.
+    /// The maximum number of blocks: *A* · 2^*H*, so that a leaf holds *A* blocks on average.
     ///
     /// Section 3.1 allows half as many blocks, so that a leaf holds *A* / 2 on average; Lemma 4.1
     /// assumes this average for all buckets. But destinations hold *A* on average in any case
@@ -119,22 +119,22 @@ impl Tree {
         u64::from(self.accesses) << self.height
     }
 
-    /// The paper's *H*.
+    /// The number of levels below the root: the paper's *H*.
     pub fn height(self) -> u8 {
         self.height
     }
 
-    /// The paper's *Z*.
+    /// The number of slots of a bucket: the paper's *Z*.
     pub fn slots(self) -> usize {
         self.slots.into()
     }
 
-    /// The paper's *A*.
+    /// The number of accesses between evictions: the paper's *A*.
     pub fn accesses(self) -> usize {
         self.accesses.into()
     }
 
-    /// Slots of a path.
+    /// The number of slots of a path.
     pub fn path_slots(self) -> usize {
         self.slots() * (usize::from(self.height) + 1)
     }
@@ -154,14 +154,14 @@ impl Tree {
         reverse_lexicographic(number, self.height)
     }
 
-    /// The leaf with the same parent.
+    /// The leaf that has the same parent as `leaf`.
     pub fn sibling_leaf(self, leaf: Leaf) -> Leaf {
         Leaf(leaf.0 ^ 1 << (self.height - 1))
     }
 
-    /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf does after
-    /// the first eviction through its parent. Another bucket does if the last eviction through its
-    /// parent went to its sibling.
+    /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf holds
+    /// blocks after the first eviction through its parent. Another bucket holds blocks if the last
+    /// eviction through its parent went to its sibling.
     pub fn is_in_use(self, bucket: BucketId, evictions: u64) -> bool {
         let (level, index) = (bucket.level(), bucket.index());
         let above = (1u64 << (level - 1)) - 1;
@@ -197,8 +197,8 @@ pub struct Triplet {
     pub source: BucketId,
     /// The child on the evicted path. It may already hold blocks.
     pub destination: BucketId,
-    /// The other child. Unless it is a leaf, it is empty before the step, and gets a copy of the
-    /// source.
+    /// The other child. Unless it is a leaf, it is empty before the step, and receives a copy of
+    /// the source.
     pub sibling: BucketId,
     /// Whether the children are leaves.
     pub is_last: bool,
@@ -264,8 +264,8 @@ mod tests {
         }
     }
 
-    /// The paper's "non-leaf sibling buckets are guaranteed to be empty": all blocks of a bucket
-    /// have left it before it is a sibling again.
+    /// Checks the paper's "non-leaf sibling buckets are guaranteed to be empty": all blocks of a
+    /// bucket have left it before it is a sibling again.
     #[test]
     fn a_sibling_that_is_no_leaf_has_been_emptied_before() {
         let tree = small(4);

@@ -4,7 +4,7 @@ use oblivio_core::BucketId;
 
 use crate::answers::DecodeError;
 
-/// Why an operation failed. Nothing has changed.
+/// Why an operation of the client failed. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The address is past the last block, or the tree cannot hold the blocks.
@@ -16,13 +16,14 @@ pub enum ClientError {
     /// Data can only be loaded into a new tree.
     #[error("the tree is in use: data can only be loaded into a new tree")]
     IsUsed,
-    /// The answers of the servers give no block.
+    /// The servers' answers do not determine a block.
     #[error("{0}")]
     Answers(DecodeError),
     /// The block has the wrong length.
     #[error("the block has the wrong length for this tree")]
     BlockLength,
-    /// A selected block must be written back before anything else, and no other block can be.
+    /// A selected block must be written back before any other operation, and before any other
+    /// block.
     #[error("the selected block must be written back first")]
     IsSelected,
     /// The metadata of slots is not what this client wrote: a server lies, was rolled back, or

@@ -12,9 +12,10 @@ use crate::tree::{Tree, Triplet};
 pub(crate) struct EvictionPlan<E: Zeroize> {
     /// The number of the eviction.
     pub(super) number: u64,
-    /// The new positions of blocks. If a block has several, the last one counts.
+    /// The new positions of blocks. If the list has several positions of one block, the last one
+    /// counts.
     pub(super) moves: Vec<(usize, Position)>,
-    /// See [`Evict::matrices`](crate::message::Evict::matrices).
+    /// The matrices to share: see [`Evict::matrices`](crate::message::Evict::matrices).
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
@@ -43,7 +44,7 @@ impl Zeroize for Occupant {
 /// The occupants of consecutive slots.
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
-/// Plans eviction `number` of these blocks.
+/// Plans eviction `number` of the blocks in `contents`.
 pub(crate) fn plan_eviction<F: Field>(
     tree: Tree,
     number: u64,
@@ -69,8 +70,8 @@ pub(crate) fn plan_eviction<F: Field>(
     Ok(plan)
 }
 
-/// The moves of blocks to a sibling that gets a copy of the source. Only blocks that belong under
-/// the sibling count.
+/// The new positions of blocks in a sibling that receives a copy of the source. Only blocks that
+/// belong under the sibling count.
 fn copied(
     triplet: &Triplet,
     source: &Occupants,
@@ -82,7 +83,7 @@ fn copied(
     copied.map(|(slot, it)| (it.label, Position { leaf: it.leaf, level, slot })).collect()
 }
 
-/// A move of some blocks of a bucket to a child.
+/// The filling of a child bucket with some blocks of its parent.
 struct ChildFill<'p> {
     source: &'p Occupants,
     goes: &'p dyn Fn(Occupant) -> bool,
@@ -90,7 +91,8 @@ struct ChildFill<'p> {
 }
 
 impl ChildFill<'_> {
-    /// Computes the matrix. Blocks already in the child keep their slots.
+    /// Moves the blocks, and returns the matrix of the moves. Blocks already in the child keep
+    /// their slots.
     fn fill<F: Field>(
         &self,
         child: &mut Occupants,
@@ -119,17 +121,17 @@ impl ChildFill<'_> {
     }
 }
 
-/// The contents of the buckets of an eviction before it.
+/// The contents of the buckets of an eviction, before the eviction.
 pub(crate) struct EvictionContents {
     /// The buckets of the path, the root first.
     pub(crate) path: Vec<Occupants>,
-    /// The sibling leaf.
+    /// The slots of the sibling leaf.
     pub(crate) sibling: Occupants,
 }
 
 impl EvictionContents {
-    /// Collects the occupants from the positions of all blocks. Takes some milliseconds for a
-    /// million blocks, once every *A* accesses.
+    /// Finds the occupants from the positions of all blocks. Takes some milliseconds for a million
+    /// blocks, once every *A* accesses.
     pub(crate) fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
         let evicted = tree.evicted(number);
         let empty = Occupants::new(vec![None; tree.slots()]);

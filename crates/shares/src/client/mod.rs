@@ -4,7 +4,7 @@
 //! Every access, a read or a write, is [selected](Client::select), [recovered](Client::recover) and
 //! [written](Client::write) back to the root (Protocol 2). A path is [evicted](Client::evict) after
 //! the tree's number of accesses. Servers see the path of each access, which is random, and
-//! counters. Everything else is shared.
+//! counters. All other data is shared.
 
 mod error;
 mod eviction;
@@ -25,7 +25,7 @@ pub use error::ClientError;
 pub(crate) use eviction::{EvictionContents, EvictionPlan, Occupant, Occupants, plan_eviction};
 pub(crate) use positions::{Position, Positions};
 
-/// A selection request over the field.
+/// A selection request with elements of the field `F`.
 type SelectOf<F> = Select<<F as Field>::Element>;
 
 /// The client of one tree.
@@ -34,11 +34,11 @@ pub struct Client<F> {
     tree: Tree,
     block_elements: usize,
     positions: Positions,
-    /// Blocks written to the root since the last eviction: the paper's `n_r`.
+    /// Number of blocks written to the root since the last eviction: the paper's `n_r`.
     written: usize,
-    /// The paper's `n_e`. It only grows, so no eviction number is used twice.
+    /// Number of evictions: the paper's `n_e`. It only grows, so no eviction number is used twice.
     evictions: u64,
-    /// The number of sharings.
+    /// The number of secrets shared so far. It determines which servers receive a seed.
     turns: u64,
     /// The block that was selected and is not yet written back. Selecting it again would show the
     /// same path twice.
@@ -87,8 +87,8 @@ impl<F: Field> Client<F> {
     /// shares for each server to `send`, leaf by leaf, at most `at_once` slots at a time. `block`
     /// writes the data of a block into its argument, and returns whether the block has data.
     ///
-    /// Blocks are only put into leaves. Evictions fill the buckets above, and rely on which of them
-    /// are empty.
+    /// Blocks are loaded only into leaves. Evictions fill the buckets above, and rely on which of
+    /// them are empty.
     ///
     /// # Errors
     /// The errors of `block` and `send`, after which the tree is unusable.
@@ -135,7 +135,7 @@ impl<F: Field> Client<F> {
         Ok(())
     }
 
-    /// Whether an eviction must come next.
+    /// Whether the next operation must be an eviction.
     pub fn must_evict(&self) -> bool {
         self.written >= self.tree.accesses()
     }
@@ -175,8 +175,8 @@ impl<F: Field> Client<F> {
         Ok((Selected { address }, queries))
     }
 
-    /// The selection request for each server, on a given path. Selects no slot if there is no
-    /// `address`, or the block has no position.
+    /// Creates the selection request for each server, on a given path. The query selects no slot if
+    /// there is no `address`, or the block has no position.
     pub(crate) fn queries(
         &mut self,
         address: Option<usize>,
@@ -187,7 +187,8 @@ impl<F: Field> Client<F> {
         self.queries_at(position, leaf, coins)
     }
 
-    /// Like [`Self::queries`], for a given position.
+    /// Creates the selection request for each server as [`Self::queries`] does, for a given
+    /// position.
     pub(crate) fn queries_at(
         &mut self,
         position: Option<Position>,
@@ -241,7 +242,7 @@ impl<F: Field> Client<F> {
         Ok(writes)
     }
 
-    /// The request for each server to write a block into a slot of the root.
+    /// Creates the request for each server to write a block into a slot of the root.
     pub(crate) fn writes(
         &mut self,
         slot: usize,
@@ -265,7 +266,7 @@ impl<F: Field> Client<F> {
     /// eviction may be made early.
     ///
     /// If servers do not finish the eviction, all [roll back](crate::server::Server::roll_back) and
-    /// get the same requests again as a [later attempt](Self::next_attempt). Repeating the same
+    /// receive the same requests again as a [later attempt](Self::next_attempt). Repeating the same
     /// shares reveals nothing more.
     ///
     /// # Errors
@@ -284,14 +285,14 @@ impl<F: Field> Client<F> {
         Ok(evictions)
     }
 
-    /// Plans the next eviction. Slow; deterministic as long as no access comes between.
+    /// Plans the next eviction. Slow. The plan stays the same until the next access.
     pub(crate) fn next_eviction(&self) -> Result<EvictionPlan<F::Element>, ClientError> {
         let occupied = EvictionContents::find(self.tree, self.evictions, &self.positions);
         plan_eviction::<F>(self.tree, self.evictions, occupied)
     }
 
-    /// The request for each server to make an eviction, as this attempt. Each call shares the
-    /// matrices with fresh coins.
+    /// Creates the request for each server to make an eviction as attempt `attempt`. Each call
+    /// shares the matrices with fresh coins.
     pub(crate) fn eviction_shares(
         &mut self,
         next: &EvictionPlan<F::Element>,
@@ -316,12 +317,13 @@ impl<F: Field> Client<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
-    /// Sets the turn. The same sharings with the same coins then give the same shares as before.
+    /// Sets the number of shared secrets (the turn). Repeating a sharing from the same turn, with
+    /// the same coins, then gives the same shares.
     pub(crate) fn set_turn(&mut self, turn: u64) {
         self.turns = turn;
     }
 
-    /// Sets the progress to `at`. The positions must be of this point.
+    /// Sets the progress to `at`. The positions must be those at this point.
     pub(crate) fn set_progress(&mut self, at: TreePoint) {
         (self.evictions, self.written) = (at.evictions, at.written);
     }
@@ -336,7 +338,7 @@ impl<F: Field> Client<F> {
         &mut self.positions
     }
 
-    /// The number of another attempt to evict a path.
+    /// Returns the number for another attempt to evict a path.
     pub fn next_attempt(&mut self) -> u64 {
         self.next_turn()
     }

@@ -10,14 +10,14 @@ use zeroize::Zeroizing;
 
 use crate::tree::Tree;
 
-/// The position of a block.
+/// The position of a block in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The leaf whose path holds the block until the next access.
     pub(crate) leaf: Leaf,
-    /// The level of the bucket.
+    /// The level of the block's bucket.
     pub(crate) level: u8,
-    /// The slot in the bucket.
+    /// The block's slot in the bucket.
     pub(crate) slot: usize,
 }
 
@@ -33,7 +33,7 @@ enum Entries {
 }
 
 impl Positions {
-    /// A map of `blocks` blocks without positions.
+    /// Creates a map of `blocks` blocks without positions.
     pub(super) fn new(tree: Tree, blocks: usize) -> Self {
         let entries = if Self::are_narrow(tree) {
             Entries::Narrow(Zeroizing::new(vec![0; blocks]))
@@ -59,7 +59,7 @@ impl Positions {
         slots_of_paths(tree) < u128::from(u32::MAX)
     }
 
-    /// The position of a block as a number; 0 for none.
+    /// The position of a block as a number; 0 if it has none.
     pub(crate) fn entry(&self, address: usize) -> u64 {
         match &self.entries {
             Entries::Narrow(entries) => entries[address].into(),
@@ -87,7 +87,7 @@ impl Positions {
         self.put(address, entry);
     }
 
-    /// Restores a value of [`Self::entry`]. Returns whether it is valid.
+    /// Restores an entry that [`Self::entry`] returned. Returns whether the entry is valid.
     #[must_use]
     pub(crate) fn set_entry(&mut self, address: usize, entry: u64) -> bool {
         let is_some = u128::from(entry) <= slots_of_paths(self.tree);

@@ -2,7 +2,7 @@
 //!
 //! Products, dealing and reducing work on each byte position of a block separately. So blocks are
 //! divided into parts, and each part goes through all rounds, from the root to the leaves, without
-//! waiting for the others. While one part waits for other servers, the next ones are multiplied.
+//! waiting for the others. While one part waits for other servers, the next parts are multiplied.
 //! New buckets are written to places that the state before the eviction does not use.
 
 use std::sync::{Mutex, PoisonError};
@@ -35,11 +35,11 @@ pub(super) fn lane(tile: u32) -> usize {
     tile as usize % TILES_AT_ONCE
 }
 
-/// The approximate bytes of a part of all slots of a bucket, which are sent at once and should stay
-/// in the processor's cache.
+/// The approximate size of a tile: one part of all slots of a bucket, in bytes. A tile is sent at
+/// once, and should stay in the processor's cache.
 const TILE_BYTES: usize = 512 << 10;
 
-/// How long to wait for a message of another server before giving up the eviction.
+/// Timeout for a message of another server, after which the eviction is given up.
 const DEALT_WITHIN: Duration = Duration::from_secs(30);
 
 /// An eviction in progress.
@@ -57,7 +57,7 @@ pub(super) struct Eviction<'e> {
 }
 
 impl Eviction<'_> {
-    /// Computes and writes all new buckets. They are not yet durable.
+    /// Computes and writes all new buckets. The buckets are not yet durable.
     pub(super) fn run(&self) -> Result<(), Refusal> {
         self.announce_reads();
         let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
@@ -104,7 +104,8 @@ impl Eviction<'_> {
         }
     }
 
-    /// Buckets are read part by part. Let the system read each of them from the disk at once.
+    /// Announces reads of whole buckets, so that the system reads each from the disk at once. The
+    /// eviction reads them part by part.
     fn announce_reads(&self) {
         let tree = self.files.setup.tree;
         let path = tree.path(tree.evicted(self.attempt.number));
@@ -129,8 +130,8 @@ fn parts(block_bytes: usize, slots: usize) -> Vec<BlockPart> {
         .collect()
 }
 
-/// Bytes of a part. An eviction reads and writes one part of every slot of a bucket at a time. The
-/// last part of a block may be shorter.
+/// Bytes of a part of a block. An eviction reads and writes one part of every slot of a bucket at a
+/// time. The last part of a block may be shorter.
 pub fn part_bytes(block_bytes: usize, slots: usize) -> usize {
     (TILE_BYTES / slots.max(1)).next_multiple_of(256).min(block_bytes)
 }
@@ -274,9 +275,9 @@ impl Tile<'_> {
         Ok(kept)
     }
 
-    /// The coins for one product. They are also derived from the product and its place: a server
-    /// that is rolled back within an attempt shares nothing else from the same coins, whatever it
-    /// receives the second time.
+    /// The coins for one product. The coins are also derived from the product and its location. So
+    /// a server that is rolled back within an attempt shares only the same product from the same
+    /// coins, even if it then receives other shares.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];

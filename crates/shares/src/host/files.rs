@@ -1,4 +1,5 @@
-//! The files of a server: slots of buckets, and the record of its progress before the root.
+//! The files of a server: the slots of buckets, and the record of its progress. The record is
+//! stored before the root.
 
 use std::io;
 
@@ -30,20 +31,20 @@ pub(super) struct Files {
 pub(super) struct LastQuery {
     pub(super) at: TreePoint,
     pub(super) leaf: Leaf,
-    /// One byte for each slot of the path.
+    /// The shares of the query, one byte for each slot of the path.
     pub(super) query: Vec<u8>,
 }
 
 /// A bucket in a file.
 pub(super) struct Bucket<'f> {
     file: &'f dyn ShareFile,
-    /// The offset of its first slot.
+    /// The offset of the bucket's first slot.
     offset: u64,
-    /// The number of slots in use. The others count as zeros, whatever the file holds.
+    /// The number of slots in use. The other slots count as zeros, whatever the file holds.
     pub(super) slots: usize,
     block_bytes: usize,
     pieces: Pieces,
-    /// The offset of its checksums, and their order.
+    /// The offset of the bucket's checksums, and their order.
     sums: (u64, SumOrder),
 }
 
@@ -55,8 +56,8 @@ pub(super) struct BlockPart {
 }
 
 impl Files {
-    /// Opens the files of a tree, or creates them if `may_be_new`. They exist before the setup file
-    /// does.
+    /// Opens the files of a tree, or creates them if `may_be_new`. The setup file is written only
+    /// after these files exist.
     pub(super) fn open(
         folder: &dyn Folder,
         tree: usize,
@@ -86,13 +87,13 @@ impl Files {
         Ok(files)
     }
 
-    /// Makes durable what an earlier process left if it died before its sync, or after a failed
-    /// one, before a client hears of it. A sync alone is not enough: the system may have dropped
-    /// data. So the record, the block it covers, and the marks written with it are written again.
-    /// Earlier data was durable when they were written.
+    /// Makes durable what an earlier process left behind, before a client learns of it: the process
+    /// may have died before its sync, or after a failed one. A sync alone is not enough: the system
+    /// may have dropped data. So the last record, the block it covers, and the marks written with
+    /// it are written again. Earlier data was already durable when they were written.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
-    /// Its checksums stay, or an eviction would accept the block.
+    /// Its old checksums stay, because an eviction would accept the block with new ones.
     fn make_leftovers_durable(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
@@ -114,9 +115,9 @@ impl Files {
         self.root.sync()
     }
 
-    /// Drops the last block if it, or a mark written with it, is torn. It was not acknowledged,
-    /// because its record was made durable together with them. Damage looks the same, and then the
-    /// client writes the block again.
+    /// Drops the last block if the block, or a mark written with it, is torn. Such a block was not
+    /// acknowledged, because its record was made durable together with the block and the marks.
+    /// Damage cannot be told from a torn write; the client then writes the block again.
     fn drop_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
@@ -136,7 +137,8 @@ impl Files {
     }
 
     /// Completes a record for a rollback or an adopted point with the checksums of the last write
-    /// there. The checksum of a block is the stored one, even if the block was damaged since.
+    /// at that point. The checksum of a block is the stored one, even if the block was damaged
+    /// since.
     pub(super) fn with_sums(&self, record: Record) -> io::Result<Record> {
         let write = match self.marks() {
             Some(marks) => marks.write_before(record.at)?,
@@ -183,7 +185,7 @@ impl Files {
         self.bucket_at(BucketPlace { file: File::Root, first_slot }, accesses)
     }
 
-    /// A bucket at a point; `None` if it is all zeros.
+    /// A bucket at point `at`; `None` if the bucket is all zeros.
     pub(super) fn bucket(
         &self,
         bucket: oblivio_core::BucketId,
@@ -197,7 +199,7 @@ impl Files {
         (slots > 0).then(|| self.bucket_at(place, slots))
     }
 
-    /// The bucket at a place.
+    /// The bucket at a place in the files, with `slots` slots in use.
     pub(super) fn bucket_at(&self, place: BucketPlace, slots: usize) -> Bucket<'_> {
         let (file, pieces) = (self.file(place.file), self.pieces);
         let Setup { tree, block_bytes, .. } = self.setup;
@@ -234,7 +236,7 @@ impl Files {
         self.sync(File::Leaves)
     }
 
-    /// Makes the file of this bucket durable.
+    /// Makes the file that holds a bucket durable.
     pub(super) fn sync_bucket(&mut self, bucket: oblivio_core::BucketId) -> io::Result<()> {
         self.sync(match bucket.level() {
             0 => File::Root,
@@ -265,7 +267,7 @@ impl Bucket<'_> {
         self.file.read_at(self.offset + (first * self.block_bytes) as u64, out)
     }
 
-    /// Reads a part of each slot in use, one after the other.
+    /// Reads a part of each slot in use. The parts are returned one after the other.
     pub(super) fn read_part(&self, part: BlockPart) -> io::Result<Vec<u8>> {
         let mut out = vec![0; self.slots * part.bytes];
         if part.bytes == self.block_bytes {
@@ -279,7 +281,7 @@ impl Bucket<'_> {
         Ok(out)
     }
 
-    /// Reads a piece of each slot in use, and checks its checksum.
+    /// Reads a piece of each slot in use, and verifies the piece's checksum.
     ///
     /// # Errors
     /// `InvalidData` if a checksum does not match.
@@ -312,7 +314,7 @@ impl Bucket<'_> {
         Ok(self.pieces.sum_of_slot(kept.as_chunks().0))
     }
 
-    /// Computes the checksums of a piece of each slot.
+    /// Computes the checksums of a piece of each slot in `slots`.
     fn sums_of(&self, part: BlockPart, slots: &[u8]) -> Vec<Sum> {
         let pieces = slots.chunks_exact(part.bytes);
         pieces.map(|piece| self.pieces.sum_of(piece).to_le_bytes()).collect()
@@ -324,8 +326,8 @@ impl Bucket<'_> {
         offset + (order.index(slot, piece) * SUM_BYTES) as u64
     }
 
-    /// Writes a piece of each slot, and its checksum: the computed one, or a given one for data
-    /// that was copied without a check. Slots after the given ones become zeros.
+    /// Writes a piece of each slot, and its checksum. The checksum is computed, or given for data
+    /// that was copied without verification. Slots after those in `bytes` become zeros.
     pub(super) fn write_part(
         &self,
         part: BlockPart,
@@ -355,7 +357,7 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Writes blocks to slots from `first` on.
+    /// Writes blocks to consecutive slots, beginning with slot `first`.
     pub(super) fn write(&self, first: usize, blocks: &[u8]) -> io::Result<()> {
         self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)?;
         let slots = blocks.chunks_exact(self.block_bytes);
@@ -384,7 +386,7 @@ fn head_bytes(file: File) -> u64 {
     }
 }
 
-/// Bytes of a file.
+/// The length of a file of a tree, in bytes.
 pub(super) fn bytes_of_file(setup: &Setup, file: File) -> u64 {
     let has_marks = file == File::Root && setup.metadata_bytes > 0;
     let marks = if has_marks { bytes_of_pages(setup.tree) } else { 0 };

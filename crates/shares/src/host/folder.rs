@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// A folder that belongs to one server.
+/// A folder that belongs to one server, with the server's files.
 pub trait Folder: Send + Sync {
     /// Reads a small file; `None` if it does not exist.
     ///
@@ -39,7 +39,7 @@ pub trait ShareFile: Send + Sync {
     /// System errors. Any part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Announces that these bytes will be read soon.
+    /// Announces that a range of bytes will be read soon.
     fn will_need(&self, _offset: u64, _bytes: u64) {}
 
     /// Makes all writes durable.
@@ -55,13 +55,13 @@ pub trait Peers: Sync {
     /// reported.
     ///
     /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and the messages of a lane arrive
-    /// in order. At most the last two messages of a lane can be unreceived: before a server sends
-    /// message *n*, it has received the peer's message *n* − 1, which the peer sent only after it
-    /// had received message *n* − 2. So after reconnecting it is enough to send these two again.
-    /// The receiver drops duplicates.
+    /// in order. The receiver can lack at most the last two messages of a lane: before a server
+    /// sends message *n*, it has received the peer's message *n* − 1, which the peer sent only
+    /// after it had received message *n* − 2. So after reconnecting it is enough to send these two
+    /// again. The receiver drops duplicates.
     ///
     /// # Errors
-    /// If that server cannot be reached.
+    /// If server `to` cannot be reached.
     fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()>;
 
     /// Reports that an eviction is still in progress while the client waits. Called often, by
@@ -71,7 +71,7 @@ pub trait Peers: Sync {
     /// Connects to all servers without a link. The default does nothing.
     ///
     /// # Errors
-    /// If one of them cannot be reached, or refuses this server.
+    /// If one of these servers cannot be reached, or refuses this server.
     fn connect(&self) -> io::Result<()> {
         Ok(())
     }

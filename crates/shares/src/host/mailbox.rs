@@ -1,8 +1,8 @@
 //! Stores messages of other servers until they are needed.
 //!
-//! A message can arrive before the client's request for the eviction, and the next message for a
-//! part while this server still works on it. An honest server is never further ahead, so the stored
-//! messages of each server are bounded.
+//! A message can arrive before the client's request for the eviction. The next message for a part
+//! can arrive while this server still works on the current round. An honest server is never further
+//! ahead, so the stored messages of each server are bounded.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +17,13 @@ use crate::sharing::{SERVERS_MAX, Seed, Share};
 /// The shares from one server for one part and one round.
 type Portion = Vec<Share<u8>>;
 
-/// The maximum number of stored portions of one server: for each part in progress the current and
-/// the next round, and the first rounds of the next parts. All servers wait for each other, so none
-/// is further ahead.
+/// The maximum number of stored portions of one server: the current and the next round of each part
+/// in progress, and the first rounds of the next parts. Servers wait for each other's shares, so an
+/// honest server is never further ahead.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
 /// The maximum number of portions stored before this server begins the attempt: the first round of
-/// each lane. For the second round, the other server needs shares from this one.
+/// each lane. To deal the second round, the other server needs shares from this server.
 const EARLY_PORTIONS_MAX: usize = TILES_AT_ONCE;
 
 /// A message that violates the protocol.
@@ -35,9 +35,9 @@ pub struct ProtocolViolation;
 pub struct Mailbox {
     boxes: Mutex<MailboxState>,
     arrived: Condvar,
-    /// The maximum bytes of a portion; 0 before there is a tree.
+    /// The maximum bytes of a portion; 0 before a tree is set up.
     portion_bytes_max: AtomicUsize,
-    /// The watcher, if there is one.
+    /// The watcher that stored messages are reported to, if there is one.
     watcher: Mutex<Option<Weak<dyn Watcher>>>,
 }
 
@@ -48,12 +48,12 @@ struct MailboxState {
     peers: [PeerBox; SERVERS_MAX as usize + 1],
 }
 
-/// The messages of one server.
+/// The stored messages of one server.
 #[derive(Default)]
 struct PeerBox {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    /// The latest part and round of each lane that were used.
+    /// For each lane, the part and round of the last portion that was used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
     /// Whether there is a link to this server.
     has_link: bool,
@@ -66,10 +66,10 @@ pub(super) struct Attempt {
     pub(super) number: u64,
 }
 
-/// Why a portion does not arrive.
+/// Why a portion has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitError {
-    /// The link was lost.
+    /// The link to the server was lost.
     Lost,
     /// The portion did not arrive in time.
     Late,
@@ -79,7 +79,8 @@ impl Mailbox {
     /// Receives a message of server `from`. Outdated messages are dropped.
     ///
     /// # Errors
-    /// If the message violates the protocol, or the server has sent too many. End its link then.
+    /// If the message violates the protocol, or the server has sent too many messages. The caller
+    /// should then end the link.
     pub fn take(&self, from: u8, message: &[u8]) -> Result<(), ProtocolViolation> {
         let DealtShares { number, attempt, tile, level, shares } =
             DealtShares::decode(message).map_err(|_| ProtocolViolation)?;
@@ -127,8 +128,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Records that the link to a server was lost: waits for it become short, unless it sends
-    /// something again.
+    /// Records that the link to a server was lost. Waits for the server become short, unless
+    /// another message of it arrives.
     pub fn record_lost_link(&self, from: u8) {
         if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
             own.has_link = false;
@@ -136,14 +137,15 @@ impl Mailbox {
         self.arrived.notify_all();
     }
 
-    /// Records a new link to a server: waits for it have their full length again.
+    /// Records a new link to a server. Waits for the server have their full length again.
     pub fn record_new_link(&self, from: u8) {
         if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
             own.has_link = true;
         }
     }
 
-    /// Reports all stored messages to `watcher` from now on, as long as the server holds it.
+    /// Reports all stored messages to `watcher` from now on. The mailbox holds only a weak
+    /// reference to the watcher.
     pub(super) fn watch(&self, watcher: &Arc<dyn Watcher>) {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::downgrade(watcher));
@@ -154,7 +156,7 @@ impl Mailbox {
         watcher.as_ref().and_then(Weak::upgrade)
     }
 
-    /// Sets the maximum bytes of a portion.
+    /// Sets the maximum bytes of a portion to accept.
     pub(super) fn limit(&self, portion_bytes_max: usize) {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }
@@ -175,7 +177,7 @@ impl Mailbox {
         self.boxes().peers.iter_mut().for_each(|own| own.portions.clear());
     }
 
-    /// Waits for a server's portion for this part and round. Polls `is_given_up` while waiting.
+    /// Waits for a server's portion for part and round `at`. Polls `is_given_up` while waiting.
     pub(super) fn wait(
         &self,
         from: u8,
@@ -232,7 +234,7 @@ impl Mailbox {
 }
 
 impl PeerBox {
-    /// Whether a portion for this part and round, or for a later one of the lane, is stored.
+    /// Whether a portion for part and round `at`, or a later portion of the same lane, is stored.
     fn has_reached(&self, begun: Attempt, at: (u32, u8)) -> bool {
         let is_at_or_past = |it: &(u32, u8)| lane(it.0) == lane(at.0) && *it >= at;
         self.attempt == begun && self.portions.keys().any(is_at_or_past)
@@ -246,12 +248,12 @@ impl PeerBox {
     }
 }
 
-/// How long to wait for a server without a link. It may be about to connect, which takes some round
+/// Time limit of waits for a server without a link, which may be about to connect within some round
 /// trips. The limit is short, because the server may have dealt its shares to a previous process of
 /// this server.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often a waiting thread checks whether to give up.
+/// Interval at which a waiting thread checks whether to give up.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -296,7 +298,7 @@ mod tests {
         assert!(wait(&mailbox, 2, 2).is_ok());
     }
 
-    /// One message with the greatest attempt number must not exclude a server from all later
+    /// A message with the greatest attempt number does not exclude its server from all later
     /// evictions.
     #[test]
     fn a_server_that_dealt_for_a_later_attempt_still_deals_for_the_current_one() {
@@ -329,8 +331,8 @@ mod tests {
         assert!(mailbox.is_empty());
     }
 
-    /// A server that restarts during an eviction lacks earlier messages, while the others continue
-    /// with later rounds.
+    /// There is no wait for a round that the dealer has passed. A server that restarts during an
+    /// eviction lacks earlier messages, while the others continue with later rounds.
     #[test]
     fn no_wait_for_a_round_that_the_dealer_has_passed() {
         let mailbox = Mailbox::default();
@@ -351,7 +353,8 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 10), Err(WaitError::Late));
     }
 
-    /// If a server has no link, its messages may have gone to a previous process of this server.
+    /// The wait for a server without a link is short, because its messages may have gone to a
+    /// previous process of this server.
     #[test]
     fn the_wait_for_a_server_without_a_link_is_short() {
         let mailbox = Mailbox::default();
@@ -366,7 +369,8 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
     }
 
-    /// Other servers lose and restore links all the time, and a lying one deals useless shares.
+    /// The loss and return of links to other servers, and useless shares of a lying server, do not
+    /// prolong a wait.
     #[test]
     fn other_events_do_not_prolong_a_wait() {
         let mailbox = Mailbox::default();
@@ -391,8 +395,8 @@ mod tests {
         });
     }
 
-    /// The messages of a reconnected server come over the new link, even if that takes longer than
-    /// the wait for a link.
+    /// A restored link restores the full wait. The messages of a reconnected server come over the
+    /// new link, even if that takes longer than the wait for a link.
     #[test]
     fn a_restored_link_restores_the_full_wait() {
         let mailbox = Mailbox::default();
@@ -409,7 +413,7 @@ mod tests {
         });
     }
 
-    /// Counts received messages.
+    /// A watcher that counts received messages.
     #[derive(Default)]
     struct Counting(AtomicUsize);
 
@@ -449,7 +453,8 @@ mod tests {
         assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
     }
 
-    /// Early portions stay in memory until the next attempt.
+    /// Only one round of an attempt that has not begun is stored, because early portions stay in
+    /// memory until the next attempt.
     #[test]
     fn one_round_is_kept_of_an_attempt_that_has_not_begun() {
         let mailbox = Mailbox::default();

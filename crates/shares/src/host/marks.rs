@@ -6,9 +6,9 @@
 //! ```
 //! A page names the write or eviction after which it is valid, and the path and query of the write.
 //! Each bucket has two places. A new page goes to the place that does not hold the currently valid
-//! one. So the state before is always available, for a client that repeats a request and for a
-//! rollback. A page later than the server's point does not count. If two intact pages remain, the
-//! later one counts.
+//! one. So the previous state is always available, for a client that repeats a request and for a
+//! rollback. A page later than the server's point is ignored. If two intact pages remain, the later
+//! one is valid.
 //!
 //! Pages become durable with the record of the write, in one sync, so a crash may leave the record
 //! intact and pages torn. The write was then not acknowledged, and is dropped, as if its block were
@@ -17,13 +17,13 @@
 //!
 //! # A different write at the same point
 //! A client whose directory was rolled back may make a different write at a point that this server
-//! has already reached. No page of the first write may count then:
+//! has already reached. No page of the first write may then be used:
 //! - **If the page of the root is from the first write**, its other pages are removed, durably,
 //!   before any page of the second is written. The page of the root is replaced last.
 //! - **If a crash tore that page**, the other pages are unknown. So a server that opens its files
 //!   removes all pages that are later than its point.
 //! - **If only some pages of the second write are durable**, pages of the first are not mistaken
-//!   for them: they have another query, even if the path is the same.
+//!   for them: their query differs, even if the path is the same.
 
 use std::io;
 
@@ -55,8 +55,8 @@ struct Page {
     marks: Vec<u8>,
 }
 
-/// Identifies the write that made a page, among the possible writes at a point. Zeros for an
-/// eviction, and for pages put onto a new server.
+/// Distinguishes the write that made a page from other possible writes at the same point. Zeros for
+/// an eviction, and for pages put onto a new server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriteIdentity {
     leaf: Leaf,
@@ -66,7 +66,7 @@ pub(super) struct WriteIdentity {
 impl WriteIdentity {
     const NONE: Self = Self { leaf: Leaf(0), query_sum: 0 };
 
-    /// The mark of a write to this path with this query.
+    /// The identity of a write to path `leaf` with this query.
     pub(super) fn new(leaf: Leaf, query: &[u8]) -> Self {
         Self { leaf, query_sum: sum(query) }
     }
@@ -87,7 +87,7 @@ pub(super) fn bytes_of_pages(tree: Tree) -> u64 {
 }
 
 impl Marks<'_> {
-    /// The marks of a bucket that is in use at a point.
+    /// The marks of a bucket that is in use, at point `at`.
     pub(super) fn of(&self, bucket: BucketId, at: TreePoint) -> io::Result<Vec<u8>> {
         let pages = self.pages(bucket)?;
         let latest = latest(&pages, at).and_then(|place| pages[place].as_ref());
@@ -105,8 +105,8 @@ impl Marks<'_> {
     }
 
     /// Adds a query to the marks of its path, for the write after `at`. The marks become durable
-    /// with the record of the write. Marks of [another write](Self::remove_other_write) must have
-    /// been removed.
+    /// with the record of the write. The caller must have removed the marks of [any other
+    /// write](Self::remove_other_write).
     pub(super) fn add(&self, at: TreePoint, leaf: Leaf, query: &[u8]) -> io::Result<()> {
         let after = TreePoint { written: at.written + 1, ..at };
         let write = WriteIdentity::new(leaf, query);
@@ -124,8 +124,8 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// Removes the marks of a different write after the same point. Returns whether there were any;
-    /// the removal must then be durable before anything else is written.
+    /// Removes the marks of a different write after the same point. Returns whether there were any.
+    /// The removal must then be durable before any other write.
     pub(super) fn remove_other_write(
         &self,
         at: TreePoint,
@@ -160,20 +160,20 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The write that led to a point; `None` if the page of the root is torn.
+    /// The write that led to point `at`; `None` if the page of the root is torn.
     pub(super) fn write_before(&self, at: TreePoint) -> io::Result<Option<WriteIdentity>> {
         let pages = self.pages(BucketId::ROOT)?;
         Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))
     }
 
-    /// Whether all pages of the write that led to a point are intact, and its query has this
-    /// checksum.
+    /// Whether all pages of the write that led to point `at` are intact, and its query has checksum
+    /// `query_sum`.
     pub(super) fn are_whole(&self, at: TreePoint, query_sum: u32) -> io::Result<bool> {
         let Some(write) = self.write_before(at)? else { return Ok(false) };
         Ok(write.query_sum == query_sum && self.places_of(at, write)?.is_some())
     }
 
-    /// Writes the pages of the write that led to a point again.
+    /// Rewrites the pages of the write that led to point `at`.
     pub(super) fn write_again(&self, at: TreePoint) -> io::Result<()> {
         let Some(write) = self.write_before(at)? else { return Ok(()) };
         for (offset, page) in self.places_of(at, write)?.unwrap_or_default() {
@@ -182,7 +182,7 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The pages of the write that led to a point; `None` if one is torn or from another write.
+    /// The pages of the write that led to point `at`; `None` if one is torn or from another write.
     fn places_of(
         &self,
         at: TreePoint,
@@ -200,8 +200,8 @@ impl Marks<'_> {
         Ok(Some(found))
     }
 
-    /// Makes the pages of all buckets that an eviction writes. The sibling of the first step is a
-    /// copy of the root. All other buckets consist of blocks that were not taken.
+    /// Writes new pages for all buckets that an eviction writes. In the first step, the sibling is
+    /// a copy of the root. All other buckets consist of blocks that were not taken.
     pub(super) fn evict(&self, before: TreePoint) -> io::Result<()> {
         let number = before.evictions;
         let at = TreePoint { evictions: number + 1, written: 0 };
@@ -221,8 +221,8 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
-    /// Whether the pages before the eviction after `before` still exist for all buckets that it
-    /// wrote.
+    /// Whether the pages from before the eviction after `before` still exist, for all buckets that
+    /// the eviction wrote.
     pub(super) fn has_pages_before(&self, before: TreePoint) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);
@@ -234,8 +234,8 @@ impl Marks<'_> {
         Ok(true)
     }
 
-    /// Stores marks on a new server, for a point. Marks stored for the point before stay, for an
-    /// access that is repeated.
+    /// Stores marks on a new server for point `at`. Marks stored for the point before it stay,
+    /// because an access may be repeated from there.
     pub(super) fn load(
         &self,
         bucket: BucketId,
@@ -278,7 +278,7 @@ impl Marks<'_> {
     }
 }
 
-/// The place of the page that is valid at a point.
+/// The index of the page that is valid at point `at`.
 fn latest(pages: &[Option<Page>; 2], at: TreePoint) -> Option<usize> {
     let held = pages.iter().enumerate().filter_map(|(place, page)| Some((place, page.as_ref()?)));
     let held = held.filter(|(_, page)| page.at <= at);
@@ -297,7 +297,7 @@ impl Page {
         bytes
     }
 
-    /// `None` if it is torn, or was never written.
+    /// Decodes a page; `None` if the page is torn, or was never written.
     fn decode(bytes: &[u8], slots: usize) -> Option<Self> {
         let (fields, summed) = bytes.split_last_chunk::<SUM_BYTES>()?;
         if sum(fields) != u32::from_le_bytes(*summed) {

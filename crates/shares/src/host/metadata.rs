@@ -1,8 +1,8 @@
 //! Metadata of slots on a server with its shares in files: stored before each block, with the
 //! [marks](super::marks) of taken blocks.
 //!
-//! In the slots themselves all marks are shares of zero. The marks of blocks taken since are added
-//! when metadata is read.
+//! In the stored slots, all marks are shares of zero. The server adds the marks of blocks taken
+//! since when it reads metadata.
 
 use oblivio_core::{BucketId, Leaf};
 
@@ -42,9 +42,9 @@ impl Files {
         Ok(said)
     }
 
-    /// Marks the block selected before the write after `at` as taken. The marks become durable with
-    /// the record of the write. Returns the checksum of the query, for the record; 0 if slots have
-    /// no metadata.
+    /// Marks the block that was selected before the write after `at` as taken. The marks become
+    /// durable with the record of the write. Returns the checksum of the query, for the record; 0
+    /// if slots have no metadata.
     pub(super) fn mark_taken(&mut self, at: TreePoint) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
         let Some(LastQuery { leaf, query, .. }) = self.last_query.as_ref().filter(|it| it.at == at)
@@ -75,7 +75,7 @@ impl Files {
         })
     }
 
-    /// Appends its mark to each slot, as in fetches and puts.
+    /// Appends to each slot its mark, as slots in fetches and puts have one.
     pub(super) fn with_marks(
         &self,
         at: TreePoint,

@@ -1,9 +1,9 @@
 //! A server that keeps its shares in files, and exchanges messages with the other servers.
 //!
-//! Whatever the server acknowledges is durable. Each request names the state it is meant for, so a
-//! client can repeat a request after a lost link without changing anything. An eviction counts once
-//! all servers have finished it. Until the client writes to the new root, each server can roll back
-//! (ADR 16 in the repository).
+//! All data that the server acknowledges is durable. Each request names the state it is meant for,
+//! so a client can repeat a request after a lost link without changing anything. An eviction counts
+//! once all servers have finished it. Until the client writes to the new root, each server can roll
+//! back (ADR 16 in the repository).
 //!
 //! | module | contents |
 //! |---|---|
@@ -59,12 +59,12 @@ use watcher::Watched;
 /// The name of a tree's setup file.
 const SETUP: &str = "setup";
 
-/// Draws a seed from the system.
+/// A function that draws a seed from the system.
 type DrawSeed = dyn FnMut() -> io::Result<Seed> + Send;
 
-/// One server of one volume: the tree of the data, and the map trees if there are any. It handles
-/// one request at a time. Messages of other servers arrive concurrently through its [`Mailbox`].
-/// Attempt numbers grow across all trees, so they identify the tree of a message.
+/// One server of one volume, with the tree of the data, and the map trees if there are any. The
+/// server handles one request at a time. Messages of other servers arrive concurrently through its
+/// [`Mailbox`]. Attempt numbers grow across all trees, so they identify the tree of a message.
 pub struct Host {
     folder: Box<dyn Folder>,
     draw_seed: Box<DrawSeed>,
@@ -96,7 +96,7 @@ impl Host {
         Ok(host)
     }
 
-    /// The setup of the data's tree, which names the other servers; `None` before the server is set
+    /// The setup of the data tree, which lists the other servers; `None` before the server is set
     /// up.
     pub fn setup(&self) -> Option<&Setup> {
         self.setups().next()
@@ -107,8 +107,8 @@ impl Host {
         self.trees.iter().map(|files| &files.setup)
     }
 
-    /// Reports all messages to `watcher` from now on. The server holds the watcher until it is
-    /// dropped.
+    /// Reports all messages to `watcher` from now on. The server holds a reference to the watcher
+    /// until the server is dropped.
     pub fn watch(&mut self, watcher: Arc<dyn Watcher>) {
         self.mailbox.watch(&watcher);
         self.watcher = Some(watcher);
@@ -127,7 +127,7 @@ impl Host {
         self.mailbox.clone()
     }
 
-    /// Whether a message only asks for the server's progress.
+    /// Whether a message is only a request for the server's progress.
     pub fn is_progress_request(message: &[u8]) -> bool {
         Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
@@ -202,7 +202,8 @@ impl Host {
         Ok(Answer::Done)
     }
 
-    /// Refuses every request if a sync has failed, because everything acknowledged must be durable.
+    /// Refuses every request if a sync has failed, because everything that the server acknowledged
+    /// must be durable.
     fn check_durable(&self) -> Result<(), Refusal> {
         let is_doubtful = self.trees.iter().any(|files| files.is_doubtful);
         if !is_doubtful {
@@ -217,7 +218,7 @@ impl Host {
         self.trees.get_mut(tree).ok_or_else(no_tree)
     }
 
-    /// The latest attempt in all trees.
+    /// The latest attempt of all trees.
     fn latest_attempt(&self) -> u64 {
         self.trees.iter().map(|files| files.record.attempt).max().unwrap_or_default()
     }
@@ -300,9 +301,9 @@ impl Host {
     }
 }
 
-/// An attempt is made only once, because a second run would deal different shares. A client repeats
-/// the latest attempt only after its link was lost, so this is the reported reason. It then starts
-/// another attempt.
+/// The refusal of an attempt that has begun before. Each attempt is made only once, because a
+/// second run would deal different shares. A client repeats the latest attempt only after its link
+/// was lost, so the refusal gives this reason. The client then starts another attempt.
 fn begun_before(is_latest: bool) -> Refusal {
     if is_latest {
         evict::of_another("the link to the client was lost during this attempt to evict".into())

@@ -2,8 +2,8 @@
 //!
 //! An eviction overwrites nothing that the state before it needs, so that a server can roll back
 //! (ADR 16). Siblings have one place, because they are empty when they are written. Leaves and the
-//! root have two, used in turn. The number of evictions determines which place counts, and whether
-//! a bucket is in use.
+//! root have two places, used in turn. The number of evictions determines which place is current,
+//! and whether a bucket is in use.
 
 use oblivio_core::BucketId;
 use oblivio_core::Leaf;
@@ -14,23 +14,23 @@ use crate::tree::Tree;
 /// One of the files of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum File {
-    /// The record of the server's progress, and two areas for the root.
+    /// The file with the record of the server's progress, and two areas for the root.
     Root,
-    /// Buckets between the root and the leaves.
+    /// The file with the buckets between the root and the leaves.
     Siblings,
-    /// Two places for each leaf.
+    /// The file with two places for each leaf.
     Leaves,
 }
 
-/// The place of consecutive slots of a bucket.
+/// The place of a bucket: consecutive slots of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BucketPlace {
     pub(super) file: File,
-    /// The offset in slots, after the head of the file.
+    /// The offset of the first slot after the head of the file, in slots.
     pub(super) first_slot: u64,
 }
 
-/// The place of a bucket after `evictions` evictions; `None` if it is all zeros then.
+/// The place of a bucket after `evictions` evictions; `None` if the bucket is then all zeros.
 pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<BucketPlace> {
     let (level, index, slots) = (bucket.level(), bucket.index(), tree.slots() as u64);
     if level == 0 {
@@ -47,7 +47,7 @@ pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Buck
         .then(|| BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
 }
 
-/// The place of a sibling that an eviction is about to write.
+/// The place of a sibling, for an eviction that is about to write it.
 pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> BucketPlace {
     BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
 }
@@ -57,7 +57,7 @@ fn first_of_sibling(tree: Tree, bucket: BucketId) -> u64 {
     (bucket.0 - 1) * tree.slots() as u64
 }
 
-/// Slots of each file.
+/// The number of slots in a file.
 pub(super) fn slots_of_file(tree: Tree, file: File) -> u64 {
     let slots = tree.slots() as u64;
     match file {
@@ -74,7 +74,8 @@ mod tests {
     use super::*;
     use crate::tree::Preset;
 
-    /// Simulates evictions bucket by bucket, with the contents and place of each bucket.
+    /// Places match evictions, and no eviction overwrites the state before it: simulates evictions
+    /// bucket by bucket, with the contents and place of each bucket.
     #[test]
     fn places_match_evictions_and_no_eviction_overwrites_the_state_before_it() {
         for height in 1..=5 {

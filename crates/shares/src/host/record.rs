@@ -1,4 +1,4 @@
-//! The stored progress of a server: before the root, in two places used in turn.
+//! The stored progress of a server. Records are stored before the root, in two places used in turn.
 //!
 //! A record is written after the data that it covers, and made durable together with it. The last
 //! block may still be torn although the record is intact, so the record has a checksum of the
@@ -8,16 +8,16 @@ use oblivio_core::durable::section::Fields;
 
 use crate::message::TreePoint;
 
-/// Bytes of the file before the root's slots.
+/// Bytes before the root's slots in the file.
 pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
 
-/// Each record has its own page.
+/// Bytes of the place of a record: each record has its own page.
 const PLACE_BYTES: u64 = 4096;
 
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = 52;
 
-/// The encoding of "cannot roll back".
+/// The encoding of `written_before` if the server cannot roll back.
 const NOT_BEFORE: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"OBLSHREP";
@@ -25,17 +25,18 @@ const MAGIC: [u8; 8] = *b"OBLSHREP";
 /// The progress of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
-    /// The number of the record. The greater one counts.
+    /// The number of the record. The record with the greater number is the current one.
     pub(super) number: u64,
     pub(super) at: TreePoint,
     /// Blocks in the root before the last eviction, for a rollback. `None` if the server cannot
     /// roll back, because its shares were put there.
     pub(super) written_before: Option<usize>,
-    /// The greatest attempt number.
+    /// The greatest attempt number that the server has seen.
     pub(super) attempt: u64,
     /// The checksum of the last block in the root, if there is one.
     pub(super) block_sum: u32,
-    /// The checksum of the query marked with it, if slots have metadata.
+    /// The checksum of the query whose marks were written with the last block, if slots have
+    /// metadata.
     pub(super) query_sum: u32,
 }
 
@@ -85,8 +86,8 @@ impl Record {
         })
     }
 
-    /// The latest record of both places. The default if neither was ever written; `None` if none is
-    /// intact.
+    /// The latest record of both places. The default record if neither place was ever written;
+    /// `None` if no record is intact.
     pub(super) fn latest(places: [&[u8; RECORD_BYTES]; 2]) -> Option<Self> {
         let records = places.map(Self::decode);
         let found = records.into_iter().flatten().max_by_key(|record| record.number);

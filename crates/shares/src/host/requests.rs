@@ -19,14 +19,14 @@ impl Files {
         is_here.then_some(()).ok_or_else(|| self.wrong_point(at))
     }
 
-    /// Checks that `at` is the server's point.
+    /// Checks that `at` is exactly the server's point.
     pub(super) fn check_is(&self, at: TreePoint) -> Result<(), Refusal> {
         (at == self.record.at).then_some(()).ok_or_else(|| self.wrong_point(at))
     }
 
     /// Checks that `at` is the server's point, or the point before the last write or the last
-    /// eviction. The state before is kept until the next write, so that the server can roll back,
-    /// or be read together with a server that has not finished the eviction.
+    /// eviction. The state before the eviction is kept until the next write, so that the server can
+    /// roll back, or be read together with a server that has not finished the eviction.
     fn check_can_be_fetched(&self, at: TreePoint) -> Result<(), Refusal> {
         let Record { at: here, written_before, .. } = self.record;
         let is_just_evicted = here == TreePoint { evictions: at.evictions + 1, written: 0 };
@@ -36,8 +36,8 @@ impl Files {
         self.check_at(at)
     }
 
-    /// Fails if a write that began after the eviction, and was lost in a crash, has overwritten the
-    /// marks before the eviction.
+    /// Fails if a write after the eviction has overwritten the marks before the eviction, even if a
+    /// crash lost that write.
     fn check_marks_before_eviction(&self, before: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks() else { return Ok(()) };
         let has_pages = marks.has_pages_before(before).map_err(unusable)?;

@@ -1,4 +1,4 @@
-//! The private selection of a slot (Subroutine 1, steps 4 to 8): reads every slot of the path.
+//! The private selection of a slot (Subroutine 1, steps 4 to 8). Reads every slot of the path.
 
 use std::io;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub fn slots_at_once(slot_bytes: usize) -> usize {
     (RUN_BYTES / slot_bytes.max(1)).max(1)
 }
 
-/// The minimum bytes that justify another thread.
+/// The minimum number of bytes per thread that justifies another thread.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
 /// A run of slots of a bucket that are read at once.
@@ -30,7 +30,7 @@ struct Run<'q> {
     query: &'q [u8],
 }
 
-/// The sum of all slots of a path, each multiplied by its element of the query.
+/// Computes the sum of all slots of a path, each multiplied by its element of the query.
 pub(super) fn select(
     files: &Files,
     at: TreePoint,
@@ -75,7 +75,7 @@ pub(super) fn select(
     answer.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The sum over the runs that one thread processes.
+/// Computes the sum over the runs that one thread processes.
 fn sum_of_runs(
     buckets: &[(Bucket<'_>, &[u8])],
     runs: &[Run<'_>],

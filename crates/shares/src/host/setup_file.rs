@@ -1,24 +1,25 @@
 //! The setup file of a tree: the server's setup, and the version of the tree's files.
 //!
 //! The version is here and not in the other files, because the layout of another version may
-//! differ. This file is read before the others, and exists before the first of them is written.
+//! differ. This file is read before the other files.
 
 use std::io::{Error, ErrorKind};
 
 use crate::message::Setup;
 
-/// The bytes after the setup. The last one is the version.
+/// The bytes that follow the setup. The last byte is the version.
 const FILES: [u8; 8] = *b"OBLKEPT\x04";
 
-/// The bytes after the setup in versions 1 to 3, if slots have metadata. Other trees had none.
+/// The bytes that follow the setup in versions 1 to 3, if slots have metadata. Without metadata,
+/// those versions had no bytes after the setup.
 const MARKS: [u8; 7] = *b"OBLMARK";
 
-/// Encodes the file.
+/// Encodes the setup file.
 pub(super) fn encode(setup: &Setup) -> Vec<u8> {
     [&setup.encode()[..], &FILES].concat()
 }
 
-/// Decodes the file.
+/// Decodes the setup file.
 ///
 /// # Errors
 /// `InvalidData` for an invalid setup, and `Unsupported` for files of another version.

@@ -1,10 +1,10 @@
-//! Checksums of slots, stored after the slots of each file: a CRC-32 of each *piece* of each slot,
-//! which is what an eviction reads of a slot at once.
+//! Checksums of slots, stored after the slots of each file. A slot has a CRC-32 for each *piece*,
+//! which is the part of a slot that an eviction reads at once.
 //!
-//! A dealer checks everything that it reads in an eviction, because what it deals becomes part of
-//! the secret on all servers. Accesses and repairs do not check: there the client detects wrong
-//! shares, and needs the remaining data. Unchecked bytes never get a new checksum (ADR 18 in the
-//! repository).
+//! A dealer verifies everything that it reads in an eviction, because the shares it deals become
+//! part of the secret on all servers. Accesses and repairs do not verify checksums: there the
+//! client detects wrong shares, and needs the remaining data. The server never computes a new
+//! checksum for unverified bytes (ADR 18 in the repository).
 //!
 //! The stored value is the difference from the checksum of zeros, so unwritten parts of a sparse
 //! file are valid.
@@ -18,7 +18,7 @@ use crate::message::Setup;
 /// Bytes of a checksum.
 pub(super) const SUM_BYTES: usize = 4;
 
-/// A stored checksum.
+/// A stored checksum, in little-endian order.
 pub(super) type Sum = [u8; SUM_BYTES];
 
 /// How the slots of a tree are divided into pieces.
@@ -26,7 +26,8 @@ pub(super) type Sum = [u8; SUM_BYTES];
 pub(super) struct Pieces {
     block_bytes: usize,
     piece_bytes: usize,
-    /// The checksums of a piece of zeros: of the usual length, and of the last piece of a slot.
+    /// The checksums of two pieces of zeros: of the usual length, and of the length of a slot's
+    /// last piece.
     sums_of_zeros: [u32; 2],
 }
 
@@ -38,12 +39,12 @@ pub(super) struct SumOrder {
 }
 
 impl SumOrder {
-    /// Grouped by slot: a write to the root writes one slot.
+    /// The order by slot, for the root: a write to the root writes one slot.
     pub(super) fn by_slot(pieces: Pieces) -> Self {
         Self { slot_step: pieces.count(), piece_step: 1 }
     }
 
-    /// Grouped by piece: an eviction processes a piece of all slots.
+    /// The order by piece: an eviction processes a piece of all slots.
     pub(super) fn by_piece(slots: usize) -> Self {
         Self { slot_step: 1, piece_step: slots }
     }
@@ -68,32 +69,32 @@ impl Pieces {
         Self { block_bytes, piece_bytes, sums_of_zeros }
     }
 
-    /// Pieces of a slot.
+    /// The number of pieces of a slot.
     pub(super) fn count(self) -> usize {
         self.block_bytes.div_ceil(self.piece_bytes)
     }
 
-    /// The number of the piece that begins at this byte of a slot.
+    /// The index of the piece that begins at byte `first` of a slot.
     pub(super) fn number(self, first: usize) -> usize {
         first / self.piece_bytes
     }
 
-    /// Bytes of the checksums of some slots.
+    /// Bytes of the checksums of `slots` slots.
     pub(super) fn sums_bytes(self, slots: u64) -> u64 {
         slots * (self.count() * SUM_BYTES) as u64
     }
 
-    /// The values to store for the pieces of a slot.
+    /// The checksums to store for the pieces of a slot.
     pub(super) fn sums_of_slot(self, slot: &[u8]) -> impl Iterator<Item = u32> {
         slot.chunks(self.piece_bytes).map(move |piece| self.sum_of(piece))
     }
 
-    /// The value to store for a piece.
+    /// The checksum to store for a piece.
     pub(super) fn sum_of(self, piece: &[u8]) -> u32 {
         sum(piece) ^ self.sum_of_zeros(piece.len())
     }
 
-    /// The checksum of a whole slot, from the stored values of its pieces.
+    /// The checksum of a whole slot, computed from the stored checksums of its pieces.
     pub(super) fn sum_of_slot(self, kept: &[Sum]) -> u32 {
         let mut whole = Hasher::new();
         for (piece, kept) in kept.iter().enumerate() {
@@ -104,7 +105,7 @@ impl Pieces {
         whole.finalize()
     }
 
-    /// The checksum of a piece of zeros.
+    /// The checksum of a piece of `bytes` zeros.
     fn sum_of_zeros(self, bytes: usize) -> u32 {
         let [of_zeros, of_last_zeros] = self.sums_of_zeros;
         if bytes == self.piece_bytes { of_zeros } else { of_last_zeros }

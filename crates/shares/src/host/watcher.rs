@@ -4,19 +4,20 @@ use std::io;
 
 use super::Peers;
 
-/// Receives all messages of a server, from several threads. It cannot change them.
+/// Receives all messages of a server, from several threads. A watcher cannot change messages.
 pub trait Watcher: Send + Sync {
-    /// A request of the client is about to be handled.
+    /// Called before a request of the client is handled.
     fn asked(&self, message: &[u8]);
 
-    /// A request was answered.
+    /// Called when a request was answered.
     fn answered(&self, message: &[u8], answer: &[u8]);
 
-    /// A message was sent to server `to`.
+    /// Called when a message was sent to server `to`.
     fn sent(&self, to: u8, dealt: &[u8]);
 
-    /// A message of server `from` was stored. Dropped messages (too long, duplicate, or of a
-    /// given-up attempt) are not reported, because another server could send any number of them.
+    /// Called when a message of server `from` was stored. Dropped messages (too long, duplicate, or
+    /// of a given-up attempt) are not reported, because another server could send any number of
+    /// them.
     fn received(&self, from: u8, dealt: &[u8]);
 }
 

@@ -1,5 +1,5 @@
 //! The shapes of the trees: the data, its position map, the map of that map, and so on, until the
-//! client can keep the rest.
+//! last map fits on the client.
 
 use super::map_block::{MapFormat, number_bytes};
 use super::metadata::MetadataFormat;
@@ -17,8 +17,9 @@ pub struct MapShape {
 }
 
 impl Default for MapShape {
-    /// With [`Preset::LARGE`], the map of some hundred thousand blocks takes one tree. Shorter
-    /// blocks would make it higher, and a query is already about as long as such a block.
+    /// The default shape. With [`Preset::LARGE`], the map of several hundred thousand blocks takes
+    /// one tree. Shorter map blocks would make the tree higher, and a query is already about as
+    /// long as a map block.
     fn default() -> Self {
         Self { block_bytes: 1024, client_entries_max: 4096 }
     }
@@ -30,31 +31,32 @@ pub struct Levels {
     levels: Vec<Level>,
 }
 
-/// The overhead of sealed blocks. All fields are 0 if blocks do not outlive the client.
+/// The overhead of sealed blocks. All fields are 0 if blocks are not sealed, because they do not
+/// outlive the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sealed {
-    /// The bytes that a seal adds to a block.
+    /// Bytes that a seal adds to a block.
     pub(crate) seal_bytes: usize,
-    /// The bytes of the write number in a map entry.
+    /// Bytes of the write number in a map entry.
     pub(crate) write_bytes: usize,
-    /// The minimum bytes of a label in metadata; 0 if the label is the address.
+    /// The minimum number of bytes of a label in metadata; 0 if the label is the address.
     pub(crate) label_bytes: usize,
 }
 
-/// One tree.
+/// The shape of one tree and its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The shape of the tree.
     pub tree: Tree,
     /// The number of blocks.
     pub blocks: u64,
-    /// Elements of a block.
+    /// The number of field elements of a block.
     pub block_elements: usize,
-    /// Elements of the metadata of a slot. They come before the block.
+    /// The number of field elements of the metadata of a slot. Metadata comes before the block.
     pub metadata_elements: usize,
-    /// The number of labels.
+    /// The number of different labels.
     pub(crate) labels: u64,
-    /// The format of blocks of the next tree, which map the blocks of this one.
+    /// The format of blocks of the next tree, which map the blocks of this tree.
     pub(crate) map: MapFormat,
 }
 
@@ -84,14 +86,14 @@ impl Level {
         number_bytes(self.labels)
     }
 
-    /// Elements of a slot.
+    /// The number of field elements of a slot.
     pub fn slot_elements(&self) -> usize {
         self.metadata_elements + self.block_elements
     }
 }
 
 impl Levels {
-    /// The levels for `blocks` blocks.
+    /// Computes the levels for `blocks` blocks.
     ///
     /// # Errors
     /// [`ClientError::NoSuchTree`] if there are no or too many blocks, or a map block would hold
@@ -105,7 +107,7 @@ impl Levels {
         Self::sealed::<F>(blocks, block_elements, preset, shape, Sealed::default())
     }
 
-    /// The levels for sealed blocks.
+    /// Computes the levels for sealed blocks.
     pub(crate) fn sealed<F: Field>(
         blocks: u64,
         block_elements: usize,
@@ -141,7 +143,7 @@ impl Levels {
         &self.levels[number]
     }
 
-    /// The number of blocks of the last tree. The client keeps their leaves.
+    /// The number of blocks of the last tree. The client keeps the leaves of these blocks.
     pub fn client_entries(&self) -> usize {
         self.levels.last().map_or(0, |last| last.blocks as usize)
     }

@@ -1,8 +1,9 @@
-//! A block of the position map. It has one entry for each of several consecutive blocks: the leaf,
-//! and the number of the last write if that is kept. The metadata of slots tells where on its path
-//! a block is.
+//! A block of the position map. A map block has one entry for each of several consecutive blocks:
+//! the leaf, and the number of the last write if blocks are sealed. The metadata of slots shows
+//! where on its path a block is.
 //!
-//! An entry holds the leaf plus one. Zero maps no block, so the map of a new tree is all zeros.
+//! An entry holds the leaf plus one. Zero means that the block has no leaf, so the map of a new
+//! tree is all zeros.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -20,11 +21,11 @@ pub(crate) struct MapFormat {
     entries: usize,
 }
 
-/// A map entry. Secret.
+/// A map entry of a block. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub(crate) leaf: Leaf,
-    /// The number of the last write of the block; 0 if it is not kept.
+    /// The number of the last write of the block; 0 if map entries have no write numbers.
     pub(crate) write: u64,
 }
 
@@ -49,7 +50,7 @@ impl MapFormat {
         self.entries * self.entry_bytes()
     }
 
-    /// Replaces an entry. Returns the old one; `None` if it mapped no block.
+    /// Replaces an entry. Returns the old entry; `None` if the block had none.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the old entry has an invalid leaf.
@@ -70,10 +71,10 @@ impl MapFormat {
         before
     }
 
-    /// Reads an entry; `None` if it maps no block.
+    /// Reads an entry; `None` if the block has none.
     ///
     /// # Errors
-    /// As [`Self::replace`].
+    /// [`ClientError::Metadata`] if the entry has an invalid leaf.
     pub(crate) fn get(self, bytes: &[u8], entry: usize) -> Result<Option<Mapped>, ClientError> {
         let at = &bytes[entry * self.entry_bytes()..][..self.entry_bytes()];
         let (leaf, write) = at.split_at(number_bytes(self.leaves));
@@ -85,7 +86,7 @@ impl MapFormat {
     }
 }
 
-/// The bytes that hold every number up to `most`, at least one.
+/// The number of bytes that hold every number up to `most`, at least one.
 pub(super) fn number_bytes(most: u64) -> usize {
     let bits = u64::BITS - most.leading_zeros();
     bits.div_ceil(u8::BITS).max(1) as usize

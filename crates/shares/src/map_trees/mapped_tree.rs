@@ -1,4 +1,5 @@
-//! A tree whose slots have metadata. The caller knows the leaf of a block, and metadata its slot.
+//! A tree whose slots have metadata. The caller knows the leaf of a block, and metadata shows the
+//! slot.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -13,13 +14,13 @@ use crate::client::{
 use crate::field::Field;
 use crate::sharing::Parties;
 
-/// The client of a tree.
+/// The client of a tree whose slots have metadata.
 pub(crate) struct MappedTree<F> {
     parties: Parties,
     level: Level,
     format: MetadataFormat<F>,
-    /// Makes queries and writes, and shares matrices. It knows no positions, so it takes no memory
-    /// for them.
+    /// The client that makes queries and writes, and shares matrices. It knows no positions, so it
+    /// takes no memory for them.
     pub(crate) client: Client<F>,
 }
 
@@ -30,9 +31,9 @@ impl<F: Field> MappedTree<F> {
         Ok(Self { parties, level, format, client })
     }
 
-    /// The live blocks on a path, from the servers' metadata answers: blocks that were not taken
-    /// since, on the path to their own leaf. An eviction copies a whole bucket to its sibling, so
-    /// paths also hold stale copies.
+    /// Finds the live blocks on a path, from the servers' metadata answers. A block is live if it
+    /// was not taken since, and the path leads to its leaf. Stale copies exist because an eviction
+    /// copies a whole bucket to its sibling.
     pub(crate) fn occupants(
         &self,
         leaf: Leaf,
@@ -58,11 +59,11 @@ impl<F: Field> MappedTree<F> {
     }
 
     /// Finds the position of a block in the metadata of a path (Subroutine 1, step 1); `None` for a
-    /// block that is mapped to no leaf.
+    /// block without a leaf.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if a mapped block is not there exactly once, or an unmapped one is
-    /// there.
+    /// [`ClientError::Metadata`] if a block with a leaf is not there exactly once, or a block
+    /// without a leaf is there.
     pub(crate) fn find(
         &self,
         label: usize,
@@ -85,8 +86,8 @@ impl<F: Field> MappedTree<F> {
         Ok(position)
     }
 
-    /// The sealed block in a recovered slot, whose metadata must match `expected`; or zeros for
-    /// `None`.
+    /// Returns the sealed block in a recovered slot, whose metadata must match `expected`. If
+    /// `expected` is `None`, the block is zeros.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the metadata does not match.
@@ -100,7 +101,7 @@ impl<F: Field> MappedTree<F> {
         if self.format.get(said)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
     }
 
-    /// Builds a slot: a block with metadata, or a dummy without.
+    /// Builds a slot: a block with metadata, or a dummy without metadata.
     pub(crate) fn slot(
         &self,
         occupant: Option<Occupant>,
@@ -121,7 +122,7 @@ impl<F: Field> MappedTree<F> {
         [evicted, self.level.tree.sibling_leaf(evicted)]
     }
 
-    /// Plans the next eviction from the metadata of these two paths.
+    /// Plans the next eviction from the metadata of the two [`Self::eviction_leaves`].
     ///
     /// # Errors
     /// [`ClientError::Overflow`], and errors about the answers.

@@ -5,7 +5,8 @@
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
 //! The label identifies the block. An empty slot is all zeros, and so is a new tree. The slot
-//! number in the path (the paper's `pIdx`) is not stored: it is the metadata's own place.
+//! number in the path (the paper's `pIdx`) is not stored, because it is the position of the
+//! metadata.
 
 use std::marker::PhantomData;
 
@@ -30,7 +31,7 @@ pub(crate) struct MetadataFormat<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) occupant: Occupant,
-    /// The block has been taken to the root.
+    /// Whether the block has been taken to the root.
     pub(crate) is_taken: bool,
 }
 
@@ -47,7 +48,7 @@ impl<F: Field> MetadataFormat<F> {
         self.label_bytes() + number_bytes(self.leaves - 1)
     }
 
-    /// Elements of the metadata, including the mark.
+    /// The number of field elements of the metadata, including the mark.
     pub(crate) fn elements(self) -> usize {
         F::packed_elements(self.bytes()) + 1
     }

@@ -5,7 +5,7 @@
 //! ([`durable`](crate::durable)) accesses all trees, the smallest first.
 //!
 //! The [metadata](crate::server::Server::metadata) of a slot names its block. It is shared, and
-//! evictions move it with the block. So the client sends only matrices for an eviction, and never
+//! evictions move it with the block. So for an eviction the client sends only matrices. It never
 //! writes metadata back. Taking a block leaves a mark, which servers compute from the query.
 //!
 //! | module | contents |

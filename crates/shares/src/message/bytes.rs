@@ -13,17 +13,18 @@ use super::{
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
 
-/// The maximum bytes of a shared block: its length is encoded in three bytes.
+/// The maximum number of bytes of a shared block: its length is encoded in three bytes.
 pub const BLOCK_BYTES_MAX: usize = (16 << 20) - 1;
 
-/// The maximum bytes of a server's files: a PiB.
+/// The maximum number of bytes of a server's files: a PiB.
 const FILES_BYTES_MAX: u128 = 1 << 50;
 
-/// The maximum bytes of the matrices of an eviction: with their framing they fit in a message of 32
-/// MiB.
+/// The maximum number of bytes of the matrices of an eviction. With their framing they fit in a
+/// message of 32 MiB.
 const MATRICES_BYTES_MAX: u128 = (32 << 20) - (64 << 10);
 
-/// The maximum number of matrices of an eviction, and of shares of a round.
+/// The maximum number of shares in one message: the matrices of an eviction, or the shares of a
+/// round.
 const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
 
 const SETUP: u8 = 1;
@@ -45,7 +46,7 @@ const AT: u8 = 2;
 const SHARE: u8 = 3;
 const REFUSED: u8 = 4;
 
-/// The kinds of refusals, by their encoded number.
+/// The kinds of refusals. The index of a kind is its encoded number.
 const KINDS: [StoreErrorKind; 5] = [
     StoreErrorKind::Failed,
     StoreErrorKind::Refused,
@@ -58,12 +59,12 @@ const DRAWN: u8 = 0;
 const COMPUTED: u8 = 1;
 
 impl Request {
-    /// Encodes the request for the data's tree.
+    /// Encodes a request for the data tree.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_in(0)
     }
 
-    /// Encodes the request for tree `tree`, with the tree's number in front unless it is 0 (the
+    /// Encodes a request for tree `tree`. The number of the tree comes first, unless it is 0 (the
     /// data).
     pub fn encode_in(&self, tree: u8) -> Vec<u8> {
         let mut out = Vec::new();
@@ -123,7 +124,7 @@ impl Request {
         out
     }
 
-    /// Decodes a request for the data's tree.
+    /// Decodes a request for the data tree.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid request.
@@ -307,7 +308,7 @@ fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
     Ok(Setup { number, parties, tree, block_bytes, metadata_bytes, keys })
 }
 
-/// Whether the files of a server do not exceed their limit, and the matrices of an eviction fit in
+/// Whether a server's files are within [`FILES_BYTES_MAX`], and the matrices of an eviction fit in
 /// a message.
 fn can_be_kept(tree: Tree, block_bytes: usize) -> bool {
     let slots = tree.slots() as u128;
@@ -483,8 +484,8 @@ mod tests {
         ]
     }
 
-    /// Only the server of the volume may report that another client took it over, because that ends
-    /// this client on all servers.
+    /// A share server's answer is never a report that another client took the volume over. Only the
+    /// volume's server may report that, because it ends this client on all servers.
     #[test]
     fn no_answer_of_a_share_server_is_fenced() {
         for kind in 0..=u8::MAX {
@@ -531,7 +532,8 @@ mod tests {
             prop_assert_eq!(DealtShares::decode(&dealt.encode()).unwrap(), dealt);
         }
 
-        /// Each message has one encoding, and other bytes are refused.
+        /// Each message has exactly one encoding: bytes that decode are what the message encodes
+        /// to.
         #[test]
         fn decodable_bytes_are_canonical(
             request in any_request(),

@@ -1,5 +1,5 @@
-//! Messages from the client to each server, and between servers. All servers get messages of the
-//! same shape, which differ only in the shares. [`bytes`] has their encoding.
+//! Messages from the client to each server, and between servers. All servers receive messages of
+//! the same shape, which differ only in the shares. [`bytes`] encodes the messages.
 
 pub mod bytes;
 
@@ -8,70 +8,71 @@ use oblivio_core::{BucketId, Leaf, StoreErrorKind};
 use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
 
-/// Requests one slot of a path, without revealing which (Subroutine 1). The answer is the share of
-/// a block, of degree 2*t*.
+/// A request for one slot of a path that does not reveal which slot (Subroutine 1). The answer is
+/// the share of a block, of degree 2*t*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select<E> {
-    /// The leaf of the path. Public once it is sent.
+    /// The leaf of the path. Public once the request is sent.
     pub leaf: Leaf,
-    /// The share of a vector with one element for each slot of the path, the root's first: one for
-    /// the selected slot, and zero for the others.
+    /// The share of a vector with one element for each slot of the path, beginning with the root's
+    /// slots. The element is one for the selected slot, and zero for the others.
     pub query: Share<E>,
 }
 
-/// Writes a block to the root (step 10 of Protocol 2).
+/// A request to write a block to the root (step 10 of Protocol 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootWrite<E> {
-    /// The next slot since the last eviction, whatever the block.
+    /// The next free slot of the root, for any block.
     pub slot: usize,
     /// The share of the block.
     pub block: Share<E>,
 }
 
-/// Evicts a path (Subroutine 3).
+/// A request to evict a path (Subroutine 3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evict<E> {
-    /// The number of the eviction, from 0. It determines the path.
+    /// The number of the eviction, counted from 0. It determines the path.
     pub number: u64,
-    /// The number of the attempt, greater than all before. Shares dealt in one attempt are invalid
-    /// in another.
+    /// The number of the attempt, greater than all earlier numbers. Shares dealt in one attempt are
+    /// invalid in another.
     pub attempt: u64,
     /// The share of the matrix for each level below the root, and one more for the sibling leaf. A
-    /// matrix maps slots of the source and the destination to slots of the destination. It has a
-    /// row for each slot of both, and a column for each slot of the destination.
+    /// matrix maps slots of the source and the destination to slots of the destination. So it has a
+    /// row for each slot of the source and the destination, and a column for each slot of the
+    /// destination.
     pub matrices: Vec<Share<E>>,
 }
 
 /// The message of a dealer to one server in one round of an eviction (step 3 of Protocol 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DealtShares<E> {
-    /// The number of the eviction.
+    /// The number of the eviction, counted from 0.
     pub number: u64,
-    /// The number of the attempt.
+    /// The number of the attempt at this eviction.
     pub attempt: u64,
-    /// The part of every block that is computed; 0 if blocks are not divided.
+    /// The index of the part of every block that is computed; 0 if blocks are not divided.
     pub tile: u32,
-    /// The level of the buckets that the round computes, from 1.
+    /// The level of the buckets that the round computes, counted from 1.
     pub level: u8,
-    /// For each of these buckets, the share of the dealer's share.
+    /// For each bucket of the round, the receiver's share of the dealer's share.
     pub shares: Vec<Share<E>>,
 }
 
-/// The progress of a tree, as the client counts it. A request is meant for one point.
+/// The progress of a tree, as the client counts it. A request is valid at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TreePoint {
-    /// Finished evictions.
+    /// The number of finished evictions.
     pub evictions: u64,
-    /// Blocks written to the root since the last eviction.
+    /// The number of blocks written to the root since the last eviction.
     pub written: usize,
 }
 
 /// The role of a server in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// The number of the server, from 1.
+    /// The number of the server, counted from 1.
     pub number: u8,
-    /// The number of servers, and how many may collude.
+    /// The number of servers, and the number of servers that may collude.
     pub parties: Parties,
     /// The shape of the tree.
     pub tree: Tree,
@@ -80,13 +81,14 @@ pub struct Setup {
     /// Bytes of metadata at the beginning of a slot. The last byte is the mark. 0 if the client
     /// knows where blocks are.
     pub metadata_bytes: usize,
-    /// The public keys of all servers, in their order, by which they know each other.
+    /// The public keys of all servers, in their order. Servers authenticate each other with these
+    /// keys.
     pub keys: Vec<ServerKey>,
 }
 
 impl Setup {
-    /// Bytes of a slot in [`Request::Fetch`] and [`Request::Put`]: with its mark, if slots have
-    /// metadata.
+    /// Bytes of a slot in [`Request::Fetch`] and [`Request::Put`]: the slot and its mark, if slots
+    /// have metadata.
     pub fn fetched_bytes(&self) -> usize {
         self.block_bytes + usize::from(self.metadata_bytes > 0)
     }
@@ -98,15 +100,15 @@ pub type ServerKey = [u8; 32];
 /// Consecutive slots of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// The bucket.
+    /// The bucket that has the slots.
     pub bucket: BucketId,
-    /// The first slot.
+    /// The index of the first slot.
     pub first: usize,
     /// The number of slots, at least one.
     pub count: usize,
 }
 
-/// The maximum bytes of slots in one message, unless one slot has more.
+/// The maximum number of bytes of slots in one message, unless one slot has more.
 const SLOTS_BYTES_MAX: usize = 4 << 20;
 
 impl Slots {
@@ -131,68 +133,68 @@ pub enum Request {
     Setup(Setup),
     /// Asks for the server's progress.
     Epoch,
-    /// Requests the share of one slot of a path, without revealing which.
+    /// Requests the share of one slot of a path, without revealing which slot.
     Select {
         /// The point of the access. Later blocks of the root count as zeros.
         at: TreePoint,
-        /// The path and the query.
+        /// The path and the share of the query.
         select: Select<u8>,
     },
-    /// Writes a block to the next slot of the root at this point. Repeating the last write is
-    /// allowed.
+    /// Writes a block to the next slot of the root at point `at`. The last write may be repeated.
     Write {
         /// The point of the access. The slot is the number of blocks in the root.
         at: TreePoint,
-        /// The share of the block.
+        /// The server's share of the block.
         block: Share<u8>,
     },
     /// Evicts a path, together with all other servers.
     Evict {
-        /// The eviction and its matrices.
+        /// The eviction and the server's shares of its matrices.
         evict: Evict<u8>,
         /// The 2*t* + 1 servers whose shares all servers use.
         dealers: Vec<u8>,
     },
     /// Rolls back the last eviction if this server finished it and not all servers did.
     RollBack {
-        /// The number of evictions before it.
+        /// The number of evictions before the one to roll back.
         evictions: u64,
     },
-    /// Requests the shares of the metadata of a path, the root's first.
+    /// Requests the shares of the metadata of a path, beginning with the root's slots.
     Metadata {
         /// The point of the access. Later blocks of the root count as zeros, and blocks that were
-        /// taken later as still there.
+        /// taken later count as still there.
         at: TreePoint,
-        /// The leaf of the path. Public once it is sent.
+        /// The leaf of the path. Public once the request is sent.
         leaf: Leaf,
     },
     /// Requests the shares of slots, to check them or to rebuild another server's shares.
     Fetch {
-        /// The point at which the slots are read. The server must still have it.
+        /// The point at which the slots are read. The server must still have the state at this
+        /// point.
         at: TreePoint,
-        /// The slots, at most [`Slots::at_once`].
+        /// The slots to read, at most [`Slots::at_once`].
         slots: Slots,
     },
     /// Stores shares in slots of a new tree.
     Put {
         /// The point of the tree once all shares are stored.
         at: TreePoint,
-        /// The slots.
+        /// The slots to store the shares in.
         slots: Slots,
         /// The shares of the slots, one after the other.
         share: Share<u8>,
     },
     /// Connects to all other servers, unless links exist.
     Connect,
-    /// Declares that all shares are stored, and that the server is at this point.
+    /// Declares that all shares are stored, and that the server is now at point `at`.
     SetPoint {
-        /// The point at which the other servers are.
+        /// The point of the other servers.
         at: TreePoint,
     },
 }
 
-/// The maximum number of trees of a volume. Number 0 is the data, and each further tree maps the
-/// blocks of the tree before.
+/// The maximum number of trees of a volume. Tree 0 is the data, and each further tree maps the
+/// blocks of the tree before it.
 pub const TREES_MAX: u8 = 8;
 
 /// An answer of a server.
@@ -211,9 +213,9 @@ pub enum Answer {
 /// Why a server refused a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The kind, which decides what the client does. [`Unreachable`](StoreErrorKind::Unreachable)
-    /// if a link to the client or to another server was lost, or a server was restarted. Never
-    /// [`Fenced`](StoreErrorKind::Fenced).
+    /// The kind of the refusal, which decides what the client does.
+    /// [`Unreachable`](StoreErrorKind::Unreachable) if a link to the client or to another server
+    /// was lost, or a server was restarted. Never [`Fenced`](StoreErrorKind::Fenced).
     pub kind: StoreErrorKind,
     /// The reason, for people.
     pub why: String,
@@ -229,7 +231,7 @@ impl<S: Into<String>> From<S> for Refusal {
 /// The progress of a server with its shares in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostEpoch {
-    /// The durable progress.
+    /// The durable progress of the tree.
     pub at: TreePoint,
     /// The greatest attempt number that the server has seen.
     pub attempt: u64,

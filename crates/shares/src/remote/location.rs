@@ -8,7 +8,7 @@
 //! - `key=`: the file of the client's private key
 //! - `collude=`: the number of servers that may collude; by default (*servers* - 1) / 2
 //!
-//! Nothing in the URL is secret; the contents of the key file are.
+//! Nothing in the URL is secret. The contents of the key file are secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct SharesLocation {
 pub struct SharesAddress {
     /// A host name or an IP address, an IPv6 address without brackets.
     pub host: String,
-    /// The port.
+    /// The port of the server.
     pub port: u16,
     /// The server's public key.
     pub server: PublicKey,
@@ -114,7 +114,7 @@ impl SharesLocation {
         &self.name
     }
 
-    /// The file of the client's key.
+    /// The path of the file with the client's private key.
     pub fn key(&self) -> &Path {
         &self.key
     }
@@ -125,7 +125,7 @@ impl SharesLocation {
     }
 }
 
-/// The URL, which parses to the same location.
+/// Displays the URL, which parses to the same location.
 impl fmt::Display for SharesLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { servers, name, key, colluding } = self;

@@ -1,26 +1,28 @@
 //! A store over several servers, each of which holds a share of the same data and computes on it.
 //!
-//! Each server has a volume of the same name. Its trees hold records, which are the same on all
-//! servers. The server's shares are separate, and are accessed through [`ShareServers`].
+//! Each server has a volume of the same name. The trees of this volume hold records, which are the
+//! same on all servers. The server's shares are separate, and are accessed through
+//! [`ShareServers`].
 //!
 //! # The value of a record
-//! At most *t* servers lie, so a value that *t* + 1 servers return comes from an honest one: the
-//! client wrote it. All such values are [candidates](BucketStore::read_candidates). An honest
-//! server that was away when a newer value was written returns an older one. So several values may
-//! be candidates, and no vote decides which is the newest. The caller authenticates them and takes
-//! the newest. A record without a candidate reads as zeros, like a torn one.
+//! At most *t* servers lie. So if *t* + 1 servers return a value, one of them is honest, and the
+//! client wrote the value. All such values are [candidates](BucketStore::read_candidates). An
+//! honest server that was missing when a newer value was written returns an older one. So several
+//! values may be candidates, and the number of votes does not decide which is the newest. The
+//! caller authenticates them and takes the newest. A record without a candidate reads as zeros,
+//! like a torn one.
 //!
-//! A value with fewer votes is never shown. A liar could forge superblocks that take long to
+//! A value with fewer votes is never returned. A liar could forge superblocks that take long to
 //! refuse, or that name a newer version.
 //!
 //! # Missing servers
 //! 2 *t* + 1 servers are enough. A server that could not be reached within the [retry
-//! limit](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is
-//! called again from time to time while others answer.
+//! limit](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and the
+//! client reconnects to it from time to time while others answer.
 //!
-//! A server that comes back first gets every record that this store has written since it was
-//! opened. So every present server has all of them, and a flush is done once 2 *t* + 1 servers have
-//! flushed: *t* + 1 honest ones keep the records.
+//! When a server returns, it first receives every record that this store has written since it was
+//! opened. So every present server has all these records, and a flush is done once 2 *t* + 1
+//! servers have flushed: *t* + 1 honest ones keep the records.
 //!
 //! | module | contents |
 //! |---|---|
@@ -68,23 +70,23 @@ pub const SERVERS_MIN: usize = 3;
 /// The maximum number of servers.
 pub const SERVERS_MAX: usize = 7;
 
-/// Creates a dialer for each connection to a server.
+/// A function that creates a dialer for a connection to a server.
 pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Connector> + Send>;
 
 /// A server, and how to reach it.
 pub struct ShareServer {
-    /// The server's address, for people.
+    /// The address of the server, for people.
     pub address: String,
-    /// The server's public key.
+    /// The public key of the server.
     pub key: PublicKey,
     /// Creates the dialers for connections to the server.
     pub make_connector: ConnectorFactory,
 }
 
-/// A store over share servers. They compute for the scheme, and hold its records.
+/// A store over share servers. The servers compute for the scheme, and hold its records.
 ///
 /// All calls fail once another client has opened the volume, or once a write or a flush has failed
-/// on a server for another reason than a lost link. Open the volume again then.
+/// on a server for a reason other than a lost link. The volume must then be reopened.
 pub struct SharedStore {
     servers: Vec<Server>,
     shapes: Vec<TreeShape>,
@@ -93,12 +95,13 @@ pub struct SharedStore {
     /// The number of servers that must be present.
     enough: usize,
     is_read_only: bool,
-    /// Whether the store is open for a repair.
+    /// Whether the store is open to repair a server.
     is_repair: bool,
     failure: StoreFailure,
     retries: RetryPolicy,
     votes: Votes,
-    /// The servers that did not answer a read of records since the store was opened, and why.
+    /// The servers that did not answer a read of records since the store was opened, with the
+    /// reasons.
     silent: Vec<(usize, String)>,
     /// The writes since the store was opened.
     written: Written,
@@ -115,8 +118,9 @@ impl SharedStore {
         self.servers.iter().filter(|server| server.is_missing()).count()
     }
 
-    /// Names the servers other than `server`, counted from 0, that are missing or did not answer a
-    /// read of records since the store was opened, and why. `None` if all others have answered.
+    /// Names the servers that are missing or did not answer a read of records since the store was
+    /// opened, with the reasons. Omits `server`, counted from 0. `None` if all others have
+    /// answered.
     pub fn describe_silent(&self, server: usize) -> Option<String> {
         let has_not_answered = |number| self.silent.iter().find(|(silent, _)| *silent == number);
         let text = self.failures(|number, other| {
@@ -126,7 +130,8 @@ impl SharedStore {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// Names the servers for which `why` gives a cause, counted from 0, with their causes.
+    /// Names the servers for which `why` returns a cause, with their causes. Servers are counted
+    /// from 0.
     fn failures<'s>(&'s self, why: impl Fn(usize, &'s Server) -> Option<&'s str>) -> String {
         let servers = self.servers.iter().enumerate();
         join_failures(servers.filter_map(|(number, server)| {
@@ -134,8 +139,8 @@ impl SharedStore {
         }))
     }
 
-    /// Begins a call. Servers that are back take part in it, after they have received what they
-    /// missed.
+    /// Begins a call. Servers that have returned take part in it, after they have received the
+    /// writes that they missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.failure.check()?;
         for i in 0..self.servers.len() {
@@ -157,8 +162,8 @@ impl SharedStore {
         Ok(())
     }
 
-    /// Fails if another client has opened the volume on a server that is there. The server at `i`
-    /// receives no request: this client's session there may be new.
+    /// Fails if another client has opened the volume on a present server. Sends no request to
+    /// server `i`, because this client's session there may be new.
     fn check_not_fenced_beside(&mut self, i: usize) -> Result<(), StoreError> {
         let others = self.servers.iter_mut().enumerate().filter(|(other, _)| *other != i);
         let checks = others.map(|(_, server)| move || server.with_store(RemoteStore::check_in));
@@ -178,12 +183,12 @@ impl SharedStore {
         pieces.iter().map(|piece| length(piece).ok_or_else(|| absent(piece))).collect()
     }
 
-    /// The votes that a value needs, so that one of them is honest.
+    /// The number of votes a value needs, so that one of them is honest.
     fn votes_min(&self) -> usize {
         self.colluding + 1
     }
 
-    /// Lets the servers vote on pieces.
+    /// Reads pieces from the servers, and counts the servers' votes on them.
     fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.begin_call()?;
         let lengths = self.lengths(pieces)?;

@@ -57,7 +57,7 @@ impl SharesLocation {
     /// Fails if the volume already exists, so that [`Self::create`] would refuse it.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] if a server has one.
+    /// [`OpenErrorKind::Exists`] if a server has a volume of this name.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         let name = self.name();
         let Some(server) = SharedStore::look(&self.reached()?, name)? else { return Ok(()) };
@@ -68,7 +68,7 @@ impl SharesLocation {
         Err(OpenError::new(OpenErrorKind::Exists, message))
     }
 
-    /// What remains of the volume on the servers.
+    /// Determines what remains of the volume on the servers.
     ///
     /// # Errors
     /// The errors of [`SharedStore::remains`].
@@ -86,7 +86,7 @@ impl SharesLocation {
     }
 
     /// Opens the volume to rebuild a server, counted from 0. With [`RemoteMode::Look`], the volume
-    /// may be in use, and nothing can be changed.
+    /// may be in use by another client, and cannot be changed.
     ///
     /// # Errors
     /// The errors of [`SharedStore::open_to_repair`].
@@ -100,7 +100,7 @@ impl SharesLocation {
         SharedStore::open_to_repair(self.reached()?, server, mode, self.colluding(), options)
     }
 
-    /// The servers, each with its dialer.
+    /// The servers, each with a function that creates dialers.
     fn reached(&self) -> Result<Vec<ShareServer>, OpenError> {
         let key = secret_key(self.key())?;
         let server = |SharesAddress { host, port, server }: &SharesAddress| {

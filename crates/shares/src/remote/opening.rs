@@ -17,7 +17,7 @@ impl SharedStore {
     /// opens it for writing. `colluding` servers may collude.
     ///
     /// # Errors
-    /// If a server cannot be reached or refuses. Nothing is left on the others.
+    /// If a server cannot be reached or refuses. Nothing remains on the other servers.
     pub fn create(
         servers: Vec<ShareServer>,
         shapes: &[TreeShape],
@@ -70,7 +70,7 @@ impl SharedStore {
     /// Opens a volume. At least 2 * `colluding` + 1 servers must be present.
     ///
     /// # Errors
-    /// If too few servers can be reached, one refuses, or their trees differ.
+    /// If too few servers can be reached, a server refuses, or the trees of servers differ.
     pub fn open(
         servers: Vec<ShareServer>,
         mode: RemoteMode,
@@ -81,7 +81,7 @@ impl SharedStore {
     }
 
     /// Opens a damaged volume of which only `colluding` + 1 servers are present. Their data can be
-    /// read if none of them lies.
+    /// read if none of these servers lies.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -176,7 +176,7 @@ impl SharedStore {
         Ok((store, condition))
     }
 
-    /// The name of a server that has a volume of this name.
+    /// Finds a server that has a volume of this name, and returns the server's name.
     ///
     /// # Errors
     /// If a server does not answer.
@@ -193,11 +193,12 @@ impl SharedStore {
         failures.into_error().map_or(Ok(found), Err)
     }
 
-    /// What remains of a volume on each server: see
+    /// Determines what remains of a volume on each server: see
     /// [`Location::remnants`](oblivio_store::Location::remnants).
     ///
     /// # Errors
-    /// If no server has anything of it, or one is in use, refuses, or cannot be reached.
+    /// If no server has anything of the volume, or a server is in use, refuses, or cannot be
+    /// reached.
     pub fn remnants(
         servers: &[ShareServer],
         options: &RemoteOptions,
@@ -228,10 +229,11 @@ impl SharedStore {
         if is_nowhere { Err(no_volume_error(&options.name)) } else { Ok(remnants) }
     }
 
-    /// Removes a volume from all servers that have it. It must not be open.
+    /// Removes a volume from all servers that have it. The volume must not be open.
     ///
     /// # Errors
-    /// If no server has it, or a server cannot remove it. It is then removed from the others.
+    /// If no server has it, or a server cannot remove it. The volume is then removed from the
+    /// others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
         let removed = at_once(servers, |connector| RemoteStore::remove(connector, volume));
         let (mut failures, mut is_removed) = (Failures::default(), false);
@@ -281,7 +283,7 @@ impl SharedStore {
     }
 }
 
-/// The failures of several servers.
+/// The errors of the servers that failed, with the servers' names.
 #[derive(Default)]
 pub(super) struct Failures(Vec<(String, OpenError)>);
 
@@ -291,8 +293,9 @@ impl Failures {
         self.0.push((server, error));
     }
 
-    /// One error, of the kind of the first failure, that names all servers with a failure of this
-    /// kind. If another client uses or makes the volume, the error says that instead.
+    /// Returns one error, of the kind of the first failure, that names all servers with a failure
+    /// of this kind. If another client uses or creates the volume, the error says that instead.
+    /// `None` if no server failed.
     pub(super) fn into_error(self) -> Option<OpenError> {
         let is_locked = |(_, error): &&(String, OpenError)| error.kind() == OpenErrorKind::Locked;
         let kind = self.0.iter().find(is_locked).or(self.0.first())?.1.kind();
@@ -364,8 +367,8 @@ fn no_volume_error(volume: &str) -> OpenError {
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
-/// The advice for a server whose part of a volume must be rebuilt from the others, of which `there`
-/// can be opened.
+/// The advice for a server whose part of a volume must be rebuilt from the other servers. `there`
+/// of them can be opened.
 fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
     let rebuild = format!("rebuild its shares (`oblivio shares repair` of server {number})");
     let needed = colluding + 1;
@@ -375,7 +378,8 @@ fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
     format!("first bring back other servers until {needed} have the volume, and then {rebuild}")
 }
 
-/// The error of a server with a damaged volume, with advice, if other servers have the volume.
+/// The error of a server with a damaged volume, with advice. For the case that other servers have
+/// the volume.
 fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
         ". Other servers have the volume: {advice}. If the server is reported as up to date, it \
@@ -383,7 +387,8 @@ fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     ))
 }
 
-/// The error of a server without the volume, with advice, if other servers have it.
+/// The error of a server without the volume, with advice. For the case that other servers have the
+/// volume.
 fn missing_volume_error(volume: &str, advice: &str, error: OpenError) -> OpenError {
     let message =
         format!("it has no volume {volume}, but others do: if it has lost its disk, {advice}");

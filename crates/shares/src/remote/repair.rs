@@ -12,15 +12,15 @@ use oblivio_store::{OpenError, OpenErrorKind};
 impl SharedStore {
     /// Opens a volume for writing, to rebuild server `repaired`, counted from 0. At least
     /// `colluding` + 1 other servers must be present. A client that has the volume open is fenced
-    /// off; but if it has the volume open on that server, too, nothing is opened. An existing
-    /// volume on that server is opened as it is.
+    /// off. But if a client has the volume open on server `repaired`, too, nothing is opened. An
+    /// existing volume on server `repaired` is opened unchanged.
     ///
     /// With [`RemoteMode::Look`], the volume is only opened to check whether a repair is needed,
     /// without fencing off a client.
     ///
     /// # Errors
-    /// If too few other servers can be reached, one refuses, or server `repaired` cannot be reached
-    /// or is in use.
+    /// If too few other servers can be reached, a server refuses, or server `repaired` cannot be
+    /// reached or is in use.
     pub fn open_to_repair(
         servers: Vec<ShareServer>,
         repaired: usize,
@@ -131,8 +131,8 @@ impl SharedStore {
     }
 }
 
-/// The error if too few other servers can be opened. It names the reason for each, and has the kind
-/// of the first.
+/// The error if too few other servers can be opened. The message has the reason for each server,
+/// and the kind is that of the first.
 fn too_few(
     called: &[String],
     opened: &[Result<RemoteStore, OpenError>],

@@ -5,29 +5,30 @@ use std::time::Duration;
 
 use oblivio_wire::link::MonotonicTime;
 
-/// The time between two attempts to call a missing server.
+/// The time between two attempts to reconnect to a missing server.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The time between two attempts while a caller waits for the server.
+/// The time between two attempts to reconnect while a caller waits for the server.
 pub(super) const RETRY_SOON: Duration = Duration::from_millis(250);
 
-/// The pause between two looks at a missing server.
+/// The pause between two checks whether a missing server has returned.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
 /// The first pause after a failed link. Each further pause is twice as long.
 const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// The longest pause. A server that restarts again and again may be up only for a short time.
+/// The maximum pause. It is short, because a server that restarts again and again may be up only
+/// for a short time.
 const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// How long one operation is retried.
+/// The time limit for retries of one operation.
 pub(super) struct RetryPolicy {
     retry_for: Duration,
     since: MonotonicTime,
 }
 
 impl RetryPolicy {
-    /// Retries an operation for this long, from now on.
+    /// Sets the time limit of an operation, beginning now.
     pub(super) fn new(retry_for: Duration) -> Self {
         Self { retry_for, since: MonotonicTime::now() }
     }
@@ -41,12 +42,12 @@ impl RetryPolicy {
         self.since.after(self.retry_for).left()
     }
 
-    /// Whether the time limit has passed.
+    /// Whether the time limit has been reached.
     pub(super) fn is_over(&self) -> bool {
         self.left().is_none()
     }
 
-    /// Pauses before the next look at a missing server.
+    /// Pauses before the next check whether a missing server has returned.
     pub(super) fn pause(&self) {
         thread::sleep(MISSING_PAUSE);
     }

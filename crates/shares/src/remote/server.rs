@@ -21,7 +21,7 @@ pub(super) struct Server {
     key: PublicKey,
     make_connector: ConnectorFactory,
     options: RemoteOptions,
-    /// The mode for opening it again.
+    /// The mode for reopening the volume on the server.
     mode: RemoteMode,
     state: State,
 }
@@ -31,13 +31,13 @@ enum State {
     Missing {
         why: String,
         again_at: MonotonicTime,
-        /// Receives the result of the thread that calls the server.
+        /// Receives the result of the thread that reconnects to the server.
         connecting: Option<Receiver<Result<RemoteStore, OpenError>>>,
     },
 }
 
 impl Server {
-    /// Server `number`, with the result of opening it in `mode`.
+    /// Creates server `number` from the result of opening its volume in `mode`.
     pub(super) fn new(
         number: usize,
         server: ShareServer,
@@ -66,7 +66,7 @@ impl Server {
         matches!(self.state, State::Missing { .. })
     }
 
-    /// Whether the server was present at some time since this client opened the volume.
+    /// Whether the server was present at any time since this client opened the volume.
     pub(super) fn was_there(&self) -> bool {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
@@ -83,7 +83,7 @@ impl Server {
         StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
     }
 
-    /// Whether the server is missing, and a reconnect is due.
+    /// Whether the server is missing and an attempt to reconnect is due.
     pub(super) fn should_reconnect(&self) -> bool {
         match &self.state {
             State::There(_) => false,
@@ -93,7 +93,8 @@ impl Server {
         }
     }
 
-    /// If it is missing, calls it again soon, because a caller waits for it.
+    /// If the server is missing, makes the next attempt to reconnect due soon, because a caller
+    /// waits.
     pub(super) fn call_soon(&mut self) {
         if let State::Missing { again_at, .. } = &mut self.state
             && again_at.left().is_some_and(|left| left > RETRY_SOON)
@@ -120,8 +121,8 @@ impl Server {
         }
     }
 
-    /// Takes the server back if it was reached and has the right trees. Returns whether it is
-    /// present.
+    /// Makes the server present again if it was reached and has the right trees. Returns whether it
+    /// is present.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { connecting, .. } = &mut self.state else { return false };
         let opened = connecting.as_ref().map(Receiver::try_recv);
@@ -155,7 +156,7 @@ impl Server {
         Some(outcome.map_err(|error| self.named(error)))
     }
 
-    /// Like [`Self::with_store`], with an error that does not name the server.
+    /// Runs `act` as [`Self::with_store`] does. Errors do not name the server.
     pub(super) fn with_store_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
@@ -170,8 +171,8 @@ impl Server {
         }))
     }
 
-    /// Removes the volume from the server, if it has one, and creates it with trees of these
-    /// shapes.
+    /// Removes the volume from the server, if it has one, and creates the volume with trees of
+    /// these shapes.
     pub(super) fn recreate(&mut self, shapes: &[TreeShape]) -> Result<(), OpenError> {
         self.set_missing("it is being rebuilt".into());
         match RemoteStore::remove((self.make_connector)(), &self.options.name) {
@@ -187,7 +188,7 @@ impl Server {
         Ok(())
     }
 
-    /// Announces that these pieces will be read.
+    /// Announces the pieces that will be read.
     pub(super) fn announce(&mut self, pieces: &[Piece]) {
         if let State::There(store) = &mut self.state {
             store.prefetch(pieces);
@@ -213,7 +214,7 @@ impl Server {
         self.require_store_unnamed(|store| store.wait_for_computed(pending).map(Vec::from))
     }
 
-    /// Like [`RemoteStore::wait_on_link`].
+    /// Waits for the link to the server, as [`RemoteStore::wait_on_link`] does.
     pub(super) fn wait_on_link(
         &mut self,
         pending: PendingComputation,
@@ -221,7 +222,7 @@ impl Server {
         self.require_store_unnamed(|store| Ok(store.wait_on_link(pending)?.map(Vec::from)))
     }
 
-    /// Runs `with_store`, and fails if the server is missing.
+    /// Runs `act` as [`Self::with_store`] does, and fails if the server is missing.
     pub(super) fn require_store<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,

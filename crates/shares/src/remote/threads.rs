@@ -7,7 +7,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use oblivio_store::{OpenError, OpenErrorKind};
 
-/// A thread failed.
+/// Why a thread has no result.
 pub(super) enum ThreadError {
     /// The system could not start the thread.
     NotStarted(io::Error),

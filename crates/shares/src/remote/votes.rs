@@ -1,4 +1,4 @@
-//! Votes of the servers on records, and the values that count.
+//! The servers' votes on records, and the values with enough votes.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use oblivio_core::store::{Frames, Span};
 /// The votes of the servers on the pieces of one read.
 #[derive(Default)]
 pub(super) struct Votes {
-    /// The places of the pieces in a vote.
+    /// The range of each piece within a vote.
     spans: Vec<Span>,
     /// The vote of each server that answered: all pieces, one after the other.
     said: Vec<Vec<u8>>,
@@ -53,12 +53,12 @@ impl Votes {
         }
     }
 
-    /// The first candidate of each piece, and zeros for a piece without one.
+    /// The first candidate of each piece; zeros for a piece without a candidate.
     pub(super) fn frames(&self) -> Frames<'_> {
         Frames::new(&self.agreed, &self.spans)
     }
 
-    /// The candidates of every piece: zeros for a piece without one.
+    /// Passes each candidate of every piece to `each`. A piece without a candidate has zeros.
     pub(super) fn each_candidate(&self, votes_min: usize, each: &mut dyn FnMut(usize, &[u8])) {
         for (i, span) in self.spans.iter().enumerate() {
             match &self.with_votes(i, votes_min)[..] {
@@ -68,8 +68,8 @@ impl Votes {
         }
     }
 
-    /// The values of a piece with at least `votes_min` votes, the most frequent first, and equally
-    /// frequent ones in the order of the servers.
+    /// The values of a piece with at least `votes_min` votes, the most frequent first. Equally
+    /// frequent values are in the order of the servers.
     fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
         let Span { start, bytes } = self.spans[piece];
         let mut counted: Vec<(&[u8], usize)> = Vec::new();

@@ -1,24 +1,24 @@
-//! The writes since the store was opened, for servers that come back.
+//! The writes since the store was opened, for servers that return after they were missing.
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Piece, SealedTrip};
 
-/// The latest value of every written piece. Only records are written to share servers, so it stays
-/// small.
+/// The latest value of every written piece. Only records are written to share servers, so this
+/// stays small.
 #[derive(Default)]
 pub(super) struct Written {
     trips: Vec<Trip>,
 }
 
-/// Pieces of one write that no later one has replaced.
+/// The pieces of one write that no later write has replaced.
 struct Trip {
-    /// Each with its index in the write.
+    /// The pieces, each with its index in the write.
     pieces: Vec<(Piece, usize)>,
     sealed: SealedTrip,
 }
 
 impl Written {
-    /// Adds a write. It replaces earlier ones of the same pieces.
+    /// Adds a write. It replaces earlier writes of the same pieces.
     pub(super) fn add(&mut self, pieces: &[Piece], sealed: SealedTrip) {
         for trip in &mut self.trips {
             trip.pieces.retain(|(piece, _)| !pieces.contains(piece));
@@ -28,7 +28,7 @@ impl Written {
         self.trips.push(Trip { pieces, sealed });
     }
 
-    /// Writes everything to a server.
+    /// Writes all stored pieces to a server.
     pub(super) fn write_to(&self, server: &mut impl BucketStore) -> Result<(), StoreError> {
         self.trips.iter().try_for_each(|Trip { pieces, sealed }| {
             let (pieces, which): (Vec<_>, Vec<_>) = pieces.iter().copied().unzip();

@@ -1,4 +1,4 @@
-//! Evictions: rounds of dealing and reducing, from the root to the leaves; and their commit or
+//! Evictions: rounds of dealing and reducing, from the root to the leaves. Also their commit and
 //! rollback.
 
 use std::collections::VecDeque;
@@ -13,21 +13,21 @@ use crate::message::{DealtShares, Evict};
 use crate::multiplication::{reduce, reshare};
 use crate::tree::Triplet;
 
-/// An eviction in progress.
+/// An eviction in progress on this server.
 pub(super) struct Evicting<E> {
     /// The remaining rounds.
     triplets: VecDeque<Triplet>,
-    /// The matrices of the remaining rounds in order, and last the matrix for the sibling leaf.
+    /// The matrices of the remaining rounds in order, followed by the matrix for the sibling leaf.
     matrices: VecDeque<Vec<E>>,
     /// The contents of the source of the next round.
     source: Option<Bucket<E>>,
-    /// The contents of buckets after the eviction.
+    /// The contents of buckets after the eviction, in the order in which they were computed.
     made: Vec<(BucketId, Option<Bucket<E>>)>,
 }
 
-/// The state before the last eviction.
+/// The state before the last eviction, for a rollback.
 pub(super) struct RollbackState<E> {
-    /// The replaced buckets, in the order of their replacement.
+    /// The replaced buckets with their old contents, in the order of their replacement.
     buckets: Vec<(BucketId, Option<Bucket<E>>)>,
     written: usize,
 }
@@ -40,8 +40,8 @@ impl<F: Field> Server<F> {
     /// begun again as a later attempt, with the same matrices.
     ///
     /// # Errors
-    /// If `number` is not the next, the attempt is not a later one, the matrices are invalid, or an
-    /// eviction is in progress.
+    /// If `number` is not the next eviction, the attempt is not later than the last one, the
+    /// matrices are invalid, or an eviction is in progress.
     pub fn begin_eviction(&mut self, evict: Evict<F::Element>) -> Result<(), Refused> {
         let Evict { number, attempt, matrices } = evict;
         self.check_settled()?;
@@ -72,8 +72,8 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// The shares that this server, as a dealer, sends to each server in the next round, itself
-    /// included (Subroutine 3, step 23, and steps 2 to 4 of Protocol 1).
+    /// Creates the shares that this server, as a dealer, sends to each server in the next round,
+    /// itself included (Subroutine 3, step 23, and steps 2 to 4 of Protocol 1).
     ///
     /// # Errors
     /// If no eviction is in progress.
@@ -97,8 +97,8 @@ impl<F: Field> Server<F> {
 
     /// Combines the shares that 2*t* + 1 dealers sent to this server in this round into the new
     /// buckets (Subroutine 3, steps 19 and 24, and step 6 of Protocol 1). All servers must use the
-    /// same dealers. Returns whether this server has finished the eviction, which counts once all
-    /// servers [commit](Self::commit).
+    /// same dealers. Returns whether this server has finished the eviction. The eviction counts
+    /// once all servers [commit](Self::commit).
     ///
     /// # Errors
     /// If no eviction is in progress, the dealers are not 2*t* + 1 different servers, or the shares
@@ -182,7 +182,7 @@ impl<F: Field> Server<F> {
         }
     }
 
-    /// Runs an eviction on all servers of a tree in one process. It is the reference for servers
+    /// Runs an eviction on all servers of a tree in one process. This is the reference for servers
     /// that exchange messages.
     ///
     /// # Errors
@@ -208,11 +208,11 @@ impl<F: Field> Server<F> {
         servers.iter_mut().try_for_each(|server| server.commit(server.evictions))
     }
 
-    /// Commits the last of `evictions` evictions: all servers have finished it, so none rolls it
-    /// back. Idempotent.
+    /// Commits the last of `evictions` evictions: all servers have finished it, so no server rolls
+    /// it back. Idempotent.
     ///
     /// # Errors
-    /// If this server has not finished exactly that many evictions.
+    /// If this server has not finished exactly `evictions` evictions.
     pub fn commit(&mut self, evictions: u64) -> Result<(), Refused> {
         if evictions != self.evictions || self.evicting.is_some() {
             return Err(Refused("this server has not finished exactly this number of evictions"));
@@ -221,8 +221,8 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// Rolls back the eviction that is in progress, or the last one if this server finished it and
-    /// not all servers did. Idempotent: a settled server does not change.
+    /// Rolls back the eviction that is in progress, or the last eviction if this server finished it
+    /// and another server did not. Idempotent: a settled server does not change.
     pub fn roll_back(&mut self) {
         self.evicting = None;
         if let Some(RollbackState { buckets, written }) = self.rollback.take() {
@@ -242,7 +242,7 @@ impl<E> Evicting<E> {
 }
 
 impl Triplet {
-    /// The buckets that the step computes as a product.
+    /// The buckets whose contents the step computes as a product.
     pub(crate) fn computed_buckets(self) -> impl Iterator<Item = BucketId> {
         [Some(self.destination), self.is_last.then_some(self.sibling)].into_iter().flatten()
     }

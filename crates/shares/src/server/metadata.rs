@@ -1,11 +1,11 @@
-//! Slots with metadata that names their block, so that the client need not know it (section 3.3;
-//! ADR 17 in `docs/adr/0017`).
+//! Slots with metadata that names their block, so that the client need not know which block a slot
+//! holds (section 3.3; ADR 17 in `docs/adr/0017`).
 //!
 //! A slot begins with its metadata, which is shared like the rest, so an eviction moves it with the
-//! block. Its last element is the *mark*: one if the block was taken to the root, and zero
-//! otherwise. To take a block, the client sends the query as usual: shares of one for its slot, and
-//! of zero for the other slots of the path. Each server adds the query to its shares of the marks,
-//! and cannot see which mark has changed.
+//! block. The last element of the metadata is the *mark*: one if the block was taken to the root,
+//! and zero otherwise. To take a block, the client sends the query as usual: shares of one for its
+//! slot, and of zero for the other slots of the path. Each server adds the query to its shares of
+//! the marks, and cannot see which mark has changed.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::tree::Tree;
 /// A query and its path.
 pub(super) struct PathQuery<E> {
     pub(super) leaf: Leaf,
-    /// One element for each slot of the path.
+    /// The share of the query: one element for each slot of the path.
     pub(super) query: Vec<E>,
 }
 
 impl<F: Field> Server<F> {
-    /// Like [`Self::new`], with slots of `slot_elements` elements, of which the first
-    /// `metadata_elements` name the block.
+    /// Creates a server as [`Self::new`] does, with slots of `slot_elements` elements. The first
+    /// `metadata_elements` elements name the block.
     ///
     /// # Errors
-    /// If there is no server of this number, or slots are not longer than their metadata.
+    /// If no server has this number, or slots are not longer than their metadata.
     pub fn with_metadata(
         number: u8,
         parties: Parties,
@@ -42,7 +42,8 @@ impl<F: Field> Server<F> {
         Ok(Self { metadata_elements, ..Self::new(number, parties, tree, slot_elements)? })
     }
 
-    /// The metadata of the slots of a path, the root's first: shares of degree *t*.
+    /// Returns the metadata of the slots of a path, beginning with the root's: shares of degree
+    /// *t*.
     ///
     /// # Errors
     /// If the tree has no such path, or an eviction is in progress.
@@ -55,7 +56,7 @@ impl<F: Field> Server<F> {
         Ok(slots.flat_map(|slot| &slot[..self.metadata_elements]).copied().collect())
     }
 
-    /// Marks the selected slot as taken. Empty buckets are left out: none of their slots can be
+    /// Marks the selected slot as taken. Empty buckets are skipped: none of their slots can be
     /// selected, and which buckets are empty is public.
     pub(super) fn mark_taken(&mut self) -> Result<(), Refused> {
         if self.metadata_elements == 0 {

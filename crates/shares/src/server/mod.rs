@@ -1,11 +1,11 @@
-//! One server, with a share of every block. It handles all blocks in the same way, whatever the
+//! One server, with a share of every block. It handles all blocks in the same way, for every
 //! request.
 //!
 //! Requests are untrusted. Each is checked first, and a refused request changes nothing.
 //!
-//! An eviction counts on all servers or on none. Its results are kept aside until this server has
-//! finished. The replaced buckets are kept until all servers have finished: until then each can
-//! roll back, and the client sends the same again.
+//! An eviction counts on all servers or on none. The new buckets replace the old ones once this
+//! server has finished. The replaced buckets are kept until all servers have finished. Until then
+//! each server can roll back, and the client sends the same requests again.
 
 mod eviction;
 mod metadata;
@@ -22,28 +22,28 @@ use crate::tree::Tree;
 use eviction::{Evicting, RollbackState};
 use metadata::PathQuery;
 
-/// Server number *i* of a tree.
+/// One server of a tree, with its shares in memory.
 pub struct Server<F: Field> {
     number: u8,
     parties: Parties,
     tree: Tree,
     block_elements: usize,
-    /// How many elements at the beginning of each slot are metadata. 0 if the client knows where
-    /// blocks are.
+    /// The number of elements at the beginning of each slot that are metadata. 0 if the client
+    /// knows where blocks are.
     metadata_elements: usize,
     /// The query of a selected block that is not yet written back.
     last_query: Option<PathQuery<F::Element>>,
-    /// The buckets that are not all zeros. Which these are follows from the number of evictions,
-    /// and is public.
+    /// The buckets that are not all zeros. The number of evictions determines which buckets these
+    /// are, so this is public.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
-    /// An empty slot.
+    /// An empty slot: all zeros.
     zeros: Vec<F::Element>,
-    /// Blocks written to the root since the last eviction.
+    /// The number of blocks written to the root since the last eviction.
     written: usize,
-    /// Finished evictions.
+    /// The number of finished evictions.
     evictions: u64,
     evicting: Option<Evicting<F::Element>>,
-    /// The state before the last eviction, until all servers agree.
+    /// The state before the last eviction, until all servers have finished the eviction.
     rollback: Option<RollbackState<F::Element>>,
     /// The number of the last attempt to evict. The next attempt must have a greater number.
     attempt: u64,
@@ -55,18 +55,18 @@ type Bucket<E> = Arc<Vec<E>>;
 /// A server's progress. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Finished evictions.
+    /// The number of finished evictions.
     pub evictions: u64,
-    /// Blocks written to the root since the last of them.
+    /// The number of blocks written to the root since the last eviction.
     pub written: usize,
-    /// What the server accepts next.
+    /// The stage, which decides the requests that the server accepts next.
     pub stage: Stage,
 }
 
-/// See [`Epoch::stage`].
+/// The stage of a server between and during evictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Selects and writes, or the next eviction.
+    /// The server accepts selects and writes, or the next eviction.
     Settled,
     /// An eviction is in progress.
     Evicting,
@@ -88,7 +88,7 @@ impl<F: Field> Server<F> {
     /// Creates server `number`, with blocks that are all zeros.
     ///
     /// # Errors
-    /// If there is no server of this number.
+    /// If no server has this number.
     pub fn new(
         number: u8,
         parties: Parties,
@@ -118,7 +118,7 @@ impl<F: Field> Server<F> {
     /// Stores the initial contents of slots of a leaf (Algorithm 3, steps 14 and 15).
     ///
     /// # Errors
-    /// If no leaf has these slots, the share is invalid, or the tree is not new.
+    /// If the slots are not slots of a leaf, the share is invalid, or the tree is not new.
     pub fn load(&mut self, slots: Slots, share: Share<F::Element>) -> Result<(), Refused> {
         let Slots { bucket, first, count } = slots;
         let end = first.checked_add(count).filter(|end| *end <= self.tree.slots());
@@ -172,8 +172,8 @@ impl<F: Field> Server<F> {
     /// Stores the share of a block in the root.
     ///
     /// # Errors
-    /// If the slot is not the next, the share is invalid, or an eviction is in progress. With
-    /// metadata, also if no block was selected.
+    /// If the slot is not the next free slot, the share is invalid, or an eviction is in progress.
+    /// With metadata, also if no block was selected.
     pub fn write(&mut self, write: RootWrite<F::Element>) -> Result<(), Refused> {
         let RootWrite { slot, block } = write;
         self.check_settled()?;
@@ -198,7 +198,7 @@ impl<F: Field> Server<F> {
         self.tree.slots() * self.block_elements
     }
 
-    /// The slots of a bucket; zeros for `None`.
+    /// The slots of a bucket; one slot of zeros, repeated, for `None`.
     fn slots_of<'b>(
         &'b self,
         bucket: Option<&'b Bucket<F::Element>>,

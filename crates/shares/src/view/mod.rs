@@ -1,14 +1,14 @@
 //! Records what each share server sees of its client.
 //!
 //! A [`ShareRecorder`] sits where [`Recorder`] does, below the scheme and above the link. It
-//! records what a server can read in its messages. Each server is a tree of the view, with one more
-//! for each tree of the position map. A message is recorded as accesses to that tree:
+//! records what a server can read in its messages. In the view, each server is a tree, with one
+//! more for each tree of the position map. A message is recorded as accesses to that tree:
 //!
 //! - [`Select`](Request::Select): a read of each bucket of the path; the message is the contents of
 //!   the root, and the answer the contents of the leaf
 //! - [`Metadata`](Request::Metadata): a read of the header of each bucket of the path but the leaf;
-//!   the answer is the contents of the last. A view thus counts an access once, by its query for
-//!   the same path
+//!   the answer is the contents of the last of these headers. A view thus counts an access once, by
+//!   its query for the same path
 //! - [`Write`](Request::Write): a write of a slot of the root
 //! - [`Evict`](Request::Evict): a read and then a write of each bucket of the path; the message is
 //!   the contents of the root that is read
@@ -33,7 +33,7 @@ use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use crate::tree::HEIGHT_MAX;
 use touched::touched;
 
-/// The tree of a view for the data of server `server`, counted from 0.
+/// The tree in a view that stands for the data of server `server`, counted from 0.
 pub fn tree_of_server(server: usize) -> TreeId {
     view_tree(party(server), 0)
 }
@@ -43,11 +43,11 @@ fn party(server: usize) -> u8 {
     server as u8 + 1
 }
 
-/// The names of an array's facts about its servers, and how many may collude.
+/// Names of facts of an array: the number of its servers, and the number that may collude.
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const COLLUDING: &str = "colluding";
 
-/// The names of an array's facts about the levels of its tree, and of its map trees if it has any.
+/// Names of facts of an array: the levels of its data tree, and of its map trees if there are any.
 pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 
@@ -63,22 +63,22 @@ pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     Some([data].iter().chain(of_map.unwrap_or_default()).map(height).collect())
 }
 
-/// The servers of an array with these facts, as seen by their client: without the messages between
-/// them. `None` if the facts do not contain them.
+/// The servers of an array with these facts, as their client sees them: without the messages
+/// between servers. `None` if the facts do not contain the servers.
 pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
     let number = |name| u8::try_from(find_number(facts, name)?).ok();
     ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
 }
 
-/// Wraps share servers and reports every call to a sink. It does not change calls.
+/// Wraps share servers and reports every call to a sink. Calls pass unchanged.
 pub struct ShareRecorder<K> {
     recorder: Recorder<AnyServers, K>,
-    /// The levels of each tree below its root.
+    /// The number of levels below the root of each tree.
     heights: Vec<u8>,
 }
 
 impl<K: EventSink> ShareRecorder<K> {
-    /// Starts recording. `heights` are the levels of each tree below its root.
+    /// Starts recording. `heights` is the number of levels below the root of each tree.
     pub fn new(servers: AnyServers, sink: K, heights: Vec<u8>) -> Self {
         Self { recorder: Recorder::new(servers, sink), heights }
     }

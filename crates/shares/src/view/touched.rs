@@ -1,4 +1,4 @@
-//! The accesses of a server for a message of its client, as a view records them.
+//! The pieces that a server accesses for a message of its client, as a view records them.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::view_tree;
@@ -6,10 +6,10 @@ use oblivio_core::{BucketId, Leaf};
 
 use crate::message::{Request, Slots};
 
-/// Pieces of one trip, with the bytes that moved for each.
+/// Pieces of one trip, each with the bytes that were transferred for it.
 pub(super) type PieceContents<'m> = Vec<(Piece, &'m [u8])>;
 
-/// The accesses of a server for one message.
+/// The pieces that a server accesses for one message.
 #[derive(Default)]
 pub(super) struct Touched<'m> {
     pub(super) read: PieceContents<'m>,
@@ -26,14 +26,14 @@ impl<'m> Touched<'m> {
     }
 }
 
-/// A read of the root's header: a message that moves no part of a tree.
+/// Returns a read of the root's header, which stands for a message without data of a tree.
 pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_> {
     let tree = view_tree(party, tree);
     Touched::reads(vec![(Piece { tree, bucket: BucketId::ROOT, part: Part::Header }, message)])
 }
 
-/// The accesses of a server for a request to one of its trees, which has `height` levels below the
-/// root. `message` and `answer` are recorded as contents; the answer is a share or empty.
+/// Returns the accesses of a server for a request to one of its trees, which has `height` levels
+/// below the root. `message` and `answer` are recorded as contents. The answer is a share or empty.
 pub(super) fn touched<'m>(
     party: u8,
     (tree, height): (u8, u8),

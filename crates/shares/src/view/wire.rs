@@ -9,7 +9,7 @@ use crate::host::Watcher;
 use crate::message::{Answer, DealtShares, Request, Setup};
 use crate::sharing::Share;
 
-/// The servers of a view recorded at one server.
+/// The servers of a view that is recorded at one server.
 pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
     let count = setup.parties.servers() as u8;
     ViewServers::new(count, setup.parties.colluding() as u8)?
@@ -17,11 +17,11 @@ pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
 }
 
 /// Watches one server and reports its messages to a sink. Requests of the client are recorded as by
-/// [`ShareRecorder`](super::ShareRecorder), and each message between servers as an [`PeerMessage`].
+/// [`ShareRecorder`](super::ShareRecorder), and each message between servers as a [`PeerMessage`].
 ///
 /// An eviction is recorded when its request arrives, before its messages between servers, and even
-/// if it is refused. Other requests are recorded with their answer: a refused one is a read of the
-/// root's header.
+/// if it is refused. Other requests are recorded with their answer. A refused request is recorded
+/// as a read of the root's header.
 pub struct WireRecorder<K> {
     party: u8,
     state: Mutex<State<K>>,
@@ -30,9 +30,9 @@ pub struct WireRecorder<K> {
 struct State<K> {
     sink: K,
     trips: u64,
-    /// The levels below the root of each tree.
+    /// The number of levels below the root of each tree.
     heights: Vec<u8>,
-    /// The latest attempt to evict a path, and its tree.
+    /// The number of the latest attempt to evict a path, and its tree.
     begun: Option<(u64, u8)>,
 }
 
@@ -48,7 +48,7 @@ impl<K: PeerMessageSink> WireRecorder<K> {
         Self { party, state: Mutex::new(State { sink, trips: 0, heights, begun: None }) }
     }
 
-    /// Ends the recording.
+    /// Ends the recording, and returns the sink.
     pub fn into_sink(self) -> K {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).sink
     }
@@ -167,7 +167,8 @@ mod tests {
     use crate::sharing::Parties;
     use crate::tree::{Preset, Tree};
 
-    /// The trees of exchanges, and the parts of calls.
+    /// A sink that stores the trees of messages between servers, and the operations and parts of
+    /// calls.
     #[derive(Default)]
     struct FakeSink {
         trees: Vec<Option<u8>>,

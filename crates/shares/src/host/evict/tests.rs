@@ -10,7 +10,7 @@ use crate::message::{Answer, Evict, Request, Setup};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
-/// Files in memory.
+/// A folder of files in memory.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<String, Arc<Mutex<Vec<u8>>>>>);
 
@@ -45,10 +45,10 @@ impl ShareFile for MemoryFile {
     }
 }
 
-/// The two other servers. Each answers a message with its own portion.
+/// The two other servers. When server 1 sends a message, its receiver answers with its own portion.
 struct Others {
     mailbox: Arc<Mailbox>,
-    /// The seed of their shares.
+    /// The seed of the shares that these servers deal.
     fill: u8,
     sent: Mutex<Vec<(u8, DealtShares<u8>)>>,
 }
@@ -65,18 +65,18 @@ impl Peers for Others {
     fn give_up(&self) {}
 }
 
-/// The setting of server 1 of three.
+/// The settings of a test with server 1 of three.
 #[derive(Clone, Copy)]
 struct World {
     height: u8,
     slots: u16,
     block_bytes: usize,
     attempt: u64,
-    /// Whether its shares of the blocks are zeros.
+    /// Whether the server's shares of the blocks are zeros.
     is_zeros: bool,
-    /// The seed of its shares of the matrices.
+    /// The seed of the server's shares of the matrices.
     matrices: u8,
-    /// The seed of the shares that others deal to it.
+    /// The seed of the shares that other servers deal to the server.
     dealt: u8,
 }
 
@@ -98,8 +98,8 @@ fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request>
     })
 }
 
-/// The messages of server 1 in an eviction of a tree whose root is full, with their receivers. It
-/// draws the same seed from the system in every world.
+/// The messages of server 1 in an eviction of a tree whose root is full, with their receivers. The
+/// server draws the same seed from the system in every world.
 fn dealt_in(world: World) -> Vec<(u8, DealtShares<u8>)> {
     let World { height, slots, block_bytes, attempt, is_zeros, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
@@ -124,8 +124,8 @@ fn dealt_in(world: World) -> Vec<(u8, DealtShares<u8>)> {
     others.sent.into_inner().unwrap()
 }
 
-/// With more parts than lanes, another server may lack the last part of a lane, so it must receive
-/// the end of each lane. No message is kept afterwards.
+/// Each server receives the end of all lanes. With more parts than lanes, another server may lack
+/// the last part of a lane. No message is stored afterwards.
 #[test]
 fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     const PARTS: u32 = 6;
@@ -140,7 +140,7 @@ fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     }
 }
 
-/// The seeds that server 2 gets, each with the third server's share of the same product.
+/// The seeds that server 2 receives, each with the third server's share of the same product.
 fn seeds(sent: &[(u8, DealtShares<u8>)]) -> Vec<(Seed, Share<u8>)> {
     let of_third = |dealt: &DealtShares<u8>, child: usize| {
         let same = |(to, it): &&(u8, DealtShares<u8>)| {
@@ -158,7 +158,8 @@ fn seeds(sent: &[(u8, DealtShares<u8>)]) -> Vec<(Seed, Share<u8>)> {
     seeds.collect()
 }
 
-/// Shares of zeros make the products of all parts equal.
+/// Each part is dealt from its own seed, even if the products of all parts are equal, because
+/// shares are zeros.
 #[test]
 fn no_two_parts_are_dealt_from_one_seed() {
     let world = World { slots: 128, block_bytes: 3 * 4096, is_zeros: true, ..SMALL };
@@ -170,8 +171,8 @@ fn no_two_parts_are_dealt_from_one_seed() {
     assert_eq!(all.len(), 3 * 3);
 }
 
-/// The process, or its machine, is rolled back to before the attempt, and its system draws the same
-/// seed.
+/// A server that is rolled back to before the attempt, and draws the same seed from the system,
+/// deals only equal products from equal seeds.
 #[test]
 fn a_server_that_is_rolled_back_deals_nothing_else_from_the_same_seeds() {
     let before = seeds(&dealt_in(SMALL));
@@ -191,7 +192,8 @@ fn a_server_that_is_rolled_back_deals_nothing_else_from_the_same_seeds() {
     }
 }
 
-/// Secrets read from a server's memory must reveal nothing of later attempts.
+/// Each attempt draws a new seed, so that secrets read from a server's memory reveal nothing about
+/// later attempts.
 #[test]
 fn each_attempt_draws_a_seed_from_the_system() {
     let mut drawn = 0;

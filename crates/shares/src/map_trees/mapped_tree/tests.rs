@@ -14,15 +14,16 @@ use crate::tree::Preset;
 const BLOCKS: usize = 40;
 const PRESET: Preset = Preset { slots: 24, accesses: 6 };
 
-/// A client that reads metadata, and the reference client, which knows all positions.
+/// The client under test, which reads metadata, and the reference client, which knows all
+/// positions.
 struct Both<F: Field> {
     asks: MappedTree<F>,
     knows: Client<F>,
     servers: Vec<Server<F>>,
     coins: StdRng,
-    /// Blocks written since the last eviction.
+    /// The number of blocks written since the last eviction.
     written: usize,
-    /// The number of slots with stale metadata: of a taken block, and of a block off the path.
+    /// The numbers of slots with stale metadata: of taken blocks, and of blocks off the path.
     passed_over: [usize; 2],
 }
 
@@ -143,7 +144,7 @@ fn metadata_agrees_with_known_positions_over_both_fields() {
     metadata_agrees_with_known_positions::<Mersenne61>();
 }
 
-/// A wrong query recovers another slot.
+/// The contents of another slot, which a wrong query recovers, are not accepted.
 #[test]
 fn contents_of_another_slot_are_not_accepted() {
     let mut both = Both::<Gf256>::new();
@@ -162,8 +163,8 @@ fn contents_of_another_slot_are_not_accepted() {
     }
 }
 
-/// Metadata answers of two servers with equal shares, which recover to these occupants in the first
-/// slots of the path, and to empty slots after them.
+/// Creates metadata answers of two servers with equal shares. They recover to `occupants` in the
+/// first slots of the path, and to empty slots after them.
 fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
     let elements = tree.format.elements();
     let mut said = vec![0; tree.level.tree.path_slots() * elements];
@@ -198,7 +199,7 @@ fn a_block_must_be_exactly_once_on_the_path_to_its_leaf() {
     }
 }
 
-/// For arbitrary answers of servers.
+/// Invalid metadata is refused without a panic, for arbitrary answers of servers.
 #[test]
 fn invalid_metadata_is_refused_without_a_panic() {
     let tree = Both::<Gf256>::new().asks;
