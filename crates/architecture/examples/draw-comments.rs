@@ -20,7 +20,7 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Comments to draw.
+    /// Number of comments to draw.
     #[arg(long, default_value_t = 200)]
     count: usize,
 
@@ -29,13 +29,13 @@ struct Arguments {
     folders: Vec<PathBuf>,
 }
 
-/// A doc comment.
+/// A doc comment and its location.
 struct Comment {
     path: PathBuf,
-    /// Line of its beginning, from 1.
+    /// Line number of the comment's first line, from 1.
     line: usize,
     text: String,
-    /// First line of code below it.
+    /// First line of code below the comment.
     item: String,
 }
 
@@ -76,7 +76,7 @@ fn read_folder(folder: &Path, comments: &mut Vec<Comment>) -> std::io::Result<()
     Ok(())
 }
 
-/// The doc comments of `source`.
+/// Returns the doc comments of `source`.
 fn read_comments(path: &Path, source: &str) -> Vec<Comment> {
     let is_doc = |line: &&str| line.starts_with("///") || line.starts_with("//!");
     let mut lines = (1..).zip(source.lines().map(str::trim)).peekable();

@@ -1,6 +1,6 @@
 //! The claims of the threat model, and the tests that fail if a claim is false.
 //!
-//! `docs/claims.toml` is their only source. [`Claims::to_markdown`] makes the page
+//! The claims come only from `docs/claims.toml`. [`Claims::to_markdown`] makes the page
 //! `docs/claims.md`.
 
 use std::collections::BTreeMap;
@@ -12,20 +12,20 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
-    /// The rows of the file.
+    /// The claims, one per row of the file.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
 }
 
-/// A claim.
+/// A claim of the threat model.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// `C` and a number that does not change.
+    /// Identifier of the claim: `C` and a number that does not change.
     pub id: String,
-    /// One sentence.
+    /// The claim in one sentence.
     pub text: String,
-    /// Each as `CRATE/TARGET PATH`, or `fuzz NAME`.
+    /// Tests of the claim, each as `CRATE/TARGET PATH`, or `fuzz NAME`.
     pub tests: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl Claims {
         toml::from_str(text)
     }
 
-    /// The page `docs/claims.md`.
+    /// Formats the claims as the page `docs/claims.md`.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut page = HEAD.to_owned();
@@ -54,13 +54,13 @@ impl Claims {
 }
 
 impl Claim {
-    /// The name by which pages link to the claim.
+    /// The anchor by which pages link to the claim.
     #[must_use]
     pub fn anchor(&self) -> String {
         self.id.to_lowercase()
     }
 
-    /// The tests, those with the same target together.
+    /// The tests of the claim, grouped by target.
     fn tests_by_target(&self) -> String {
         let mut targets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for test in &self.tests {
@@ -73,7 +73,7 @@ impl Claim {
     }
 }
 
-/// What precedes the rows.
+/// The page before the table of claims.
 const HEAD: &str = "\
 # Claims and their tests
 

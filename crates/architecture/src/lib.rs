@@ -1,4 +1,4 @@
-//! The rules of this repository that no compiler checks, as tests.
+//! The rules of this repository that the compiler does not check, as tests.
 //!
 //! | test | rule |
 //! |---|---|

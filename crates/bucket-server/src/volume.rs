@@ -585,7 +585,7 @@ mod tests {
         Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part: Part::Whole }
     }
 
-    /// One bucket.
+    /// The shape of a tree with a single bucket.
     fn shape() -> TreeShape {
         TreeShape::new(vec![LevelShape {
             buckets: 1,

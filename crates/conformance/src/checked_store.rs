@@ -1,4 +1,4 @@
-//! A store under test, next to a table of its expected contents.
+//! A store under test, and a table of its expected contents.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use oblivio_core::store::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Small trees with different levels, slots and block sizes. The lower levels of the last one are
-/// incomplete.
+/// The shapes of small trees with different levels, slots and block sizes. The lower levels of the
+/// last tree are incomplete.
 pub(crate) fn shapes() -> [TreeShape; 3] {
     let shape = |slots: &[u16], block_bytes| {
         let geometry = Geometry::profile(slots).expect("levels with slots");
@@ -48,7 +48,7 @@ impl<S: BucketStore> CheckedStore<S> {
         self.store.capabilities().contains(these)
     }
 
-    /// Every piece of every tree that the store supports (see [`Capabilities`]).
+    /// Returns every piece of every tree that the store supports (see [`Capabilities`]).
     pub(crate) fn all_pieces(&self) -> Vec<Piece> {
         let whole = self.all_of(Part::Whole);
         let parts_of = |piece: Piece| {
@@ -60,7 +60,7 @@ impl<S: BucketStore> CheckedStore<S> {
         whole.into_iter().flat_map(parts_of).filter(|piece| can.allow(piece)).collect()
     }
 
-    /// Part `part` of every bucket of every tree.
+    /// Returns part `part` of every bucket of every tree.
     pub(crate) fn all_of(&self, part: Part) -> Vec<Piece> {
         let trees = (0..).map(TreeId).zip(&self.shapes);
         let pieces = trees.flat_map(|(tree, shape)| {
@@ -75,8 +75,8 @@ impl<S: BucketStore> CheckedStore<S> {
         &self.shapes[usize::from(piece.tree.0)].levels()[usize::from(piece.bucket.level())]
     }
 
-    /// The bytes of `piece` within its bucket, computed from the documentation of [`LevelShape`].
-    /// On purpose this does not call the code that stores use.
+    /// The byte range of `piece` within its bucket, computed from the documentation of
+    /// [`LevelShape`]. On purpose this does not call the code that stores use.
     fn range(&self, piece: &Piece) -> Range<usize> {
         let shape = self.level_shape(piece);
         let (start, bytes) = match piece.part {
@@ -94,7 +94,7 @@ impl<S: BucketStore> CheckedStore<S> {
         self.buckets.entry((piece.tree, piece.bucket)).or_insert(absent)
     }
 
-    /// Draws random bytes for each piece of a trip.
+    /// Draws random bytes for each of `pieces`.
     pub(crate) fn draw(&mut self, pieces: &[Piece]) -> Vec<Vec<u8>> {
         let lengths: Vec<_> = pieces.iter().map(|piece| self.range(piece).len()).collect();
         let coins = &mut self.coins;
@@ -128,7 +128,7 @@ impl<S: BucketStore> CheckedStore<S> {
         assert_eq!(self.store.shape(past_the_end), None, "a tree that was not requested");
     }
 
-    /// Reads `pieces` in one trip and compares them with the table.
+    /// Reads `pieces` in one trip and compares their contents with the table.
     pub(crate) fn expect(&mut self, pieces: &[Piece], case: &str) {
         let expected: Vec<Vec<u8>> = pieces
             .iter()

@@ -20,7 +20,7 @@ pub(crate) fn check<S: BucketStore>(
     }
 }
 
-/// Flushed buckets survive; buckets that were never written still read as zeros.
+/// Flushed buckets survive. Buckets that were never written still read as zeros.
 fn what_was_flushed_is_there<S: BucketStore>(
     mut checked: CheckedStore<S>,
     reopen: &mut impl FnMut(S) -> S,
@@ -55,8 +55,8 @@ fn each_of_several_flushes_counts<S: BucketStore>(
     checked.reopened(&mut *reopen).expect(&pieces, "a flush after each write, then reopened");
 }
 
-/// After a crash, buckets written since the last flush may hold anything, but stay readable and
-/// writable. All others hold their flushed contents.
+/// After a crash, buckets written since the last flush may have any contents, but stay readable and
+/// writable. All others have their flushed contents.
 fn what_was_not_flushed_harms_nothing_else<S: BucketStore>(
     mut checked: CheckedStore<S>,
     reopen: &mut impl FnMut(S) -> S,

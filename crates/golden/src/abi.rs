@@ -1,4 +1,4 @@
-//! The C interface, which `hw/dv/golden.h` declares: the one module with `unsafe` code.
+//! The C interface, which `hw/dv/golden.h` declares. Only this module has `unsafe` code.
 //!
 //! A call returns 0 on success, 1 for a mismatch, 2 for misuse, and 3 after a panic. After a panic
 //! the model can no longer be used. [`golden_error`] has the text. A beat is an array of 32 words
@@ -23,12 +23,12 @@ const MISMATCH: c_int = 1;
 const MISUSE: c_int = 2;
 const PANIC: c_int = 3;
 
-/// Words of a beat of the widest bus.
+/// Number of words of a beat on the widest bus.
 const BEAT_WORDS: usize = 32;
 // Words of the strobes of that beat, one bit per byte.
 const STROBE_WORDS: usize = 4;
 
-/// A model, and the data that its caller and it exchange over several calls.
+/// A model, and the data that it exchanges with its caller over several calls.
 pub struct Handle {
     golden: Golden,
     /// The image that the caller fills.
@@ -41,7 +41,7 @@ pub struct Handle {
 }
 
 thread_local! {
-    /// Why the last creation failed.
+    /// The reason why the last creation failed.
     static CREATION_ERROR: RefCell<CString> = RefCell::default();
 }
 
@@ -78,7 +78,7 @@ unsafe fn call(handle: *mut Handle, f: impl FnOnce(&mut Handle) -> Result<(), Pr
     }
 }
 
-/// The bytes of a beat.
+/// Converts a beat from words to bytes.
 ///
 /// # Safety
 /// `data` points to [`BEAT_WORDS`] words, or is null.
@@ -124,7 +124,7 @@ fn number<T: TryFrom<i64>>(name: &str, value: impl Into<i64>) -> Result<T, Probl
     T::try_from(value).map_err(|_| misuse(format!("{name} cannot be {value}")))
 }
 
-/// Creates a model. On failure it returns null, and `golden_error(NULL)` has the text.
+/// Creates a model. On failure, returns null, and `golden_error(NULL)` has the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn golden_create(
     scheme: c_int,
@@ -174,7 +174,7 @@ pub extern "C" fn golden_create(
     ptr::null_mut()
 }
 
-/// Frees a model. Null does nothing.
+/// Frees a model. Does nothing if `handle` is null.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`] and is not used again.
@@ -186,8 +186,8 @@ pub unsafe extern "C" fn golden_destroy(handle: *mut Handle) {
     }
 }
 
-/// Text of the model's last error, valid until the model's next call. For null: text of the last
-/// failed creation.
+/// Returns the text of the model's last error, valid until the model's next call. If `handle` is
+/// null, returns the text of the last failed creation.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn golden_error(handle: *mut Handle) -> *const c_char {
 /// Sets the weights of random commands, and the percentage of commands that map to a crowded leaf.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_set_mix(
     handle: *mut Handle,
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn golden_set_mix(
 /// is bits 127 to 120, as at the start port.
 ///
 /// # Safety
-/// As [`golden_error`]; `key` points to four words.
+/// `handle` comes from [`golden_create`], or is null. `key` points to four words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -244,17 +244,17 @@ pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> 
 /// Fills the memory with random commands before the controller starts.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_warm_up(handle: *mut Handle, commands: u64) -> c_int {
     // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.warm_up(commands)) }
 }
 
-/// Copies the numbers of operations and of EO accesses that the tree has had.
+/// Copies the numbers of operations and of EO accesses so far in the tree.
 ///
 /// # Safety
-/// As [`golden_error`]; the other pointers point to numbers.
+/// `handle` comes from [`golden_create`], or is null. The other pointers point to numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_start_counts(
     handle: *mut Handle,
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn golden_start_counts(
 /// Draws and runs the next random command, and copies its fields.
 ///
 /// # Safety
-/// As [`golden_error`]; the other pointers point to their types.
+/// `handle` comes from [`golden_create`], or is null. The other pointers point to their types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_next(
     handle: *mut Handle,
@@ -295,11 +295,12 @@ pub unsafe extern "C" fn golden_next(
     }
 }
 
-/// Runs a given command, and copies the leaf that it reads. If `data` is null, the model draws the
-/// data.
+/// Runs a given command, and copies the leaf of the path that it reads. If `data` is null, the
+/// model draws the data.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to the bytes of a block or is null, `old_leaf` to a number.
+/// `handle` comes from [`golden_create`], or is null. `data` points to the bytes of a block or is
+/// null, `old_leaf` to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_command(
     handle: *mut Handle,
@@ -325,7 +326,7 @@ pub unsafe extern "C" fn golden_command(
 /// Maps an absent block to a leaf.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_set_leaf(handle: *mut Handle, address: u64, leaf: u64) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -335,7 +336,7 @@ pub unsafe extern "C" fn golden_set_leaf(handle: *mut Handle, address: u64, leaf
 /// Copies a beat of the latest command's data.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to 32 words.
+/// `handle` comes from [`golden_create`], or is null. `data` points to 32 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_data_beat(
     handle: *mut Handle,
@@ -355,10 +356,10 @@ pub unsafe extern "C" fn golden_data_beat(
     }
 }
 
-/// Checks a memory command.
+/// Checks a memory command of the controller.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_memory_command(
     handle: *mut Handle,
@@ -369,10 +370,10 @@ pub unsafe extern "C" fn golden_check_memory_command(
     unsafe { call(handle, |it| it.golden.check_memory_command(is_write != 0, address)) }
 }
 
-/// Checks a write beat.
+/// Checks a write beat of the controller.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to 32 words, `strobe` to 4.
+/// `handle` comes from [`golden_create`], or is null. `data` points to 32 words, `strobe` to 4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_write_beat(
     handle: *mut Handle,
@@ -393,17 +394,17 @@ pub unsafe extern "C" fn golden_check_write_beat(
 /// Checks the next beat that memory returns.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to 32 words.
+/// `handle` comes from [`golden_create`], or is null. `data` points to 32 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_read_beat(handle: *mut Handle, data: *const u32) -> c_int {
     // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.check_read_beat(&beat_bytes(data)?)) }
 }
 
-/// Checks a response beat.
+/// Checks a response beat of the controller.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to 32 words.
+/// `handle` comes from [`golden_create`], or is null. `data` points to 32 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_response(
     handle: *mut Handle,
@@ -428,7 +429,7 @@ pub unsafe extern "C" fn golden_check_response(
 /// Copies the next leaf for the entropy port.
 ///
 /// # Safety
-/// As [`golden_error`]; `leaf` points to a number.
+/// `handle` comes from [`golden_create`], or is null. `leaf` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_next_entropy(handle: *mut Handle, leaf: *mut u64) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -438,7 +439,7 @@ pub unsafe extern "C" fn golden_next_entropy(handle: *mut Handle, leaf: *mut u64
 /// Copies the number of blocks in the stash after a command.
 ///
 /// # Safety
-/// As [`golden_error`]; `blocks` points to a number.
+/// `handle` comes from [`golden_create`], or is null. `blocks` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_stash_blocks(
     handle: *mut Handle,
@@ -452,7 +453,7 @@ pub unsafe extern "C" fn golden_stash_blocks(
 /// Checks a block of the stash after a command.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_stash(
     handle: *mut Handle,
@@ -470,7 +471,7 @@ pub unsafe extern "C" fn golden_check_stash(
 /// Copies the eviction counters after a command.
 ///
 /// # Safety
-/// As [`golden_error`]; the other pointers point to numbers.
+/// `handle` comes from [`golden_create`], or is null. The other pointers point to numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_evictions(
     handle: *mut Handle,
@@ -491,7 +492,7 @@ pub unsafe extern "C" fn golden_evictions(
 /// Copies the number of background evictions so far.
 ///
 /// # Safety
-/// As [`golden_error`]; `count` points to a number.
+/// `handle` comes from [`golden_create`], or is null. `count` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_background_evictions(
     handle: *mut Handle,
@@ -501,10 +502,10 @@ pub unsafe extern "C" fn golden_background_evictions(
     unsafe { call(handle, |it| put(count, it.golden.background_evictions())) }
 }
 
-/// Returns 0 if nothing that the engine did is still expected from the controller.
+/// Returns 0 if the model expects no more output from the controller.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_all_done(handle: *mut Handle) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -514,7 +515,7 @@ pub unsafe extern "C" fn golden_check_all_done(handle: *mut Handle) -> c_int {
 /// Adds a beat of the controller's memory to the image to be checked.
 ///
 /// # Safety
-/// As [`golden_error`]; `data` points to 32 words.
+/// `handle` comes from [`golden_create`], or is null. `data` points to 32 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_image_put(
     handle: *mut Handle,
@@ -536,11 +537,11 @@ pub unsafe extern "C" fn golden_image_put(
     }
 }
 
-/// Compares the image from [`golden_image_put`] with the model's memory, has a fresh engine read
-/// it, and clears it.
+/// Compares the image from [`golden_image_put`] with the model's memory, and has a fresh engine
+/// read the image. Then clears the image.
 ///
 /// # Safety
-/// As [`golden_error`].
+/// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -553,10 +554,10 @@ pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
     }
 }
 
-/// Copies the model's memory for [`golden_image_beat`], and returns how many beats it has.
+/// Copies the model's memory for [`golden_image_beat`], and returns its number of beats.
 ///
 /// # Safety
-/// As [`golden_error`]; `beats` points to a number.
+/// `handle` comes from [`golden_create`], or is null. `beats` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_image_begin(handle: *mut Handle, beats: *mut u64) -> c_int {
     // SAFETY: the caller upholds this function's contract.
@@ -569,10 +570,12 @@ pub unsafe extern "C" fn golden_image_begin(handle: *mut Handle, beats: *mut u64
     }
 }
 
-/// Copies a beat of that copy. Beats are in ascending order of addresses.
+/// Copies a beat of the memory that [`golden_image_begin`] copied. Beats are in ascending order of
+/// addresses.
 ///
 /// # Safety
-/// As [`golden_error`]; `address` points to a number, `data` to 32 words.
+/// `handle` comes from [`golden_create`], or is null. `address` points to a number, `data` to 32
+/// words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_image_beat(
     handle: *mut Handle,

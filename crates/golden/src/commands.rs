@@ -6,21 +6,21 @@ use rand::{Rng, RngExt, SeedableRng};
 use crate::Params;
 use crate::position::Blocks;
 
-/// What a command does with its block, with its number at the command port.
+/// The operation of a command, with its number at the command port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads the block.
     Read = 0,
     /// Writes the block.
     Write = 1,
-    /// Reads the block and takes it out of the ORAM.
+    /// Reads the block and removes it from the ORAM.
     ReadRemove = 2,
     /// Puts an absent block into the stash.
     Append = 3,
 }
 
 impl Operation {
-    /// The operation with this number.
+    /// Returns the operation with this number.
     pub fn from_number(number: i32) -> Option<Self> {
         match number {
             0 => Some(Self::Read),
@@ -43,17 +43,17 @@ pub struct Command {
     pub old_leaf: u64,
     /// The leaf that the block will be mapped to. Read-remove ignores it.
     pub new_leaf: u64,
-    /// The data beats, which the controller takes for every operation.
+    /// The data beats, which the controller receives for every operation.
     pub data: Box<[u8]>,
 }
 
 /// The mix of random commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Weight of each operation, in the order of their numbers.
+    /// Weights of the operations, in the order of their numbers.
     pub weights: [u32; 4],
-    /// Percentage of commands whose new leaf is one to which other blocks are mapped too. It fills
-    /// the stash.
+    /// Percentage of commands whose new leaf already has other blocks mapped to it. Such commands
+    /// fill the stash.
     pub crowding: u32,
 }
 
@@ -73,10 +73,11 @@ pub(crate) struct Generator {
     mix: Mix,
     params: Params,
     hot: Vec<u64>,
-    /// Every address drawn so far. An address occurs once for each time it was drawn as a new one.
+    /// Every address drawn so far. An address occurs once for each time that it was drawn as
+    /// absent.
     known: Vec<u64>,
     crowd_leaf: u64,
-    /// How many more blocks are mapped to `crowd_leaf`.
+    /// Number of further blocks to map to `crowd_leaf`.
     crowd_left: u32,
 }
 
@@ -100,7 +101,7 @@ impl Generator {
         self.mix = mix;
     }
 
-    /// Draws the next command. `blocks` says which blocks are present. The caller sets the old
+    /// Draws the next command. `blocks` says which blocks are present. The caller must set the old
     /// leaf.
     pub(crate) fn draw(&mut self, blocks: &mut Blocks) -> Command {
         let mut operation = self.draw_operation();
@@ -164,7 +165,7 @@ impl Generator {
         self.known[self.coins.random_range(0..self.known.len())]
     }
 
-    /// The address of an absent block. Prefers a removed block, if a few draws find one.
+    /// Draws the address of an absent block. Prefers a removed block, if a few draws find one.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();
@@ -193,7 +194,7 @@ impl Generator {
         self.coins.random_range(0..1 << self.params.leaf_level)
     }
 
-    /// Contents of a block: mostly random bytes, sometimes all zeros or all ones.
+    /// Draws the contents of a block: mostly random bytes, sometimes all zeros or all ones.
     pub(crate) fn draw_data(&mut self) -> Box<[u8]> {
         let mut data = vec![0; self.params.block_bytes].into_boxed_slice();
         match self.coins.random_range(0..32) {

@@ -1,4 +1,4 @@
-//! The output that the model still expects from the controller, in order.
+//! The output, in order, that the model still expects from the controller.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +31,7 @@ struct Beat {
 #[derive(Debug)]
 struct Response {
     command: u64,
-    /// The block before the command.
+    /// The contents of the block before the command.
     block: Box<[u8]>,
     is_found: bool,
     beats_given: usize,
@@ -40,26 +40,26 @@ struct Response {
 /// The controller's state after a command and its evictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateAfterCommand {
-    /// The command, counted from 0.
+    /// The number of the command, counted from 0.
     pub command: u64,
     /// Address and leaf of each block in the stash, oldest first.
     pub stash: Vec<(u64, u64)>,
-    /// G: EO accesses so far. 0 in Path ORAM.
+    /// The number of EO accesses so far (G). 0 in Path ORAM.
     pub evictions: u64,
-    /// AO accesses since the last scheduled EO access. 0 in Path ORAM.
+    /// The number of AO accesses since the last scheduled EO access. 0 in Path ORAM.
     pub accesses_since_eviction: u32,
 }
 
-/// What a response beat carries.
+/// The contents of a response beat.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseBeat<'a> {
-    /// The data.
+    /// The data of the beat.
     pub data: &'a [u8],
     /// Whether this is the last beat of the response.
     pub is_last: bool,
-    /// The status.
+    /// The status of the response.
     pub status: u32,
-    /// Whether the block was present.
+    /// Whether the block was present before the command.
     pub is_found: bool,
 }
 
@@ -149,7 +149,7 @@ impl Expected {
         compare(&format!("{}: write beat", self.step_name(step)), data, expected)
     }
 
-    /// Takes the next beat that a read returns.
+    /// Removes the next beat of a read from the queue and returns it.
     pub(crate) fn take_read_beat(&mut self) -> Result<Box<[u8]>, Problem> {
         let beat = self.read_beats.pop_front();
         let missing = || Problem::Mismatch("read beat that the engine does not read".into());
@@ -187,7 +187,7 @@ impl Expected {
         Ok(())
     }
 
-    /// The state after `command`. Drops the states of earlier commands.
+    /// Returns the state after `command`. Drops the states of earlier commands.
     pub(crate) fn state_after(&mut self, command: u64) -> Result<&StateAfterCommand, Problem> {
         while self.state_after.front().is_some_and(|state| state.command < command) {
             self.state_after.pop_front();
@@ -196,7 +196,7 @@ impl Expected {
         state.ok_or_else(|| misuse(format!("the state after command {command} is not available")))
     }
 
-    /// Fails if the model still expects output.
+    /// Returns an error if the model still expects output.
     pub(crate) fn check_is_done(&self) -> Result<(), Problem> {
         let of = |step: Option<CommandAddress>| {
             step.map_or_else(String::new, |step| self.step_name(step))
@@ -246,7 +246,7 @@ fn compare(name: &str, actual: &[u8], expected: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// Bytes in hexadecimal, byte 0 first.
+/// Formats bytes in hexadecimal, byte 0 first.
 pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Hex<'_> {

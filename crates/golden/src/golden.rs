@@ -19,10 +19,10 @@ use crate::params::{Params, SchemeKind, TreeKey, sealer};
 use crate::position::Blocks;
 use crate::{Problem, misuse};
 
-/// Background evictions in a row after which the controller shuts down.
+/// Number of consecutive background evictions after which the controller shuts down.
 const EVICTIONS_IN_A_ROW_MAX: u64 = 1023;
 
-/// The deepest tree that [`Golden::check_image`] scans completely.
+/// The leaf level of the deepest tree that [`Golden::check_image`] scans completely.
 const SCANNED_LEAF_LEVEL_MAX: u8 = 12;
 
 /// The golden model of a controller.
@@ -33,12 +33,12 @@ pub struct Golden {
     memory: Rc<RefCell<Memory>>,
     blocks: Blocks,
     generator: Generator,
-    /// Random choices outside of commands, such as the first leaf of a block, and all choices of a
-    /// warm-up.
+    /// Source of random choices outside of commands, such as the first leaf of a block, and of all
+    /// choices of a warm-up.
     coins: StdRng,
     tape: Tape,
     expected: Expected,
-    /// Commands run so far, without the warm-up.
+    /// Number of commands run so far, without the warm-up.
     commands: u64,
     evictions: u64,
     accesses_since_eviction: u32,
@@ -47,7 +47,7 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// A model of a controller with an empty memory.
+    /// Creates the model of a controller with an empty memory.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if no controller has these parameters.
@@ -79,7 +79,7 @@ impl Golden {
         })
     }
 
-    /// The parameters.
+    /// The parameters of the controller.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -111,8 +111,8 @@ impl Golden {
         self.run(command)
     }
 
-    /// Runs a given command. `data` is drawn if it is `None`. The old leaf comes from the model's
-    /// position map.
+    /// Runs a given command. If `data` is `None`, the model draws it. The old leaf comes from the
+    /// model's position map.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is not one block long,
@@ -131,7 +131,7 @@ impl Golden {
         self.run(Command { operation, address, old_leaf: 0, new_leaf, data })
     }
 
-    /// Maps an absent block to `leaf`, so that the next access to it reads that path.
+    /// Maps an absent block to `leaf`, so that the next access to the block reads that path.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the address or the leaf is out of range, or the block is present.
@@ -144,23 +144,23 @@ impl Golden {
         Ok(())
     }
 
-    /// The last command that ran.
+    /// The last command that the model ran.
     pub fn latest(&self) -> Option<&Command> {
         self.latest.as_ref()
     }
 
-    /// Commands run so far, without the warm-up.
+    /// Number of commands run so far, without the warm-up.
     pub fn commands(&self) -> u64 {
         self.commands
     }
 
-    /// Background evictions so far: dummy accesses in Path ORAM, unscheduled EO accesses in RAW
-    /// ORAM.
+    /// Number of background evictions so far: dummy accesses in Path ORAM, unscheduled EO accesses
+    /// in RAW ORAM.
     pub fn background_evictions(&self) -> u64 {
         self.background_evictions
     }
 
-    /// Leaf and contents of each block.
+    /// The leaf and contents of each block.
     pub fn blocks(&self) -> &Blocks {
         &self.blocks
     }
@@ -173,7 +173,7 @@ impl Golden {
         self.expected.check_memory_command(is_write, address)
     }
 
-    /// Checks a write beat. Bytes without a strobe may be anything.
+    /// Checks a write beat. Bytes without a strobe may have any value.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if data or strobe differ.
@@ -182,7 +182,7 @@ impl Golden {
         self.expected.check_write_beat(data, strobe)
     }
 
-    /// The next beat that memory returns, for a bench without a memory of its own.
+    /// Returns the next beat that memory returns, for a test bench without a memory of its own.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if no read is outstanding.
@@ -190,7 +190,7 @@ impl Golden {
         self.expected.take_read_beat()
     }
 
-    /// Checks a beat that the bench's memory returns.
+    /// Checks a beat that the memory of the test bench returns.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if the engine reads something else.
@@ -208,14 +208,14 @@ impl Golden {
         self.expected.check_response(beat)
     }
 
-    /// The next leaf for the entropy port. The tape is endless; a controller may take leaves ahead
-    /// of their use.
+    /// Returns the next leaf for the entropy port. The sequence is endless. A controller may take
+    /// leaves ahead of their use.
     pub fn next_entropy(&mut self) -> u64 {
         self.tape.next_for_controller()
     }
 
-    /// The controller's state after `command` and its evictions. Drops the states of earlier
-    /// commands.
+    /// Returns the controller's state after `command` and its evictions. Drops the states of
+    /// earlier commands.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if that state is not available.
@@ -249,7 +249,7 @@ impl Golden {
         )))
     }
 
-    /// Fails if the model still expects output from the controller.
+    /// Returns an error if the model still expects output from the controller.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] with the first missing output.
@@ -258,12 +258,12 @@ impl Golden {
         self.tape.check_is_used_up()
     }
 
-    /// The memory as the engine left it, with all commands so far.
+    /// Returns the memory after all commands so far, as the engine wrote it.
     pub fn image(&self) -> Image {
         self.memory.borrow().image.clone()
     }
 
-    /// A memory of zeros with this controller's layout.
+    /// Returns a memory of zeros with this controller's layout.
     pub fn empty_image(&self) -> Image {
         Image::new(*self.memory.borrow().image.layout(), self.params.beat_bytes())
     }
@@ -297,7 +297,8 @@ impl Golden {
         self.read_back(image)
     }
 
-    /// Has a fresh engine with this key read from `image` all blocks that are not in the stash.
+    /// Checks that a fresh engine with this key can read from `image` all blocks that are not in
+    /// the stash.
     fn read_back(&self, image: &Image) -> Result<(), Problem> {
         let memory = Rc::new(RefCell::new(Memory::new(self.empty_image())));
         let mut engine = engine(&self.params, &self.key, &memory)?;
@@ -364,7 +365,8 @@ impl Golden {
         Ok(())
     }
 
-    /// Operations and EO accesses that the tree has had, as the start port takes them.
+    /// The numbers of operations and EO accesses so far in the tree, in the form that the start
+    /// port takes.
     ///
     /// The root holds the number of the last operation.
     pub fn start_counts(&self) -> (u64, u64) {
@@ -418,8 +420,8 @@ impl Golden {
         Ok(self.latest.insert(command))
     }
 
-    /// Runs a command on the engine, without background evictions. Returns the block before the
-    /// command, if it was present.
+    /// Runs a command on the engine, without background evictions. Returns the contents of the
+    /// block before the command, if it was present.
     fn apply(&mut self, command: &mut Command) -> Result<Option<Box<[u8]>>, Problem> {
         let Command { operation, address, new_leaf, ref data, .. } = *command;
         let before: Option<Box<[u8]>> = self.blocks.contents(address).map(Into::into);
@@ -494,7 +496,7 @@ fn mismatch_in_image(error: oblivio_core::Error) -> Problem {
     Problem::Mismatch(format!("a fresh engine refuses the image: {error}"))
 }
 
-/// An engine over `memory` with this key, an empty stash and zero counters.
+/// Creates an engine over `memory` with this key, an empty stash and zero counters.
 fn engine(
     params: &Params,
     key: &TreeKey,
@@ -541,7 +543,7 @@ fn evict_to_bound(
 struct Tape {
     coins: StdRng,
     leaf_level: u8,
-    /// Leaves from `first` on, which the engine or the controller has not taken yet.
+    /// The leaves from number `first` on that the engine or the controller has not taken yet.
     leaves: VecDeque<u64>,
     first: u64,
     engine_at: u64,
@@ -593,7 +595,8 @@ impl Tape {
     }
 }
 
-/// The engine draws one word per dummy access and uses its low bits as the leaf.
+/// Yields the leaves as random words. The engine draws one word per dummy access and uses its low
+/// bits as the leaf.
 impl TryRng for Tape {
     type Error = Infallible;
 

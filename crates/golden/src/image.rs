@@ -12,7 +12,8 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::layout::ImageLayout;
 
-/// Contents of the memory. Buckets that were never written read as zeros and take no space.
+/// Contents of the controller's memory. Buckets that were never written read as zeros and take no
+/// space.
 #[derive(Clone, Debug)]
 pub struct Image {
     layout: ImageLayout,
@@ -21,12 +22,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// A memory of zeros.
+    /// Creates a memory of zeros.
     pub fn new(layout: ImageLayout, beat_bytes: usize) -> Self {
         Self { layout, beat_bytes, buckets: HashMap::new() }
     }
 
-    /// Where buckets lie.
+    /// The layout of buckets in the memory.
     pub fn layout(&self) -> &ImageLayout {
         &self.layout
     }
@@ -39,13 +40,13 @@ impl Image {
         places.into_iter().flat_map(|place| place * beats..(place + 1) * beats).collect()
     }
 
-    /// The beat at `address`; `None` if its bucket was never written.
+    /// The beat at `address`. `None` if its bucket was never written.
     pub fn beat(&self, address: u64) -> Option<&[u8]> {
         let bucket = self.buckets.get(&(address / self.layout.bucket_beats()))?;
         Some(&bucket[self.beat_range(address)])
     }
 
-    /// Replaces the beat at `address`, which must lie in the tree.
+    /// Replaces the beat at `address`, which must be in the tree.
     pub fn put_beat(&mut self, address: u64, data: &[u8]) {
         let range = self.beat_range(address);
         self.bucket_mut(address / self.layout.bucket_beats())[range].copy_from_slice(data);
@@ -77,11 +78,11 @@ pub struct TracedBeat {
     pub address: u64,
     /// All bytes of the beat.
     pub data: Box<[u8]>,
-    /// Number of leading bytes that are written: those with a strobe.
+    /// Number of leading bytes that have a strobe and so are written.
     pub strobed_bytes: usize,
 }
 
-/// The memory, and a trace of the beats that the engine moved.
+/// The controller's memory, and a trace of the beats that the engine moved.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) image: Image,
@@ -95,7 +96,7 @@ impl Memory {
         Self { image, is_traced: false, beats: Vec::new(), trips: 0 }
     }
 
-    /// Starts a trace at trip 0.
+    /// Starts a trace, at round trip 0.
     pub(crate) fn start_trace(&mut self) {
         self.is_traced = true;
         self.trips = 0;
@@ -107,7 +108,7 @@ impl Memory {
         std::mem::take(&mut self.beats)
     }
 
-    /// Records the beats of the bucket at `place`, up to byte `bytes_end` of the bucket.
+    /// Adds the beats of the bucket at `place` to the trace, up to byte `bytes_end` of the bucket.
     fn trace(&mut self, is_write: bool, place: u64, bytes_end: usize) {
         if !self.is_traced {
             return;
@@ -168,7 +169,7 @@ impl MemoryImageStore {
     }
 }
 
-/// Bytes of a bucket's counter and tables, which share beat 0.
+/// Number of bytes of a bucket's counter and tables, which share beat 0.
 fn tables_bytes(shape: &TreeShape) -> usize {
     shape.levels()[0].slots_offset as usize
 }

@@ -11,30 +11,30 @@ pub struct ImageLayout {
     bucket_beats: u64,
 }
 
-/// A beat of a bucket.
+/// The position of a beat: a bucket, and the beat in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeatOfBucket {
     /// Level of the bucket.
     pub level: u8,
-    /// Its index on that level: the leaf modulo `2^level`.
+    /// Index of the bucket on its level: the leaf modulo `2^level`.
     pub index: u64,
-    /// Beat of the bucket: 0 holds counter and tables, the others hold blocks.
+    /// Number of the beat in the bucket: 0 holds counter and tables, the others hold blocks.
     pub beat: u64,
 }
 
 impl ImageLayout {
-    /// The layout of a tree with levels 0 to `leaf_level`, divided every `subtree_levels` levels. A
-    /// bucket takes `bucket_beats` beats.
+    /// Creates the layout of a tree with levels 0 to `leaf_level`, divided every `subtree_levels`
+    /// levels. A bucket takes `bucket_beats` beats.
     pub fn new(leaf_level: u8, subtree_levels: u8, bucket_beats: u64) -> Self {
         Self { leaf_level, subtree_levels, bucket_beats }
     }
 
-    /// Beats of a bucket.
+    /// Number of beats of a bucket.
     pub fn bucket_beats(&self) -> u64 {
         self.bucket_beats
     }
 
-    /// Buckets of the tree.
+    /// Number of buckets of the tree.
     pub fn buckets(&self) -> u64 {
         (1 << (self.leaf_level + 1)) - 1
     }
@@ -46,12 +46,12 @@ impl ImageLayout {
         ones(root_level) + root * self.subtree_buckets(root_level) + ones(depth) + below
     }
 
-    /// The address of beat `beat` of a bucket.
+    /// The address of beat number `beat` of a bucket.
     pub fn address(&self, level: u8, index: u64, beat: u64) -> u64 {
         self.place(level, index) * self.bucket_beats + beat
     }
 
-    /// The beat at an address, `None` past the end of the tree.
+    /// The beat at an address. `None` past the end of the tree.
     pub fn beat_at(&self, address: u64) -> Option<BeatOfBucket> {
         let place = address / self.bucket_beats;
         if place >= self.buckets() {
@@ -77,13 +77,13 @@ impl ImageLayout {
         (level - depth, depth)
     }
 
-    /// Buckets of a subtree with its root at `root_level`.
+    /// Number of buckets of a subtree with its root at `root_level`.
     fn subtree_buckets(&self, root_level: u8) -> u64 {
         ones(self.subtree_levels.min(self.leaf_level + 1 - root_level))
     }
 }
 
-/// `2^bits - 1`.
+/// A number of `bits` ones: `2^bits - 1`.
 fn ones(bits: u8) -> u64 {
     (1 << bits) - 1
 }

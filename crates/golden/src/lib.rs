@@ -1,4 +1,4 @@
-//! Golden model of the ORAM controller in hardware.
+//! Golden model of the hardware ORAM controller.
 //!
 //! [`Golden`] runs each command of a test bench on the engine, over an image of the controller's
 //! memory. It queues the output expected from the controller: memory commands, beats, the response,
@@ -31,18 +31,19 @@ pub use params::{Params, SchemeKind};
 
 use std::fmt;
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The controller did something different from the engine.
+    /// The controller's output differs from the engine's.
     #[error("mismatch: {0}")]
     Mismatch(String),
-    /// The bench called the model wrongly. The model is unchanged.
+    /// The bench called the model with invalid arguments or in a wrong state. The model is
+    /// unchanged.
     #[error("misuse: {0}")]
     Misuse(String),
 }
 
-/// A [`Problem::Misuse`] with this text.
+/// Returns a [`Problem::Misuse`] with this text.
 pub(crate) fn misuse(text: impl fmt::Display) -> Problem {
     Problem::Misuse(text.to_string())
 }

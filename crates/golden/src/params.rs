@@ -4,21 +4,21 @@ use oblivio_core::{Geometry, Key, RawConfig, TreeConfig};
 
 use crate::{Problem, misuse};
 
-/// Bits of the widest bus.
+/// Number of bits of the widest bus.
 pub const BUS_BITS_MAX: u32 = 1024;
 
-/// Bytes of the largest block.
+/// Number of bytes of the largest block.
 pub const BLOCK_BYTES_MAX: usize = 4096;
 
-/// The deepest tree that a controller can have.
+/// The leaf level of the deepest tree that a controller can have.
 pub const LEAF_LEVEL_MAX: u8 = 40;
 
-/// Which scheme the controller runs.
+/// The scheme that the controller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemeKind {
-    /// Path ORAM: `path_backend`.
+    /// Path ORAM, in the module `path_backend`.
     Path,
-    /// RAW ORAM: `raw_backend`.
+    /// RAW ORAM, in the module `raw_backend`.
     Raw,
 }
 
@@ -26,35 +26,36 @@ pub enum SchemeKind {
 /// are in parentheses.
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Which scheme.
+    /// The scheme that the controller runs.
     pub scheme: SchemeKind,
-    /// L (`LeafLevel`).
+    /// Level of the leaves: L (`LeafLevel`).
     pub leaf_level: u8,
-    /// Z (`BucketSlots`).
+    /// Slots per bucket: Z (`BucketSlots`).
     pub slots: u16,
-    /// C (`StashBlocksMax`).
+    /// Maximum number of blocks in the stash: C (`StashBlocksMax`).
     pub stash_blocks_max: usize,
-    /// A of RAW ORAM. The controller receives it at its start port. Path ORAM ignores it.
+    /// Eviction period of RAW ORAM: A. The controller receives it at its start port. Path ORAM
+    /// ignores it.
     pub evict_period: u32,
-    /// N (`Capacity`).
+    /// Number of blocks: N (`Capacity`).
     pub capacity: u64,
-    /// Bytes of a block (`BlockBytes`).
+    /// Bytes per block (`BlockBytes`).
     pub block_bytes: usize,
-    /// Bits of a beat (`BusBits`).
+    /// Bits per beat (`BusBits`).
     pub bus_bits: u32,
-    /// Levels of a subtree in the memory layout (`SubtreeLevels`).
+    /// Levels per subtree in the memory layout (`SubtreeLevels`).
     pub subtree_levels: u8,
     /// Seed of the tree's key, of commands, of first leaves and of the entropy port.
     pub seed: u64,
 }
 
 impl Params {
-    /// Bytes of a beat.
+    /// Number of bytes of a beat.
     pub fn beat_bytes(&self) -> usize {
         self.bus_bits as usize / 8
     }
 
-    /// Beats of a block.
+    /// Number of beats of a block.
     pub fn block_beats(&self) -> usize {
         self.block_bytes / self.beat_bytes()
     }
@@ -95,7 +96,7 @@ impl Params {
         Ok(tree)
     }
 
-    /// The RAW ORAM configuration for `tree`.
+    /// Returns the RAW ORAM configuration for `tree`.
     pub(crate) fn raw_config(&self, tree: TreeConfig) -> RawConfig {
         RawConfig::of_tree(tree, self.evict_period)
     }
@@ -104,7 +105,7 @@ impl Params {
 /// The key of the tree. Byte 0 comes first at the controller's start port.
 pub(crate) type TreeKey = [u8; 16];
 
-/// A sealer with this key.
+/// Creates a sealer with this key.
 pub(crate) fn sealer(key: &TreeKey) -> oblivio_core::Sealer {
     oblivio_core::Sealer::aes128_of_tree_key(Key::from_bytes(*key))
 }

@@ -1,4 +1,4 @@
-//! Leaf and contents of each block, and the load of the tree.
+//! The leaf and contents of each block, and the load of the tree.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 #[derive(Clone, Debug)]
 struct Block {
     leaf: u64,
-    /// The contents of the block; `None` if it is absent.
+    /// The contents of the block. `None` if the block is absent.
     data: Option<Box<[u8]>>,
 }
 
@@ -20,13 +20,14 @@ pub struct Blocks {
     leaf_level: u8,
     slots: u32,
     blocks: HashMap<u64, Block>,
-    /// Number of blocks that cannot go below a bucket: in a leaf all blocks mapped to it, elsewhere
-    /// those that its two subtrees cannot hold. A missing entry means 0.
+    /// Number of blocks that cannot be placed below a bucket: in a leaf, all blocks mapped to it;
+    /// elsewhere, the blocks that the bucket's two subtrees cannot hold. A missing entry means 0.
     load: HashMap<BucketId, u32>,
 }
 
 impl Blocks {
-    /// No blocks, in a tree with leaves on `leaf_level` and `slots` slots in each bucket.
+    /// Creates a position map without blocks, for a tree with leaves on `leaf_level` and `slots`
+    /// slots per bucket.
     pub fn new(leaf_level: u8, slots: u16) -> Self {
         Self { leaf_level, slots: slots.into(), blocks: HashMap::new(), load: HashMap::new() }
     }
@@ -36,7 +37,7 @@ impl Blocks {
         self.contents(address).is_some()
     }
 
-    /// Contents of the block, if it is present.
+    /// The contents of the block, if it is present.
     pub fn contents(&self, address: u64) -> Option<&[u8]> {
         self.blocks.get(&address)?.data.as_deref()
     }
@@ -46,7 +47,7 @@ impl Blocks {
         self.blocks.get(&address).map(|block| block.leaf)
     }
 
-    /// The leaf that an access to `address` reads. Draws it on first use.
+    /// The leaf that an access to `address` reads. Draws the leaf on first use.
     pub(crate) fn leaf_or_draw(&mut self, address: u64, coins: &mut StdRng) -> u64 {
         let leaves = 1 << self.leaf_level;
         let draw = || Block { leaf: coins.random_range(0..leaves), data: None };
@@ -78,12 +79,12 @@ impl Blocks {
         self.blocks.remove(&address);
     }
 
-    /// Number of blocks that no eviction can move into the tree.
+    /// The number of blocks that no eviction can move into the tree.
     pub fn excess(&self) -> u32 {
         self.load_of(BucketId::ROOT).saturating_sub(self.slots)
     }
 
-    /// [`Self::excess`], if `address` were present and mapped to `leaf`.
+    /// The [`excess`](Self::excess) if `address` were present and mapped to `leaf`.
     pub(crate) fn excess_with(&mut self, address: u64, leaf: u64) -> u32 {
         let present = self.blocks.get(&address).filter(|block| block.data.is_some());
         let old_leaf = present.map(|block| block.leaf);

@@ -52,8 +52,8 @@ fn shapes() -> Vec<Params> {
 /// Operation, piece and bytes of each event of the engine.
 type View = Rc<RefCell<Vec<(view::Operation, Piece, Vec<u8>)>>>;
 
-/// A controller made of the plain engine. It computes addresses by the formula of the interface
-/// document.
+/// A controller that consists of the plain engine. Computes addresses by the formula of the
+/// interface document.
 struct Controller {
     params: Params,
     engine: Box<dyn Scheme>,
@@ -109,7 +109,7 @@ impl Controller {
         Self { engine, view, image: golden.empty_image(), leaves: HashMap::new(), params }
     }
 
-    /// Runs `command`, and passes everything visible at a port to the model.
+    /// Runs `command`, and passes all signals at the ports to the model.
     fn run(&mut self, command: &Command, golden: &mut Golden) -> Result<(), Problem> {
         let Command { operation, address, old_leaf, new_leaf, data } = command;
         let (from, to) = (Leaf(*old_leaf), Leaf(*new_leaf));
@@ -229,7 +229,7 @@ impl Controller {
     }
 }
 
-/// Runs random commands.
+/// Runs `commands` random commands on the model and the controller.
 fn run(golden: &mut Golden, controller: &mut Controller, commands: u64) {
     for _ in 0..commands {
         let command = golden.next_command().unwrap().clone();

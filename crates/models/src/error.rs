@@ -1,15 +1,15 @@
 //! Errors of models.
 
-/// Why a model or a search gave no result.
+/// The reason why a model or a search gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The plan is invalid. The message says what to change.
     #[error("{0}")]
     Plan(String),
-    /// A results file holds no profile that fits this volume. The message says why.
+    /// A results file contains no profile that fits this volume. The message says why.
     #[error("{0}")]
     Allocation(String),
-    /// The engine refused.
+    /// The engine returned an error.
     #[error("the engine refused: {0}")]
     Engine(#[from] oblivio_core::Error),
     /// A file is not a results file.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs `run` on each of `tasks`, and returns the results in the order of the tasks. After the
-/// first failure no further task starts.
+/// first failure, no further task starts.
 ///
 /// # Errors
 /// The error of a task that failed.

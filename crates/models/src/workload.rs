@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
     /// All addresses in turn, repeatedly: the worst case for the stash (Path ORAM, CCS'13, section
-    /// 7). Between two accesses to a block all others have moved. So the number of remapped blocks
-    /// without a deep slot is at its highest.
+    /// 7). Between two accesses to a block, all others are remapped. So the number of remapped
+    /// blocks without a deep slot is at its maximum.
     Scan,
     /// Uniformly random addresses.
     Uniform,
-    /// Zipf's law: the probability of an address falls with one over its rank.
+    /// Zipf's law: the probability of an address is inversely proportional to its rank.
     Zipf,
 }
 
@@ -42,7 +42,8 @@ enum Source {
 }
 
 impl Addresses {
-    /// The addresses of `workload`, from 0 to `capacity` - 1. A scan does not use `coins`.
+    /// Creates the address sequence of `workload`, with addresses from 0 to `capacity` - 1. A scan
+    /// does not use `coins`.
     pub fn new(workload: Workload, capacity: u64, coins: StdRng) -> Self {
         let source = match workload {
             Workload::Scan => Source::Scan { next: 0 },
@@ -52,12 +53,12 @@ impl Addresses {
         Self { capacity, source }
     }
 
-    /// All addresses in turn.
+    /// Creates the sequence of all addresses in turn.
     pub fn scan(capacity: u64) -> Self {
         Self { capacity, source: Source::Scan { next: 0 } }
     }
 
-    /// The next address.
+    /// Returns the next address of the sequence.
     #[inline]
     pub fn next_address(&mut self) -> u64 {
         match &mut self.source {

@@ -1,4 +1,4 @@
-//! The copy of the workspace that leaks are planted in.
+//! The copy of the workspace in which leaks are planted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::leaks::{FilePatch, Leak, edited};
 
-/// Entries at the root of the workspace that no test needs. The copy omits them.
+/// Entries at the root of the workspace that no test needs. The copy does not contain them.
 const LEFT_OUT: [&str; 4] = [".git", "bench", "fuzz", "target"];
 
 /// A copy of the workspace.
@@ -40,14 +40,15 @@ impl Copy {
     }
 }
 
-/// A file before and after a leak is planted in it.
+/// The text of a file before and after a leak is planted in it.
 struct Change {
     path: PathBuf,
     sound: String,
     leaky: String,
 }
 
-/// The changes that `leak` makes to the workspace in `root`, or why it no longer fits.
+/// The changes that `leak` makes to the workspace in `root`. The error says why the leak no longer
+/// fits.
 fn changes(root: &Path, leak: &Leak) -> Result<Vec<Change>, String> {
     let change = |patch: &FilePatch| {
         let path = root.join("crates").join(&patch.file);
@@ -75,7 +76,7 @@ impl Planted {
 }
 
 /// Makes the directory `to` a copy of `from` without the entries `left_out`. A file in `others`
-/// gets the contents given there.
+/// gets the contents from there.
 fn mirror(
     from: &Path,
     to: &Path,
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::leaks;
 
-    /// Fails as soon as a source changes under a patch.
+    /// Fails as soon as a source that a patch quotes changes.
     #[test]
     fn every_leak_fits_the_workspace_as_it_is() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

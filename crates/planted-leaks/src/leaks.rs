@@ -1,5 +1,4 @@
-//! The planted leaks: small changes to the product that keep it working, but let storage learn
-//! something that it must not.
+//! The planted leaks: small changes that keep the product working, but let storage learn a secret.
 //!
 //! The folder `leaks` holds a patch for each leak. `leaks.toml` lists what each leak reveals and
 //! the tests that must fail with it.
@@ -13,24 +12,24 @@ use serde::Deserialize;
 
 use crate::tests::Test;
 
-/// A planted leak.
+/// A change to the product that leaks to storage.
 pub(crate) struct Leak {
     pub(crate) name: String,
-    /// What storage could learn if the leak were shipped.
+    /// The secret that storage could learn if the leak were shipped.
     pub(crate) shows: String,
     pub(crate) patches: Vec<FilePatch>,
-    /// The tests that must all fail.
+    /// The tests that must all fail with the leak.
     pub(crate) found_by: Vec<Test>,
 }
 
 /// The changes to one file.
 pub(crate) struct FilePatch {
-    /// The path below `crates/`.
+    /// The path of the file below `crates/`.
     pub(crate) file: String,
     hunks: Vec<Hunk>,
 }
 
-/// Lines before and after a change, with the lines around it.
+/// The lines before and after a change, including the context lines.
 struct Hunk {
     before: String,
     after: String,
@@ -138,7 +137,7 @@ impl FilePatch {
 }
 
 impl Hunk {
-    /// The smallest edit to `text` with the effect of the hunk.
+    /// The smallest edit to `text` that has the effect of the hunk.
     fn edit(&self, text: &str) -> Result<Edit, String> {
         let Self { before, after } = self;
         // A second match may overlap the first.
@@ -161,7 +160,7 @@ impl Hunk {
     }
 }
 
-/// `text` after `edits`, which are in ascending order and whose ranges count from `offset`.
+/// Returns `text` after `edits`, which are in ascending order and whose ranges count from `offset`.
 pub(crate) fn edited(text: &str, edits: &[Edit], offset: usize) -> String {
     let mut text = text.to_owned();
     for Edit { range, replacement } in edits.iter().rev() {

@@ -1,4 +1,4 @@
-//! Plants leaks in the product, one at a time, and checks that tests find each.
+//! Plants leaks in the product, one at a time, and checks that tests find each leak.
 //!
 //! A test that has never failed proves nothing. This tool copies the workspace and plants the
 //! [`leaks`] in the copy. Leaks inside function bodies share one build, behind [`switches`]; every
@@ -31,7 +31,7 @@ use test_runs::TestRuns;
 use tests::{Test, TestProgram};
 use verdict::Verdict;
 
-/// Plants leaks in a copy of the workspace and checks that the tests find each.
+/// Plants leaks in a copy of the workspace and checks that the tests find each leak.
 #[derive(Parser)]
 struct Arguments {
     /// List the leaks and stop
@@ -105,8 +105,8 @@ fn build_together<'l>(
     }
 }
 
-/// Checks that the tests pass without a leak, under the same load as with one. A test that fails
-/// because of the load proves nothing.
+/// Checks that the tests pass without a leak, under the same load as with one. A failure because of
+/// the load would prove nothing.
 fn must_pass<'l>(
     leaks: impl Iterator<Item = &'l Leak>,
     tests: &TestRuns<'_>,
@@ -122,7 +122,7 @@ fn must_pass<'l>(
     Err(format!("these tests fail without a leak; mend them first: {}", failed.join(", ")))
 }
 
-/// Tests the leaks that have a switch. Returns whether all were found.
+/// Tests the leaks that have a switch. Returns whether all leaks were found.
 fn throw_switches(
     batch: &Batch<'_>,
     tests: &TestRuns<'_>,
@@ -136,7 +136,7 @@ fn throw_switches(
     Ok(found.into_iter().all(|found| found))
 }
 
-/// Tests the leaks without a switch, each in its own build. Returns whether all were found.
+/// Tests the leaks without a switch, each in its own build. Returns whether all leaks were found.
 fn plant_alone(
     leaks: &[&Leak],
     root: &Path,
@@ -190,7 +190,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Directory of the copy and of its build, inside the target directory.
+/// The directory for the copy and its build, inside the target directory.
 fn room() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace().join("target")).join("planted-leaks")

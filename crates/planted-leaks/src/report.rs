@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::leaks::Leak;
 use crate::tests::Test;
 
-/// A line as JSON and as text.
+/// A line of output, as JSON and as text.
 pub(crate) struct ReportLine {
     pub(crate) json: serde_json::Value,
     pub(crate) text: String,

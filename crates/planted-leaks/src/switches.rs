@@ -18,10 +18,10 @@ use syn::visit::{self, Visit};
 
 use crate::leaks::{Edit, Leak, edited};
 
-/// Environment variable with the number of the active leak.
+/// Name of the environment variable that contains the number of the active leak.
 pub(crate) const VARIABLE: &str = "OBLIVIO_PLANTED_LEAK";
 
-/// Code appended to the root of each crate with switches.
+/// Returns the code that is appended to the root of each crate with switches.
 fn reader() -> String {
     format!(
         "
@@ -43,11 +43,11 @@ std::thread_local! {{
 
 /// Leaks that are built together.
 pub(crate) struct Batch<'l> {
-    /// Leaks with a switch and their numbers. 0 is no leak.
+    /// Leaks with a switch, and their numbers. The number 0 activates no leak.
     pub(crate) switched: Vec<(usize, &'l Leak)>,
     /// Leaks without a switch.
     pub(crate) alone: Vec<&'l Leak>,
-    /// New texts of files, by path below `crates/`.
+    /// New texts of files, by their path below `crates/`.
     pub(crate) files: BTreeMap<String, String>,
     arms: Vec<Arm>,
 }
@@ -131,7 +131,7 @@ impl<'l> Batch<'l> {
         self.files.insert(file.to_owned(), text);
     }
 
-    /// The leaks whose bodies the compiler rejected.
+    /// Returns the names of leaks whose bodies the compiler rejected.
     pub(crate) fn blamed(&self, errors: &str) -> BTreeSet<&'l str> {
         let places = errors.lines().filter_map(|line| {
             let (file, place) = line.split_once("--> crates/")?.1.split_once(':')?;
@@ -148,8 +148,8 @@ impl<'l> Batch<'l> {
     }
 }
 
-/// Adds the code of [`reader`] to the root of each crate that has one of `files`. `changed` holds
-/// the files changed before.
+/// Adds the code of [`reader`] to the root of each crate that has one of `files`. `changed`
+/// contains the files that have already changed.
 ///
 /// # Errors
 /// If the root of a crate cannot be read.
@@ -186,11 +186,11 @@ struct Sources<'l> {
 
 struct Source {
     text: String,
-    /// Bodies of the functions that can have switches, in order and not nested.
+    /// Byte ranges of the bodies of functions that can have switches, in order and not nested.
     bodies: Vec<Range<usize>>,
 }
 
-/// Function bodies with a leak, by file and start of the sound body.
+/// New function bodies with a leak, by file and start of the sound body.
 type LeakyBodies<'l> = BTreeMap<(&'l str, usize), String>;
 
 impl<'l> Sources<'l> {
@@ -203,7 +203,8 @@ impl<'l> Sources<'l> {
         Ok(&self.sources[file])
     }
 
-    /// The function bodies that `leak` changes. `None` if it changes anything else or does not fit.
+    /// The function bodies that `leak` changes. `None` if the leak changes anything else or does
+    /// not fit.
     fn leaky_bodies(&mut self, leak: &'l Leak) -> Result<Option<LeakyBodies<'l>>, String> {
         let mut leaky = LeakyBodies::new();
         for patch in &leak.patches {
@@ -320,7 +321,7 @@ impl S {
         assert_eq!(batch.blamed(&errors), BTreeSet::from([&*leaks[1].name]));
     }
 
-    /// Keeps the run at one build.
+    /// Ensures that one build is enough for all leaks.
     #[test]
     fn all_leaks_have_a_switch_and_files_with_switches_parse() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -14,8 +14,9 @@ use crate::tests::TestProgram;
 /// The tests of one workspace, all built in one target directory.
 pub(crate) struct TestRuns<'w> {
     workspace: &'w Path,
-    /// Used for this workspace only. Cargo identifies a package by its path inside its workspace,
-    /// so the copy and the original would overwrite each other's artifacts in a shared directory.
+    /// The target directory, used for this workspace only. Cargo identifies a package by its path
+    /// inside its workspace, so the copy and the original would overwrite each other's artifacts in
+    /// a shared directory.
     target_dir: PathBuf,
     programs: Mutex<Programs>,
 }
@@ -23,20 +24,20 @@ pub(crate) struct TestRuns<'w> {
 /// Test programs that have been built.
 type Programs = BTreeMap<TestProgram, Program>;
 
-/// A test program and its working directory under cargo.
+/// A built test program, and the working directory in which cargo would run it.
 #[derive(Clone)]
 struct Program {
     path: PathBuf,
     folder: PathBuf,
 }
 
-/// Errors of the compiler.
+/// The compiler's errors.
 pub(crate) struct DoesNotCompile {
     pub(crate) errors: String,
 }
 
 impl<'w> TestRuns<'w> {
-    /// The tests of `workspace`, built in `target_dir`.
+    /// Prepares to run the tests of `workspace`, built in `target_dir`.
     pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
         Self { workspace, target_dir, programs: Mutex::default() }
     }
@@ -131,7 +132,7 @@ impl<'w> TestRuns<'w> {
     }
 }
 
-/// The program of `wanted` that `line` of cargo's JSON output reports as built.
+/// Returns the program of `wanted` that `line` of cargo's JSON output reports as built.
 fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, Program)> {
     let said: Value = serde_json::from_str(line).ok()?;
     let is_of_tests = said["profile"]["test"].as_bool()?;
@@ -143,7 +144,7 @@ fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, P
     Some((known.clone(), Program { path, folder }))
 }
 
-/// The test that `line` reports, and whether it passed.
+/// Returns the test that `line` reports, and whether it passed.
 fn result(line: &str) -> Option<(&str, bool)> {
     let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let name = name.strip_suffix(" - should panic").unwrap_or(name);
@@ -155,7 +156,7 @@ fn result(line: &str) -> Option<(&str, bool)> {
 }
 
 impl fmt::Display for DoesNotCompile {
-    /// The first lines.
+    /// Prints the first 30 lines of the errors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<_> = self.errors.lines().take(30).collect();
         f.write_str(&lines.join("\n"))

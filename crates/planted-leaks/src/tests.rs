@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// Program name that denotes the unit tests of the library.
 const UNIT_TESTS: &str = "lib";
 
-/// A test, written as `core/engine privacy::leaves::are_uniform`: package without `oblivio-`,
+/// A test, written as `core/engine privacy::leaves::are_uniform`: package without `oblivio-`, test
 /// program, and name in the program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Test {
@@ -64,7 +64,7 @@ pub(crate) fn by_program<'t>(
 }
 
 /// The packages with tests that find leaks. Every call of cargo names all of them, so that their
-/// dependencies get the same features each time and are built once.
+/// dependencies always get the same features and are built once.
 const PACKAGES: [&str; 9] = [
     "oblivio-wire",
     "oblivio-core",
@@ -88,7 +88,7 @@ impl TestProgram {
         packages.chain(units).chain(integration).collect()
     }
 
-    /// Whether this is the target that cargo calls `target`, in `package`.
+    /// Whether this program is the target that cargo calls `target`, in `package`.
     pub(crate) fn is(&self, package: &str, target: &str) -> bool {
         let is_named = match &*self.name {
             UNIT_TESTS => target == package.replace('-', "_"),

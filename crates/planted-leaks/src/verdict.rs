@@ -1,4 +1,4 @@
-//! The outcome of one leak.
+//! The verdict on one leak.
 
 use serde_json::json;
 
@@ -7,11 +7,11 @@ use crate::report::ReportLine;
 use crate::test_runs::{DoesNotCompile, TestRuns};
 use crate::tests::{Test, by_program};
 
-/// The outcome of one leak.
+/// The verdict on one leak.
 pub(crate) enum Verdict {
     /// All tests listed for the leak failed.
     Found { by: Vec<String> },
-    /// At least one of these tests passed.
+    /// At least one test listed for the leak passed.
     Survived { missed_by: Vec<String>, found_by: Vec<String> },
     /// The leak cannot be planted, because a source has changed.
     NoLongerApplies(String),
@@ -20,8 +20,8 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Runs the tests listed for `leak`, which is planted in the copy. If it has a switch, that is
-    /// turned on.
+    /// Runs the tests listed for `leak`, which is planted in the copy. If the leak has a switch,
+    /// turns it on.
     ///
     /// # Errors
     /// See [`TestRuns::run`].

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::thread;
 
-/// Calls `work` for every item, one thread for each processor. Returns the results in any order.
+/// Calls `work` for every item, on one thread per processor. Returns the results in any order.
 ///
 /// # Errors
 /// An error of `work`, which stops its worker; or an error if a worker panicked.

@@ -1,4 +1,4 @@
-//! Which crate may depend on which.
+//! The allowed dependencies between crates.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -104,7 +104,7 @@ const HOUSE: [(&str, &[&str]); 25] = [
     ("oblivio-architecture", &[]),
 ];
 
-/// Crates for research on the product. No crate of the product may depend on them, even in tests.
+/// Crates for research on the product. No product crate may depend on them, even in tests.
 const PAPERS: [&str; 5] = [
     "oblivio-kernels",
     "oblivio-lab",
@@ -113,7 +113,8 @@ const PAPERS: [&str; 5] = [
     "oblivio-trace-plugin",
 ];
 
-/// Allowed in the tests of every crate, and in a tool that is itself a test.
+/// The crate of test utilities. Allowed in the tests of every crate, and in a tool that is itself a
+/// test.
 const TESTKIT: &str = "oblivio-testkit";
 
 /// The conformance suite of stores. Allowed only in tests.
@@ -150,7 +151,7 @@ fn the_papers_are_the_crates_in_their_folder() {
     }
 }
 
-/// The feature `relay` offers `Blanks::relay`, which stores any bytes unsealed.
+/// The feature `relay` offers `Blanks::relay`, which stores bytes without sealing them.
 #[test]
 fn only_the_testkit_can_bypass_sealing() {
     let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
@@ -166,9 +167,9 @@ fn only_the_testkit_can_bypass_sealing() {
     assert_eq!(passing, [TESTKIT]);
 }
 
-/// `SealedByClient` also stores any bytes. It exists for the bucket server, which keeps sealed data
-/// and has no key. A feature could not restrict it, because cargo unifies the features of a
-/// program.
+/// `SealedByClient` also stores unsealed bytes. It exists for the bucket server, which stores
+/// sealed data and has no key. A feature could not restrict it, because cargo unifies the features
+/// of a program.
 #[test]
 fn only_the_bucket_server_stores_data_sealed_by_clients() {
     let sources = sources().into_iter().filter(|(file, _)| {
@@ -187,7 +188,8 @@ fn only_the_bucket_server_stores_data_sealed_by_clients() {
     assert!(!puts_what_others_sealed("struct SealedByClients; fn sealed_by_client() {}"));
 }
 
-/// The sources of all crates: paths from the root of the repository, and code without comments.
+/// Returns the sources of all crates: paths from the root of the repository, and code without
+/// comments.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = workspace::root();
     let files = workspace::CRATES.iter().flat_map(|folder| rust_files(&root.join(folder)));
@@ -284,7 +286,7 @@ fn knows_papers(from: &str, to: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The crates that the crate `name` may depend on.
+/// Returns the crates that the crate `name` may depend on.
 fn room(name: &str) -> Result<&'static [&'static str], String> {
     let entry = HOUSE.iter().find(|(room, _)| *room == name);
     entry.map(|(_, may_know)| *may_know).ok_or_else(|| {

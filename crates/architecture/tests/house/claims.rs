@@ -12,7 +12,8 @@ use crate::workspace::source::all_rust_files;
 /// The pages that cite claims.
 const THREAT_MODEL: [&str; 2] = ["docs/threat-model.md", "docs/threat-model-shares.md"];
 
-/// A name in backquotes with fewer words may be something else than a test.
+/// Minimum number of words in the name of a test. A shorter name in backquotes may be something
+/// else.
 const WORDS_MIN: usize = 4;
 
 /// The sources of all crates, by path from the root.
@@ -134,7 +135,7 @@ fn is_test(sources: &Sources, test: &str) -> bool {
     })
 }
 
-/// The links of `text` to claims: the words of each link, and the anchor to which it leads.
+/// The links from `text` to claims: the words of each link, and its anchor.
 fn cited(text: &str) -> BTreeSet<(&str, &str)> {
     let links = text.match_indices("](claims.md#");
     let link = |(at, mark): (usize, &str)| {
@@ -145,8 +146,7 @@ fn cited(text: &str) -> BTreeSet<(&str, &str)> {
     links.filter_map(link).collect()
 }
 
-/// What stands between backquotes, without its modules, and has as many words as names of tests
-/// have.
+/// The names between backquotes in `text` that have enough words for a test, without their modules.
 fn tests_named(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     let names = quoted.map(|quoted| quoted.rsplit("::").next().expect("there is a last one"));

@@ -5,13 +5,13 @@ use std::fs;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// The crate that opens a store from its location. It names each kind of store.
+/// The crate that opens a store from its location. It must name each kind of store.
 const OPENER: &str = "oblivio-store";
 
-/// Connects to a share server as to a bucket server.
+/// The module that connects to share servers, in the same way as to bucket servers.
 const SHARES: &str = "crates/shares/src/remote";
 
-/// Crashes simulated machines, which no location can name.
+/// The crate that crashes simulated machines. No location can name these.
 const WORLD: &str = "oblivio-crash-suite";
 
 /// The types of stores that have locations.

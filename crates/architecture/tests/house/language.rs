@@ -6,10 +6,10 @@ use std::fs;
 use crate::tree::files;
 use crate::workspace;
 
-/// Columns allowed in a line of Rust, comments included.
+/// Maximum columns in a line of Rust, including comments.
 const RUST_COLUMNS_MAX: usize = 100;
 
-/// Columns allowed in a line of Markdown. Tables and code blocks may be wider.
+/// Maximum columns in a line of Markdown. Tables and code blocks may be wider.
 const MARKDOWN_COLUMNS_MAX: usize = 120;
 
 /// Phrases that hide the actor or the object of a sentence.
@@ -29,10 +29,10 @@ const BANNED_PHRASES: [&str; 13] = [
     "none of it",
 ];
 
-/// Ends of the names of files that people write.
+/// Endings of the names of files that people write.
 const TEXT_ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".sv", ".toml", ".yml", "Makefile", ".sh"];
 
-/// Generated files, and this list of phrases.
+/// Exempt files: generated files, and this list of phrases.
 const EXEMPT: [&str; 2] = ["papers/lab/results/", "crates/architecture/tests/house/language.rs"];
 
 #[test]
@@ -91,7 +91,7 @@ fn planted_faults_are_found() {
     assert_eq!(banned("/// the paper by\n/// Of Counsel"), []);
 }
 
-/// The texts of the repository that are not exempt, with their names.
+/// Returns the texts of the repository that are not exempt, with their names.
 fn texts() -> Vec<(String, String)> {
     let root = workspace::root();
     let is_text = |name: &String| {
@@ -108,13 +108,13 @@ fn texts() -> Vec<(String, String)> {
     texts
 }
 
-/// The lines of `text` wider than `columns_max`: number and columns.
+/// The lines of `text` wider than `columns_max`: line number and number of columns.
 fn wide_lines(text: &str, columns_max: usize) -> Vec<(usize, usize)> {
     let lines = (1..).zip(text.lines().map(|line| line.chars().count()));
     lines.filter(|(_, columns)| *columns > columns_max).collect()
 }
 
-/// `markdown` with tables and code blocks replaced by empty lines.
+/// Returns `markdown` with tables and code blocks replaced by empty lines.
 fn prose(markdown: &str) -> String {
     let mut in_code = false;
     let lines = markdown.lines().map(|line| {
@@ -144,7 +144,7 @@ fn banned(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The words of `text` in lower case, each with its line. Names are split at `_`.
+/// The words of `text` in lower case, each with its line number. Names are split at `_`.
 fn words(text: &str) -> Vec<(usize, String)> {
     let lines = (1..).zip(text.lines());
     lines
@@ -156,7 +156,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// Lines with a sentence whose first word is "Of".
+/// The numbers of lines with a sentence whose first word is "Of".
 fn lines_starting_sentences_with_of(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     // Whether the previous line ended a sentence.

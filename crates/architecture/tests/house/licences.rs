@@ -23,8 +23,8 @@ const ALLOWED: [&str; 12] = [
     "Zlib",
 ];
 
-/// Covers all platforms, default features, normal and build dependencies. Test dependencies are
-/// free.
+/// Covers all platforms, default features, and normal and build dependencies. Dependencies of tests
+/// may have any licence.
 #[test]
 fn nothing_we_ship_is_under_copyleft() {
     let metadata = workspace::cargo_metadata().exec().unwrap();
@@ -58,7 +58,7 @@ fn is_allowed(licence: &str) -> bool {
     })
 }
 
-/// The packages of the workspace and their normal and build dependencies, transitively.
+/// The packages of the workspace, and their transitive normal and build dependencies.
 fn shipped(metadata: &Metadata) -> HashSet<&PackageId> {
     let graph = metadata.resolve.as_ref().expect("the command resolves dependencies");
     let nodes: HashMap<&PackageId, &Node> =

@@ -8,9 +8,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::workspace;
 
-/// A page as Markdown renderers show it.
+/// The anchors and links of a page, as Markdown renderers show them.
 struct Page {
-    /// Names that a link may give after `#`.
+    /// The anchors of the page, which a link may give after `#`.
     anchors: BTreeSet<String>,
     links: Vec<String>,
 }
@@ -55,7 +55,7 @@ fn headings_get_the_anchors_of_renderers() {
     assert_eq!(page.links, ["b.md#c", "e.svg"]);
 }
 
-/// The documents at the root and below `docs`, by path from the root.
+/// Returns the documents at the root and below `docs`, by path from the root.
 fn pages(root: &Path) -> BTreeMap<PathBuf, Page> {
     let mut folders = vec![root.join("docs")];
     let mut paths = files(root);
@@ -129,7 +129,7 @@ fn leads_somewhere(root: &Path, pages: &BTreeMap<PathBuf, Page>, from: &Path, li
     }
 }
 
-/// `path` with each `..` resolved.
+/// Returns `path` with each `..` resolved.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! Only their owner can read the files of volumes, whatever the umask is.
+//! Only the owner can read the files of volumes, whatever the umask is.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,8 @@ const SOURCES: [&str; 10] = [
     "cli/src/volume",
 ];
 
-/// The helper, and the state directory, which opens its files relatively and sets their modes.
+/// Files that need not use the helper: the helper itself, and the state directory, which opens its
+/// files relatively and sets their modes.
 const EXCEPTIONS: [&str; 2] = ["wire/src/private.rs", "volume/src/state_dir/fs.rs"];
 
 /// Calls that create a file or directory with the mode of the umask.
@@ -36,7 +37,7 @@ const UNCHECKED: [&str; 8] = [
     "fs::write(",
 ];
 
-/// A call in `source` that creates a file or directory without the helper.
+/// Returns a call in `source` that creates a file or directory without the helper.
 fn unchecked(source: &str) -> Option<&'static str> {
     let code: String = code(source).split_whitespace().collect();
     UNCHECKED.into_iter().find(|it| code.contains(it))

@@ -1,5 +1,5 @@
-//! Which crates can be published, and that each is complete without the repository. Nothing is
-//! published yet.
+//! Checks which crates can be published, and that each is complete without the repository. No crate
+//! has been published yet.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use cargo_metadata::{Dependency, DependencyKind, Package};
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Tools of this repository. Every other crate can be published.
+/// Crates that are tools of this repository. Every other crate can be published.
 const KEPT: [&str; 7] = [
     "oblivio-architecture",
     "oblivio-crash-suite",
@@ -58,7 +58,7 @@ fn is_published(package: &Package) -> bool {
     package.publish.as_ref().is_none_or(|registries| !registries.is_empty())
 }
 
-/// The reasons why a package cannot be published.
+/// Returns the reasons why a package cannot be published.
 fn wants(package: &Package) -> Vec<String> {
     let folder = package.manifest_path.parent().unwrap().as_std_path();
     let mut wants = Vec::new();
@@ -96,7 +96,8 @@ fn wants(package: &Package) -> Vec<String> {
     wants
 }
 
-/// Whether a dependency on a workspace crate is published, or omitted from the package.
+/// Whether a dependency on a workspace crate works outside the repository: the crate can be
+/// published, or the package omits the dependency.
 fn is_there_for_others(dependency: &Dependency) -> bool {
     let is_kept = KEPT.contains(&dependency.name.as_str());
     let is_left_out =

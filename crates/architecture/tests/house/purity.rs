@@ -13,7 +13,7 @@ use crate::workspace::source::{code, rust_files};
 /// Modules of the standard library that the engine must not use.
 const NOT_IN_CORE: [&str; 6] = ["env", "fs", "net", "process", "thread", "time"];
 
-/// Sources of the operating system's randomness.
+/// Names that give access to the operating system's randomness.
 const CHANCE: [&str; 4] = ["getrandom", "SysRng", "OsRng", "thread_rng"];
 
 /// The files with `unsafe` code. Each is small and justifies it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// The modules of the engine. Each may use those before it.
+/// The modules of the engine. Each may use itself and the modules before it.
 const ROOMS: [&str; 21] = [
     "error",
     "hint",
@@ -31,7 +31,7 @@ const ROOMS: [&str; 21] = [
     "reference",
 ];
 
-/// Modules that present the whole crate. No module uses them.
+/// Modules that present the whole crate. No other module uses them.
 const ABOUT_ALL: [&str; 2] = ["lib", "manual"];
 
 #[test]
@@ -77,21 +77,21 @@ fn planted_arrows_are_found() {
     }
 }
 
-/// Whether `room` may use `used`. A name that is no module counts as the root, which uses every
-/// module.
+/// Whether module `room` may use `used`. A name that is not a module counts as the root, which uses
+/// every module.
 fn may_use(room: &str, used: &str) -> bool {
     let place = |name: &str| ROOMS.iter().position(|room| *room == name);
     let room = place(room).unwrap_or_else(|| panic!("{room} is missing in ROOMS"));
     place(used).is_some_and(|used| used <= room)
 }
 
-/// The module at the root that a file belongs to.
+/// The top-level module that a file belongs to.
 fn room_of(path: &Path) -> String {
     let first = path.components().next().unwrap();
     Path::new(&first).file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
-/// The modules at the root that `source` names.
+/// The top-level modules that `source` names.
 fn rooms_used(path: &Path, source: &str) -> Vec<String> {
     let below_the_root = path.components().count() == 1
         || (path.components().count() == 2 && path.ends_with("mod.rs"));

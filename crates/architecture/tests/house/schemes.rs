@@ -5,10 +5,10 @@ use std::fs;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Folder with a folder for each scheme.
+/// The folder that contains a folder for each scheme.
 const SCHEMES: &str = "crates/core/src/durable";
 
-/// The source with the table.
+/// The source file that contains the table of schemes.
 const TABLE: &str = "schemes.rs";
 
 #[test]
@@ -43,7 +43,7 @@ fn planted_names_are_found() {
     assert!(named(&sound, &names).is_empty());
 }
 
-/// The names of schemes in the engine: modules and public types.
+/// The names of schemes in the engine: their modules and public types.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(workspace::root().join(SCHEMES)).unwrap() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::workspace;
 
-/// Folders at the root of a file system that hold the files of users.
+/// Top-level folders of a file system that contain the files of users.
 const PRIVATE_FOLDERS: [&str; 4] = ["home", "root", "Users", "work"];
 
 #[test]
@@ -70,7 +70,7 @@ fn inherits_lints(manifest: &str) -> bool {
         || lines.iter().any(|line| line == "lints.workspace=true")
 }
 
-/// The files of the repository, including new files that are not ignored.
+/// Returns the files of the repository, including new files that are not ignored.
 pub(crate) fn files() -> Vec<String> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

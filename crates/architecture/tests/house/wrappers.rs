@@ -5,7 +5,7 @@ use std::fs;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// The lint that rejects a missing method.
+/// The lint that rejects an implementation with a missing method.
 const DENIES: &str = "#[deny(clippy::missing_trait_methods)]";
 
 /// Stores that wrap no other store.
@@ -49,7 +49,7 @@ fn planted_wrappers_are_found() {
     assert!(unchecked_wrappers("impl BucketStore for FileStore {").is_empty());
 }
 
-/// The types in `code` that implement `BucketStore` without the lint and are no base stores.
+/// The types in `code` that implement `BucketStore` without the lint and are not base stores.
 fn unchecked_wrappers(code: &str) -> Vec<String> {
     const FOR: &str = "BucketStore for ";
     let implementations = code.match_indices(FOR).filter_map(|(at, _)| {

@@ -18,11 +18,11 @@ enum ReopenFault {
     OnlyTheFirstFlushCounts,
     /// Writes of parts do not count as writes.
     PartsAreNotFlushed,
-    /// A flush leaves out the last bucket.
+    /// A flush omits the last bucket.
     FlushIsCutShort,
     /// Reopening with unflushed writes also loses flushed buckets.
     LossSpreads,
-    /// Reopening makes a new store.
+    /// Reopening creates a new, empty store.
     ReopenCreates,
     /// Reopening loses a tree.
     ReopenLosesATree,

@@ -20,7 +20,7 @@ pub struct Allocation<J = BySlots> {
 }
 
 impl<J: Judge> Allocation<J> {
-    /// Takes the result of `search`.
+    /// Converts the result of `search`.
     pub fn from_search(search: &Search<J>) -> Self {
         Self {
             plan: search.plan.clone(),
@@ -78,12 +78,12 @@ impl<J: Judge> Allocation<J> {
     }
 
     /// Background evictions per access, measured on the last tree. `None` if the run stopped
-    /// because of too many.
+    /// because of too many evictions.
     pub fn evictions_per_access(&self) -> Option<f64> {
         self.endurance.evictions_per_access()
     }
 
-    /// The profile for a volume with tree `tree`.
+    /// Returns the profile for a volume with tree `tree`.
     ///
     /// # Errors
     /// [`Error::Allocation`] if the search was for a different kind of volume. The message says

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Judge, Profile, Run, SearchPlan};
 
-/// Why the search took or rejected a profile.
+/// The reason why the search took or rejected a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The profile was measured for comparison only.
     #[serde(rename = "Compared")]
     ComparisonOnly,
-    /// The profile was the best of its round, and the search continued from it.
+    /// The profile was the best of its round, so the search continued from it.
     Taken,
     /// Another profile of the same round was better.
     #[serde(rename = "Passed")]
@@ -21,7 +21,7 @@ pub enum Verdict {
     TooManyEvictions,
     /// The profile loses too much space. It was not run.
     TooMuchSpace,
-    /// The profile was taken, but on the last tree an earlier one was better.
+    /// The profile was taken at first, but an earlier one was better on the last tree.
     NotOnLastTree,
 }
 
@@ -34,7 +34,7 @@ pub struct Candidate {
     pub profile: Profile,
     /// The verdict of the search.
     pub verdict: Verdict,
-    /// The runs with this profile; empty if there were none.
+    /// The runs with this profile. Empty if it was not run.
     pub runs: Vec<Run>,
 }
 
@@ -52,13 +52,13 @@ impl Candidate {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The largest number of blocks left in the stash, over all runs.
+    /// The maximum number of blocks left in the stash, over all runs.
     pub fn stash_blocks_peak(&self) -> Option<usize> {
         self.runs.iter().map(|run| run.stash_blocks_peak).max()
     }
 
-    /// The cost in a search by slots: slots in storage read and written per access, including the
-    /// access's share of all evictions.
+    /// The cost in a search by slots: the number of slots in storage read and written per access,
+    /// including the access's share of all evictions.
     pub fn slots_per_access<J: Judge>(&self, plan: &SearchPlan<J>) -> Option<f64> {
         self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub trait Judge:
     Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync
 {
-    /// For a judge by time, the memory channels that a path uses; `None` for a judge by slots
-    /// moved.
+    /// The number of memory channels that a path uses, for a judge by time. `None` for a judge by
+    /// slots moved.
     fn channels(&self) -> Option<u32>;
 }
 

@@ -13,39 +13,40 @@ use super::{Judge, Profile, Scheme, SearchPlan};
 use crate::Error;
 use crate::workload::Addresses;
 
-/// Bytes of a block. The stash counts blocks, so their size affects only the running time.
+/// Bytes per block. The stash counts blocks, so their size affects only the running time.
 const BLOCK_BYTES: usize = 16;
 
 /// Background evictions per access above which a tree counts as too full.
 const EVICTIONS_PER_ACCESS_MAX: u64 = 8;
 
-/// Accesses over which that limit is checked.
+/// Number of accesses after which [`EVICTIONS_PER_ACCESS_MAX`] is checked.
 const ACCESSES_AT_ONCE: u64 = 1 << 12;
 
 /// The simulated time of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
-    /// Cycles of the processor.
+    /// Number of processor cycles.
     pub cycles: u64,
-    /// Records of the trace.
+    /// Number of records of the trace.
     pub records: u64,
 }
 
 /// The measurements of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The seed of all its randomness.
+    /// The seed of all randomness in the run.
     pub seed: u64,
-    /// Accesses counted; in a run by time, paths of requests.
+    /// Number of accesses counted. In a run by time: number of paths of requests.
     pub accesses: u64,
-    /// Background evictions during those accesses.
+    /// Number of background evictions during the counted accesses.
     pub evictions: u64,
-    /// The most background evictions before a single access; 0 in a run by time.
+    /// Maximum number of background evictions before a single access. 0 in a run by time.
     pub evictions_at_once_max: u64,
-    /// The most blocks left in the stash after an eviction.
+    /// Maximum number of blocks left in the stash after an eviction.
     pub stash_blocks_peak: usize,
-    /// Blocks on each level at the end, from the root to the leaves; empty in a run by time.
+    /// Number of blocks on each level at the end, from the root to the leaves. Empty in a run by
+    /// time.
     pub blocks_on_levels: Vec<u64>,
     /// Whether the run stopped because of too many background evictions.
     pub ran_away: bool,
@@ -55,7 +56,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Background evictions per access. `None` if the run stopped because of too many.
+    /// Background evictions per access. `None` if the run stopped because of too many evictions.
     pub fn evictions_per_access(&self) -> Option<f64> {
         (self.accesses > 0 && !self.ran_away).then(|| self.evictions as f64 / self.accesses as f64)
     }
@@ -129,7 +130,7 @@ fn count<B: scheme::Scheme, J: Judge>(
     })
 }
 
-/// An ORAM, with counters for the evictions that keep its stash within bounds.
+/// An ORAM, with counters of its accesses and background evictions.
 struct Client<B> {
     oram: FlatOram<B, StdRng>,
     scheme: Scheme,
@@ -145,8 +146,8 @@ impl<B: scheme::Scheme> Client<B> {
         self.evictions_at_once_max = 0;
     }
 
-    /// Accesses `count` addresses, and stops if the tree turns out too full. It only writes: once
-    /// all blocks exist, reads and writes leave the same stash behind.
+    /// Accesses `count` addresses, and stops if the tree turns out too full. All accesses are
+    /// writes: once all blocks exist, reads and writes leave the same stash behind.
     fn access_all(
         &mut self,
         addresses: &mut Addresses,

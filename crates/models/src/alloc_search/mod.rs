@@ -33,7 +33,7 @@ pub use volume_tree::{SEARCHED_LEAF_LEVEL, VolumeTree};
 /// The name of this search in its results file.
 pub const NAME: &str = "alloc-search";
 
-/// The version of its results file.
+/// The version of the format of the results file.
 const FORMAT_VERSION: u64 = 1;
 
 #[cfg(test)]

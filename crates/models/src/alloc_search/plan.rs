@@ -14,80 +14,85 @@ use crate::workload::Workload;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "J: Judge")]
 pub struct SearchPlan<J = BySlots> {
-    /// How profiles are compared.
+    /// The measure by which profiles are compared.
     #[serde(default, skip_serializing_if = "is_by_slots")]
     pub judge: J,
-    /// The ORAM that the profiles are run on.
+    /// The scheme of the ORAM that runs the profiles.
     pub scheme: Scheme,
     /// The level of the leaves (L).
     pub leaf_level: u8,
-    /// Slots of a bucket of the uniform tree (Z).
+    /// Slots per bucket of the uniform tree (Z).
     pub slots: u16,
-    /// Levels from the root on that the client keeps. Their buckets are not changed.
+    /// Number of levels, from the root on, that the client keeps. The search does not change their
+    /// buckets.
     pub tree_top_levels: u8,
-    /// Slots of a path on the levels in storage that are not searched. An access moves them too.
+    /// Slots of a path on the levels in storage that are not searched. An access moves these slots
+    /// too.
     pub path_slots_beside: u64,
     /// Number of blocks (N).
     pub capacity: u64,
-    /// Stash bound: with more blocks in the stash, background evictions precede the next access.
+    /// The bound on the stash (C). If the stash holds more blocks, background evictions precede the
+    /// next access.
     pub stash_blocks_max: usize,
-    /// The addresses that are accessed.
+    /// The sequence of accessed addresses.
     pub workload: Workload,
-    /// The largest fraction of all slots that a profile may give up.
+    /// Maximum fraction of all slots that a profile may give up.
     pub space_loss_max: f64,
-    /// The largest additional cost of background evictions compared with the uniform tree, as a
+    /// Maximum additional cost of background evictions compared with the uniform tree, as a
     /// fraction of the paths that accesses move anyway: see [`Scheme::extra_paths`].
     pub extra_evictions_max: f64,
-    /// Passes over all addresses before counting starts. The first one fills the tree. A search by
+    /// Passes over all addresses before counting starts. The first pass fills the tree. A search by
     /// time ignores this.
     pub warm_up_passes: u64,
-    /// Accesses counted per profile, over all of its runs. In a search by time: records of a trace.
+    /// Accesses counted per profile, over all of its runs. In a search by time: number of trace
+    /// records.
     pub accesses: u64,
-    /// Independent runs per profile.
+    /// Number of independent runs per profile.
     pub runs: u32,
-    /// Leaf level of the last tree, on which the found profile must hold up. The client keeps as
-    /// many additional levels as the tree has.
+    /// Leaf level of the last tree, on which the found profile must hold up. The client keeps one
+    /// more level for each level that the last tree has more.
     pub endurance_leaf_level: u8,
-    /// Accesses of the run on the last tree.
+    /// Number of accesses of the run on the last tree.
     pub endurance_accesses: u64,
     /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// The deepest tree that a search builds in memory. It takes some gigabytes.
+/// The leaf level of the deepest tree that a search builds in memory. That tree takes some
+/// gigabytes.
 const LEAF_LEVEL_MAX: u8 = 24;
 
-/// Leaf levels for a search by time, whose trees have no contents: up to one level more than the
-/// paper's.
+/// Allowed leaf levels in a search by time, whose trees have no contents: up to one level more than
+/// the paper's.
 const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
 
-/// With fewer levels on the client, IR-Stash has no effect.
+/// Minimum number of levels on the client. With fewer levels, IR-Stash has no effect.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
-/// A search over more slots takes too long.
+/// Maximum slots per bucket. A search over more slots takes too long.
 const SLOTS_MAX: u16 = 16;
 
-/// A shorter run measures nothing useful.
+/// Minimum accesses per run. A shorter run measures nothing useful.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
 /// Upper bound on the space lost by the paper's profiles, as stated in the paper and tested here.
 const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
 
-/// More runs would not reduce any error that matters.
+/// Maximum number of runs. More runs would not reduce any error that matters.
 const RUNS_MAX: u32 = 10_000;
 
 fn is_by_slots<J: Judge>(judge: &J) -> bool {
     judge.channels().is_none()
 }
 
-/// Records of a run by time that counts `records`, including the warm-up.
+/// Number of records of a run by time that counts `records`, including the warm-up.
 pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }
 
 impl<J: Judge> SearchPlan<J> {
-    /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
-    /// use, and a stash of 200 entries, 100 of which are reserved for a path in flight.
+    /// Returns a search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all
+    /// slots in use, and a stash of 200 entries, 100 of which are reserved for a path in flight.
     pub fn like_the_paper(leaf_level: u8) -> Self {
         let plan = Self {
             judge: J::default(),
@@ -111,15 +116,15 @@ impl<J: Judge> SearchPlan<J> {
         plan.on_tree(leaf_level)
     }
 
-    /// The same search on another tree, with half of its slots in use.
+    /// Changes the search to another tree, with half of its slots in use.
     pub fn on_tree(self, leaf_level: u8) -> Self {
         let tree_top_levels = paper_tree_top_levels(leaf_level);
         let endurance_leaf_level = leaf_level;
         Self { leaf_level, tree_top_levels, endurance_leaf_level, ..self }.with_load(4.0)
     }
 
-    /// The same search by simulated time, with one run of `records` records per profile. The client
-    /// keeps as many levels as in the machines of the evaluation.
+    /// Changes the search to simulated time, with one run of `records` records per profile. The
+    /// client keeps as many levels as in the machines of the evaluation.
     pub fn by_time(self, judge: J, records: u64) -> Self {
         let most = PAPER_TREE_TOP_LEVELS.min(self.leaf_level / 2);
         Self {
@@ -132,14 +137,14 @@ impl<J: Judge> SearchPlan<J> {
         }
     }
 
-    /// The same search with `blocks_per_leaf` blocks per leaf.
+    /// Changes the load to `blocks_per_leaf` blocks per leaf.
     pub fn with_load(self, blocks_per_leaf: f64) -> Self {
         // NaN and out-of-range values become 0 or the largest integer, and `check` refuses them.
         let capacity = (blocks_per_leaf * 2f64.powi(self.leaf_level.into())).round() as u64;
         Self { capacity, ..self }
     }
 
-    /// The same search on the last tree, with the same number of blocks per leaf.
+    /// Returns this search on the last tree, with an equal number of blocks per leaf.
     pub(super) fn on_last_tree(&self) -> Self {
         let deeper = self.endurance_leaf_level - self.leaf_level;
         Self {
@@ -150,13 +155,13 @@ impl<J: Judge> SearchPlan<J> {
         }
     }
 
-    /// The tree that the search starts from.
+    /// The uniform tree that the search starts from.
     pub fn uniform(&self) -> Profile {
         Profile::uniform(self.leaf_level, self.slots)
     }
 
-    /// Slots in storage that an access reads and writes on `profile`, given the background
-    /// evictions per access.
+    /// Number of slots in storage that an access reads and writes on `profile`, given the
+    /// background evictions per access.
     pub(super) fn slots_moved(&self, profile: &Profile, evictions_per_access: f64) -> f64 {
         let path_slots = (profile
             .path_slots(self.tree_top_levels)
@@ -165,13 +170,13 @@ impl<J: Judge> SearchPlan<J> {
         path_slots * self.scheme.paths_per_access() * (1.0 + extra)
     }
 
-    /// Accesses per profile, including the warm-up.
+    /// Number of accesses per profile, including the warm-up.
     pub(super) fn accesses_per_profile(&self) -> u64 {
         self.steps_of_run(self.accesses_per_run()) * u64::from(self.runs)
     }
 
-    /// Steps of a run that counts `accesses`, including the warm-up: accesses, or records in a
-    /// search by time.
+    /// Number of steps of a run that counts `accesses`, including the warm-up. A step is an access
+    /// or, in a search by time, a record.
     pub(super) fn steps_of_run(&self, accesses: u64) -> u64 {
         match self.judge.channels() {
             None => accesses + self.warm_up_accesses(),
@@ -179,7 +184,7 @@ impl<J: Judge> SearchPlan<J> {
         }
     }
 
-    /// Accesses of each run before counting starts.
+    /// Number of accesses of each run before counting starts.
     pub(super) fn warm_up_accesses(&self) -> u64 {
         self.capacity * self.warm_up_passes
     }
@@ -188,18 +193,18 @@ impl<J: Judge> SearchPlan<J> {
         self.accesses.div_ceil(u64::from(self.runs.max(1)))
     }
 
-    /// The largest fraction of slots that any profile to be run gives up.
+    /// The maximum fraction of slots that any profile run by the search gives up.
     fn space_loss_most(&self) -> f64 {
         self.space_loss_max.max(PAPER_SPACE_LOSS_MAX)
     }
 
-    /// `N / 2^L`: the load of the tree.
+    /// The load of the tree: `N / 2^L`.
     pub fn blocks_per_leaf(&self) -> f64 {
         self.capacity as f64 / 2f64.powi(self.leaf_level.into())
     }
 
-    /// One seed per run of a profile (the same for all profiles), and one for the run on the
-    /// last tree.
+    /// Returns one seed per run of a profile (equal for all profiles), and one seed for the run on
+    /// the last tree.
     pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
         let mut seeds = StdRng::seed_from_u64(self.seed);
         let last = seeds.next_u64();

@@ -1,4 +1,4 @@
-//! Slots per bucket, by level.
+//! The number of slots per bucket, by level.
 
 use std::fmt;
 
@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Slots of a bucket on each level, from the root to the leaves.
+/// The slots per bucket on each level, from the root to the leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Profile(Vec<u16>);
 
 impl Profile {
-    /// A profile with the given slots, from the root to the leaves.
+    /// Creates a profile with the given slots per bucket, from the root to the leaves.
     pub fn from_slots(slots: Vec<u16>) -> Self {
         Self(slots)
     }
 
-    /// `z` slots on all levels of a tree whose leaves are on `leaf_level`.
+    /// Creates a profile with `z` slots per bucket on all levels of a tree whose leaves are on
+    /// `leaf_level`.
     pub fn uniform(leaf_level: u8, z: u16) -> Self {
         Self(vec![z; usize::from(leaf_level) + 1])
     }
@@ -31,12 +32,12 @@ impl Profile {
         Ok(Geometry::profile(&self.0)?)
     }
 
-    /// Slots of a bucket on each level.
+    /// The slots per bucket on each level.
     pub fn slots(&self) -> &[u16] {
         &self.0
     }
 
-    /// Slots of a path on the levels in storage: the paper's PL.
+    /// Number of slots of a path on the levels in storage: the paper's PL.
     pub fn path_slots(&self, tree_top_levels: u8) -> u64 {
         self.0.iter().skip(tree_top_levels.into()).map(|z| u64::from(*z)).sum()
     }
@@ -50,8 +51,8 @@ impl Profile {
         (0..).zip(&self.0).map(|(level, z)| f64::from(*z) * 2f64.powi(level)).sum()
     }
 
-    /// This profile applied to another tree with leaves on `leaf_level`, at the same distance from
-    /// the leaves. Levels that the client keeps in either tree, and levels that this tree lacks,
+    /// Applies this profile to another tree with leaves on `leaf_level`. The two trees are aligned
+    /// at the leaves. Levels that the client keeps in either tree, and levels that this tree lacks,
     /// get `z` slots.
     ///
     /// Space is lost near the leaves only, and whether a block passes a level does not depend on
@@ -75,7 +76,7 @@ impl Profile {
         (self.0.len() - 1) as u8
     }
 
-    /// This profile with one slot less on each level of `levels`.
+    /// Returns this profile with one slot less per bucket on each level of `levels`.
     pub(super) fn with_one_less(&self, levels: std::ops::Range<usize>) -> Self {
         let mut less = self.clone();
         less.0[levels].iter_mut().for_each(|z| *z -= 1);

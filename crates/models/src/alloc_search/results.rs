@@ -11,24 +11,24 @@ use crate::Error;
 pub struct Search<J = BySlots> {
     /// The parameters of the search.
     pub plan: SearchPlan<J>,
-    /// The uniform tree.
+    /// The uniform tree and its runs.
     pub baseline: Candidate,
     /// All profiles tried by the search, in order.
     pub tried: Vec<Candidate>,
-    /// Profiles run for comparison.
+    /// The profiles that were run only for comparison.
     pub paper: Vec<Candidate>,
-    /// The final run of the found profile.
+    /// The run of the found profile on the last tree.
     pub endurance: Run,
 }
 
 impl<J: Judge> Search<J> {
-    /// The profile that the search found: the uniform tree if nothing was better.
+    /// The profile that the search found. The uniform tree if no profile was better.
     pub fn found(&self) -> &Candidate {
         let taken = self.tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
         taken.unwrap_or(&self.baseline)
     }
 
-    /// The results file: JSON, with one line per profile.
+    /// Formats the results file: JSON, with one line per profile.
     ///
     /// # Errors
     /// [`Error::Results`] if a figure is not a number.

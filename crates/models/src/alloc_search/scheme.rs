@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 /// An ORAM scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
-    /// Path ORAM: an access reads a path and writes it back, and so does a background eviction.
+    /// Path ORAM: each access and each background eviction reads a path and writes it back.
     Path,
-    /// RAW ORAM: an access reads a path; an eviction reads a path and writes it back. The durable
-    /// RAW ORAM of volumes has the same stash.
+    /// RAW ORAM: an access reads a path, and an eviction reads a path and writes it back. The
+    /// durable RAW ORAM of volumes has an equal stash.
     Raw {
-        /// Accesses between evictions (A).
+        /// Number of accesses per scheduled eviction (A).
         evict_period: u32,
     },
 }
 
 impl Scheme {
-    /// Paths read and written per access, including its share of scheduled evictions: 2 in Path
-    /// ORAM, 1 + 2/A in RAW ORAM.
+    /// Number of paths read and written per access, including the access's share of scheduled
+    /// evictions: 2 in Path ORAM, 1 + 2/A in RAW ORAM.
     pub fn paths_per_access(self) -> f64 {
         match self {
             Self::Path => 2.0,
@@ -31,13 +31,14 @@ impl Scheme {
     /// anyway. Each background eviction reads and writes one path.
     ///
     /// In Path ORAM this is the number of evictions per access. RAW ORAM moves fewer paths per
-    /// access, so the same number weighs more.
+    /// access, so an eviction weighs more.
     pub fn extra_paths(self, evictions_per_access: f64) -> f64 {
         2.0 * evictions_per_access / self.paths_per_access()
     }
 
-    /// Blocks beyond the bound that the stash may hold when an access begins after `accesses`
-    /// others. The engine allows for the blocks that wait for the next scheduled eviction.
+    /// Number of blocks beyond the bound that the stash may hold when an access begins after
+    /// `accesses` others. The engine allows for the blocks that wait for the next scheduled
+    /// eviction.
     pub(super) fn stash_allowance(self, accesses: u64) -> usize {
         match self {
             Self::Path => 0,

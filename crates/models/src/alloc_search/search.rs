@@ -11,7 +11,7 @@ pub trait Bench<J>: Sync {
     /// The error of a failed run.
     type Error: From<Error> + Send;
 
-    /// Announces `steps` more steps.
+    /// Announces that `steps` more steps will run.
     fn planned(&self, steps: u64);
 
     /// Runs `accesses` accesses on `profile`, with all randomness from `seed`.
@@ -26,13 +26,13 @@ pub trait Bench<J>: Sync {
         seed: u64,
     ) -> Result<Run, Self::Error>;
 
-    /// Called after the baselines, the first `profiles` profiles, have run.
+    /// Called once the baselines, which are the first `profiles` profiles, have run.
     fn has_compared(&self, profiles: usize) {
         let _ = profiles;
     }
 }
 
-/// Runs the search of `plan` on `threads` threads, and also the named profiles of `compared`.
+/// Runs the search of `plan` on `threads` threads. Also runs the named profiles of `compared`.
 ///
 /// # Errors
 /// [`Error::Plan`] if the plan is invalid, or the error of a failed run.
@@ -74,9 +74,9 @@ pub fn run<J: Judge, B: Bench<J>>(
     Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
 }
 
-/// The next steps to try. A path takes as long as its busiest channel. So on several channels, one
-/// slot less on one level may save no time, while one slot less on as many levels as there are
-/// channels does.
+/// The next profiles to try, each one step below `profile`. A path takes as long as its busiest
+/// channel. So on several channels, one slot less on one level may save no time, while one slot
+/// less on as many levels as there are channels does.
 pub fn steps_down<J: Judge>(plan: &SearchPlan<J>, profile: &Profile) -> Vec<Profile> {
     let at_once = match plan.judge.channels() {
         None => vec![1],
@@ -85,9 +85,9 @@ pub fn steps_down<J: Judge>(plan: &SearchPlan<J>, profile: &Profile) -> Vec<Prof
     profile.steps_down(plan.tree_top_levels, &at_once)
 }
 
-/// The paper's first step: one slot less on all levels in storage, down to the deepest level that
-/// the space limit allows. (The paper names only that level. The levels above it would be the first
-/// to follow.)
+/// The paper's first profile: one slot less on all levels in storage, down to the deepest level
+/// that the space limit allows. (The paper names only that level. The levels above it would be the
+/// first to follow.)
 fn start<J: Judge>(plan: &SearchPlan<J>) -> Profile {
     let uniform = plan.uniform();
     let top = usize::from(plan.tree_top_levels);
@@ -99,7 +99,7 @@ fn start<J: Judge>(plan: &SearchPlan<J>) -> Profile {
         .unwrap_or_else(|| less_down_to(top + 1))
 }
 
-/// Marks the best candidate of the round as taken.
+/// Marks the best candidate of the round as taken, and returns it.
 fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &SearchPlan<J>) -> Option<Candidate> {
     let cost = |candidate: &Candidate| candidate.cost(plan).unwrap_or(f64::INFINITY);
     let best = candidates
@@ -155,16 +155,16 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         }
     }
 
-    /// Whether this number of background evictions is within the limit. If the uniform tree itself
-    /// is too full, none is.
+    /// Whether the number of background evictions is within the limit. If the uniform tree itself
+    /// is too full, no number is.
     fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
         let Some(least) = baseline.evictions_per_access() else { return false };
         let extra = |evictions| self.plan.scheme.extra_paths(evictions);
         extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
     }
 
-    /// Makes the final run on the last tree, with the profile taken last. Falls back to an earlier
-    /// profile if that is better there. A search by time only uses another seed, not another tree.
+    /// Runs the profile taken last on the last tree. Falls back to an earlier profile if that is
+    /// better there. A search by time only uses another seed, not another tree.
     fn run_last_tree(
         &self,
         baseline: &Candidate,
@@ -198,7 +198,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         accepted.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
     }
 
-    /// The slots moved per access in the final run; `None` if the run exceeds the limit or gains
+    /// The slots moved per access in the final run. `None` if the run exceeds the limit or gains
     /// nothing.
     fn slots_if_accepted(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
         let evictions =
@@ -224,7 +224,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         bench.run(&there, &profile, accesses, seed)
     }
 
-    /// Makes all runs of all profiles.
+    /// Runs each of `profiles` with every seed.
     fn run(&self, profiles: Vec<(String, Profile)>) -> Result<Vec<Candidate>, B::Error> {
         let Self { plan, threads, bench } = self;
         bench.planned(plan.accesses_per_profile() * profiles.len() as u64);

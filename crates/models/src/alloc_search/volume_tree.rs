@@ -5,26 +5,27 @@ use super::{Profile, Scheme, SearchPlan};
 /// The public parameters of a volume's tree that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeTree {
-    /// Slots of a bucket (Z).
+    /// Slots per bucket (Z).
     pub slots: u16,
-    /// Accesses between evictions (A).
+    /// Number of accesses per eviction (A).
     pub evict_period: u32,
-    /// Stash bound (C).
+    /// The bound on the stash (C), in blocks.
     pub stash_blocks_max: usize,
     /// The level of the leaves (L).
     pub leaf_level: u8,
-    /// Levels from the root on that the client keeps.
+    /// Number of levels, from the root on, that the client keeps.
     pub tree_top_levels: u8,
 }
 
 /// Default limit on the leaf level of the searched tree. The search takes minutes.
 pub const SEARCHED_LEAF_LEVEL: u8 = 17;
 
-/// Levels that the last tree has more than the searched one, if the volume is that deep.
+/// Number of levels by which the last tree is deeper than the searched one, if the volume is that
+/// deep.
 const DEEPER: u8 = 2;
 
-/// Levels kept above the searched ones when the volume's tree is cut at the root. With fewer
-/// levels, the stash could hold more blocks per subtree than in the volume.
+/// Number of levels kept above the searched ones when the volume's tree is cut at the root. With
+/// fewer levels, the stash could hold more blocks per subtree than in the volume.
 const LEVELS_ABOVE: u8 = 8;
 
 impl VolumeTree {
@@ -33,13 +34,13 @@ impl VolumeTree {
         Scheme::Raw { evict_period: self.evict_period }
     }
 
-    /// The highest load of a volume in blocks per leaf: A/2.
+    /// The maximum load of a volume in blocks per leaf: A/2.
     pub fn blocks_per_leaf_max(&self) -> f64 {
         f64::from(self.evict_period) / 2.0
     }
 
-    /// A search for this volume at its highest load, on a tree with leaves on `leaf_level_max` at
-    /// most.
+    /// Returns a search for this volume at its maximum load, on a tree with leaves on
+    /// `leaf_level_max` at most.
     ///
     /// A deeper volume is cut at the root. The searched levels are then those nearest to the
     /// leaves, below some unchanged levels. The found profile must also hold up on a tree two

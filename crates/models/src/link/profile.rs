@@ -13,17 +13,17 @@ pub struct Link {
     pub down_megabits: f64,
     /// Rate from the client to the server, in Mbit/s.
     pub up_megabits: f64,
-    /// Round-trip time without the transfer of bytes, in milliseconds.
+    /// Round-trip time of a message without data, in milliseconds.
     pub round_trip_millis: f64,
 }
 
 /// A predefined link.
 pub struct NamedLink {
-    /// Its name on the command line.
+    /// Name of the link on the command line.
     pub name: &'static str,
-    /// Its rates and round-trip time.
+    /// Rates and round-trip time of the link.
     pub link: Link,
-    /// A one-line description.
+    /// One-line description of the link.
     pub about: &'static str,
 }
 
@@ -50,7 +50,8 @@ const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 const DELAYS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
 
 impl Link {
-    /// A link with rates down and up in Mbit/s, and a round-trip time in milliseconds.
+    /// Creates a link from the rates down and up in Mbit/s, and the round-trip time in
+    /// milliseconds.
     pub const fn new(down_megabits: f64, up_megabits: f64, round_trip_millis: f64) -> Self {
         Self { down_megabits, up_megabits, round_trip_millis }
     }
@@ -70,7 +71,7 @@ impl Link {
         self.round_trip_millis / 1e3
     }
 
-    /// One-way delay: half of the round trip.
+    /// The one-way delay: half of the round-trip time.
     pub fn one_way(self) -> Duration {
         Duration::from_secs_f64(self.round_trip_seconds() / 2.0)
     }
@@ -81,7 +82,7 @@ impl Link {
     }
 }
 
-/// The name, if it has one, and the numbers.
+/// Formats the name, if the link has one, and the numbers.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { down_megabits, up_megabits, round_trip_millis } = self;

@@ -1,4 +1,4 @@
-//! The traffic of requests on a link, and the time it takes.
+//! The traffic of requests on a link, and the time that it takes.
 
 use super::Link;
 
@@ -11,19 +11,19 @@ pub const FRAME_BYTES: f64 = 32.0;
 /// Average traffic of one ORAM access. Bytes are bytes of buckets as stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
-    /// Bytes that must arrive before the block is available: a path.
+    /// Bytes that must arrive before the block is available: usually a path.
     pub answer_bytes: f64,
-    /// Pieces of storage that hold `answer_bytes`.
+    /// Number of pieces of storage that hold `answer_bytes`.
     pub answer_pieces: f64,
-    /// Bytes read, including `answer_bytes` and the access's share of evictions.
+    /// Bytes read per access, including `answer_bytes` and the access's share of evictions.
     pub read_bytes: f64,
-    /// Bytes written.
+    /// Bytes written per access.
     pub written_bytes: f64,
-    /// Pieces read or written.
+    /// Pieces read or written per access.
     pub pieces: f64,
-    /// Sequential round trips.
+    /// Sequential round trips per access.
     pub trips: f64,
-    /// Accesses per request for a block: more than one if the position map lies in the tree.
+    /// Accesses per request for a block. More than one if the position map is in the tree.
     pub accesses: f64,
 }
 
@@ -46,8 +46,8 @@ impl Traffic {
         self.up_bytes() / link.up_bytes_per_second()
     }
 
-    /// Latency of a block if nothing else is in flight and no eviction is due: one round trip per
-    /// access.
+    /// Latency of a block in seconds if nothing else is in flight and no eviction is due: one round
+    /// trip per access.
     pub fn answer_seconds(&self, link: Link) -> f64 {
         let asked = self.answer_pieces * REQUEST_BYTES + FRAME_BYTES;
         let seconds = link.round_trip_seconds()
@@ -56,20 +56,20 @@ impl Traffic {
         self.accesses * seconds
     }
 
-    /// Time of a request with its share of evictions when nothing overlaps: all trips, all bytes
-    /// down and all bytes up, one after the other.
+    /// Seconds per request, including its share of evictions, if nothing overlaps: all trips, all
+    /// bytes down and all bytes up, one after the other.
     pub fn serial_seconds(&self, link: Link) -> f64 {
         let trips = self.trips * link.round_trip_seconds();
         self.accesses * (trips + self.down_seconds(link) + self.up_seconds(link))
     }
 
-    /// Time between two requests when enough are in flight to hide round trips and to use both
+    /// Seconds between two requests if enough are in flight to hide round trips and to use both
     /// directions at once. The slower direction is the bound.
     pub fn pipelined_seconds(&self, link: Link) -> f64 {
         self.accesses * self.down_seconds(link).max(self.up_seconds(link))
     }
 
-    /// Whether writing takes longer than reading.
+    /// Whether the direction from the client to the server is the bottleneck.
     pub fn is_bound_by_up(&self, link: Link) -> bool {
         self.up_seconds(link) > self.down_seconds(link)
     }
@@ -79,7 +79,7 @@ impl Traffic {
 mod tests {
     use super::*;
 
-    /// A path of ten pieces of 1,000 bytes each, read and written back.
+    /// The traffic of a path of ten pieces of 1,000 bytes each, read and written back.
     const PATH: Traffic = Traffic {
         answer_bytes: 10_000.0,
         answer_pieces: 10.0,

@@ -5,7 +5,7 @@ use oblivio_core::durable::{DurableConfig, Fact, FactValue, find_number};
 
 use super::{Link, Traffic};
 
-/// Bytes of a small request, typical for databases and file systems.
+/// Bytes of a small request, typical of databases and file systems.
 const SMALL_BYTES: u64 = 4096;
 
 /// Bytes of a long request.
@@ -17,12 +17,13 @@ pub struct VolumeOnLink {
     disk_bytes: u64,
     unit_bytes: u64,
     unit: Traffic,
-    /// The largest range class within a long request, with its traffic; `None` without ranges.
+    /// The largest range class within a long request, with its traffic. `None` if the volume has no
+    /// ranges.
     range: Option<(u64, Traffic)>,
 }
 
 impl VolumeOnLink {
-    /// The traffic of a volume with these parameters.
+    /// Computes the traffic of a volume with these parameters.
     ///
     /// # Errors
     /// Any error of the parameters.
@@ -76,7 +77,7 @@ impl VolumeOnLink {
         &self.unit
     }
 
-    /// Bytes that one access covers.
+    /// Number of bytes that one access covers.
     pub fn unit_bytes(&self) -> u64 {
         self.unit_bytes
     }
@@ -89,18 +90,19 @@ impl VolumeOnLink {
         self.unit.answer_seconds(link) + more
     }
 
-    /// Latency of a 4 KiB read in seconds, including its share of evictions, if nothing overlaps.
+    /// Latency of a 4 KiB read in seconds, including the read's share of evictions, if nothing
+    /// overlaps.
     pub fn read_with_evictions_seconds(&self, link: Link) -> f64 {
         SMALL_BYTES.div_ceil(self.unit_bytes) as f64 * self.unit.serial_seconds(link)
     }
 
-    /// Random reads of 4 KiB per second.
+    /// Number of random 4 KiB reads per second.
     pub fn reads_per_second(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes) as f64;
         1.0 / (units * self.unit.pipelined_seconds(link))
     }
 
-    /// Random writes of 4 KiB per second. A partly written block is read first.
+    /// Number of random 4 KiB writes per second. A partly written block is read first.
     pub fn writes_per_second(&self, link: Link) -> f64 {
         let accesses = if SMALL_BYTES < self.unit_bytes { 2.0 } else { 1.0 };
         self.reads_per_second(link) / accesses
@@ -116,12 +118,12 @@ impl VolumeOnLink {
         LONG_BYTES as f64 / self.moving_seconds(link, LONG_BYTES)
     }
 
-    /// Seconds to write the whole disk once.
+    /// Seconds that writing the whole disk once takes.
     pub fn fill_seconds(&self, link: Link) -> f64 {
         self.moving_seconds(link, self.disk_bytes)
     }
 
-    /// Seconds to transfer `bytes` of consecutive blocks, fully pipelined.
+    /// Seconds that the transfer of `bytes` of consecutive blocks takes, fully pipelined.
     fn moving_seconds(&self, link: Link, bytes: u64) -> f64 {
         let (each, traffic) = self
             .range
@@ -139,7 +141,7 @@ fn numbers<'a>(facts: &'a [Fact], name: &str) -> &'a [u64] {
     numbers.unwrap_or_default()
 }
 
-/// Average bytes of a bucket on a path.
+/// Average size of a bucket on a path, in bytes.
 fn piece_bytes(config: &dyn DurableConfig) -> Result<f64, Error> {
     let shapes = config.shapes()?;
     let levels = shapes.iter().flat_map(|shape| shape.levels()).filter(|level| level.buckets > 0);
@@ -171,7 +173,7 @@ mod tests {
         assert!((ours - theirs).abs() <= part * theirs, "{ours}, not {theirs}");
     }
 
-    /// Compares with a thousand accesses, piece by piece.
+    /// Compares the model with a thousand accesses of a volume, piece by piece.
     #[test]
     fn bytes_and_pieces_match_the_requests_of_a_volume() {
         let schemes: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];

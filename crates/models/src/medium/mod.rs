@@ -1,4 +1,4 @@
-//! Models of storage media: the time of a request, and the requests that a volume makes.
+//! Models of storage media: the time that a request takes, and the requests that a volume makes.
 
 mod volume;
 
@@ -27,7 +27,7 @@ pub enum Medium {
     /// A hard disk of 2 TB at 7,200 rpm: 8.5 ms average seek, less over short distances, half a
     /// turn of rotational delay, 150 MB/s.
     Disk,
-    /// The same disk, but every seek takes the average.
+    /// The disk of [`Medium::Disk`], but every seek takes the average time.
     MeanDisk,
     /// An SSD: 100 µs per request, 500 MB/s.
     Ssd,
@@ -45,18 +45,19 @@ pub enum Medium {
 /// Capacity of the disk, over which seeks range.
 const DISK_SPAN_BYTES: f64 = 2e12;
 
-/// Seek time to the next track, and average seek time over random pairs of positions.
+/// Seek time to the next track, in seconds.
 const SEEK_SECONDS_MIN: f64 = 0.8e-3;
+/// Average seek time over random pairs of positions, in seconds.
 const SEEK_SECONDS_MEAN: f64 = 8.5e-3;
 
-/// Average rotational delay: half a turn.
+/// Average rotational delay in seconds: half a turn.
 const ROTATION_SECONDS: f64 = 60.0 / 7200.0 / 2.0;
 
 impl Medium {
     /// The media of the paper.
     pub const ALL: [Self; 4] = [Self::Disk, Self::MeanDisk, Self::Ssd, Self::Link];
 
-    /// Identifier in files.
+    /// The medium's identifier in files.
     pub fn id(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -136,30 +137,30 @@ impl FromStr for Medium {
     }
 }
 
-/// The accumulated cost of requests on a medium.
+/// The total cost of requests on a medium.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// The medium.
+    /// The medium of the requests.
     pub medium: Medium,
     /// Number of requests.
     pub requests: u64,
-    /// Requests that did not start where the previous one ended.
+    /// Number of requests that did not start where the previous one ended.
     pub seeks: u64,
-    /// Bytes transferred.
+    /// Number of bytes transferred.
     pub bytes: u64,
     /// Total time in seconds.
     pub seconds: f64,
-    /// Where the previous request ended.
+    /// The offset at which the previous request ended.
     head: u64,
 }
 
 impl Tally {
-    /// An empty tally, with the head at byte 0.
+    /// Creates an empty tally, with the head at byte 0.
     pub fn new(medium: Medium) -> Self {
         Self { medium, requests: 0, seeks: 0, bytes: 0, seconds: 0.0, head: 0 }
     }
 
-    /// Adds one request.
+    /// Adds the cost of one request.
     pub fn add(&mut self, request: &Request) {
         let distance = self.head.abs_diff(request.offset);
         self.requests += 1;

@@ -9,25 +9,26 @@ use rand::rngs::StdRng;
 
 use super::Request;
 
-/// A volume with its eviction counter. It stores no data.
+/// A model of a volume, with its eviction counter but without data.
 ///
 /// A tree is laid out level by level, and the store merges requests for neighbours on a level. The
 /// model leaves out write-ahead records of used slots, checkpoints, and background evictions.
 pub struct VolumeModel {
-    /// For each range class: its tree of slots, and its tree of headers.
+    /// The tree of slots and the tree of headers of each range class.
     pairs: Vec<[RotatingTree; 2]>,
     classes: Vec<u8>,
     policy: RangePolicy,
     leaf_level: u8,
     evict_period: u64,
-    /// More than one if the position map is in the tree.
+    /// Number of accesses per block. More than one if the position map is in the tree.
     accesses_per_block: u64,
     evictions: u64,
     since_eviction: u64,
 }
 
 impl VolumeModel {
-    /// The model of a volume with these parameters; `None` if its scheme has no versioned trees.
+    /// Creates the model of a volume with these parameters. `None` if its scheme has no versioned
+    /// trees.
     ///
     /// # Errors
     /// Any error of the parameters.
@@ -110,8 +111,8 @@ impl VolumeModel {
         }
     }
 
-    /// Reads a run of paths in the tree of a class, and makes the evictions that are due in every
-    /// tree.
+    /// Reads consecutive paths in the tree of a class, and makes the evictions that are due in
+    /// every tree.
     fn access(
         &mut self,
         at: usize,
@@ -145,10 +146,11 @@ impl VolumeModel {
     }
 }
 
-/// A tree in which each eviction writes its buckets to the next places of a ring per level.
+/// A tree in which each eviction writes its buckets to the next places of a ring. Each level has
+/// one ring.
 struct RotatingTree(Vec<Level>);
 
-/// A level in storage.
+/// A level of a tree in storage.
 struct Level {
     level: u8,
     base: u64,
@@ -157,7 +159,7 @@ struct Level {
 }
 
 impl RotatingTree {
-    /// Lays out a tree from offset `next` on, and advances `next` past it.
+    /// Lays out a tree from offset `next` on, and advances `next` past the tree.
     fn new(shape: &TreeShape, next: &mut u64) -> Self {
         // The root of the shape is not a bucket of the ORAM.
         let levels = shape.levels().iter().skip(1).zip(0..).filter(|(level, _)| level.buckets > 0);
@@ -174,7 +176,7 @@ impl RotatingTree {
         self.0.iter().for_each(|level| level.read(g, first, paths, make));
     }
 
-    /// Makes the writes of `evictions` evictions from `g` on.
+    /// Makes the write requests of `evictions` evictions from number `g` on.
     fn write(&self, g: u64, evictions: u64, make: &mut dyn FnMut(Request)) {
         for level in &self.0 {
             level.stretches((g..g + evictions).map(|eviction| eviction % level.places), make);
@@ -242,8 +244,8 @@ mod tests {
         (count / 10, bytes / 10)
     }
 
-    /// 256 blocks read one by one: six levels of slots and headers each, and 51.2 evictions that
-    /// read and write the same number.
+    /// 256 blocks read one by one need six levels of slots and six of headers each. The 51.2
+    /// evictions read and write as many levels.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {
         let (by_blocks, _) = requests(&DurableRaw, 0, 256);

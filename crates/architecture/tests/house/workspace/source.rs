@@ -3,21 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `source` without comments and without the unit tests at its end.
+/// Returns `source` without comments and without the unit tests at its end.
 pub(crate) fn code(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests").next().expect("split gives at least one");
     let uncommented = code.lines().map(|line| line.split("//").next().unwrap_or_default());
     uncommented.collect::<Vec<_>>().join("\n")
 }
 
-/// All source files below `folder` except files of unit tests.
+/// Returns all source files below `folder` except files of unit tests.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = all_rust_files(folder);
     files.retain(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
     files
 }
 
-/// All source files below `folder`.
+/// Returns all source files below `folder`.
 pub(crate) fn all_rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
