@@ -55,14 +55,14 @@ fn bytes(store: &MemoryStore, span: Span) -> &[u8] {
     &store.contents()[span.start..span.start + span.bytes]
 }
 
-/// The actual trait: one call, and frames that borrow from the medium.
+/// The current trait: one call, whose frames borrow from the medium.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn borrowed_frames(bencher: Bencher) {
     let mut store = store();
     bencher.with_inputs(paths()).bench_local_refs(|pieces| add_up(store.read(pieces).unwrap()));
 }
 
-/// The actual trait behind `dyn BucketStore`.
+/// The current trait behind `dyn BucketStore`.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn borrowed_frames_of_a_trait_object(bencher: Bencher) {
     let mut store = store();
@@ -70,7 +70,7 @@ fn borrowed_frames_of_a_trait_object(bencher: Bencher) {
     bencher.with_inputs(paths()).bench_local_refs(|pieces| add_up(store.read(pieces).unwrap()));
 }
 
-/// A callback for each piece, through a pointer: the original design.
+/// The original design: a callback per piece, through a pointer.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn callback_for_each_piece(bencher: Bencher) {
     fn read(store: &MemoryStore, pieces: &[Piece], each: &mut dyn FnMut(usize, &[u8])) {
@@ -86,7 +86,7 @@ fn callback_for_each_piece(bencher: Bencher) {
     });
 }
 
-/// Every piece copied into a buffer of the caller.
+/// A design that copies every piece into a buffer of the caller.
 #[divan::bench(sample_count = 200, sample_size = 500)]
 fn owned_frames(bencher: Bencher) {
     let store = store();

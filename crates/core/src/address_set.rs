@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::hint;
 use crate::memory::Region;
 
-/// A set of addresses, one bit each. Memory pages without any member are never touched.
+/// A set of addresses, one bit each. Takes no memory for pages without members.
 pub(crate) struct AddressSet {
     bits: Region,
     capacity: u64,

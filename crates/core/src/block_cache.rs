@@ -11,13 +11,13 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::WipedBytes;
 
-/// What a cache records about a block that it holds.
+/// The record that a cache has of a block in it.
 pub(crate) trait CacheTag: Copy {
     /// The block's address.
     fn address(&self) -> u64;
 }
 
-/// A set-associative cache with `ways` lines for each address and LRU replacement.
+/// A set-associative cache with `ways` lines per set and LRU replacement.
 pub(crate) struct BlockCache<T> {
     sets: u64,
     ways: usize,
@@ -25,11 +25,11 @@ pub(crate) struct BlockCache<T> {
     /// The bytes of the blocks, in the order of `lines`.
     bytes: WipedBytes,
     block_bytes: usize,
-    /// Uses so far: the time of the LRU order.
+    /// Number of uses so far: the clock of the LRU order.
     clock: u64,
 }
 
-/// A line of the cache, which may be empty.
+/// A line of the cache, with or without a block.
 #[derive(Clone, Copy)]
 struct CacheLine<T> {
     tag: Option<T>,
@@ -85,12 +85,12 @@ impl<T: CacheTag> BlockCache<T> {
         self.bytes.len() + size_of_val(self.lines.as_slice())
     }
 
-    /// The line of a block, if the block is cached.
+    /// The line that holds a block, if the block is cached.
     pub(crate) fn find(&self, address: u64) -> Option<LineId> {
         self.set(address).find(|line| self.tag(*line).is_some_and(|tag| tag.address() == address))
     }
 
-    /// As [`Self::find`], and marks the block as used.
+    /// Finds the line of a block like [`Self::find`], and marks the block as used.
     pub(crate) fn find_for_use(&mut self, address: u64) -> Option<LineId> {
         let line = self.find(address)?;
         self.clock += 1;
@@ -98,7 +98,8 @@ impl<T: CacheTag> BlockCache<T> {
         Some(line)
     }
 
-    /// The line that a block not in the cache would take. The block in it, if any, is the victim.
+    /// The line to use for a block that is not in the cache. If the line holds a block, that block
+    /// is the victim.
     pub(crate) fn line_for(&self, address: u64) -> LineId {
         self.set(address)
             .min_by_key(|line| (self.tag(*line).is_some(), self.lines[line.0].last_use))
@@ -133,7 +134,7 @@ impl<T: CacheTag> BlockCache<T> {
         &mut self.bytes[line.0 * self.block_bytes..][..self.block_bytes]
     }
 
-    /// Every cached block.
+    /// All cached blocks, each with its line.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, T)> {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(|(i, line)| Some((LineId(i), line.tag?)))

@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error as StdError;
 
-/// The kind of an error, which decides what the caller should do next.
+/// The kind of an error, from which the caller decides what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -30,10 +30,10 @@ pub enum ErrorKind {
     /// The client's state is older than the storage. Nothing was touched.
     StateRolledBack,
     /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
-    /// work: if it is durable, open it again on trustworthy storage; otherwise make a new one.
+    /// work. If it is durable, open it again on trustworthy storage; otherwise make a new one.
     Corrupt,
-    /// The storage failed to read or write. How far the write-back got is unknown, so the ORAM
-    /// refuses further work: if it is durable, open it again; otherwise make a new one.
+    /// The storage failed to read or write, possibly in the middle of a write-back. So the ORAM
+    /// refuses further work. If it is durable, open it again; otherwise make a new one.
     Store,
     /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
     /// anything was touched. No block is lost. Evict in the background, or use a larger bound.
@@ -41,7 +41,7 @@ pub enum ErrorKind {
     /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
     /// refuses further work: move the data to an ORAM with a fresh key.
     CounterExhausted,
-    /// An earlier access failed half way, and this handle refuses further work. If the ORAM is
+    /// An earlier access failed halfway, and this handle refuses further work. If the ORAM is
     /// durable (see [`durable`](crate::durable)), open it again; otherwise make a new one.
     MustReopen,
 }
@@ -66,7 +66,7 @@ impl Error {
         Self { kind, message: message.into(), store: None, is_advised: false }
     }
 
-    /// The same error, marked as one whose message says what to do next, so that callers add no
+    /// The same error, marked as advised: its message says what to do next, so callers add no
     /// advice.
     #[must_use]
     pub fn advised(self) -> Self {
@@ -83,7 +83,7 @@ impl Error {
         self.kind
     }
 
-    /// The kind of the store error that caused it, if any.
+    /// The kind of the store error that caused this error, if one did.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
         self.store.as_ref().map(StoreError::kind)
     }
@@ -113,7 +113,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// Why a store cannot serve a request, which decides what the caller should do next.
+/// The reason why a store cannot serve a request, from which the caller decides what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
@@ -131,11 +131,11 @@ pub enum StoreErrorKind {
     /// The store's contents were written by another version of the programs in an unknown format.
     /// Nothing was done.
     UnknownVersion,
-    /// Anything else.
+    /// Any other failure of the store.
     Failed,
 }
 
-/// Characters of a server's message that are shown to people.
+/// Maximum number of characters of a server's message that are shown to people.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 /// A server's message, made safe to show: without characters that could steer a terminal or reverse

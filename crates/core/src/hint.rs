@@ -4,11 +4,11 @@
 /// Bytes of a cache line. All supported processors use 64.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Prefetch at most this many bytes of a piece. The hardware prefetcher fetches the rest.
+/// Maximum number of bytes of a piece to prefetch. The hardware prefetcher fetches the rest.
 const PREFETCH_BYTES_MAX: usize = 1024;
 
-/// Asks the processor to bring the start of `bytes` into its second-level cache. That cache can
-/// have more lines in flight than the first-level one.
+/// Asks the processor to bring the start of `bytes` into its second-level cache, which can have
+/// more lines in flight than the first-level cache.
 #[inline]
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
@@ -24,13 +24,14 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// As [`prefetch`], for the first cache line of `bytes` only.
+/// Prefetches only the first cache line of `bytes`: see [`prefetch`].
 #[inline]
 pub(crate) fn prefetch_first_line(bytes: &[u8]) {
     prefetch(&bytes[..bytes.len().min(CACHE_LINE_BYTES)]);
 }
 
-/// As [`prefetch`], for everything after the first cache line, which must already be requested.
+/// Prefetches everything after the first cache line, which must already have been requested: see
+/// [`prefetch`].
 #[inline]
 pub(crate) fn prefetch_rest(bytes: &[u8]) {
     prefetch(bytes.get(CACHE_LINE_BYTES..).unwrap_or_default());

@@ -4,7 +4,7 @@
 //! image holds everything in clear: the location of each block, the position map and the state of
 //! the random generator. So an ORAM on a store has no image. Among the schemes, only
 //! [`PathScheme`](crate::scheme::PathScheme) over a [`TagTree`](crate::scheme::TagTree) has one.
-//! [`FreecursiveOram`](crate::FreecursiveOram) has one if its scheme and its coins do.
+//! [`FreecursiveOram`](crate::FreecursiveOram) has one if its scheme and its coins have images.
 //!
 //! ```compile_fail
 //! use oblivio_core::MemoryStore;
@@ -24,8 +24,8 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 
 /// State that can be saved and resumed.
 ///
-/// An image is untrusted. Whatever its bytes are, reading it returns a value or an error, and
-/// allocates no more memory than the target already has. After reading, call
+/// An image is untrusted. Whatever its bytes are, reading the image returns a value or an error,
+/// and allocates no more memory than the target already has. After reading, call
 /// [`check_image`](Self::check_image) before anything else. A process may skip that for bytes that
 /// it wrote itself and kept private.
 pub trait Image {
@@ -44,7 +44,7 @@ pub trait Image {
     /// an error this object must not be used.
     fn read_image(&mut self, from: &mut dyn Read) -> Result<()>;
 
-    /// Checks a state that was just [read](Self::read_image) as far as that needs a scan of all
+    /// Completes the checks of a state that was just [read](Self::read_image): those that scan all
     /// blocks, which takes many times as long as reading. By default there is nothing to check.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ pub trait Image {
     }
 }
 
-/// The bound on a counter in an image. It leaves headroom for additions and further counting.
+/// The bound on a counter in an image, which leaves headroom for further counting.
 const COUNTS: u64 = 1 << 56;
 
 /// Writes a number.
@@ -76,7 +76,7 @@ pub fn read_number(from: &mut dyn Read) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads a number below `end`. `what` describes a larger number in the error.
+/// Reads a number below `end`. `what` describes the number in the error if it is larger.
 ///
 /// # Errors
 /// The errors of `from`, and [`InvalidData`](ErrorKind::InvalidData).
@@ -96,7 +96,7 @@ pub fn read_count(from: &mut dyn Read) -> Result<u64> {
     read_below(from, COUNTS, "an impossibly large count")
 }
 
-/// The error of an image that contains `what`, which is invalid.
+/// The error for an image that contains something invalid, which `what` describes.
 pub fn refuse(what: &str) -> Error {
     Error::new(ErrorKind::InvalidData, format!("the image holds {what}"))
 }

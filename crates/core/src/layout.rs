@@ -1,4 +1,4 @@
-//! Where a bucket lies in storage: three bijections from buckets to byte ranges.
+//! The location of a bucket in storage: three bijections from buckets to byte ranges.
 //!
 //! | layout | neighbours in storage | made for |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //!
 //! Subtrees are from Ren et al., ISCA'13; see also Tiny ORAM, section V-B.
 //!
-//! All three are one formula with different constants. A layout is public: it depends only on the
-//! geometry.
+//! All three layouts are one formula with different constants. A layout is public: it depends only
+//! on the geometry.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -24,15 +24,15 @@ use crate::pieces::{LevelShape, TreeShape};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutKind {
-    /// Level after level, each from the leftmost bucket to the rightmost.
+    /// Stores level after level, each from the leftmost bucket to the rightmost.
     Heap,
-    /// Level after level, each in the order of bucket indices, which are bit-reversed: the paths
-    /// `l, l+1, …` occupy consecutive buckets on each level.
+    /// Stores level after level, each in the order of bucket indices, which are bit-reversed: the
+    /// paths `l, l+1, …` occupy consecutive buckets on each level.
     Striped,
-    /// Subtrees with as many levels as fit into `unit_bytes` (at least one), each starting at a
-    /// multiple of `unit_bytes`. So a path touches few rows or pages.
+    /// Stores subtrees with as many levels as fit into `unit_bytes` (at least one), each starting
+    /// at a multiple of `unit_bytes`. So a path touches few rows or pages.
     Subtree {
-        /// Bytes of the row, page or stripe that a subtree is packed to.
+        /// Size in bytes of the row, page or stripe that a subtree must fit.
         unit_bytes: u64,
     },
 }
@@ -44,7 +44,7 @@ pub struct Layout {
     bytes: u64,
 }
 
-/// The location of the buckets of one level: subtrees are `subtree_stride` bytes apart, and inside
+/// The location of the buckets of one level: subtrees are `subtree_stride` bytes apart, and within
 /// a subtree the buckets of this level are `bucket_stride` bytes apart.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelPlace {
@@ -77,7 +77,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of the whole tree, padding included.
+    /// Bytes of the whole tree, including padding.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -146,7 +146,8 @@ impl LevelPlace {
         (index < self.buckets).then(|| BucketId::new(self.level, index))
     }
 
-    /// The position from left to right of index `within`: its bit-reversal. An involution.
+    /// The position from left to right of index `within`: the index with its bits reversed. An
+    /// involution.
     #[inline]
     fn order(&self, within: u64) -> u64 {
         match self.reversed_bits {

@@ -17,20 +17,20 @@ use crate::hint::CACHE_LINE_BYTES;
 /// The smallest page size of the supported systems.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Whether all bytes are zero. Branches only once per page, so it runs at memory speed.
+/// Whether all bytes are zero. Branches only once per page, so the check runs at memory speed.
 pub(crate) fn is_clear(bytes: &[u8]) -> bool {
     bytes.chunks(PAGE_BYTES).all(|page| page.iter().fold(0, |seen, byte| seen | byte) == 0)
 }
 
-/// Overwrites everything with zeros. Pages of zeros are read and not written: the system may never
-/// have backed them with memory.
+/// Overwrites all of `bytes` with zeros. Pages of zeros are read and not written, because the
+/// system may never have backed them with memory.
 pub(crate) fn wipe_pages(bytes: &mut [u8]) {
     bytes.chunks_mut(PAGE_BYTES).filter(|page| !is_clear(page)).for_each(|page| page.fill(0));
     // Keeps the compiler from dropping the stores, although nothing reads the zeros.
     optimization_barrier(&*bytes);
 }
 
-/// Loads one byte from every cache line of `bytes`, so that an observer sees all of them read.
+/// Loads one byte from every cache line of `bytes`, so that an observer sees every line read.
 #[inline]
 pub(crate) fn touch(bytes: &[u8]) {
     for first in bytes.iter().step_by(CACHE_LINE_BYTES) {
@@ -45,11 +45,11 @@ pub(crate) fn touch(bytes: &[u8]) {
 pub enum Pages {
     /// The system accepted the request for transparent huge pages.
     Huge,
-    /// Ordinary pages: random accesses will miss the translation buffers often.
+    /// The system provided ordinary pages: random accesses will miss the translation buffers often.
     Ordinary,
 }
 
-/// The system has no memory for a region.
+/// The error if the system has no memory for a region.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct NoMemory {
@@ -63,7 +63,7 @@ impl NoMemory {
 }
 
 /// A large zeroed region, with huge pages if the system provides them. Pages never touched take no
-/// memory, so a new region of any size is made at once.
+/// memory, so creating a region takes no time, whatever its size.
 pub struct Region {
     memory: backing::Memory,
 }
@@ -78,7 +78,7 @@ impl Region {
         Ok(Self { memory: backing::Memory::new(length)? })
     }
 
-    /// The kind of its pages.
+    /// The kind of pages that the region has.
     pub fn pages(&self) -> Pages {
         self.memory.pages
     }
@@ -95,7 +95,8 @@ impl Region {
         &mut self.memory
     }
 
-    /// Prefetches the start of a range into the processor's cache. A hint: it changes no result.
+    /// Prefetches the start of a range into the processor's cache. This is a hint, and changes no
+    /// result.
     ///
     /// # Panics
     /// If the range is not within the region.

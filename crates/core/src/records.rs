@@ -1,4 +1,4 @@
-//! Public records: the only way for unsealed bytes into storage.
+//! Public records: the only way to write unsealed bytes to storage.
 //!
 //! A superblock and an anchor are in clear and carry their own authentication, which a reader
 //! checks before it trusts anything else in them. They are kept in pairs, in trees of their own, so
@@ -13,13 +13,13 @@ use crate::geometry::BucketId;
 use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use crate::store::BucketStore;
 
-/// Records in a tree.
+/// Number of records in a tree of records.
 pub const PAIR: u64 = 2;
 
-/// The largest record.
+/// Maximum number of bytes of a record.
 pub const RECORD_BYTES_MAX: usize = 64 << 10;
 
-/// The level of both records: the root has only one bucket.
+/// The level of a tree that holds both records: the root level has only one bucket.
 const LEVEL: u8 = 1;
 
 /// The shape of a tree for a pair of records of `record_bytes` bytes.
@@ -39,9 +39,9 @@ pub fn pair_shape(record_bytes: usize) -> TreeShape {
 /// The location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
-    /// The tree of its pair.
+    /// The tree of the pair of records.
     pub tree: TreeId,
-    /// The index in the pair: 0 or 1.
+    /// The index of the record in its pair: 0 or 1.
     pub index: u64,
 }
 
@@ -53,15 +53,15 @@ impl RecordPlace {
     }
 }
 
-/// Storage of records: every [`BucketStore`], and the [`Records`] of an array.
+/// Storage of records. Implemented by every [`BucketStore`], and by the [`Records`] of an array.
 pub trait RecordStore {
     /// Whether `tree` holds a pair of records of `record_bytes` bytes.
     fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool;
 
-    /// Reads records in one trip. `each` is called with the index of a place and a possible value
-    /// of its record, maybe several times for one place. A record never written is zeros. The
-    /// caller takes the newest value that authenticates: share servers that missed writes return
-    /// older ones.
+    /// Reads records in one trip. Calls `each` with the index of a place and a possible value of
+    /// its record, maybe several times per place. A record never written is zeros. The caller takes
+    /// the newest value that authenticates, because share servers that missed writes return older
+    /// ones.
     ///
     /// # Errors
     /// The errors of [`BucketStore::read_candidates`].
@@ -71,7 +71,8 @@ pub trait RecordStore {
         each: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<(), StoreError>;
 
-    /// Writes `record` to each of `places`, in one trip. It is durable after the next flush.
+    /// Writes `record` to each of `places`, in one trip. The record is durable after the next
+    /// flush.
     ///
     /// # Errors
     /// [`StoreErrorKind::Refused`] if the record is too large or a tree has no pair of records of

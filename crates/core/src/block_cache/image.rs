@@ -1,4 +1,4 @@
-//! Images of caches: every line with the time of its last use, which decides the next victim.
+//! Images of caches: every line, with the time of its last use, by which LRU chooses victims.
 
 use std::io::{self, Read, Write};
 

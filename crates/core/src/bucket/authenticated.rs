@@ -8,9 +8,9 @@
 //!                ╰──────────── table ─────────────────────╯
 //! ```
 //!
-//! Table and blocks are encrypted. The leaf is stored beside the address because a copy counts only
-//! if the position map agrees with both. The slots have a tree of their own so that blocks of whole
-//! pages are page-aligned in storage.
+//! Table and blocks are encrypted. The leaf is stored next to the address because a copy counts
+//! only if the position map agrees with both. The slots have a tree of their own so that blocks of
+//! whole pages are page-aligned in storage.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ use crate::pieces::LevelShape;
 use crate::seal::SEAL_BYTES;
 use crate::stash::Entry;
 
-/// How the buckets of one tree are written. Public.
+/// The format of the buckets of one tree. Public.
 #[derive(Clone, Debug)]
 pub(crate) struct AuthenticatedFormat {
     capacity: u64,

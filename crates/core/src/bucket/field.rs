@@ -11,12 +11,12 @@ const WORD_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) bytes: usize,
-    /// The all-ones value, which means ⊥.
+    /// The all-ones value, which stands for ⊥ (no block).
     pub(super) mask: u64,
 }
 
 impl Field {
-    /// Wide enough for `0..values`, and for ⊥.
+    /// A table whose entries can hold the values `0..values`, and ⊥.
     pub(super) fn for_values(values: u64) -> Self {
         let bytes = (1..8).find(|bytes| values < 1 << (8 * bytes)).unwrap_or(8);
         Self { bytes, mask: u64::MAX >> (64 - 8 * bytes) }
@@ -39,7 +39,7 @@ impl Field {
         little_endian(&table[slot * self.bytes..][..self.bytes])
     }
 
-    /// Writes one entry and leaves the others.
+    /// Writes one entry and leaves the other entries unchanged.
     pub(super) fn put(self, table: &mut [u8], slot: usize, value: u64) {
         table[slot * self.bytes..][..self.bytes]
             .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
@@ -64,13 +64,13 @@ impl Field {
     }
 }
 
-/// What a search of a table found.
+/// The result of searching a table for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) hits: usize,
-    /// The slot of the hit, or 0 without one.
+    /// The slot that holds the address; 0 if no slot does.
     pub(crate) slot: usize,
-    /// Whether any entry lies in the invalid range.
+    /// Whether any entry has an invalid value.
     pub(crate) invalid: bool,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn search<const BYTES: usize>(
     search_entries(entries, address, invalid)
 }
 
-/// As [`search`] for entries of any width. The table may end with its last entry.
+/// The version of [`search`] for entries of any width. The table may end with its last entry.
 pub(super) fn search_wide(
     table: &[u8],
     slots: usize,

@@ -41,13 +41,14 @@ pub const BLOCK_BYTES_MIN: usize = 16;
 /// The largest block, in bytes.
 pub const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// The most blocks an ORAM can hold: the number of leaves of the deepest tree.
+/// The maximum number of blocks in an ORAM: the number of leaves of the deepest tree.
 pub const CAPACITY_MAX: u64 = 1 << 40;
 
-/// Bytes past the end of a table that a decoder may read: it reads entries eight bytes at a time.
+/// Bytes past the end of a table that a decoder may read, because it reads entries eight bytes at a
+/// time.
 pub(crate) const TABLE_SLACK_BYTES: usize = 8;
 
-/// How the buckets of one tree are written. Public.
+/// The format of the buckets of one tree. Public.
 #[derive(Clone, Debug)]
 pub(crate) struct BucketFormat {
     geometry: Geometry,
@@ -92,7 +93,7 @@ impl LevelFormat {
 }
 
 impl BucketFormat {
-    /// Buckets of `geometry` for `capacity` blocks of `block_bytes`.
+    /// The format for a tree of `geometry` with `capacity` blocks of `block_bytes`.
     pub(crate) fn new(
         geometry: Geometry,
         capacity: u64,
@@ -147,7 +148,7 @@ impl BucketFormat {
         &self.levels
     }
 
-    /// Buffers for one table of any level per bucket of a path.
+    /// Buffers for the tables of a path: one table per bucket, large enough for any level.
     pub(crate) fn table_room(&self) -> Tables {
         let table = |level: &LevelFormat| level.address_table_bytes.max(level.leaf_table_bytes);
         let stride = self.levels.iter().map(table).max().unwrap_or(0) + TABLE_SLACK_BYTES;
@@ -262,7 +263,7 @@ impl Tables {
         &self.bytes[i * self.stride..][..self.stride]
     }
 
-    /// As [`Self::get`], for writing.
+    /// The table of bucket `i` and the slack after it, for writing.
     #[inline]
     pub(crate) fn get_mut(&mut self, i: usize) -> &mut [u8] {
         &mut self.bytes[i * self.stride..][..self.stride]

@@ -3,11 +3,12 @@
 use super::{Recoverability, Salvage};
 use crate::error::Error;
 
-/// An array that can read its whole storage.
+/// Checks of an array that read all of its storage.
 pub trait Audit {
-    /// Number of buckets that were ever written: those that [`check`](Self::check) and
+    /// Number of buckets that were ever written, which [`check`](Self::check) and
     /// [`salvage`](Self::salvage) read. Public, because it follows from the numbers of accesses and
-    /// evictions. The client counts them, so storage cannot pass off a written bucket as unwritten.
+    /// evictions. The client counts these, so storage cannot pass off a written bucket as
+    /// unwritten.
     fn buckets_written(&self) -> u64;
 
     /// Reads every written bucket, and checks that it holds the latest write and that no block is
@@ -18,9 +19,9 @@ pub trait Audit {
     /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first difference.
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error>;
 
-    /// Reads every written bucket, and passes each block with an authentic copy to `each`; of two
-    /// copies, the better one last. Passes what is damaged to `damaged`, and the number of buckets
-    /// read so far to `progress`. Changes nothing.
+    /// Reads every written bucket, and passes each block with an authentic copy to `each`. If a
+    /// block has two copies, passes the better one last. Passes descriptions of damage to
+    /// `damaged`, and the number of buckets read so far to `progress`. Changes nothing.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
@@ -31,13 +32,13 @@ pub trait Audit {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error>;
 
-    /// What a salvage found of a block.
+    /// Whether a salvage recovered a block.
     fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
         salvage.recoverability(address)
     }
 
-    /// Checks that storage is ready for accesses, so that an opening fails rather than the first
-    /// access. Changes nothing.
+    /// Checks that storage is ready for accesses, so that opening the array fails rather than its
+    /// first access. Changes nothing.
     ///
     /// # Errors
     /// Any that the first access would meet before it shows anything.

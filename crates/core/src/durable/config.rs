@@ -22,8 +22,8 @@ pub trait DurableScheme: Sync {
     /// A description of one line.
     fn about(&self) -> &'static str;
 
-    /// Whether the store must consist of servers that compute. Creating an array on any other store
-    /// then fails.
+    /// Whether the store must consist of servers that compute. If so, creating an array on any
+    /// other store fails.
     fn needs_servers(&self) -> bool {
         false
     }
@@ -82,8 +82,8 @@ pub trait DurableConfig: fmt::Debug {
     /// Facts about the configuration, for people and programs.
     fn facts(&self) -> Vec<Fact>;
 
-    /// Whether its client ever [serves](super::DurableOram::serve_on_client) a block without an
-    /// access.
+    /// Whether the client of the array ever [serves](super::DurableOram::serve_on_client) a block
+    /// without an access.
     fn may_serve_on_client(&self) -> bool {
         false
     }
@@ -117,7 +117,7 @@ pub trait DurableConfig: fmt::Debug {
 }
 
 /// Restores the latest state from the records since a [whole](super::Save::Whole) state. The caller
-/// passes the records in order. Needs no storage, and refuses records that do not fit.
+/// passes the records in order. Restoring needs no storage, and refuses records that do not fit.
 pub trait Restore {
     /// Begins the next state. It replaces the previous state, but keeps what the sections of
     /// [`Save::Changes`](super::Save::Changes) leave out.
@@ -138,7 +138,7 @@ pub trait Restore {
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this scheme did not encode it.
     fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error>;
 
-    /// Replays that a range was forgotten.
+    /// Replays the forgetting of a range.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the range goes past the end.
@@ -165,17 +165,17 @@ pub trait Restore {
 pub struct Cost {
     /// Bytes in storage, when all buckets have been written.
     pub tree_bytes: u64,
-    /// Blocks per access: 1, unless all accesses are to ranges. The averages below are of such
-    /// accesses.
+    /// Blocks per access: 1, unless all accesses are to ranges. The averages below are per access
+    /// of this size.
     pub blocks_per_access: u64,
-    /// Average bytes read per access, with its share of an eviction.
+    /// Average bytes read per access, including its share of an eviction.
     pub read_bytes_per_access: f64,
     /// Average bytes written per access.
     pub written_bytes_per_access: f64,
     /// Average trips to storage per access.
     pub trips_per_access: f64,
     /// Levels of the position map that are in the tree. A request for a block whose positions are
-    /// not on the client makes up to this number of accesses more.
+    /// not on the client makes up to this number of additional accesses.
     pub position_map_depth: usize,
     /// Bytes of client memory for the position map, its cached blocks and the marks of taken slots.
     pub position_map_bytes: u64,
@@ -186,7 +186,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Bytes of client memory, without a disk's cache.
+    /// Bytes of client memory, without the cache of a disk.
     pub fn client_bytes(&self) -> u64 {
         self.position_map_bytes + self.blocks_on_client_bytes
     }
@@ -217,13 +217,13 @@ pub struct StateSize {
 /// A fact about a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
-    /// For people: a label and a line of text.
+    /// A fact for people: a label and a line of text.
     Line(&'static str, String),
-    /// For programs: a name and a value.
+    /// A fact for programs: a name and a value.
     Value(&'static str, FactValue),
 }
 
-/// The number called `name` among the facts, if there is one.
+/// The number of the fact with the name `name`, if there is one.
 pub fn find_number(facts: &[Fact], name: &str) -> Option<u64> {
     facts.iter().find_map(|fact| match fact {
         Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
@@ -231,7 +231,7 @@ pub fn find_number(facts: &[Fact], name: &str) -> Option<u64> {
     })
 }
 
-/// A value for programs.
+/// The value of a fact for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FactValue {
     /// One number.

@@ -4,7 +4,7 @@ use crate::error::Error;
 
 /// Data for the blocks of a new array. Each block is requested once, in any order.
 pub trait Contents {
-    /// Writes the data of a block to `data`, which is all zeros before. Returns whether the block
+    /// Writes the data of a block to `data`, which is all zeros at first. Returns whether the block
     /// has data: a block without data takes no access and no space.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::records::Records;
 use crate::scheme::{Op, WINDOW_ACCESSES_MAX};
 
-/// What never changes of an array. Public.
+/// The properties of an array that never change. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayFacts {
     /// Number of blocks (N).
@@ -21,13 +21,13 @@ pub struct ArrayFacts {
     pub block_bytes: usize,
     /// Buckets in storage.
     pub buckets_in_storage: u64,
-    /// The most accesses that can be planned together, whatever positions they need.
+    /// Maximum number of accesses planned together, whatever positions they need.
     pub window_accesses_max: usize,
-    /// Levels of positions that are not on the client: the most accesses that one access may need
-    /// before it. 0 if all positions are on the client.
+    /// Levels of positions that are not on the client: the maximum number of accesses that one
+    /// access may need before it. 0 if all positions are on the client.
     pub position_levels: usize,
-    /// The classes of ranges, ascending from 0: aligned ranges of `2^class` blocks can be accessed
-    /// at once.
+    /// The classes of ranges, ascending from 0: an access can read an aligned range of `2^class`
+    /// blocks at once.
     pub range_classes: Vec<u8>,
     /// The ranges that a disk requests.
     pub range_policy: RangePolicy,
@@ -55,22 +55,23 @@ pub struct Headroom {
     /// Remaining accesses before one would overwrite data that the last saved state needs. At 0,
     /// the client must checkpoint first.
     pub accesses: u64,
-    /// Remaining [evictions](DurableOram::evict) before one would do so.
+    /// Remaining [evictions](DurableOram::evict) before one would overwrite data that the last
+    /// saved state needs.
     pub evictions: u64,
-    /// The stash is over its bound: an eviction must come before the next access.
+    /// Whether the stash is over its bound, so that an eviction must precede the next access.
     pub must_evict: bool,
 }
 
-/// How full a stash is. Secret.
+/// The number of blocks in a stash, and its bound. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StashFill {
-    /// Blocks in it.
+    /// Blocks in the stash.
     pub blocks: u64,
-    /// With more, an eviction must come before the next access.
+    /// The bound: with more blocks, an eviction must precede the next access.
     pub blocks_max: u64,
 }
 
-/// What a client needs positions for.
+/// A use of positions by a client.
 #[derive(Clone, Debug)]
 pub enum PositionUse<'a> {
     /// Accesses to these blocks.
@@ -81,7 +82,7 @@ pub enum PositionUse<'a> {
 
 /// An array of blocks whose accesses are planned first and carried out later.
 pub trait DurableOram: Send {
-    /// What never changes of the array. Callers keep it.
+    /// The properties of the array. They never change, so callers may cache them.
     fn facts(&self) -> ArrayFacts;
 
     /// What the client may still do before it must evict or checkpoint.
@@ -90,9 +91,10 @@ pub trait DurableOram: Send {
     /// [`MustReopen`](crate::ErrorKind::MustReopen).
     fn headroom(&self) -> Result<Headroom, Error>;
 
-    /// Draws what the accesses `wanted` will show, in this order. They follow the accesses of
-    /// `planned`, which are not carried out yet. All together must not exceed
-    /// [`window_accesses_max`](ArrayFacts::window_accesses_max). Changes and shows nothing.
+    /// Draws everything that the accesses `wanted`, in this order, will show to storage. They
+    /// follow the accesses of `planned`, which are not carried out yet. The total number of
+    /// accesses must not exceed [`window_accesses_max`](ArrayFacts::window_accesses_max). Changes
+    /// and shows nothing.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end or
@@ -134,8 +136,8 @@ pub trait DurableOram: Send {
     /// [positions are missing](Self::missing_positions).
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error>;
 
-    /// The records beside the blocks, such as anchors and superblocks. No other tree of the store
-    /// can be written through them.
+    /// The records of the array, such as anchors and superblocks. No other tree of the store can be
+    /// written through them.
     fn records(&mut self) -> Records<'_>;
 
     /// Ends the use of the array and returns its store.
@@ -154,13 +156,15 @@ pub trait DurableOram: Send {
         true
     }
 
-    /// How full the stash is. Secret. `None` if the scheme has no stash or does not report it.
+    /// The number of blocks in the stash, and its bound. Secret. `None` if the scheme has no stash
+    /// or does not report it.
     fn stash_fill(&self) -> Option<StashFill> {
         None
     }
 
-    /// The positions to fetch first, each once. More may be missing after they were fetched. Empty,
-    /// without a check of addresses, if [`position_levels`](ArrayFacts::position_levels) is 0.
+    /// The positions to fetch first, each once. Fetching them may show that more are missing.
+    /// Empty, without a check of addresses, if [`position_levels`](ArrayFacts::position_levels) is
+    /// 0.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end.
@@ -183,7 +187,7 @@ pub trait DurableOram: Send {
         Ok(())
     }
 
-    /// Makes the next eviction ahead of time, so that the stash shrinks. Storage sees it.
+    /// Makes the next eviction early, so that the stash shrinks. Storage sees it.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the [`headroom`](Self::headroom) is
@@ -217,7 +221,8 @@ pub trait DurableOram: Send {
         Ok(false)
     }
 
-    /// Sets the list of servers that have answered wrong. A scheme on servers lets none of them
-    /// deal. It adds a server to the list before it uses the server's wrong answer in any way.
+    /// Sets the list of servers that gave wrong answers. A scheme on servers never lets a listed
+    /// server deal shares. It adds a server to the list before it uses the server's wrong answer in
+    /// any way.
     fn keep_wrong_servers(&mut self, _list: Box<dyn WrongServers>) {}
 }

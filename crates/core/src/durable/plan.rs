@@ -10,32 +10,32 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::error::{Error, ErrorKind};
 use crate::wiped::WipedBytes;
 
-/// What an access is for.
+/// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// A block.
+    /// An access to a block.
     Block(u64),
-    /// An aligned range of `2^class` blocks, of one of the array's
+    /// An access to an aligned range of `2^class` blocks, of one of the array's
     /// [classes](super::ArrayFacts::range_classes). It counts as `2^class` accesses, each with an
     /// operation of its own.
     Range {
         /// The first block of the range.
         first: u64,
-        /// The class. Public.
+        /// The class of the range. Public.
         class: u8,
     },
-    /// A block of positions, which the access brings to the client.
+    /// An access to a block of positions, which moves to the client.
     Position(u64),
-    /// A dummy access, which storage cannot tell from others.
+    /// A dummy access, which storage cannot distinguish from other accesses.
     Dummy,
     /// A dummy access to a range of `2^class` blocks. It counts as `2^class` accesses.
     DummyRange {
-        /// The class. Public.
+        /// The class of the range. Public.
         class: u8,
     },
 }
 
-/// A plan as the log keeps it: a section that only the scheme reads. Secret; wiped when dropped.
+/// A plan as stored in the log: a section that only the scheme reads. Secret; wiped when dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedPlan {
     accesses: usize,
@@ -44,7 +44,7 @@ pub struct EncodedPlan {
 
 impl EncodedPlan {
     /// A plan of `accesses` accesses, which the scheme has encoded as `section`. An access to a
-    /// range counts for each of its blocks.
+    /// range counts once per block.
     pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }
@@ -60,8 +60,8 @@ impl EncodedPlan {
     }
 }
 
-/// Planned accesses: all that they will show to storage, drawn by a scheme. Secret; wiped when
-/// dropped.
+/// Planned accesses: everything that they will show to storage, drawn by a scheme. Secret; wiped
+/// when dropped.
 ///
 /// The scheme encodes its steps once, when it draws them, and the log copies the bytes. Only
 /// recovery [decodes](super::DurableOram::decode_plan) them.
@@ -78,15 +78,15 @@ impl AccessPlan {
         Self { encoded, steps: Box::new(Zeroizing::new(steps)), starts_at: None }
     }
 
-    /// Marks the plan as checked, for the state of its array after `accesses` accesses. Only the
-    /// array that drew the plan may carry it out: another one would trust its leaves and addresses.
+    /// Marks the plan as checked, for an array that has made `accesses` accesses. Only the array
+    /// that drew the plan may carry it out: another array would trust its leaves and addresses.
     #[must_use]
     pub fn starting_at(self, accesses: u64) -> Self {
         Self { starts_at: Some(accesses), ..self }
     }
 
-    /// Whether the array that drew the plan has checked it, so that only the start must match.
-    /// `accesses` is the array's present count. A decoded plan is not checked.
+    /// Whether the array that drew the plan has checked it; then only its start must match.
+    /// `accesses` is the current number of accesses of the array. A decoded plan is not checked.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the plan does not start from this state.
@@ -100,7 +100,7 @@ impl AccessPlan {
         }
     }
 
-    /// The number of accesses of several plans.
+    /// The total number of accesses of several plans.
     pub(crate) fn accesses_of(plans: &[&Self]) -> u64 {
         plans.iter().map(|plan| plan.accesses() as u64).sum()
     }
@@ -110,7 +110,7 @@ impl AccessPlan {
         self.encoded.accesses()
     }
 
-    /// The plan as the log keeps it.
+    /// The plan as stored in the log.
     pub fn encoded(&self) -> &EncodedPlan {
         &self.encoded
     }
@@ -127,7 +127,7 @@ impl AccessPlan {
     }
 }
 
-/// Hides the steps.
+/// Shows the plan without its steps, which are secret.
 impl fmt::Debug for AccessPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccessPlan").field("accesses", &self.accesses()).finish_non_exhaustive()

@@ -27,23 +27,23 @@ pub struct ArrayRequirements {
     /// Maximum bytes of the blocks in the buckets that the client keeps: see
     /// [`RawConfig::tree_top_blocks_max`](crate::RawConfig::tree_top_blocks_max).
     pub tree_top_bytes_max: Option<u64>,
-    /// Ways of the sets in which the client finds blocks of these buckets by address (IR-Stash); 0
-    /// if it does not.
+    /// Number of ways of the sets in which the client finds blocks of these buckets by address
+    /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: Option<u16>,
     /// Bytes of each class of ranges, ascending, with the size of a block first.
     pub range_bytes: Option<Vec<u64>>,
     /// The ranges that a disk requests, with classes in bytes. The array may be larger than
     /// required, so that it consists of whole ranges.
     pub range_policy: Option<RangePolicy<u64>>,
-    /// Share servers (ℓ).
+    /// Number of share servers (ℓ).
     pub servers: Option<u8>,
-    /// Share servers that may collude without learning anything (*t*).
+    /// Number of share servers that may collude without learning anything (*t*).
     pub colluding: Option<u8>,
 }
 
 impl ArrayRequirements {
-    /// An array of `bytes` bytes, in blocks of 4 KiB, whose client with a cache of 16 MiB stays
-    /// below 64 MiB, without the data of requests in flight.
+    /// Requirements on an array of `bytes` bytes, in blocks of 4 KiB. Its client, with a cache of
+    /// 16 MiB, stays below 64 MiB, without the data of requests in flight.
     pub fn new(bytes: u64, scheme: impl Into<String>) -> Self {
         Self {
             bytes,
@@ -62,12 +62,13 @@ impl ArrayRequirements {
         }
     }
 
-    /// Blocks of the array.
+    /// Number of blocks of the array.
     pub fn blocks(&self) -> u64 {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
     }
 
-    /// The names of the settings for share servers that are set. Other schemes refuse them.
+    /// The names of the share-server settings that are present. Other schemes refuse these
+    /// settings.
     pub(super) fn server_settings(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()
@@ -75,8 +76,8 @@ impl ArrayRequirements {
             .collect()
     }
 
-    /// The names of the settings for trees, buckets and stash that are set. Schemes without trees
-    /// refuse them.
+    /// The names of the settings for trees, buckets and stash that are present. Schemes without
+    /// trees refuse these settings.
     pub(super) fn tree_settings(&self) -> Vec<&'static str> {
         [
             (self.slots.is_some(), "slots of a bucket (Z)"),

@@ -24,15 +24,15 @@ pub enum Recoverability {
 pub struct Salvage {
     pub(super) found: SparseAddressSet,
     pub(super) doubtful: SparseAddressSet,
-    /// Blocks that have contents, as far as known.
+    /// Blocks known to have contents.
     pub(super) live: SparseAddressSet,
     written_since: SparseAddressSet,
     forgotten_since: SparseAddressSet,
 }
 
 impl Salvage {
-    /// A salvage of an array of `blocks` blocks. `found` are the blocks that were found, `doubtful`
-    /// the found blocks that may be out of date, `live` the blocks that have contents.
+    /// The salvage of an array of `blocks` blocks. `found` are the blocks that were found,
+    /// `doubtful` the found blocks that may be out of date, `live` the blocks that have contents.
     pub fn new(
         blocks: u64,
         found: SparseAddressSet,
@@ -44,12 +44,12 @@ impl Salvage {
         Self { found, doubtful, live, written_since, forgotten_since }
     }
 
-    /// Records that a block was written after the state.
+    /// Records that a block was written after the restored state.
     pub fn write(&mut self, address: u64) {
         self.written_since.insert(address);
     }
 
-    /// Records that the blocks of a range were forgotten after the state.
+    /// Records that the blocks of a range were forgotten after the restored state.
     pub fn forget(&mut self, range: Range<u64>) {
         self.written_since.remove_all(range.clone());
         self.forgotten_since.insert_all(range);
@@ -66,7 +66,8 @@ impl Salvage {
         }
     }
 
-    /// The answer for a block that was written or forgotten after the state; `None` for others.
+    /// The recoverability of a block that was written or forgotten after the restored state; `None`
+    /// for other blocks.
     pub(super) fn after_state(&self, address: u64) -> Option<Recoverability> {
         if self.written_since.contains(address) {
             Some(Recoverability::Found)

@@ -1,7 +1,7 @@
 //! The fields of a section.
 //!
-//! A section was opened with the client's keys, so this client wrote it. The fields are checked all
-//! the same: a bug of this program must not become a panic or a huge allocation.
+//! The client has opened a section with its keys, so it wrote the section itself. The fields are
+//! checked all the same: a bug of this program must not become a panic or a huge allocation.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -14,18 +14,18 @@ use crate::wiped::WipedBytes;
 /// Bytes of an encoded era.
 const ERA_BYTES: usize = 8 + 32;
 
-/// Bound on the eras of openings in a state. Each opening adds an era, which is kept until
+/// Maximum number of eras of openings in a state. Each opening adds an era, which is kept until
 /// everything in storage has been rewritten.
 const OPENINGS_MAX: u64 = 1024;
 
-/// The largest valid counter. No client counts this far, so an addition never overflows.
+/// The largest valid counter. No client counts this high, so an addition never overflows.
 const COUNT_MAX: u64 = 1 << 62;
 
 /// Reads fields from the front of a section.
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The fields of a section.
+    /// A reader for the fields of `section`.
     pub fn new(section: &'a [u8]) -> Self {
         Self(section)
     }
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(number))
     }
 
-    /// A counter of accesses, evictions or the like: eight bytes, at most 2⁶².
+    /// A counter, for example of accesses or evictions: eight bytes, at most 2⁶².
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the counter is too large or the section too
@@ -104,6 +104,7 @@ impl<'a> Fields<'a> {
     /// bytes. Allocates the whole list first, because a growing list would leave copies of its
     /// items in memory.
     ///
+    /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short, and errors of
     /// `item`.
     pub fn list<T>(
@@ -153,12 +154,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes the number of items that follow, in four bytes.
+/// Writes the number of items of a list, in four bytes, before its items.
 pub fn put_count(out: &mut WipedBytes, count: usize) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
 }
 
-/// Writes eras for [`Fields::eras`].
+/// Writes eras in the form that [`Fields::eras`] reads.
 pub fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
     put_count(out, eras.len());
     for era in eras {
@@ -167,8 +168,8 @@ pub fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
     }
 }
 
-/// The maximum number of eras in a state that keeps the keys of the latest `recognised` writes,
-/// with a checkpoint every `writes_per_checkpoint` writes.
+/// Maximum number of eras in a state that keeps the keys of the latest `recognised` writes, with a
+/// checkpoint every `writes_per_checkpoint` writes.
 pub fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / writes_per_checkpoint + 1);
     // Each era has a write that storage may still hold. One more began before these writes, and one
@@ -176,8 +177,8 @@ pub fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
     (OPENINGS_MAX + at_checkpoints).min(recognised + 2)
 }
 
-/// The sections of `things` items with `in_each` items per section. `bytes` is the length of a
-/// section with the given number of items.
+/// The sizes of the sections for `things` items with at most `in_each` items per section. `bytes`
+/// computes the length of a section from its number of items.
 pub fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [SectionSize; 2] {
     let rest = things % in_each;
     [
@@ -186,7 +187,7 @@ pub fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [Se
     ]
 }
 
-/// Bytes of the section that `put` writes.
+/// The length in bytes of the section that `put` writes.
 pub fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
     let mut section = WipedBytes::default();
     put(&mut section);

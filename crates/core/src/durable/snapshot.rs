@@ -5,51 +5,53 @@ use rand_core::CryptoRng;
 use crate::error::Error;
 use crate::scheme::RollbackProbe;
 
-/// When an era of the seal begins.
+/// The occasion at which an era of the seal begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraStart {
-    /// At an opening: later writes must differ from writes that a crash lost.
+    /// The era begins at an opening: later writes must differ from writes that a crash lost.
     Opening,
-    /// At a checkpoint. A scheme may begin an era only at every n-th, to keep fewer of them.
+    /// The era begins at a checkpoint. A scheme may begin eras at only every n-th checkpoint, to
+    /// keep fewer of them.
     Checkpoint,
 }
 
 /// The part of a state that is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Save {
-    /// The whole state; the reader needs nothing that came before.
+    /// The whole state; a reader needs no earlier record.
     Whole,
-    /// What does not follow from the previous saved state and the plans carried out since.
+    /// The part of the state that does not follow from the previous saved state and the plans
+    /// carried out since.
     Changes,
-    /// The whole state, padded: number and length of sections do not depend on the blocks. Used if
-    /// storage sees how long it takes to save a state.
+    /// The whole state, padded: number and length of the sections do not depend on the blocks. Used
+    /// if storage sees the time that saving a state takes.
     WholePadded,
 }
 
 /// An array whose state on the client can be saved and restored.
 pub trait Snapshot {
-    /// Passes the state to `out`, section by section. Number and length of the sections of
-    /// [`Save::WholePadded`] follow from the parameters and the numbers of accesses,
-    /// [evictions](super::DurableOram::evict), openings and checkpoints alone.
+    /// Passes the state to `out`, section by section. With [`Save::WholePadded`], number and length
+    /// of the sections follow only from the parameters and the numbers of accesses,
+    /// [evictions](super::DurableOram::evict), openings and checkpoints.
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8]));
 
     /// Begins an era of the seal: every later write is sealed under fresh keys.
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng);
 
-    /// The caller has made the last saved state and all of storage durable: the client will not
-    /// return to an earlier state.
+    /// Records that the caller has made the last saved state and all of storage durable. The client
+    /// will not return to an earlier state.
     fn mark_durable(&mut self);
 
     /// Looks in storage for the first write after `accesses` more accesses and `evictions` more
-    /// [evictions](super::DurableOram::evict). If it is there, this state is older than storage.
-    /// Changes nothing.
+    /// [evictions](super::DurableOram::evict). If that write is there, this state is older than
+    /// storage. Changes nothing.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error>;
 
-    /// Restores what a section of the latest state says of blocks on the client, after
-    /// [`Restore::finish`](super::Restore::finish). The caller passes all sections, in order; a
+    /// Restores what a section of the latest state says about blocks on the client, after
+    /// [`Restore::finish`](super::Restore::finish). The caller passes all sections, in order. A
     /// scheme that keeps no blocks on the client ignores them.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use core::ops::Range;
 use hashbrown::HashMap;
 use zeroize::Zeroize;
 
-/// A set of addresses below a bound. Sparse: memory is allocated for parts of 32,768 addresses,
+/// A set of addresses below a bound. Sparse: memory for 32,768 addresses at a time is allocated
 /// when one of them is inserted. Secret; wiped when dropped.
 #[derive(Clone)]
 pub struct SparseAddressSet {
@@ -81,7 +81,8 @@ impl SparseAddressSet {
         });
     }
 
-    /// The addresses of `range` as a bitmap. The first address is the lowest bit of the first byte.
+    /// The addresses of `range` as a bitmap, whose first address is the lowest bit of the first
+    /// byte.
     pub fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start).div_ceil(8) as usize];
         for (i, _) in range.enumerate().filter(|(_, address)| self.contains(*address)) {
@@ -110,8 +111,8 @@ fn ones(bits: u64) -> impl Iterator<Item = u64> {
     rest.map(|bits| u64::from(bits.trailing_zeros()))
 }
 
-/// Calls `each` for every word of a range, with the part, the index of the word in the part, and a
-/// mask of the range's bits.
+/// Calls `each` for every word of a range, with the index of the part, the index of the word in the
+/// part, and a mask of the range's bits.
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
     while next < addresses.end {

@@ -1,4 +1,4 @@
-//! The servers that have answered wrong.
+//! The list of servers that gave wrong answers.
 
 use alloc::vec::Vec;
 

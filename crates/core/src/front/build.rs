@@ -78,9 +78,9 @@ impl SchemeConfig {
 /// The location of the position map, and the policy for hits.
 #[derive(Clone, Debug)]
 pub enum MapConfig {
-    /// A table on the client: [`FlatOram`].
+    /// A table on the client: [`FlatOram`]. The policy is for hits.
     Flat(HitPolicy),
-    /// In the tree, with or without PMMAC: [`FreecursiveOram`].
+    /// A map in the tree, with or without PMMAC: [`FreecursiveOram`].
     Freecursive(FreecursiveConfig),
 }
 

@@ -8,17 +8,17 @@ use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::scheme::Op;
 use crate::stash::StashView;
 
-/// When a block fetched by the cache moves to another path (IR-ORAM, section IV-D).
+/// The time at which a block fetched by the cache moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemapPolicy {
-    /// At the access. The block stays in the ORAM, and the cache has a copy. A dirty victim costs
-    /// one more access; a clean one costs none.
+    /// Blocks move at the access. The block stays in the ORAM, and the cache has a copy. A dirty
+    /// victim costs one more access; a clean one costs none.
     #[default]
     AtAccess,
-    /// At the eviction from the cache (Nagarajan et al., ASPLOS'19; LLC-D). An access takes the
-    /// block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh leaf. This
-    /// needs no access to data, but a second look-up in the position map, whose blocks may have
-    /// left the PLB.
+    /// Blocks move at the eviction from the cache (Nagarajan et al., ASPLOS'19; LLC-D). An access
+    /// takes the block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh
+    /// leaf. This needs no access to data. But it needs a second look-up in the position map, whose
+    /// blocks may have left the PLB.
     Delayed,
 }
 
@@ -27,11 +27,11 @@ pub enum RemapPolicy {
 pub struct CacheConfig {
     /// Blocks in the cache, at least 1.
     pub blocks: usize,
-    /// Lines for each address, a divisor of `blocks`. Equal to `blocks`: fully associative.
+    /// Lines per set: a divisor of `blocks`. If equal to `blocks`, the cache is fully associative.
     pub ways: usize,
 }
 
-/// Counters of one cache. Secret, except for what [`CachedOram`] says storage sees.
+/// Counters of one cache. Secret, except for the numbers that [`CachedOram`] says storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTally {
     /// Requests that needed no access.
@@ -90,10 +90,10 @@ pub struct CachedOram<O> {
     broken: bool,
 }
 
-/// Fetches the block of an address.
+/// A function that fetches the block of an address.
 type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
 
-/// Returns a victim to the ORAM. The result is whether that was necessary.
+/// A function that returns a victim to the ORAM, and says whether that was necessary.
 type WriteBack<O> = fn(&mut O, CachedBlock, &[u8]) -> Result<bool, Error>;
 
 /// A block in the cache.
@@ -144,7 +144,7 @@ impl<O: Oram> CachedOram<O> {
         })
     }
 
-    /// When blocks move. Public.
+    /// The policy that says when blocks move. Public.
     pub fn policy(&self) -> RemapPolicy {
         self.policy
     }
@@ -154,18 +154,18 @@ impl<O: Oram> CachedOram<O> {
         self.tally
     }
 
-    /// The ORAM behind it.
+    /// The ORAM behind the cache.
     pub fn oram(&self) -> &O {
         &self.oram
     }
 
-    /// The ORAM behind it, for wrappers. Requests to it bypass the cache. Their answers are right
-    /// only for blocks that are not in the cache.
+    /// The ORAM behind the cache, for wrappers. Requests to it bypass the cache, so their answers
+    /// are right only for blocks that are not in the cache.
     pub fn oram_mut(&mut self) -> &mut O {
         &mut self.oram
     }
 
-    /// Returns all blocks to the ORAM, so that the cache can be dropped without loss.
+    /// Returns all blocks to the ORAM. The cache can then be dropped without loss.
     ///
     /// # Errors
     /// See [`Front::flush`].
@@ -182,7 +182,7 @@ impl<O: Oram> CachedOram<O> {
         }
     }
 
-    /// The line of the block `address`, which is fetched on a miss.
+    /// The line that holds the block `address`. Fetches the block on a miss.
     fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
         if let Some(line) = self.cache.find_for_use(address) {
             self.tally.hits += 1;
@@ -197,7 +197,7 @@ impl<O: Oram> CachedOram<O> {
         Ok(line)
     }
 
-    /// Returns the block of a line, if any, to the ORAM.
+    /// Returns the block of a line, if the line holds one, to the ORAM.
     fn vacate(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(cached) = self.cache.tag(line) {
             let result = (self.write_back)(&mut self.oram, cached, self.cache.block(line));
@@ -272,7 +272,7 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.evict()
     }
 
-    /// Looks only in the cache, not behind it.
+    /// Looks only in the cache, not in the ORAM behind it.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity(), self.block_bytes())?;
         check_not_broken(self.broken)?;
@@ -326,8 +326,8 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.stash_blocks()
     }
 
-    /// The invariants of the ORAM behind; with delayed remapping, also that no cached block is
-    /// still there. Storage sees one more scan.
+    /// Checks the invariants of the ORAM behind the cache. With delayed remapping, also checks that
+    /// no cached block is still in the ORAM. Storage sees one more scan.
     fn check_invariants(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.oram.check_invariants()?;

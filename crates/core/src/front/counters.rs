@@ -7,13 +7,13 @@ use super::rho::RhoTally;
 /// which storage sees, and numbers derived from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The front end; with ρ, the front end of the main tree.
+    /// Counters of the front end. With ρ, counters of the front end of the main tree.
     pub front: FrontTally,
     /// AES blocks computed, over all trees. Public: depends only on the number of accesses.
     pub aes_blocks: u64,
-    /// ρ, if present.
+    /// Counters of ρ, if present.
     pub rho: Option<RhoTally>,
-    /// The cache, if present.
+    /// Counters of the cache, if present.
     pub cache: Option<CacheTally>,
 }
 
@@ -28,7 +28,7 @@ impl Counters {
 /// storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontTally {
-    /// Path accesses for requested blocks: one for each request that is not a stash hit.
+    /// Path accesses for requested blocks: one per request that is not a stash hit.
     pub data_accesses: u64,
     /// Path accesses that fetched a block of the position map.
     pub position_map_accesses: u64,
@@ -46,7 +46,7 @@ pub struct FrontTally {
 }
 
 impl FrontTally {
-    /// All path accesses.
+    /// The number of all path accesses.
     pub fn accesses(&self) -> u64 {
         self.data_accesses + self.position_map_accesses + self.remap_accesses
     }

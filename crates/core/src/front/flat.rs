@@ -66,7 +66,7 @@ impl<S: BucketStore, R: CryptoRng> PathOram<S, R> {
         Self::new(PathScheme::new(config, sealer, store)?, coins)
     }
 
-    /// The store, for wrappers.
+    /// The store, for callers that wrap it.
     pub fn store_mut(&mut self) -> &mut S {
         self.scheme.store_mut()
     }
@@ -81,7 +81,7 @@ impl<S: BucketStore, R: CryptoRng> RawOram<S, R> {
         Self::new(RawScheme::new(config, sealer, store)?, coins)
     }
 
-    /// The store, for wrappers.
+    /// The store, for callers that wrap it.
     pub fn store_mut(&mut self) -> &mut S {
         self.scheme.store_mut()
     }
@@ -120,7 +120,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         &self.scheme
     }
 
-    /// The scheme, for wrappers.
+    /// The scheme, for callers that wrap it.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }
@@ -130,7 +130,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         self.scheme
     }
 
-    /// Counters since it was made. Secret.
+    /// Counters since the front end was made. Secret.
     pub fn tally(&self) -> FrontTally {
         self.tally
     }
@@ -239,7 +239,7 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         Ok(is_found)
     }
 
-    /// The position map needs no accesses.
+    /// Makes no access, because the position map is on the client.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         Ok(false)
@@ -290,8 +290,8 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         self.scheme.stash()
     }
 
-    /// The Path ORAM invariant: each block exists exactly once, in the stash or in a bucket on the
-    /// path to its leaf in the position map.
+    /// Checks the Path ORAM invariant: each block exists exactly once, in the stash or in a bucket
+    /// on the path to its leaf in the position map.
     fn check_invariants(&mut self) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let mut violation = None;

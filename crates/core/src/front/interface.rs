@@ -1,4 +1,4 @@
-//! The traits of ORAMs: [`Oram`] for users, [`Front`] for the owner.
+//! The traits of ORAMs: [`Oram`] for users, [`Front`] for owners.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -12,7 +12,7 @@ use crate::stash::StashView;
 
 /// One request of a batch.
 pub struct Access<'a> {
-    /// The block, from 0 to the capacity less one. Secret.
+    /// The address of the block, from 0 to the capacity less one. Secret.
     pub address: u64,
     /// The operation. Secret, including whether it reads or writes.
     pub op: Op<'a>,
@@ -112,7 +112,7 @@ macro_rules! impl_oram_for_pointer {
 
 impl_oram_for_pointer!(Box<O>, &mut O);
 
-/// The owner's interface to an ORAM: operations beyond serving requests.
+/// An interface for the owner of an ORAM: operations beyond serving requests.
 ///
 /// [`build`](super::build()) returns a `Box<dyn Front>` for any ORAM.
 ///
@@ -122,7 +122,7 @@ impl_oram_for_pointer!(Box<O>, &mut O);
 /// fresh leaf for it, which storage has never seen. So when the block is put back, it goes directly
 /// into the stash (IR-ORAM, section IV-D; Nagarajan et al., ASPLOS'19).
 pub trait Front: Oram {
-    /// Whether the next request can start, rather than be refused before anything is touched.
+    /// Whether the next request can start, or would be refused before anything is touched.
     ///
     /// # Errors
     /// [`MustReopen`](ErrorKind::MustReopen) or [`StashFull`](ErrorKind::StashFull).
@@ -153,7 +153,7 @@ pub trait Front: Oram {
 
     /// Makes the first of the position-map accesses that a request for `address` needs. Returns
     /// whether there was one; if not, the request itself now takes one access. Storage sees an
-    /// access like any other (IR-ORAM, section IV-D: the stages of an early write-back).
+    /// ordinary access (IR-ORAM, section IV-D: the stages of an early write-back).
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
@@ -165,15 +165,16 @@ pub trait Front: Oram {
     /// [`InvalidConfig`](ErrorKind::InvalidConfig) if not.
     fn check_takes(&self) -> Result<(), Error>;
 
-    /// Takes a block out, into `block`. A block never written is zeros. Returns whether the block
-    /// existed. Storage sees an access like any other.
+    /// Takes a block out of the ORAM, and copies it to `block`. A block never written is zeros.
+    /// Returns whether the block existed. Storage sees an ordinary access.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
 
-    /// Takes a block out, into `block`, if the client finds it by its address, as in
-    /// [`Self::serve_on_client`]. Returns whether it did; if not, `block` is unchanged.
+    /// Takes a block out of the ORAM, and copies it to `block`, if the client finds it by its
+    /// address, as in [`Self::serve_on_client`]. Returns whether it did; if not, `block` is
+    /// unchanged.
     ///
     /// Storage sees nothing. But if a caller tries this before [`Self::take`], the missing access
     /// reveals what [`HitPolicy::Serve`](crate::HitPolicy::Serve) describes.
@@ -184,14 +185,14 @@ pub trait Front: Oram {
 
     /// Puts back a block that [was taken](Self::take) and not yet put back; any other block would
     /// exist twice. Storage sees the position-map accesses, if the map is in the ORAM, and no
-    /// access to data. It counts as an access towards the stash bound.
+    /// access to data. Putting a block back counts as an access towards the stash bound.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
-    /// Returns the blocks in the cache, if there is one in front, to the ORAM, so that it can be
-    /// dropped without loss.
+    /// Returns the blocks of the cache, if there is a cache in front, to the ORAM. The cache can
+    /// then be dropped without loss.
     ///
     /// # Errors
     /// [`StashFull`](ErrorKind::StashFull) if the stash cannot take all of them at once; the
@@ -208,19 +209,19 @@ pub trait Front: Oram {
     /// everything in storage.
     fn populate(&mut self) -> Result<(), Error>;
 
-    /// Whether a block is in the small tree of ρ, where a request for it needs no access to the
+    /// Whether a block is in the small tree of ρ. A request for such a block needs no access to the
     /// main tree. Secret.
     fn is_in_small_tree(&self, _address: u64) -> bool {
         false
     }
 
-    /// Counters since it was made. Secret.
+    /// Counters since the ORAM was made. Secret.
     fn counters(&self) -> Counters;
 
     /// The stash; with ρ, the stash of the main tree. Secret.
     fn stash(&self) -> StashView<'_>;
 
-    /// Blocks in the stash; with ρ, in both stashes. Secret.
+    /// Number of blocks in the stash; with ρ, in both stashes. Secret.
     fn stash_blocks(&self) -> usize {
         self.stash().blocks()
     }
@@ -245,16 +246,17 @@ pub trait Front: Oram {
 pub struct VisitedBlock {
     /// The address of the block.
     pub address: u64,
-    /// The placement of the block. `None`: on the client, outside of every tree.
+    /// The placement of the block in a tree. `None` if the block is on the client, outside of every
+    /// tree.
     pub placement: Option<Placement>,
 }
 
 /// The location of a block in a tree, and its leaf. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The tree.
+    /// The tree that holds the block.
     pub tree: TreeId,
-    /// The stash, or a bucket of the tree.
+    /// The location of the block in the tree: the stash, or a bucket.
     pub location: Location,
     /// The leaf of the block.
     pub leaf: Leaf,

@@ -2,50 +2,50 @@
 
 use core::fmt;
 
-/// A leaf label: the number of one of the `2^L` paths. Secret while a block is mapped to it and its
-/// path has not been read; public afterwards.
+/// A leaf label: the number of one of the `2^L` paths. Secret while a block is mapped to the leaf
+/// and its path has not been read; public afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Leaf(pub u64);
 
 /// The unique name of a bucket in its tree, 41 bits at most. Public.
 ///
-/// Level `j` holds the ids `2^j - 1 ..= 2^(j+1) - 2`. On it, the bucket on the path to leaf `l` has
-/// index `l mod 2^j`. The index is the bit-reversed path, so neighbours in id are *not* neighbours
-/// in the tree, and the reverse-lexicographic order of evictions is plain counting.
+/// Level `j` holds the ids `2^j - 1 ..= 2^(j+1) - 2`. The bucket of level `j` on the path to leaf
+/// `l` has index `l mod 2^j`. The index is the bit-reversed path, so neighbours in id are *not*
+/// neighbours in the tree, and the reverse-lexicographic order of evictions is plain counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketId(pub u64);
 
 impl BucketId {
-    /// The root.
+    /// The id of the root.
     pub const ROOT: Self = Self(0);
 
-    /// The bucket at `level` of the path to `leaf`.
+    /// The bucket on `level` of the path to `leaf`.
     #[inline]
     pub fn on_path(leaf: Leaf, level: u8) -> Self {
         let first = (1u64 << level) - 1;
         Self(first + (leaf.0 & first))
     }
 
-    /// The bucket with `index` on `level`.
+    /// The bucket with index `index` on `level`.
     #[inline]
     pub fn new(level: u8, index: u64) -> Self {
         Self::on_path(Leaf(index), level)
     }
 
-    /// Its distance from the root. Defined for every number: ids past the last bucket of the
-    /// deepest tree have levels past its last level.
+    /// The bucket's distance from the root. Defined for every number: ids past the last bucket of
+    /// the deepest tree have levels past its last level.
     #[inline]
     pub fn level(self) -> u8 {
         self.0.saturating_add(1).ilog2() as u8
     }
 
-    /// Its index on its level: `l mod 2^level` for every leaf `l` below it.
+    /// The bucket's index on its level: `l mod 2^level` for every leaf `l` below the bucket.
     #[inline]
     pub fn index(self) -> u64 {
         self.0.saturating_add(1) - (1 << self.level())
     }
 
-    /// Whether it lies on the path to `leaf`.
+    /// Whether the bucket is on the path to `leaf`.
     #[inline]
     pub fn is_on_path(self, leaf: Leaf) -> bool {
         Self::on_path(leaf, self.level()) == self

@@ -11,8 +11,8 @@ pub fn reverse_lexicographic(g: u64, leaf_level: u8) -> Leaf {
     Leaf(g & ((1 << leaf_level) - 1))
 }
 
-/// How many of the first `g` evictions wrote the bucket on `level` of the path to `leaf` (path
-/// eviction predictability).
+/// The number of evictions among the first `g` that wrote the bucket on `level` of the path to
+/// `leaf` (path eviction predictability).
 ///
 /// Tiny ORAM, section IV-D, gives the recurrence `g_(i+1) = (g_i + 1 - l_i) >> 1` down a path to
 /// leaf `l`. Unrolled, level `j` was evicted once for every `t < g` with `t ≡ l (mod 2^j)`, which
@@ -25,7 +25,8 @@ pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
 
 /// The last of the evictions `0..g` that wrote the bucket on `level` of the path to `leaf`.
 ///
-/// The bucket must have been written. It always has been if `g` is at least `2^level`.
+/// The bucket must have been written, as every bucket of the level has been if `g` is at least
+/// `2^level`.
 #[inline]
 pub fn last_eviction_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
     use crate::geometry::BucketId;
 
-    /// The recurrence of section IV-D, literally.
+    /// The recurrence of section IV-D, in its literal form.
     fn recurrence(g: u64, leaf: Leaf, level: u8) -> u64 {
         (0..level).fold(g, |g_i, i| (g_i + (!(leaf.0 >> i) & 1)) >> 1)
     }

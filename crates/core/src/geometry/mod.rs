@@ -17,7 +17,8 @@ pub use eviction_order::{evictions_of_bucket, last_eviction_of_bucket, reverse_l
 
 use crate::error::{Error, ErrorKind};
 
-/// The deepest tree the engine builds: `2^41 - 1` buckets.
+/// The level of the leaves in the deepest tree that the engine builds, which has `2^41 - 1`
+/// buckets.
 pub const LEAF_LEVEL_MAX: u8 = 40;
 
 /// The largest number of slots in one bucket.
@@ -30,7 +31,8 @@ pub const SLOTS_PER_BUCKET_MAX: u16 = 255;
 pub struct Geometry {
     /// `slots[level]` for levels `0..=L`, each at least 1.
     slots: Box<[u16]>,
-    /// `slots_above[level]`: slots of a path on the levels `0..level`. One entry more than `slots`.
+    /// `slots_above[level]`: the number of slots of a path on the levels `0..level`. Has one entry
+    /// more than `slots`.
     slots_above: Box<[u32]>,
 }
 
@@ -96,24 +98,24 @@ impl Geometry {
         usize::from(self.slots[level])
     }
 
-    /// Slots of one path on the levels above `level`: the index of the first slot of `level` if a
-    /// path is laid out in one row.
+    /// Number of slots of one path on the levels above `level`. This is the index of the first slot
+    /// of `level` if a path is laid out in one row.
     #[inline]
     pub fn path_slots_above(&self, level: usize) -> usize {
         self.slots_above[level] as usize
     }
 
-    /// Slots of one path, `(L + 1) · Z` in a uniform tree.
+    /// Number of slots of one path: `(L + 1) · Z` in a uniform tree.
     pub fn path_slots(&self) -> usize {
         self.path_slots_above(self.levels())
     }
 
-    /// `2^(L+1) - 1`: buckets of the tree.
+    /// `2^(L+1) - 1`: the number of buckets of the tree.
     pub fn buckets(&self) -> u64 {
         (1 << self.levels()) - 1
     }
 
-    /// Slots of the whole tree.
+    /// Number of slots of the whole tree.
     pub fn tree_slots(&self) -> u64 {
         (0u64..).zip(&self.slots).map(|(level, z)| u64::from(*z) << level).sum()
     }

@@ -1,4 +1,4 @@
-//! Images of a tree of tags and its client.
+//! Tests of images of a tree of tags and its client.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -22,7 +22,7 @@ fn scheme(tree_top: TreeTopKind) -> Tags {
 
 const KINDS: [TreeTopKind; 2] = [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }];
 
-/// A tree after many accesses, and the leaf of each block.
+/// A tree of tags after many accesses, and the leaf of each block.
 fn used(kind: TreeTopKind) -> (Tags, Vec<u64>) {
     let (mut tags, mut coins) = (scheme(kind), StdRng::seed_from_u64(1));
     let mut leaves = vec![0; CAPACITY as usize];
@@ -52,7 +52,7 @@ fn refused(kind: TreeTopKind, numbers: &[u64]) -> String {
     error.to_string()
 }
 
-/// Reads and checks an image of arbitrary bytes.
+/// Reads and checks an image that consists of arbitrary bytes.
 fn checked(kind: TreeTopKind, bytes: &[u8]) -> Result<Tags> {
     let mut tags = scheme(kind);
     tags.read_image(&mut &bytes[..])?;

@@ -7,8 +7,8 @@
 //!
 //! # Plain recursion
 //! [`RecursiveOram`](crate::RecursiveOram) does this with a tree for each level. An access to a
-//! data block is an access to every level, starting with the smallest, which gives the leaf in the
-//! next.
+//! data block is an access to every level. It starts with the smallest level, which gives the leaf
+//! in the next one.
 //!
 //! # Freecursive
 //! [`FreecursiveOram`](crate::FreecursiveOram) makes this nearly free for requests with locality:

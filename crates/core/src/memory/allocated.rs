@@ -1,11 +1,11 @@
-//! Memory from the allocator, for systems without mappings.
+//! Memory regions from the allocator, for systems without mappings.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
 use super::{NoMemory, Pages, zeros};
 
-/// Whether untouched pages take memory depends on the allocator.
+/// A region from the allocator, which decides whether untouched pages take memory.
 pub(super) struct Memory {
     bytes: Vec<u8>,
     pub(super) pages: Pages,

@@ -1,4 +1,4 @@
-//! Memory of an anonymous mapping.
+//! Memory regions from anonymous mappings.
 
 use core::ops::{Deref, DerefMut};
 
@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 
 use super::{NoMemory, Pages};
 
-/// Pages never touched take no memory.
+/// A region from an anonymous mapping. Pages never touched take no memory.
 pub(super) struct Memory {
     bytes: MmapMut,
     pub(super) pages: Pages,

@@ -3,9 +3,9 @@
 /// A byte range in the memory of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: usize,
-    /// The length.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
@@ -21,7 +21,7 @@ impl Span {
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     buffer: &'a [u8],
-    /// A second stretch of memory: spans past the end of `buffer` lie here.
+    /// A second stretch of memory, which spans past the end of `buffer` point into.
     behind: &'a [u8],
     spans: &'a [Span],
 }
@@ -33,7 +33,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Frames in two stretches of memory, addressed as if `behind` started at the end of `buffer`.
-    /// No span crosses from one into the other.
+    /// No span may cross from one stretch into the other.
     pub fn in_two(buffer: &'a [u8], behind: &'a [u8], spans: &'a [Span]) -> Self {
         Self { buffer, behind, spans }
     }

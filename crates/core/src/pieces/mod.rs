@@ -15,15 +15,15 @@ pub struct TreeId(pub u16);
 /// A part of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Header, labels and slots.
+    /// The whole bucket: header, labels and slots.
     Whole,
-    /// Only the header: what an access-only access of RAW ORAM writes back.
+    /// The header alone, which an access-only access of RAW ORAM writes back.
     Header,
-    /// One slot.
+    /// One slot, given by its index.
     Slot(u16),
 }
 
-/// One part of one bucket: what a trip requests. Public by nature.
+/// One part of one bucket, which a trip requests. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The tree.

@@ -1,4 +1,4 @@
-//! The sizes of a tree's levels and buckets, for stores. All of them are public.
+//! The sizes of a tree's levels and buckets, for stores. All sizes are public.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 use super::{Part, Piece, Span};
 use crate::geometry::BucketId;
 
-/// The number of buckets on a level, and the sizes of each: a header, anything that the scheme
-/// keeps between header and slots, then the slots.
+/// The number of buckets on a level, and the sizes of a bucket's parts. A bucket is a header,
+/// anything that the scheme keeps between header and slots, then the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
     /// Number of buckets, with indices from 0. `2^level` on a full level; less if some buckets are
     /// kept elsewhere; never more.
     pub buckets: u64,
-    /// Number of slots.
+    /// Number of slots of a bucket.
     pub slots: u16,
-    /// Bytes of the header, which can be written alone.
+    /// Bytes of the header, which can be written without the rest of the bucket.
     pub header_bytes: u64,
-    /// Offset of the first slot.
+    /// Offset of the first slot in the bucket.
     pub slots_offset: u64,
     /// Bytes of one slot.
     pub slot_bytes: u64,
@@ -26,7 +26,7 @@ pub struct LevelShape {
 }
 
 impl LevelShape {
-    /// Buckets without slots: a head of `bytes` bytes each.
+    /// The shape of a level of buckets without slots: a head of `bytes` bytes each.
     pub fn of_heads(buckets: u64, bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self {
@@ -82,7 +82,7 @@ impl TreeShape {
         self.levels.iter().map(level_bytes).sum()
     }
 
-    /// Whether the tree has this bucket.
+    /// Whether the tree has the bucket `bucket`.
     pub fn contains(&self, bucket: BucketId) -> bool {
         self.level_of(bucket).is_some()
     }

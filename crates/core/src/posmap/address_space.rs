@@ -25,9 +25,9 @@ pub(crate) struct AddressSpace {
     fan_out: u64,
     /// The first address of each level.
     starts: Vec<u64>,
-    /// The number of addresses of all levels.
+    /// The number of addresses of all levels together.
     blocks: u64,
-    /// Blocks of the last level.
+    /// Number of blocks of the last level.
     client_entries: u64,
 }
 
@@ -125,7 +125,7 @@ impl AddressSpace {
         self.starts[level] + number
     }
 
-    /// Whether the address belongs to a block, and not to the padding of its level's last group.
+    /// Whether an address belongs to a block, rather than to the padding of its level's last group.
     pub(crate) fn contains(&self, address: u64) -> bool {
         address < self.blocks && self.number_of(address) < self.blocks_of(self.level(address))
     }

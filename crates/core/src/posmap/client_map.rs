@@ -11,21 +11,22 @@ use super::{FlatPosMap, Table};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// One entry per block. Secret; wiped when dropped.
+/// The positions of the last level's blocks, with one entry per block. Secret; wiped when dropped.
 pub(crate) enum ClientMap {
-    /// Drawn leaves: 4 bytes an entry below `2^32` leaves.
+    /// Drawn leaves. An entry takes 4 bytes in trees below `2^32` leaves.
     Leaves(FlatPosMap),
-    /// The number of moves of each block: the root of trust of PMMAC. 8 bytes an entry.
+    /// The number of moves of each block, which is the root of trust of PMMAC. An entry takes 8
+    /// bytes.
     Counters(Table),
 }
 
 impl ClientMap {
-    /// The map without PMMAC.
+    /// The map of leaves, for ORAMs without PMMAC.
     pub(crate) fn of_leaves(entries: u64, leaf_level: u8) -> Result<Self, Error> {
         Ok(Self::Leaves(FlatPosMap::new(entries, leaf_level)?))
     }
 
-    /// The map with PMMAC.
+    /// The map of counters, for ORAMs with PMMAC.
     pub(crate) fn of_counters(entries: u64) -> Result<Self, Error> {
         Ok(Self::Counters(Table::new(entries, u64::BITS as u8)?))
     }
@@ -38,7 +39,7 @@ impl ClientMap {
         }
     }
 
-    /// The position of the block `address`, if known: its leaf may not have been drawn yet.
+    /// The position of the block `address`. `None` if its leaf has not been drawn yet.
     pub(crate) fn get(&self, entry: u64, address: u64, prf: &LeafPrf) -> Option<Position> {
         match self {
             Self::Leaves(leaves) => leaves.get(entry).map(drawn),
@@ -68,7 +69,7 @@ impl ClientMap {
         }
     }
 
-    /// Step 1 of an access to the block `address`: its current and its new position.
+    /// Step 1 of an access to the block `address`: returns its current and its new position.
     pub(crate) fn look_up_and_remap(
         &mut self,
         entry: u64,
@@ -94,7 +95,7 @@ impl ClientMap {
     }
 }
 
-/// A position with a drawn leaf and no count.
+/// A position with a drawn leaf and a meaningless count.
 fn drawn(leaf: Leaf) -> Position {
     Position { leaf, count: Count::NEVER_MOVED }
 }

@@ -14,13 +14,14 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// The widest individual counter.
+/// Maximum width of an individual counter, in bits.
 pub(crate) const COUNTER_BITS_MAX: u32 = 24;
 
 /// Bytes of the group counter.
 pub(crate) const GROUP_BYTES: usize = 8;
 
-/// The number of moves of a block. A block has each value at most once.
+/// The number of times that a block has moved, as a group counter and an individual counter. A
+/// block has each value at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Count {
     pub(crate) group: u64,
@@ -43,7 +44,7 @@ impl Count {
 pub(crate) enum Advance {
     /// The block's own counter was increased.
     Block { from: Count, to: Count },
-    /// The group was reset: every block of it now has this count.
+    /// The group was reset: every block of the group now has the count `to`.
     Group { to: Count },
 }
 

@@ -12,11 +12,11 @@ use crate::geometry::Leaf;
 
 /// One entry per block: 4 bytes below `2^32` leaves, otherwise 8. Secret; wiped when dropped.
 ///
-/// A block never requested has no leaf yet. It gets a uniformly random one at its first look-up,
-/// which storage cannot distinguish from one drawn at the start. So a fresh map consists of zeros,
-/// which take no memory.
+/// A block never requested has no leaf yet. Its first look-up draws a uniformly random leaf, which
+/// storage cannot distinguish from one drawn at the start. So a fresh map consists of zeros, which
+/// take no memory.
 pub struct FlatPosMap {
-    /// Entries hold `leaf + 1`; 0 is a block without a leaf.
+    /// The entries, each `leaf + 1`; 0 is a block without a leaf.
     table: Table,
     leaf_level: u8,
 }
@@ -35,14 +35,14 @@ impl FlatPosMap {
         self.table.bytes()
     }
 
-    /// The leaf of `address`, if it has one. An address past the end has none; a scan looks up
+    /// The leaf of `address`, if it has one. An address past the end has no leaf; a scan looks up
     /// every address that storage claims to hold.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Leaf> {
         self.table.get(address)?.checked_sub(1).map(Leaf)
     }
 
-    /// The leaf of `address`, drawn now if it has none.
+    /// The leaf of `address`. Draws the leaf if there is none yet.
     #[inline]
     pub fn look_up(&mut self, address: u64, coins: &mut impl CryptoRng) -> Leaf {
         match self.get(address) {

@@ -21,13 +21,13 @@ const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS)
 /// The position of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The leaf of its path.
+    /// The leaf to which the block is mapped.
     pub(crate) leaf: Leaf,
-    /// How often the block has moved. Meaningless if the leaf was drawn.
+    /// The number of times that the block has moved. Meaningless if the leaf was drawn.
     pub(crate) count: Count,
 }
 
-/// The leaf of a block after a number of moves:
+/// A pseudorandom function that computes the leaf of a block after a number of moves:
 ///
 /// ```text
 /// AES_K( address ‖ GC ‖ IC ) mod 2^L          40 + 64 + 24 bits, big-endian

@@ -12,15 +12,15 @@ use crate::geometry::Leaf;
 /// The mapping of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The leaf that the next access to it will reveal.
+    /// The leaf that the next access to the block will reveal.
     pub leaf: Leaf,
-    /// Whether the block has been written. A block that has not reads as zeros, and every copy of
+    /// Whether the block has contents. A block without contents reads as zeros, and every copy of
     /// it in a bucket is stale.
     pub live: bool,
 }
 
 impl Mapping {
-    /// The entry of the table for a mapping. 0 is a block without a leaf.
+    /// The entry of the table that encodes a mapping. 0 encodes a block without a leaf.
     pub(crate) fn entry(self) -> u64 {
         (self.leaf.0 << 1 | u64::from(self.live)) + 1
     }
@@ -61,13 +61,13 @@ impl LivePosMap {
         self.capacity
     }
 
-    /// The mapping of `address`, if it has one. An address past the end has none.
+    /// The mapping of `address`, if it has one. An address past the end has no mapping.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Mapping> {
         Mapping::from_entry(self.table.get(address)?)
     }
 
-    /// Whether no address of a range is mapped. Runs at memory speed.
+    /// Whether no address of a range is mapped. The check runs at memory speed.
     ///
     /// # Panics
     /// If the range goes past the end.
@@ -98,8 +98,8 @@ impl LivePosMap {
         draw_leaf(coins, self.leaf_level)
     }
 
-    /// Deletes the mappings of a range: its blocks read as zeros, and the next access to one of
-    /// them reveals a fresh leaf, as any access does.
+    /// Deletes the mappings of a range: its blocks read as zeros. The next access to one of them
+    /// reveals a fresh leaf, like any access.
     ///
     /// # Panics
     /// If the range goes past the end.

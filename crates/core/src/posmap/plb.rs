@@ -1,7 +1,7 @@
 //! The PosMap Lookaside Buffer (PLB): position-map blocks on the client (Freecursive ORAM).
 //!
-//! It is *exclusive*: a block in it is not in the ORAM. A block in the ORAM would be moved by each
-//! access to it, but a block in the PLB is used without accesses.
+//! The PLB is *exclusive*: a block in it is not in the ORAM. A block in the ORAM would be moved by
+//! each access to it, but a block in the PLB is used without accesses.
 
 #[cfg(feature = "std")]
 mod image;
@@ -17,7 +17,8 @@ pub(crate) type Plb = BlockCache<PlbEntry>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlbEntry {
     pub(crate) address: u64,
-    /// The block's position. Storage has not yet seen an access to the block on this path.
+    /// The position to which the block is mapped. Storage has not yet seen an access to the block
+    /// on this path.
     pub(crate) position: Position,
 }
 
@@ -28,7 +29,7 @@ impl CacheTag for PlbEntry {
 }
 
 impl Plb {
-    /// Remaps the block of a line, if any.
+    /// Sets the position of the block of a line, if the line holds one.
     pub(crate) fn remap(&mut self, line: LineId, position: Position) {
         if let Some(entry) = self.tag_mut(line) {
             entry.position = position;

@@ -10,8 +10,8 @@ use core::ops::Range;
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
-/// One entry per block, little-endian: 4 bytes if all values fit, otherwise 8. A fresh table
-/// consists of zeros, which take no memory. Secret; wiped when dropped.
+/// A table of numbers, one per block, little-endian: 4 bytes if all values fit, otherwise 8. A
+/// fresh table consists of zeros, which take no memory. Secret; wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
     width: Width,
@@ -25,7 +25,7 @@ enum Width {
 }
 
 impl Table {
-    /// `entries` zeros, wide enough for values of `value_bits` bits.
+    /// A table of `entries` zeros, wide enough for values of `value_bits` bits.
     pub(crate) fn new(entries: u64, value_bits: u8) -> Result<Self, Error> {
         let (width, entry_bytes) = if u32::from(value_bits) <= u32::BITS {
             (Width::Narrow, size_of::<u32>())
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Zeroes a range of entries. Pages of zeros are not touched, and so take no memory.
+    /// Zeroes a range of entries. Pages of zeros are not touched, so they take no memory.
     pub(crate) fn clear(&mut self, range: Range<u64>) {
         let range = self.bytes_of(range);
         for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {

@@ -1,11 +1,11 @@
-//! The two eviction procedures of the papers, literally.
+//! The two eviction procedures of the papers, in literal form.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::geometry::{BucketId, Geometry, Leaf};
 
-/// A block's address and the leaf it is mapped to.
+/// A block's address, and the leaf to which the block is mapped.
 type Mapped = (u64, Leaf);
 
 /// Algorithm 1 of Tiny ORAM without bit tricks: scans the stash once, and gives each block the

@@ -22,9 +22,9 @@ pub struct RangeForm {
     pub classes: Vec<u8>,
     /// The ranges that an access reads.
     pub ranges: RangesRead,
-    /// What happens to copies after a read.
+    /// The treatment of copies after a read.
     pub copies: ReadCopies,
-    /// Blocks per evicted path (A). 1 in the paper.
+    /// Blocks accessed per evicted path (A). 1 in the paper.
     pub evict_period: u64,
 }
 
@@ -38,7 +38,7 @@ pub enum RangesRead {
     One,
 }
 
-/// What happens to the copies in a tree after they are read.
+/// The treatment of the copies in a tree after they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadCopies {
     /// The copies are removed: their buckets are rewritten without them, as in the paper.
@@ -48,12 +48,12 @@ pub enum ReadCopies {
     Left,
 }
 
-/// What storage sees: runs of consecutive paths in one sub-ORAM.
+/// A run of consecutive paths in one sub-ORAM. Storage sees nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The class of the sub-ORAM.
     pub class: u8,
-    /// Whether the paths are evicted, rather than read for a range.
+    /// Whether the paths are evicted. If not, they are read for a range.
     pub is_eviction: bool,
     /// The first path. On level `j`, path `p` goes through the bucket `p mod 2^j`.
     pub first: u64,
@@ -72,7 +72,7 @@ impl Run {
 #[derive(Clone, Debug)]
 struct BlockCopy {
     address: u64,
-    /// The leaf of its path.
+    /// The leaf to which the copy is mapped.
     leaf: u64,
     version: u64,
     data: Vec<u8>,
@@ -81,9 +81,9 @@ struct BlockCopy {
 /// `R_i`: a tree, a stash and a position map for the ranges of one class.
 struct SubOram {
     class: u8,
-    /// Range number to the path of the range's first block.
+    /// The path of each range's first block, by range number.
     position_map: HashMap<u64, u64>,
-    /// Keyed by level and index.
+    /// The blocks of each bucket, by level and index.
     buckets: HashMap<(u8, u64), Vec<BlockCopy>>,
     stash: BTreeMap<u64, BlockCopy>,
     /// Paths evicted so far.
@@ -109,7 +109,8 @@ impl SubOram {
 }
 
 impl RangeForm {
-    /// rORAM with the paper's parameters, for `2^leaf_level` blocks and ranges of up to `2^ell`.
+    /// The form of rORAM with the paper's parameters, for `2^leaf_level` blocks and ranges of up to
+    /// `2^ell` blocks.
     pub fn of_the_paper(leaf_level: u8, ell: u8) -> Self {
         Self {
             blocks: 1 << leaf_level,
@@ -133,7 +134,7 @@ impl RangeForm {
     }
 }
 
-/// The reference for range ORAM: rORAM's `Access`, `ReadRange` and `BatchEvict`, literally.
+/// The reference for range ORAM: a literal form of rORAM's `Access`, `ReadRange` and `BatchEvict`.
 pub struct ReferenceRange<R> {
     form: RangeForm,
     subs: Vec<SubOram>,
@@ -142,7 +143,7 @@ pub struct ReferenceRange<R> {
     since_eviction: u64,
     version: u64,
     coins: R,
-    /// What storage has seen.
+    /// The runs of paths that storage has seen.
     pub runs: Vec<Run>,
 }
 
@@ -154,7 +155,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
     }
 
     /// `Access(a, r, op)`: replaces the `blocks` blocks starting at `address` by `new_data`, if
-    /// given, and returns their old contents. The first block follows the last.
+    /// given, and returns their old contents. After the last block comes the first.
     ///
     /// # Panics
     /// If no class has ranges of `blocks` blocks, or, with [`RangesRead::One`], if the request
@@ -304,9 +305,9 @@ impl<R: CryptoRng> ReferenceRange<R> {
         self.subs.iter().map(|sub| sub.stash.len()).collect()
     }
 
-    /// Checks the invariants between accesses: in every tree the newest copy of each block is in
-    /// the stash, or on the path that the position map names; and no bucket has more blocks than
-    /// slots.
+    /// Checks the invariants that hold between accesses. In every tree, the newest copy of each
+    /// block is in the stash, or on the path that the position map names. No bucket has more blocks
+    /// than slots.
     ///
     /// # Panics
     /// If one does not hold.
@@ -345,8 +346,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
     }
 }
 
-/// The most recently written copy of each block. The level does not tell: with
-/// [`ReadCopies::Left`], an older copy may be nearer to the root.
+/// The most recently written copy of each block. The version decides, because with
+/// [`ReadCopies::Left`] an older copy may be nearer to the root.
 fn newest(copies: Vec<BlockCopy>) -> BTreeMap<u64, BlockCopy> {
     let mut newest: BTreeMap<u64, BlockCopy> = BTreeMap::new();
     for copy in copies {

@@ -17,7 +17,7 @@ pub struct ReferenceRaw<R> {
 }
 
 impl<R: CryptoRng> ReferenceRaw<R> {
-    /// An empty ORAM that evicts after every `evict_period` (the paper's A) accesses.
+    /// An empty ORAM that evicts after every `evict_period` accesses (A in the paper).
     pub fn new(geometry: Geometry, block_bytes: usize, evict_period: u64, coins: R) -> Self {
         let tree = Tree::new(geometry, block_bytes, coins);
         Self { tree, evict_period, accesses: 0, leaves: Vec::new() }

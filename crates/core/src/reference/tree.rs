@@ -1,4 +1,4 @@
-//! A tree of plaintext buckets, a stash and a position map, shared by both references.
+//! A tree of plaintext buckets, a stash and a position map, which both references use.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -67,7 +67,7 @@ impl<R: CryptoRng> Tree<R> {
         Leaf(self.coins.next_u64() % self.geometry.leaves())
     }
 
-    /// Moves all blocks of the path into the stash, starting at the root.
+    /// Moves all blocks of the path into the stash, beginning at the root.
     pub(super) fn read_path(&mut self, leaf: Leaf) {
         for bucket in self.geometry.path(leaf) {
             self.stash.append(self.buckets.entry(bucket).or_default());
@@ -118,7 +118,8 @@ impl<R: CryptoRng> Tree<R> {
         buckets.flat_map(|(_, blocks)| blocks).map(|block| block.address).collect()
     }
 
-    /// Gives the block its new leaf, applies the operation, and returns the old contents.
+    /// Maps the block to its new leaf, replaces its contents by `new_data`, if given, and returns
+    /// the old contents.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, new_data: Option<&[u8]>) -> Vec<u8> {
         let zeros = vec![0; self.block_bytes];
         let found = self.stash.iter().position(|block| block.address == address);

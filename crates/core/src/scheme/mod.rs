@@ -95,6 +95,11 @@ pub enum Location {
 /// Steps 2 to 5 of an access, over untrusted storage.
 ///
 /// Two kinds of accesses serve no request:
+/// - [`dummy`](Self::dummy) looks to storage like [`access`](Self::access). It is for callers that
+///   hide *when* there are requests, by a fixed rate or a fixed pattern.
+/// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may tell it from an
+///   access. It is for callers that were refused with
+///   [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
 pub trait Scheme {
     /// Capacity, block size, geometry, bounds. Public.
     fn config(&self) -> &TreeConfig;

@@ -108,8 +108,8 @@ impl<'a> Blanks<'a> {
 
     /// Returns the proof that every byte was sealed.
     ///
+    /// # Panics
     /// If a byte was not sealed. This is a defect of the scheme: stale bytes would go to storage.
-    /// When one has not: a defect of the scheme, and stale bytes would go to storage.
     #[inline]
     pub(crate) fn sealed(self) -> Sealed<'a> {
         let room: usize = self.spans.iter().map(|span| span.bytes).sum();

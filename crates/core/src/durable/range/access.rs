@@ -24,13 +24,13 @@ use crate::stash::{BlockArena, Entry};
 /// A planned access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RangeStep {
-    /// The class of its range. Storage sees it.
+    /// The class of the range. Storage sees it.
     pub(super) class: u8,
     /// The first block of the range; all ones for a dummy. Secret.
     pub(super) first: u64,
-    /// The leaf that the first block is mapped to. Storage sees it.
+    /// The present leaf of the first block. Storage sees it.
     pub(super) from: Leaf,
-    /// The leaf that it will be mapped to. Secret.
+    /// The new leaf of the first block. Secret.
     pub(super) to: Leaf,
 }
 
@@ -58,7 +58,7 @@ impl RangeStep {
 #[derive(Clone, Copy, Default)]
 struct Announced {
     steps: usize,
-    /// Blocks of their ranges.
+    /// Number of blocks in the ranges of these steps.
     blocks: usize,
 }
 
@@ -71,16 +71,16 @@ pub(super) struct RangeArray {
     pub(super) arena: BlockArena,
     /// The blocks that have contents. Secret.
     pub(super) live: SparseAddressSet,
-    /// Evictions of each sub-ORAM. A new array starts at the number of leaves. Public.
+    /// Number of evictions of each sub-ORAM. A new array starts at the number of leaves. Public.
     pub(super) evictions: u64,
-    /// `evictions` at the last durable state, to which the client may return. Public.
+    /// The value of `evictions` in the last durable state, to which the client may return. Public.
     pub(super) durable_evictions: u64,
     /// Blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
     /// Blocks accessed since the array was created or restored. Public.
     pub(super) accesses: u64,
-    /// An operation failed halfway.
+    /// Whether an operation failed halfway.
     pub(super) broken: bool,
     pub(super) store: AnyStore,
 }
@@ -141,18 +141,19 @@ impl RangeArray {
         at.ok_or_else(|| invalid("this array has no ranges of this class"))
     }
 
-    /// Evictions left before one would overwrite what the last durable state needs.
+    /// Number of evictions left before one would overwrite data that the last durable state needs.
     pub(super) fn evictions_left(&self) -> u64 {
         self.durable_evictions + self.params.spare_evictions() - self.evictions
     }
 
-    /// Blocks that can be accessed before such an eviction is due.
+    /// Number of blocks that can be accessed before an eviction beyond [`Self::evictions_left`] is
+    /// due.
     pub(super) fn accesses_left(&self) -> u64 {
         let period = u64::from(self.params.evict_period);
         (self.evictions_left() + 1) * period - u64::from(self.blocks_since_eviction) - 1
     }
 
-    /// Whether too many blocks wait, for one tree or in all: an eviction must come ahead of time.
+    /// Whether an early eviction is needed, because too many blocks wait, for one tree or in total.
     pub(super) fn must_evict(&self) -> bool {
         let (params, waiting) = (&self.params, self.params.waiting_blocks_max());
         let for_one = waiting + u64::from(params.stash_blocks_max);
@@ -160,7 +161,7 @@ impl RangeArray {
             || self.held.len() as u64 > waiting + params.stuck_blocks_max()
     }
 
-    /// Announces to storage the runs that `steps` read and the evictions among them. The steps
+    /// Announces to storage the runs that `steps` read, and the evictions between them. The steps
     /// follow the steps announced before.
     pub(super) fn announce_steps(&mut self, steps: &[RangeStep]) -> Result<(), Error> {
         // A single path is read at once, without an announcement.
@@ -179,7 +180,8 @@ impl RangeArray {
         Ok(())
     }
 
-    /// Announces the evictions that `blocks` more blocks cause, after the announced ones.
+    /// Announces the evictions that `blocks` more blocks cause, after the evictions announced
+    /// before.
     fn announce_evictions_behind(&mut self, blocks: usize) {
         let before = u64::from(self.blocks_since_eviction) + self.announced.blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -350,7 +352,7 @@ impl RangeArray {
         }
     }
 
-    /// Counts `blocks` accesses, and makes the evictions that are due.
+    /// Counts `blocks` accesses, and makes the evictions that are now due.
     fn finish(&mut self, blocks: usize) -> Result<(), Error> {
         let since = u64::from(self.blocks_since_eviction) + blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -368,7 +370,7 @@ impl RangeArray {
     }
 
     /// `BatchEvict`: reads the next `evictions` paths of a tree, and writes them with as many
-    /// blocks as fit, from the leaves up. Drops stale copies and forgotten blocks.
+    /// blocks as fit, filling buckets from the leaves up. Drops stale copies and forgotten blocks.
     fn batch_evict(&mut self, at: usize, evictions: u64) -> Result<(), Error> {
         let Self { subs, held, arena, live, store, geometry, params, evictions: g, .. } = self;
         let g = *g;
@@ -423,8 +425,8 @@ impl RangeArray {
     }
 }
 
-/// Places blocks greedily, from the leaves up, into the buckets of `evictions` evictions from `g`
-/// on. Returns the blocks of each bucket, and the blocks that found no room.
+/// Places blocks greedily, from the leaves up, into the buckets of the `evictions` evictions that
+/// start with `g`. Returns the blocks of each bucket, and the blocks that found no room.
 fn place_blocks(
     mut blocks: Vec<Entry>,
     levels: impl DoubleEndedIterator<Item = u8>,

@@ -1,4 +1,4 @@
-//! The blocks on the client. Each is kept once, even if several sub-ORAMs await it.
+//! The blocks on the client. Each is stored once, even if several sub-ORAMs await it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::params::RangeParams;
 use crate::error::Error;
 use crate::stash::{ArenaSlot, BlockArena};
 
-/// The blocks on the client, and the places of their latest contents in its arena. Secret.
+/// The blocks on the client, and the slots of their latest contents in the client's arena. Secret.
 #[derive(Default)]
 pub(super) struct ClientBlocks(BTreeMap<u64, ClientBlock>);
 
@@ -16,7 +16,8 @@ pub(super) struct ClientBlocks(BTreeMap<u64, ClientBlock>);
 #[derive(Clone, Copy)]
 struct ClientBlock {
     place: ArenaSlot,
-    /// Bit `t`: the block waits for an eviction to sub-ORAM `t`.
+    /// The sub-ORAMs that await the block: bit `t` is set if it waits for an eviction to sub-ORAM
+    /// `t`.
     awaited_by: u32,
 }
 
@@ -30,7 +31,7 @@ pub(super) fn new_arena(params: &RangeParams) -> Result<BlockArena, Error> {
 }
 
 impl ClientBlocks {
-    /// Where a block is, if it is on the client.
+    /// The slot in the arena of a block, if the block is on the client.
     pub(super) fn place(&self, address: u64) -> Option<ArenaSlot> {
         self.0.get(&address).map(|held| held.place)
     }
@@ -40,7 +41,7 @@ impl ClientBlocks {
         self.0.get(&address).is_some_and(|held| held.awaited_by >> at & 1 == 1)
     }
 
-    /// Adds a block, whose contents are at a permanent place of the arena.
+    /// Adds a block, whose contents are in a permanent slot of the arena.
     pub(super) fn hold(&mut self, address: u64, place: ArenaSlot) {
         self.0.insert(address, ClientBlock { place, awaited_by: 0 });
     }
@@ -52,7 +53,8 @@ impl ClientBlocks {
         }
     }
 
-    /// Marks that a block no longer waits for sub-ORAM `at`. Drops it if it waits for none.
+    /// Marks that a block no longer waits for sub-ORAM `at`. Drops the block if it waits for no
+    /// other.
     pub(super) fn set_evicted(&mut self, address: u64, at: usize, arena: &mut BlockArena) {
         let Some(held) = self.0.get_mut(&address) else { return };
         held.awaited_by &= !(1 << at);
@@ -68,7 +70,7 @@ impl ClientBlocks {
         }
     }
 
-    /// Number of blocks.
+    /// Number of blocks on the client.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -78,7 +80,8 @@ impl ClientBlocks {
         self.0.range(range).map(|(address, _)| *address).collect()
     }
 
-    /// All blocks: address, place, and a mask of the sub-ORAMs that they wait for.
+    /// All blocks, each with its address, its slot in the arena, and a mask of the sub-ORAMs that
+    /// await it.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, ArenaSlot, u32)> {
         self.0.iter().map(|(address, held)| (*address, held.place, held.awaited_by))
     }

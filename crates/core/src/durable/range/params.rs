@@ -59,7 +59,7 @@ const CLASS_MAX: u8 = 16;
 const TREES_PER_CLASS: usize = 2;
 
 impl RangeParams {
-    /// The parameters that [encode](DurableConfig::encode) to `params`.
+    /// The parameters that are [encoded](DurableConfig::encode) as `params`.
     pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let decoded = Self::read(blocks, block_bytes, Fields::new(params))
             .map_err(|_| impossible("the parameters of `range` have the wrong length"))?;
@@ -155,7 +155,7 @@ impl RangeParams {
         1 << self.largest_class().min(63)
     }
 
-    /// What storage learns from the classes, for people.
+    /// A description for people of what storage learns from the classes.
     fn what_is_seen(&self, in_words: impl Fn(&u64) -> String) -> String {
         match self.policy {
             RangePolicy::Classes => {
@@ -179,7 +179,8 @@ impl RangeParams {
         }
     }
 
-    /// `W`: the number of evictions that a saved state survives, and that a batch makes at most.
+    /// `W`: the number of evictions that a saved state survives, and the maximum number of
+    /// evictions in a batch.
     pub(super) fn spare_evictions(&self) -> u64 {
         1 << self.tree_top_levels
     }
@@ -201,17 +202,18 @@ impl RangeParams {
         u64::from(self.evict_period) * self.spare_evictions()
     }
 
-    /// Maximum number of blocks on a client. A block that waits for several trees counts once.
+    /// Maximum number of blocks on a client. A block counts once, even if it waits for several
+    /// trees.
     pub(super) fn client_blocks_max(&self) -> u64 {
         self.waiting_blocks_max() + self.stuck_blocks_max() + self.window_accesses_max()
     }
 
-    /// Maximum number of blocks that found no room, over all trees.
+    /// Maximum number of blocks that no eviction had room for, over all trees.
     pub(super) fn stuck_blocks_max(&self) -> u64 {
         self.classes.len() as u64 * u64::from(self.stash_blocks_max)
     }
 
-    /// Number of blocks that memory is reserved for: the maximum for each class, added up.
+    /// Number of blocks to reserve memory for: the sum of the maximums of all classes.
     pub(super) fn room_blocks(&self) -> u64 {
         let per_class = self.waiting_blocks_max()
             + u64::from(self.stash_blocks_max)
@@ -269,7 +271,7 @@ impl RangeParams {
     }
 }
 
-/// The size of the disk must be a multiple of this number of blocks.
+/// The size of a disk must be a multiple of this number of blocks.
 pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
     let whole = match policy {
         RangePolicy::Classes => 0,

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::{RawConfig, RotatingTrees};
 
-/// Z5A5, as in RAW ORAM: trees have `A / 2` blocks per leaf.
+/// Slots of a bucket: Z5A5, as in RAW ORAM. Trees have `A / 2` blocks per leaf.
 const SLOTS: u16 = 5;
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
@@ -19,14 +19,14 @@ const STASH_BLOCKS_MAX: u32 = 64;
 /// Default size of the longest class of ranges, in bytes.
 const LARGEST_CLASS_BYTES: u64 = 1 << 20;
 
-/// Distance between the default classes of the exact policy.
+/// Difference between consecutive default classes of the exact policy.
 const CLASSES_BETWEEN: usize = 3;
 
-/// Maximum number of levels on the client that a plan chooses: a checkpoint saves the blocks that
-/// wait for them.
+/// Maximum number of levels on the client that a plan chooses. More levels would make checkpoints
+/// larger, because these save the blocks that wait for eviction.
 const TREE_TOP_LEVELS_PLANNED: u8 = 12;
 
-/// The parameters that meet requirements.
+/// Chooses parameters that meet the requirements.
 pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Error> {
     if requirements.tree_top_ways.is_some_and(|ways| ways > 0) {
         return Err(impossible(format!(
@@ -120,7 +120,7 @@ fn classes(requirements: &ArrayRequirements) -> Result<Vec<u8>, Error> {
     sizes.iter().map(|bytes| class(requirements, *bytes)).collect()
 }
 
-/// The policy, with sizes of ranges converted to classes.
+/// The policy of the requirements, with sizes of ranges converted to classes.
 fn policy(requirements: &ArrayRequirements) -> Result<RangePolicy, Error> {
     Ok(match requirements.range_policy {
         None | Some(RangePolicy::Classes) => RangePolicy::Classes,
@@ -151,8 +151,8 @@ pub(super) struct RangeCost {
     pub(super) trips: f64,
 }
 
-/// The costs of an access to a range of a class: `ReadRange` in its tree, and its share of
-/// `BatchEvict` in every tree.
+/// The average costs of an access to a range of class `class`: `ReadRange` in its tree, and its
+/// share of `BatchEvict` in every tree.
 pub(super) fn range_cost(params: &RangeParams, class: u8) -> Result<RangeCost, Error> {
     let blocks = 1u64 << class;
     let shapes = params.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;

@@ -30,7 +30,7 @@ mod tag {
     pub(super) const PADDING: u8 = 5;
 }
 
-/// Leaves in one section.
+/// Number of leaves per section.
 const POSITIONS_SECTION_RANGES: u64 = 8192;
 
 /// Bytes of a leaf.
@@ -39,17 +39,17 @@ const LEAF_BYTES: usize = 5;
 /// Blocks per section of the bitmap of blocks with contents; a multiple of 8.
 const LIVE_SECTION_BLOCKS: u64 = 1 << 16;
 
-/// Bytes of a block's section without its tag and the block.
+/// Bytes of a block's section, without the section's tag and the block.
 const BLOCK_FIELDS_BYTES: usize = 8 + 4;
 
 /// Bytes of a step of a plan.
 const STEP_BYTES: usize = 1 + 3 * 8;
 
-/// Counters and eras of a state.
+/// The counters and eras of a state.
 pub(super) struct Head {
     pub(super) evictions: u64,
     pub(super) blocks_since_eviction: u32,
-    /// For each class.
+    /// The eras of the seal, for each class.
     pub(super) eras: Vec<Vec<Era>>,
 }
 
@@ -120,13 +120,13 @@ fn put_block(out: &mut WipedBytes, address: u64, awaited_by: u32, bytes: &[u8]) 
     out.extend_from_slice(bytes);
 }
 
-/// A section without contents, as long as the section of a block.
+/// Writes a section without contents, as long as the section of a block.
 fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(BLOCK_FIELDS_BYTES + block_bytes);
 }
 
-/// A plan of `steps`. A step counts as one access per block of its range.
+/// Encodes `steps` as a plan. A step counts as one access per block of its range.
 pub(super) fn plan_of(steps: Vec<RangeStep>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(steps.len() * STEP_BYTES);
     for RangeStep { class, first, from, to } in &steps {
@@ -380,7 +380,8 @@ pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
     })
 }
 
-/// Splits `things` items into sections of `in_each`: the first item and the length of each.
+/// Splits `things` items into sections of at most `in_each` items. Returns the first item and the
+/// number of items of each section.
 fn sections(things: u64, in_each: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..things.div_ceil(in_each)).map(move |at| {
         let start = at * in_each;

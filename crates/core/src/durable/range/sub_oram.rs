@@ -1,5 +1,5 @@
 //! `R_i` of rORAM: a tree, its position map, and the blocks on the client that wait for an eviction
-//! to it.
+//! to the tree.
 
 use alloc::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ impl RangePositions {
         self.ranges
     }
 
-    /// The class `i`: ranges have `2^i` blocks.
+    /// The class `i` of the ranges, which have `2^i` blocks.
     pub(super) fn class(&self) -> u8 {
         self.class
     }
@@ -63,8 +63,8 @@ impl RangePositions {
 pub(super) struct SubOram {
     pub(super) tree: StoredTree,
     pub(super) positions: RangePositions,
-    /// The waiting blocks, each behind the index of the first bucket in storage on its path.
-    /// Secret.
+    /// The waiting blocks, each as a pair: the index of the first bucket in storage on its path,
+    /// and its address. Secret.
     waiting: BTreeSet<(u64, u64)>,
     first_level: u8,
 }
@@ -85,7 +85,7 @@ impl SubOram {
         })
     }
 
-    /// A fresh leaf for a range.
+    /// Draws a fresh leaf for a range.
     pub(super) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         draw_leaf(coins, self.positions.leaf_level)
     }
@@ -95,7 +95,7 @@ impl SubOram {
         self.waiting.len()
     }
 
-    /// Adds a block on the client that the tree must take.
+    /// Adds a block on the client that waits for an eviction to the tree.
     pub(super) fn await_eviction(&mut self, address: u64) {
         self.waiting.insert((self.first_stored_bucket(address), address));
     }

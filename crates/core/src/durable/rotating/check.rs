@@ -75,7 +75,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 }
 
-/// What the position map says about the blocks in the tree.
+/// The expected location of each block in the tree, according to the position map.
 pub(super) struct Expected {
     pub(super) live: SparseAddressSet,
     /// The first defect that was found.
@@ -83,7 +83,8 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// Reads the entries and blocks of the map on the client, and adds these blocks to `found`.
+    /// The expectations of a map with `table` on the client. Adds the map's blocks on the client to
+    /// `found`.
     pub(super) fn of_client(
         positions: &Positions,
         blocks: u64,

@@ -16,30 +16,30 @@ pub struct RotatingConfig {
     pub raw: RawConfig,
     /// How the position map is split between client and tree; `None` if it is in client memory.
     pub recursion: Option<Recursion>,
-    /// The store's trees. The tree for marks of taken slots exists only with a recursion.
+    /// The store's trees. The tree for marks of taken slots exists only if `recursion` is set.
     pub trees: RotatingTrees,
 }
 
 /// The shapes of the store's trees, as in [`RotatingTrees`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RotatingShapes {
-    /// Sealed blocks.
+    /// The shape of the tree of sealed blocks.
     pub slots: TreeShape,
-    /// Tags and tables of buckets.
+    /// The shape of the tree of heads: tags and tables of buckets.
     pub heads: TreeShape,
-    /// Marks of taken slots, with a recursion.
+    /// The shape of the tree for marks of taken slots; `None` without a recursion.
     pub taken: Option<TreeShape>,
 }
 
 impl RotatingShapes {
-    /// The shapes in this order, in which [`RotatingTrees::from`] numbers the trees.
+    /// The shapes in the order in which [`RotatingTrees::from`] numbers the trees.
     pub fn into_trees(self) -> Vec<TreeShape> {
         [self.slots, self.heads].into_iter().chain(self.taken).collect()
     }
 }
 
 impl RotatingConfig {
-    /// A configuration with the position map in client memory.
+    /// A configuration whose position map is in client memory.
     pub fn flat(raw: RawConfig) -> Self {
         let trees = RotatingTrees::from(raw.tree.tree);
         Self { raw, recursion: None, trees }
@@ -85,7 +85,7 @@ impl RotatingConfig {
         self.raw.tree_top_blocks_max() + in_stash as u64
     }
 
-    /// Maximum number of blocks on a client, with the blocks of the position map.
+    /// Maximum number of blocks on a client, including blocks of the position map.
     pub fn client_blocks_max(&self) -> u64 {
         let of_map = self.recursion.map_or(0, |recursion| recursion.plb_blocks);
         self.tree_top_and_stash_blocks_max() + of_map as u64

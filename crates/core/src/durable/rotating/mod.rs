@@ -30,14 +30,15 @@ pub use config::{RotatingConfig, RotatingShapes};
 pub use params::{DurableRaw, MapRecursion, RawParams};
 use positions::Positions;
 
-/// The restored state of an ORAM, without its blocks and taken slots: see
+/// The restored state of an ORAM, without its blocks on the client and taken slots: see
 /// [`DurableRawOram::resume`].
 pub struct RestoredState {
-    /// [`VersionedTree::evictions`].
+    /// The number of evictions: see [`VersionedTree::evictions`].
     pub evictions: u64,
+    /// The number of accesses since the last eviction: see
     /// [`VersionedTree::accesses_since_eviction`].
     pub accesses_since_eviction: u32,
-    /// [`DurableRawOram::table`].
+    /// The entries of the position map in client memory: see [`DurableRawOram::table`].
     pub table: LivePosMap,
 }
 
@@ -45,7 +46,7 @@ pub struct RestoredState {
 ///
 /// [`Self::plan_accesses`] draws the leaves of future accesses, and shows storage nothing;
 /// [`Self::carry_out`] makes the accesses. A client that must survive a crash logs the moves in
-/// between. Carried out again from the same state, they show storage the same paths.
+/// between. If they are carried out again from the same state, they show storage the same paths.
 ///
 /// The position map is in client memory, or mostly in the tree itself. In the tree, the map blocks
 /// that [`Self::missing_positions_to_access`] names must be fetched before a block is accessed.
@@ -75,9 +76,9 @@ pub struct DurableRawOram<S, R> {
     backend: VersionedTree<S>,
     positions: Positions,
     config: RotatingConfig,
-    /// Draws the leaves; `()` if the caller draws the moves.
+    /// The random generator that draws the leaves; `()` if the caller draws the moves.
     coins: R,
-    /// A batch failed halfway.
+    /// Whether a batch failed halfway.
     broken: bool,
     /// Accesses that were announced and not yet carried out. Public.
     announced: usize,
@@ -150,8 +151,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         })
     }
 
-    /// Restores a block where [`Self::client_blocks`] found it. Blocks of the position map must be
-    /// restored in their order.
+    /// Restores a block to the location that [`Self::client_blocks`] returned. Blocks of the
+    /// position map must be restored in their order.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
@@ -179,7 +180,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.backend.restore_taken_slot(slot)
     }
 
-    /// Every block on the client with its bytes, for [`Self::restore_client_block`]. Secret.
+    /// Every block on the client with its location, address, leaf and bytes, for
+    /// [`Self::restore_client_block`]. Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (ClientLocation, u64, Leaf, &[u8])> {
         let held = match &self.positions {
             Positions::Flat(_) => None,
@@ -211,7 +213,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         &mut self.backend
     }
 
-    /// The entries of the position map in client memory: the whole map, or its last level. Secret.
+    /// The entries of the position map in client memory: the whole map, or the entries of its last
+    /// level. Secret.
     pub fn table(&self) -> &LivePosMap {
         self.positions.table()
     }
@@ -234,7 +237,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.positions.flat().is_some()
     }
 
-    /// Maximum number of requests served together, whatever part of the position map they need.
+    /// Maximum number of requests in a window, whatever part of the position map they need.
     pub fn window_accesses_max(&self) -> usize {
         match (&self.positions, &self.config.recursion) {
             (Positions::Nested(map), Some(recursion)) => {
@@ -244,8 +247,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// The position-map blocks to fetch before `addresses` can be accessed, each once. More may be
-    /// missing after they were fetched.
+    /// The position-map blocks to fetch before `addresses` can be accessed, each once. Fetching
+    /// them may show that more are missing.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if an address is past the end.
@@ -261,10 +264,10 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// Applies `op` to the block `address` if the client finds it by its address: in the stash, or
-    /// in a tree top [in sets](crate::TreeTopKind::SetAssociative). Returns whether it did. Storage
-    /// sees nothing, and there is no move to log; a client that must survive a crash logs the
-    /// operation. What storage learns from the missing access is described at
-    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
+    /// in a [set-associative](crate::TreeTopKind::SetAssociative) tree top. Returns whether it did.
+    /// Storage sees nothing, and there is no move to log; a client that must survive a crash logs
+    /// the operation. [`HitPolicy::Serve`](crate::HitPolicy::Serve) describes what storage learns
+    /// from the missing access.
     ///
     /// If the position map is in the tree, a block is served only if its position is on the client.
     /// Otherwise the client cannot tell whether the block was forgotten.
@@ -280,8 +283,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// The position-map blocks to fetch before a range can be forgotten, each once. More may be
-    /// missing after they were fetched. Empty if the position map is in client memory.
+    /// The position-map blocks to fetch before a range can be forgotten, each once. Fetching them
+    /// may show that more are missing. Empty if the position map is in client memory.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the range goes past the end.
@@ -311,7 +314,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// Makes the next eviction ahead of time, so that the stash shrinks. Storage sees it.
+    /// Makes the next eviction early, so that the stash shrinks. Storage sees it.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if it would overwrite what the last durable state needs, and
@@ -331,7 +334,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 }
 
-/// Operations for accesses to blocks of the position map, which ignore them.
+/// Operations for accesses to blocks of the position map, which ignore their operations.
 #[doc(hidden)]
 pub fn ignored_ops<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()

@@ -1,4 +1,4 @@
-//! Carries out moves: announces all of them, then makes them one after the other.
+//! Carries out moves: announces all of them, then makes them one by one.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::scheme::{Move, Op, WINDOW_ACCESSES_MAX};
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> DurableRawOram<S, R> {
-    /// Makes the accesses of `steps`, with one operation for each. Ignores the operation of an
+    /// Makes the accesses of `steps`, with one operation per access. Ignores the operation of an
     /// access to anything but a data block.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.make(steps, ops)
     }
 
-    /// Makes the accesses of `steps`, which this ORAM drew from its current state.
+    /// Makes the accesses of `steps`, which this ORAM has drawn from its current state.
     ///
     /// # Errors
     /// See [`Self::carry_out`].
@@ -67,9 +67,9 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         Ok(())
     }
 
-    /// Announces the paths of `steps`, and of the evictions among them, after the accesses
-    /// announced before. All are announced at once. Over a slow link they are then one round trip,
-    /// and evictions are uploaded while later paths are downloaded. With a file, another processor
+    /// Announces the paths of `steps`, and of the evictions between them, after the accesses
+    /// announced before. Announces all at once. So over a slow link they take one round trip, and
+    /// evictions are uploaded while later paths are downloaded. From a file, another processor
     /// reads them meanwhile.
     pub(super) fn announce(&mut self, steps: &[Move]) {
         // A single path is read at once, without an announcement.

@@ -1,4 +1,4 @@
-//! Both steps of an access at once, with the ORAM's own coins: an ordinary `Oram`.
+//! Both steps of an access at once, with the ORAM's own random generator: an ordinary `Oram`.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::scheme::Move;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R: CryptoRng> DurableRawOram<S, R> {
-    /// Step 1 of the accesses to `addresses`, in this order: draws a fresh leaf for each. Changes
+    /// Step 1 of the accesses to `addresses`, in this order: draws a fresh leaf per access. Changes
     /// nothing, and shows storage nothing.
     ///
     /// # Errors
@@ -23,13 +23,13 @@ impl<S: BucketStore, R: CryptoRng> DurableRawOram<S, R> {
         positions.draw_moves(&[], addresses.iter().copied().map(Some), coins)
     }
 
-    /// Step 1 of dummy accesses, which storage cannot tell from others.
+    /// Step 1 of dummy accesses, which storage cannot distinguish from other accesses.
     pub fn plan_dummies(&mut self, accesses: usize) -> Vec<Move> {
         let Self { positions, coins, .. } = self;
         (0..accesses).map(|_| Move::dummy(positions.draw(coins))).collect()
     }
 
-    /// The coins that draw leaves.
+    /// The random generator that draws leaves.
     pub fn coins_mut(&mut self) -> &mut R {
         &mut self.coins
     }
@@ -40,7 +40,8 @@ impl<S: BucketStore, R: CryptoRng> DurableRawOram<S, R> {
     }
 }
 
-/// Never returns to an earlier state: each window keeps the state that it starts from.
+/// An `Oram` that never returns to an earlier state: the state at the start of each window counts
+/// as durable.
 impl<S: BucketStore, R: CryptoRng> Oram for DurableRawOram<S, R> {
     fn capacity(&self) -> u64 {
         self.config.data_blocks()

@@ -43,8 +43,8 @@ pub struct RawParams {
     pub stash_blocks_max: u32,
     /// Number of levels that the client keeps, from the root on.
     pub tree_top_levels: u8,
-    /// Ways of the sets in which the client finds blocks of these levels by address (IR-Stash); 0
-    /// if it does not.
+    /// Number of ways of the sets in which the client finds blocks of these levels by address
+    /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: u16,
     /// How the position map is split between client and tree; `None` if it is in client memory.
     pub recursion: Option<MapRecursion>,
@@ -53,9 +53,9 @@ pub struct RawParams {
 /// The part of a position map that stays on the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapRecursion {
-    /// Maximum number of entries.
+    /// Maximum number of entries in client memory.
     pub client_entries_max: u64,
-    /// Maximum number of blocks.
+    /// Maximum number of position-map blocks on the client.
     pub plb_blocks: u32,
 }
 
@@ -85,7 +85,7 @@ impl DurableScheme for DurableRaw {
 }
 
 impl RawParams {
-    /// The parameters that [encode](DurableConfig::encode) to `params`.
+    /// The parameters that are [encoded](DurableConfig::encode) as `params`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if no parameters encode to `params`.
@@ -295,7 +295,7 @@ impl RawParams {
         }
     }
 
-    /// The probability that the stash overflows, if it was measured.
+    /// A text for people about the probability that the stash overflows, if it was measured.
     fn stash(&self) -> &'static str {
         match (&self.slots, self.evict_period, self.stash_blocks_max) {
             (Slots::Same(5), 5, 64) => {
@@ -325,7 +325,7 @@ impl RawParams {
     }
 }
 
-/// The encoding of no recursion.
+/// The value that encodes a position map without recursion.
 const NO_RECURSION: MapRecursion = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
 
 fn impossible(problem: &str) -> Error {

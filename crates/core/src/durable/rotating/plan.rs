@@ -11,12 +11,13 @@ use crate::pieces::TreeShape;
 use crate::posmap::Recursion;
 use crate::scheme::RawConfig;
 
-/// Z5A5 of Tiny ORAM, with its bound on the stash.
+/// The defaults for buckets and stash: Z5A5 of Tiny ORAM, with its bound on the stash.
 const SLOTS: Slots = Slots::Same(5);
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// Default bound on the bytes of blocks in the tree top. For a small disk, half of its size.
+/// Default bound on the bytes of blocks in the tree top. For a small disk, the bound is half of the
+/// disk's size.
 const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
 /// The requirements, with defaults for missing settings.
@@ -30,7 +31,7 @@ struct Tree {
     tree_top_ways: u16,
 }
 
-/// The parameters that meet requirements.
+/// Chooses parameters that meet the requirements.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidConfig`] if there are none, or none within the client memory.
@@ -74,8 +75,8 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Erro
 }
 
 impl Tree {
-    /// Candidates: tree tops from the largest down to none, each with the whole position map on the
-    /// client, and with the part of it that does not fit there in the tree.
+    /// Candidates: tree tops from the largest down to none. Each occurs twice: with the whole
+    /// position map on the client, and with only the part that fits there, the rest in the tree.
     fn candidates(&self, client_bytes_max: u64) -> Result<Vec<RawParams>, Error> {
         let mut flat = self.with_map(None, TREE_TOP_LEVELS_MAX)?;
         let mut candidates = Vec::new();
@@ -93,8 +94,8 @@ impl Tree {
         }
     }
 
-    /// The parameters `flat`, but with the part of the position map that does not fit on the client
-    /// in the tree.
+    /// The parameters `flat`, but with a position map in the tree: only the part that fits stays on
+    /// the client.
     fn with_map_in_tree(
         &self,
         flat: &RawParams,
@@ -214,10 +215,10 @@ fn invalid(message: impl Into<String>) -> Error {
 /// Maximum number of levels on the client. With more, a checkpoint would save too much at once.
 const TREE_TOP_LEVELS_MAX: u8 = 12;
 
-/// The leaf level of the deepest trees.
+/// The level of the leaves of the deepest trees.
 const DEEPEST: u8 = 40;
 
-/// Bytes of position-map blocks on the client, within these bounds on their number.
+/// Bytes for position-map blocks on the client, within these bounds on their number.
 const PLB_BYTES: u32 = 4 << 20;
 const PLB_BLOCKS_MIN: u32 = 16;
 const PLB_BLOCKS_MAX: u32 = 4096;
@@ -225,8 +226,8 @@ const PLB_BLOCKS_MAX: u32 = 4096;
 /// Bytes of an entry of the position map in the deepest trees.
 const WIDEST_ENTRY_BYTES: u64 = 8;
 
-/// Fewer entries are not worth a level of recursion.
+/// Minimum number of entries in client memory: fewer do not justify another level of recursion.
 const CLIENT_ENTRIES_MIN: u64 = 1 << 13;
 
-/// Bytes of client memory per mark of a taken slot, with its share of the ordered set.
+/// Bytes of client memory per mark of a taken slot, including overhead of the ordered set.
 const MARK_BYTES: u64 = 24;

@@ -21,7 +21,7 @@ pub(super) enum Positions {
 }
 
 impl Positions {
-    /// A map with `table` on the client.
+    /// A position map whose part in client memory is `table`.
     pub(super) fn new(config: &RotatingConfig, table: LivePosMap) -> Result<Self, Error> {
         let tree = &config.raw.tree;
         match &config.recursion {
@@ -33,7 +33,7 @@ impl Positions {
         }
     }
 
-    /// The entries on the client.
+    /// The entries in client memory.
     pub(super) fn table(&self) -> &LivePosMap {
         match self {
             Self::Flat(map) => map,
@@ -41,7 +41,7 @@ impl Positions {
         }
     }
 
-    /// The flat map, if it is one. It tells whether a copy of a block is the latest.
+    /// The map, if it is flat. Only a flat map tells whether a copy of a block is the latest.
     pub(super) fn flat(&self) -> Option<&LivePosMap> {
         match self {
             Self::Flat(map) => Some(map),
@@ -76,7 +76,7 @@ impl Positions {
         matches!(self, Self::Nested(map) if map.is_position_map(address))
     }
 
-    /// A fresh leaf for any block.
+    /// Draws a fresh leaf for any block.
     pub(super) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         match self {
             Self::Flat(map) => map.draw(coins),
@@ -85,7 +85,8 @@ impl Positions {
     }
 
     /// Draws a move for each of `blocks`, in order; `None` is a dummy. A move starts where the
-    /// latest earlier move of its block ends, also if it is one of `planned`. Changes nothing.
+    /// latest earlier move of the same block ends, even if that is one of `planned`. Changes
+    /// nothing.
     pub(super) fn draw_moves(
         &self,
         planned: &[Move],

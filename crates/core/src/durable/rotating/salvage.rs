@@ -12,10 +12,10 @@ use crate::scheme::Location;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> DurableRawOram<S, R> {
-    /// Reads the whole tree, and passes each block with an authentic copy to `each`; of two copies,
-    /// the better one last. Passes everything that cannot be read or is not authentic to `damaged`.
-    /// [`Self::recoverability`] then tells whether a block can be recovered. Changes nothing;
-    /// storage sees a scan.
+    /// Reads the whole tree, and passes each block with an authentic copy to `each`. If a block has
+    /// two copies, passes the better one last. Passes everything that cannot be read or is not
+    /// authentic to `damaged`. [`Self::recoverability`] then tells whether a block can be
+    /// recovered. Changes nothing; storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
@@ -98,7 +98,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// The condition of the map blocks above a block. If the map is in the tree, a block counts
-    /// only if all of them do.
+    /// only if all map blocks above it do.
     fn ancestors_of(&self, salvage: &Salvage, address: u64) -> AncestorState {
         let above = match &self.positions {
             Positions::Nested(map) => map.parent(address),
@@ -120,10 +120,10 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
 
 /// The condition of the map blocks above a block.
 enum AncestorState {
-    /// All are the latest copies.
+    /// All map blocks above are the latest copies.
     Known,
-    /// The latest copies say that there is nothing below.
+    /// The latest copies say that no block below has contents.
     Ends,
-    /// One is missing or doubtful, so it is unknown what was below it.
+    /// A map block above is missing or doubtful, so the blocks below it are unknown.
     Damaged,
 }

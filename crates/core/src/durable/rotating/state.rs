@@ -37,25 +37,26 @@ const IN_STASH: u64 = 0;
 /// Location of a position-map block on the client.
 const IN_FRONT: u64 = u64::MAX;
 
-/// Entries of the position map in one section.
+/// Number of entries of the position map per section.
 const MAP_SECTION_ENTRIES: u64 = 8192;
 
-/// Taken slots in one section.
+/// Number of taken slots per section.
 const TAKEN_SECTION_SLOTS: usize = 8192;
 
-/// Bytes of an entry of the position map: enough for a leaf of the deepest tree and one bit.
+/// Bytes of an encoded entry of the position map: enough for a leaf of the deepest tree and one
+/// bit.
 const MAPPING_BYTES: usize = 6;
 
-/// Bytes of a taken slot.
+/// Bytes of an encoded taken slot.
 const TAKEN_BYTES: usize = 8 + 2;
 
-/// Bytes of a block's section without its tag and the block.
+/// Bytes of a block's section, without the section's tag and the block.
 const BLOCK_FIELDS_BYTES: usize = 3 * 8;
 
-/// Bytes of a move.
+/// Bytes of an encoded move.
 const MOVE_BYTES: usize = 3 * 8;
 
-/// Counters and eras of a state.
+/// The counters and eras of a state.
 pub(super) struct Head {
     pub(super) evictions: u64,
     pub(super) accesses_since_eviction: u32,
@@ -154,13 +155,13 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
     }
 }
 
-/// A section without contents, in place of a section with `bytes` bytes after its tag.
+/// Writes a section without contents, in place of a section with `bytes` bytes after its tag.
 fn put_padding(out: &mut WipedBytes, bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(bytes);
 }
 
-/// A plan of `moves`.
+/// Encodes `moves` as a plan.
 pub(super) fn plan_of(moves: Vec<Move>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(moves.len() * MOVE_BYTES);
     for Move { address, from, to } in &moves {

@@ -30,11 +30,11 @@ pub(super) struct ScanArray {
     pub(super) sealer: EraSealer,
     /// The number of accesses (t), which starts at N + W. Public.
     pub(super) accesses: u64,
-    /// `accesses` at the last durable state, to which the client may return.
+    /// The value of `accesses` in the last durable state, to which the client may return.
     pub(super) durable_accesses: u64,
     /// The blocks that have contents. Secret.
     pub(super) live: SparseAddressSet,
-    /// An access failed halfway.
+    /// Whether an access failed halfway.
     pub(super) broken: bool,
 }
 
@@ -71,8 +71,8 @@ impl ScanArray {
     }
 
     /// Reads the last `N` buckets, the latest first, with `trip_buckets` buckets per trip. Passes
-    /// the contents of each to `each`, or the error. Skips buckets that were never written; which
-    /// these are is public.
+    /// the contents of each, or the error, to `each`. Skips buckets that were never written; which
+    /// buckets these are is public.
     pub(super) fn scan(
         &mut self,
         trip_buckets: u64,
@@ -115,7 +115,7 @@ impl ScanArray {
         Ok(())
     }
 
-    /// Makes one access: to a block, or a dummy.
+    /// Makes one access to a block, or a dummy access.
     pub(super) fn access(&mut self, wanted: Option<u64>, op: &mut Op<'_>) -> Result<(), Error> {
         let (number, block_bytes) = (self.accesses, self.params.block_bytes as usize);
         // Beside the wanted block, the bucket carries on block `t mod N`.
@@ -174,7 +174,8 @@ impl ScanArray {
         Ok(())
     }
 
-    /// The first access whose bucket is read. Earlier buckets hold no latest copy, or do not exist.
+    /// The number of the oldest bucket that is read. Older buckets hold no latest copy, or do not
+    /// exist.
     pub(super) fn oldest(&self) -> u64 {
         self.accesses.saturating_sub(self.params.blocks).max(self.params.first())
     }

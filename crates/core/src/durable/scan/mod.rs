@@ -1,7 +1,7 @@
 //! The trivial ORAM: every access reads everything, and writes one bucket of a ring.
 //!
 //! This is the oldest oblivious RAM: every access reads all blocks, so storage cannot tell which
-//! one was wanted (Goldreich and Ostrovsky, J. ACM 1996, section 1, the trivial solution). An
+//! block was wanted (Goldreich and Ostrovsky, J. ACM 1996, section 1, the trivial solution). An
 //! access costs O(N). There is no stash, no position map, and no rare event. So the scheme suits
 //! arrays of a few MiB. It is also a privacy oracle for all other schemes: for uses of the same
 //! length, storage sees the same pieces.

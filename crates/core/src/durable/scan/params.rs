@@ -30,10 +30,10 @@ pub struct ScanParams {
     pub spare: u64,
 }
 
-/// Maximum size of an array. Every access reads twice that.
+/// Maximum size of an array. Every access reads twice as many bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The least number of spare accesses that a plan chooses.
+/// Minimum number of spare accesses that a plan chooses.
 const SPARE_MIN: u64 = 64;
 const SPARE_MAX: u64 = 1 << 20;
 
@@ -65,13 +65,13 @@ impl ScanParams {
         Ok(())
     }
 
-    /// Number of places for buckets.
+    /// Number of places for buckets on the ring.
     pub(super) fn ring(&self) -> u64 {
         self.blocks + self.spare
     }
 
-    /// The number of the first bucket that is written. Counting starts as if each place had been
-    /// written once, with nothing.
+    /// The number of the first bucket that is written. Counting starts as if each place had already
+    /// been written once, without contents.
     pub(super) fn first(&self) -> u64 {
         self.ring()
     }

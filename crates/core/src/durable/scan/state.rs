@@ -17,7 +17,7 @@ use crate::pieces::TreeId;
 use crate::seal::{Era, MasterKey};
 use crate::wiped::WipedBytes;
 
-/// Bytes of an access in a plan.
+/// Bytes of an encoded access in a plan.
 const PLAN_ENTRY_BYTES: usize = 8;
 
 /// The whole state of the client.
@@ -59,7 +59,7 @@ pub(super) fn section(
     section
 }
 
-/// A plan of accesses to `blocks`; `None` is a dummy.
+/// Encodes accesses to `blocks` as a plan; `None` is a dummy.
 pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * blocks.len());
     for block in &blocks {

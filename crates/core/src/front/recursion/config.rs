@@ -13,13 +13,13 @@ use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
-/// The largest fan-out: resetting a group costs one access for each block of it.
+/// Maximum fan-out: resetting a group costs one access per block of the group.
 const FAN_OUT_MAX: u64 = 4096;
 
-/// The largest fan-out chosen by default.
+/// Maximum fan-out chosen by default.
 const DEFAULT_FAN_OUT_MAX: u64 = 256;
 
-/// The largest PLB.
+/// Maximum number of blocks in a PLB.
 const PLB_BLOCKS_MAX: usize = 1 << 20;
 
 /// Parameters of Freecursive ORAM, with their names in the papers in parentheses.
@@ -30,23 +30,23 @@ pub struct FreecursiveConfig {
     pub capacity: u64,
     /// Bytes of a block (B/8), of data and of the position map.
     pub block_bytes: usize,
-    /// Blocks whose counters one position-map block holds (X): from 2 to 4096, limited by what fits
-    /// next to the group counter.
+    /// Number of blocks whose counters one position-map block holds (X): from 2 to 4096, limited by
+    /// what fits next to the group counter.
     pub fan_out: u64,
     /// Bits of an individual counter, from 1 to 24 (14 in Freecursive ORAM). After `2^counter_bits`
     /// accesses to one block its group is reset, which costs `fan_out - 1` accesses.
     pub counter_bits: u32,
-    /// The most entries of the position map in client memory, at least 1. An entry takes 4 bytes,
-    /// or 8 in trees of `2^32` leaves or more and with PMMAC. The levels of the recursion (H - 1)
-    /// follow from it.
+    /// Maximum number of entries of the position map in client memory, at least 1. An entry takes 4
+    /// bytes, or 8 with PMMAC and in trees of `2^32` leaves or more. The number of levels of the
+    /// recursion (H - 1) follows from this maximum.
     pub client_entries_max: u64,
-    /// Blocks of the PLB. With 0, every request fetches its whole chain.
+    /// Number of blocks in the PLB. With 0, every request fetches its whole chain.
     pub plb_blocks: usize,
-    /// Lines of the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
+    /// Lines per set of the PLB, a divisor of `plb_blocks`. 1 is a direct-mapped PLB, as in
     /// Freecursive ORAM.
     pub plb_ways: usize,
     /// Whether a request for a block on the client makes a path access, and whether fetching a
-    /// position-map block on the client does. This decides what storage learns.
+    /// position-map block that is on the client makes one. This decides what storage learns.
     pub hits: HitPolicy,
     /// Whether to detect storage that does not return what was written.
     pub integrity: Integrity,
@@ -54,8 +54,8 @@ pub struct FreecursiveConfig {
 
 impl FreecursiveConfig {
     /// The paper's sizes if they fit: 14-bit counters and X = 32 in blocks of 64 bytes. In larger
-    /// blocks X grows up to 256, and counters grow until group resets cost at most one access in
-    /// 512. Up to 2048 entries in client memory (8 KiB, as in Tiny ORAM, section V-E), and a
+    /// blocks, X grows up to 256, and counters grow until group resets cost at most one access in
+    /// 512. Client memory has up to 2048 entries (8 KiB, as in Tiny ORAM, section V-E), and a
     /// direct-mapped PLB of 64 blocks.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl FreecursiveConfig {
         Ok(config)
     }
 
-    /// Addresses that the tree needs: blocks of all levels. Public.
+    /// Number of addresses that the tree needs: the blocks of all levels. Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
@@ -127,13 +127,13 @@ impl FreecursiveConfig {
         Ok((0..=space.depth()).map(|level| space.level_addresses(level)).collect())
     }
 
-    /// Bytes of a block in the tree: the block, and its integrity tag if any. Public.
+    /// Bytes of a block in the tree: the block, and its integrity tag if it has one. Public.
     pub fn tree_block_bytes(&self) -> usize {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
-    /// The most path accesses that one request can make, on each level one and a group reset. The
-    /// scheme's stash needs headroom for them beyond its bound. Public.
+    /// Maximum number of path accesses that one request can make: on each level, one access and a
+    /// group reset. The scheme's stash needs headroom for them beyond its bound. Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
@@ -147,7 +147,7 @@ impl FreecursiveConfig {
         CounterFormat { counter_bits: self.counter_bits }
     }
 
-    /// Checks everything that does not depend on the tree.
+    /// Checks the parameters that do not depend on the tree, and returns the address space.
     pub(super) fn space(&self) -> Result<AddressSpace, Error> {
         let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
         if !(1..=COUNTER_BITS_MAX).contains(&self.counter_bits) {

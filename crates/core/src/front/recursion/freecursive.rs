@@ -28,9 +28,9 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 /// An ORAM with its position map in its own tree, so that the client stays small.
 ///
 /// A request looks in the PLB for the position-map block of its data block, then for the block
-/// above, and so on up to the table on the client. From there it fetches the blocks downwards. Each
-/// fetch is an access to the one tree. The [module](super) describes what storage learns: **the
-/// number of path accesses**.
+/// above, and so on up to the table on the client. From the first block found it fetches the blocks
+/// downwards. Each fetch is an access to the one tree. The [module](super) describes what storage
+/// learns: **the number of path accesses**.
 ///
 /// ```
 /// use oblivio_core::scheme::PathScheme;
@@ -67,10 +67,10 @@ pub struct FreecursiveOram<S, R> {
     plb: Plb,
     /// Whether the PLB keeps blocks across requests.
     keeps_plb: bool,
-    /// A position-map block as it was before the current access, or on its way to the PLB. The
-    /// bytes after its counters, here and in the PLB, are an old tag.
+    /// A position-map block as it was before the current access, or on its way to the PLB. Here and
+    /// in the PLB, the bytes after the counters are an old tag.
     before: Zeroizing<Vec<u8>>,
-    /// The contents of a block that is only moved.
+    /// The contents of a block that is moved without being requested.
     moved: Zeroizing<Vec<u8>>,
     coins: R,
     capacity: u64,
@@ -144,7 +144,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         &self.scheme
     }
 
-    /// The scheme, for wrappers.
+    /// The scheme, for callers that wrap it.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }
@@ -165,7 +165,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         self.table.bytes() + self.plb.bytes()
     }
 
-    /// Counters since it was made. Secret.
+    /// Counters since the front end was made. Secret.
     pub fn tally(&self) -> FrontTally {
         self.tally
     }
@@ -199,8 +199,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Serves a request. The caller has checked that the scheme is ready for all the accesses it
-    /// can make.
+    /// Serves a request. The caller has checked that the scheme is ready for all accesses that the
+    /// request can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
         let address = self.space.address(0, data);
         if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(address, op)? {
@@ -222,8 +222,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }
 
-    /// The lowest level of the chain of `data`, from 1, that is on the client: in the PLB, or
-    /// `depth + 1` for the table.
+    /// The lowest level, from 1, whose block of the chain of `data` is on the client: in the PLB,
+    /// or `depth + 1` for the table.
     fn lowest_held(&mut self, data: u64) -> Result<usize, Error> {
         for level in 1..=self.space.depth() {
             let address = self.space.address(level, data);
@@ -239,8 +239,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(self.space.depth() + 1)
     }
 
-    /// Moves a position-map block into the PLB without an access, if it is on the client. It keeps
-    /// its leaf, so the blocks above it are not needed.
+    /// Moves a position-map block into the PLB without an access, if it is on the client. The block
+    /// keeps its leaf, so the blocks above it are not needed.
     fn find_on_client(&mut self, address: u64) -> Result<bool, Error> {
         let Some(leaf) = self.scheme.take_on_client(address, &mut self.before)? else {
             return Ok(false);
@@ -254,8 +254,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(true)
     }
 
-    /// Moves the position-map block of `level` on the chain of `data` into the PLB. Its parent must
-    /// be on the client.
+    /// Moves the position-map block of `level` on the chain of `data` into the PLB. The parent of
+    /// that block must be on the client.
     fn fetch(&mut self, level: usize, data: u64) -> Result<(), Error> {
         let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);
@@ -269,8 +269,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Moves the block of a line, if any, back into the stash. No path access is needed, because
-    /// storage has never seen its leaf.
+    /// Moves the block of a line, if the line holds one, back into the stash. No path access is
+    /// needed, because storage has never seen the block's leaf.
     fn release(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(PlbEntry { address, position }) = self.plb.tag(line) {
             let block = self.plb.block_mut(line);
@@ -348,8 +348,8 @@ impl<S: Scheme, R: CryptoRng> Oram for FreecursiveOram<S, R> {
         self.block_bytes
     }
 
-    /// Serves requests one by one, without lookahead. Storage sees a path access for each fetch
-    /// from the position map and each block of data.
+    /// Serves requests one by one, without lookahead. Storage sees a path access per fetch from the
+    /// position map and per block of data.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {

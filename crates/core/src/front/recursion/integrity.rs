@@ -40,14 +40,14 @@ use crate::scheme::{Op, Scheme};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Integrity {
-    /// No detection: storage is assumed honest but curious. What it returns is validated only so
-    /// that nothing panics.
+    /// No detection: storage is assumed honest but curious. Its answers are validated only so that
+    /// nothing panics.
     #[default]
     None,
     /// PosMap MAC (Freecursive ORAM, ASPLOS'15): each block is stored with a tag over its contents,
-    /// its address and its count of accesses from the position map. Takes [`PMMAC_BYTES`] in each
-    /// slot. See the [module](super) for what it protects. Requires the feature `pmmac`, which is
-    /// on by default.
+    /// its address and its count of accesses from the position map. The tag takes [`PMMAC_BYTES`]
+    /// in each slot. The [module](super) describes what PMMAC protects. Requires the feature
+    /// `pmmac`, which is on by default.
     #[cfg(feature = "pmmac")]
     Pmmac,
 }
@@ -68,7 +68,7 @@ impl Integrity {
     }
 }
 
-/// Seals blocks that leave the client and opens those that return; or does nothing.
+/// Seals blocks that leave the client and opens blocks that return; does nothing without PMMAC.
 pub(super) struct Guard {
     pmmac: Option<Pmmac>,
 }
@@ -92,8 +92,8 @@ impl Guard {
         self.pmmac.is_some()
     }
 
-    /// An access to the scheme. `op` is applied to the block without its tag, and only if the block
-    /// authenticates.
+    /// Makes an access to the scheme. `op` is applied to the block without its tag, and only if the
+    /// block authenticates.
     ///
     /// With PMMAC, every accessed block exists afterwards, even if it was only read: the count
     /// proves the absence only of blocks that were never accessed. The path is written back before

@@ -52,8 +52,8 @@ impl Pmmac {
         Self { key: LessSafeKey::new(key) }
     }
 
-    /// Seals the data of `block` in place, and writes the tag. At most once for each address and
-    /// count.
+    /// Seals the data of `block` in place, and writes the tag. Must be called at most once for each
+    /// address and count.
     ///
     /// # Errors
     /// [`ErrorKind::CounterExhausted`] if the count does not fit into a name.

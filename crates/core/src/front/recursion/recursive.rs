@@ -25,12 +25,13 @@ pub struct RecursiveConfig {
     /// Bytes of a block (B/8), of data and of the position map. A position-map block holds
     /// `block_bytes / 4` labels (X).
     pub block_bytes: usize,
-    /// The most entries of the last position map, which stays in client memory; at least 1.
+    /// Maximum number of entries of the last position map, which stays in client memory; at least
+    /// 1.
     pub client_entries_max: u64,
 }
 
 impl RecursiveConfig {
-    /// The number of blocks of each level: the data, then the position map of each level before.
+    /// The number of blocks of each level: first the data, then each level of the position map.
     /// Public.
     ///
     /// # Errors
@@ -133,7 +134,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         &self.levels
     }
 
-    /// The schemes, for wrappers.
+    /// The schemes, for callers that wrap them.
     pub fn schemes_mut(&mut self) -> &mut [S] {
         &mut self.levels
     }
@@ -158,7 +159,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
     }
 
     /// Checks in each tree that every block exists at most once, in the stash or in a bucket on its
-    /// path. Blocks whose position is on the client must have the leaf in the table. Storage sees
+    /// path. A block whose position is on the client must have the leaf in the table. Storage sees
     /// scans.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::posmap::compressed::Count;
 
-/// Has no values.
+/// The type of PMMAC without the feature. It has no values.
 pub(super) enum Pmmac {}
 
 impl Pmmac {

@@ -15,7 +15,7 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// See [`Front::check_invariants`].
+    /// Checks the invariants of both trees: see [`Front::check_invariants`].
     pub(super) fn check_both_trees(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.main.check_invariants()?;

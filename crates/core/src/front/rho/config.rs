@@ -7,24 +7,25 @@ use crate::geometry::{Geometry, leaf_level_for};
 use crate::pieces::TreeId;
 use crate::scheme::TreeConfig;
 
-/// The default number of lines in the array for each address.
+/// Default number of lines per set of the array.
 const WAYS: usize = 8;
 
-/// The most accesses to the small tree in a round.
+/// Maximum number of accesses to the small tree in a round.
 const SMALL_PER_MAIN_MAX: usize = 64;
 
 /// Parameters of the small tree that ρ adds to a main ORAM.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RhoConfig {
-    /// The small tree. Its capacity is the size of the array; its block size is the main ORAM's.
+    /// The small tree. Its capacity is the size of the array; its block size must equal the main
+    /// ORAM's.
     pub small: TreeConfig,
-    /// Lines in the array for each address, a divisor of the small tree's capacity.
+    /// Lines per set of the array, a divisor of the small tree's capacity.
     pub ways: usize,
     /// Accesses to the small tree before each access to the main tree: 1 to 64.
     pub small_per_main: usize,
     /// Whether a batch ends with a complete round. If not, the round continues with the next batch
-    /// or with [dummies](crate::Front::dummy): for callers that make accesses at a fixed rate.
+    /// or with [dummies](crate::Front::dummy). Callers that make accesses at a fixed rate use this.
     pub ends_rounds: bool,
 }
 
@@ -47,8 +48,8 @@ impl RhoConfig {
         Ok(Self::of_tree(small, WAYS, 2))
     }
 
-    /// Parameters with a given small tree, lines per address in the array, and small accesses for
-    /// each main one.
+    /// Parameters with a given small tree, number of lines per set of the array, and number of
+    /// small accesses per main access.
     pub fn of_tree(small: TreeConfig, ways: usize, small_per_main: usize) -> Self {
         Self { small, ways, small_per_main, ends_rounds: true }
     }

@@ -11,13 +11,14 @@ use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::scheme::{Op, Scheme};
 use crate::stash::StashView;
 
-/// A block is taken out of the tree that holds it, and put back into the small one. Putting it back
-/// costs one small access and no access to data in the main tree.
+/// A [`Front`] whose blocks are taken out of the tree that holds them, and put back into the small
+/// one. Putting a block back costs one small access and no access to data in the main tree.
 ///
-/// That access takes out the victim of the array, or is a dummy if there is none. Either way it
-/// writes back what it reads, so the stash of the small tree does not grow. Then the block makes it
-/// grow by one, as in an insertion and in any access to a new block. So the bound holds for the
-/// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is returned before anything is done.
+/// The small access takes out the victim of the array, or is a dummy if there is no victim. Either
+/// way it writes back what it reads, so the stash of the small tree does not grow. Then the block
+/// makes the stash grow by one, as in an insertion and in any access to a new block. So the bound
+/// holds for the same reason, and [`StashFull`](crate::ErrorKind::StashFull) is returned before
+/// anything is done.
 impl<F, S, R> Front for RhoOram<F, S, R>
 where
     F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
@@ -29,18 +30,20 @@ where
         self.check_both_ready()
     }
 
-    /// A [round of dummies](Self::idle_round), or, if batches do not end rounds, the [next
+    /// Makes a [round of dummies](Self::idle_round), or, if batches do not end rounds, the [next
     /// access](Self::idle_access) of the pattern as a dummy.
     fn dummy(&mut self) -> Result<(), Error> {
         if self.ends_rounds { self.idle_round() } else { self.idle_access() }
     }
 
-    /// A [dummy](Self::dummy): only that fits into the pattern.
+    /// Makes a [dummy](Self::dummy) instead of an eviction, because only dummies fit into the
+    /// pattern.
     fn evict(&mut self) -> Result<(), Error> {
         self.dummy()
     }
 
-    /// Never serves: a request for a block in the array must take its turn in the pattern.
+    /// Never serves a request: a request for a block in the array must take its turn in the
+    /// pattern.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         check_not_broken(self.broken)?;
         Ok(false)
@@ -56,8 +59,8 @@ where
         self.main.check_takes()
     }
 
-    /// Storage sees the rounds needed: for a small access, if the block is in the array; otherwise
-    /// for the accesses of the main ORAM.
+    /// Storage sees as many rounds as the access needs: for a block in the array, a small access;
+    /// otherwise, the accesses of the main ORAM.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         self.complete_round_after(|oram| {
@@ -89,9 +92,9 @@ where
         Ok(is_found)
     }
 
-    /// Puts the block into the small tree even if it has not changed, because it is nowhere else.
-    /// Storage sees the rounds for one small access, and for the position-map accesses of the main
-    /// ORAM for the victim of the array.
+    /// Puts the block into the small tree even if it has not changed, because it exists nowhere
+    /// else. Storage sees the rounds for one small access, and for the position-map accesses that
+    /// the victim of the array makes in the main ORAM.
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
         check_request(address, &Op::Write(block), self.main.capacity(), self.main.block_bytes())?;
         self.complete_round_after(|oram| {
@@ -129,8 +132,9 @@ where
         self.stashes().iter().map(|stash| stash.blocks()).sum()
     }
 
-    /// Checks the main ORAM, that the small tree holds exactly the blocks of the array, on their
-    /// paths, and that the main ORAM holds none of them. Storage sees scans outside of the pattern.
+    /// Checks the main ORAM. Also checks that the small tree holds exactly the blocks of the array,
+    /// on their paths, and that the main ORAM holds none of them. Storage sees scans outside of the
+    /// pattern.
     fn check_invariants(&mut self) -> Result<(), Error> {
         self.check_both_trees()
     }
@@ -163,7 +167,7 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// Takes the block of a line, which must hold one, out of the small tree.
+    /// Takes the block of a line out of the small tree. The line must hold a block.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.tag(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();

@@ -138,7 +138,7 @@ where
         &self.main
     }
 
-    /// The main tree and the small one, for wrappers.
+    /// The main tree and the small one, for callers that wrap them.
     pub fn trees_mut(&mut self) -> [&mut S; 2] {
         self.trees().trees_mut()
     }
@@ -149,7 +149,7 @@ where
         [trees.stash(), trees.small().stash()]
     }
 
-    /// Counters since it was made. Secret.
+    /// Counters since ρ was made. Secret.
     pub fn tally(&self) -> RhoTally {
         self.main.as_ref().tally
     }
@@ -251,7 +251,8 @@ where
         Ok(())
     }
 
-    /// Serves a request for a block in the main ORAM: a read leaves it there, a write inserts it.
+    /// Serves a request for a block in the main ORAM. A read leaves the block there; a write
+    /// inserts it into the small tree.
     fn miss(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
         self.trees().tally.misses += 1;
         if matches!(op, Op::Read(_)) {
@@ -266,7 +267,7 @@ where
     }
 
     /// Puts a block that is in neither tree, and whose bytes are in `inserted`, into the stash of
-    /// the small tree. Its line in the array must [be free](Self::take_victim).
+    /// the small tree. The line in the array must [be free](Self::take_victim).
     pub(super) fn insert(&mut self, line: LineId, address: u64) -> Result<(), Error> {
         let leaf = self.draw_small_leaf();
         let trees = self.main.as_mut();
@@ -276,8 +277,8 @@ where
         Ok(())
     }
 
-    /// Takes the block of a line out of the small tree. If there is none, makes a dummy, so that an
-    /// insertion always costs a small access. That access makes room in the stash.
+    /// Takes the block of a line out of the small tree. If the line holds none, makes a dummy, so
+    /// that an insertion always costs a small access. The access makes room in the stash.
     pub(super) fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
         let tag = self.array.tag(line);
         let from = match tag {
@@ -291,7 +292,7 @@ where
         Ok(())
     }
 
-    /// Puts the victim of the array, if any, into the main stash.
+    /// Puts the victim of the array, if there is one, into the main stash.
     fn put_victim_back(&mut self) -> Result<(), Error> {
         if let Some(address) = self.victim {
             self.main.put_back(address, &self.victim_block)?;

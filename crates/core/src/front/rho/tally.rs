@@ -23,7 +23,7 @@ pub struct RhoTally {
 }
 
 impl RhoTally {
-    /// Rounds: each ends with an access to the main tree. Public.
+    /// Number of rounds; each ends with an access to the main tree. Public.
     pub fn rounds(&self) -> u64 {
         self.main_accesses + self.main_dummies
     }

@@ -10,8 +10,8 @@ use crate::geometry::Leaf;
 use crate::scheme::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::stash::StashView;
 
-/// The main tree and the small one. The front end of the main ORAM uses them as one scheme: each of
-/// its accesses waits for its turn, so that position-map accesses keep to the pattern too.
+/// The main tree and the small one. The front end of the main ORAM uses both as one scheme. Each of
+/// its accesses waits for its turn, so that position-map accesses also follow the pattern.
 pub struct TwoTrees<S, R> {
     main: S,
     small: S,
@@ -43,7 +43,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         Ok(Self { main, small, small_per_main, small_done: 0, coins, tally })
     }
 
-    /// The main tree and the small one, for wrappers.
+    /// The main tree and the small one, for callers that wrap them.
     pub fn trees_mut(&mut self) -> [&mut S; 2] {
         [&mut self.main, &mut self.small]
     }
@@ -53,7 +53,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &self.small
     }
 
-    /// The small tree, for operations that storage does not see or that are not part of the
+    /// The small tree, for operations that storage does not see or that do not belong to the
     /// pattern.
     pub(super) fn small_mut(&mut self) -> &mut S {
         &mut self.small
@@ -76,7 +76,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.small)
     }
 
-    /// Makes an access to the main tree in its next turn, with dummies before it. It ends a round.
+    /// Makes an access to the main tree in its next turn, with dummies before it. The access ends a
+    /// round.
     fn access_main<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -92,7 +93,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         if self.small_done < self.small_per_main { self.dummy_small() } else { self.dummy_main() }
     }
 
-    /// Completes the current round, if any.
+    /// Completes the current round, if one has begun.
     pub(super) fn end_round(&mut self) -> Result<(), Error> {
         if self.small_done == 0 { Ok(()) } else { self.idle_round() }
     }
@@ -123,7 +124,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
     }
 }
 
-/// The main tree, with the accesses to the small tree that the pattern requires.
+/// The main tree as a scheme that also makes the accesses to the small tree that the pattern
+/// requires.
 impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
     fn config(&self) -> &TreeConfig {
         self.main.config()
@@ -133,7 +135,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.stash()
     }
 
-    /// Hooks the main tree's steps.
+    /// Sets the hook for the steps of the main tree.
     fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
         self.main.set_step_hook(hook);
     }
@@ -142,7 +144,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.record_stash_histogram();
     }
 
-    /// The sum over both trees.
+    /// The sum of the AES blocks of both trees.
     fn aes_blocks(&self) -> u64 {
         self.main.aes_blocks() + self.small.aes_blocks()
     }
@@ -151,14 +153,14 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.check_ready()
     }
 
-    /// Announces nothing ahead of its turn.
+    /// Announces nothing, because an access must wait for its turn.
     fn announce(&mut self, _: &[Leaf]) {}
 
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.access_main(|main| main.access(address, from, to, op))
     }
 
-    /// Makes no access, and takes no turn.
+    /// Serves the block without an access, and takes no turn.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.main.serve_on_client(address, op)
     }
@@ -171,7 +173,8 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.access_main(|main| main.dummy(coins))
     }
 
-    /// A [dummy](Self::dummy): only that fits into the pattern.
+    /// Makes a [dummy](Self::dummy) instead of an eviction, because only dummies fit into the
+    /// pattern.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }

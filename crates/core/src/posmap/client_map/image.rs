@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use super::ClientMap;
 
 impl ClientMap {
-    /// Writes an [`Image`](crate::image::Image).
+    /// Writes an image: see [`Image`](crate::image::Image).
     pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.write_image(to),
@@ -13,7 +13,7 @@ impl ClientMap {
         }
     }
 
-    /// Reads an [`Image`](crate::image::Image).
+    /// Reads an image: see [`Image`](crate::image::Image).
     pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.read_image(from),

@@ -6,12 +6,12 @@ use super::FlatPosMap;
 use crate::image::refuse;
 
 impl FlatPosMap {
-    /// Writes an [`Image`](crate::image::Image).
+    /// Writes an image: see [`Image`](crate::image::Image).
     pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.table.write_image(to)
     }
 
-    /// Reads an [`Image`](crate::image::Image).
+    /// Reads an image: see [`Image`](crate::image::Image).
     pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         self.table.read_image(from)?;
         let mut entries = (0..).map_while(|address| self.table.get(address));

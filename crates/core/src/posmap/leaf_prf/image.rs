@@ -3,7 +3,8 @@
 use super::LeafPrf;
 
 impl LeafPrf {
-    /// Identifies the key without revealing a leaf: no block ever reaches the count in this input.
+    /// A number that identifies the key without revealing a leaf: no block ever reaches the count
+    /// in its input.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.value(u128::MAX)
     }

@@ -13,11 +13,12 @@ use crate::posmap::{LivePosMap, Mapping};
 /// A map whose position-map blocks come from the fuzzer.
 pub struct Map(NestedPosMap);
 
-/// The position of a block.
+/// The result of looking up the position of a block.
 pub enum Position {
     /// The mapping, if the block has one.
     Known(Option<Mapping>),
-    /// The mapping is in a position-map block that is not on the client. Fetch this one first.
+    /// The mapping is in a position-map block that is not on the client. Fetch the block with this
+    /// address first.
     Missing(u64),
 }
 
@@ -32,7 +33,7 @@ impl Map {
         NestedPosMap::new(recursion, block_bytes, leaf_level, table).map(Self)
     }
 
-    /// See [`NestedPosMap::get`].
+    /// The position of a block: see [`NestedPosMap::get`].
     ///
     /// # Errors
     /// If an entry is invalid.
@@ -43,7 +44,7 @@ impl Map {
         })
     }
 
-    /// See [`NestedPosMap::set`].
+    /// Sets the position of a block: see [`NestedPosMap::set`].
     ///
     /// # Errors
     /// If the position of the block is not on the client.
@@ -51,12 +52,12 @@ impl Map {
         self.0.set(address, mapping)
     }
 
-    /// Whether an address belongs to the map and its block is on the client.
+    /// Whether an address belongs to a position-map block that is on the client.
     pub fn is_in_plb(&self, address: u64) -> bool {
         self.0.is_position_map(address) && self.0.is_in_plb(address)
     }
 
-    /// Holds a block from storage, as after an access. See [`NestedPosMap::hold`].
+    /// Adds a block from storage to the client, as after an access: see [`NestedPosMap::insert`].
     ///
     /// # Errors
     /// If an entry is invalid.
@@ -78,7 +79,7 @@ impl Map {
         self.0.restore_client_block(address, Leaf(leaf), bytes)
     }
 
-    /// See [`NestedPosMap::entries_of`].
+    /// The entries of a position-map block: see [`NestedPosMap::entries_of`].
     ///
     /// # Errors
     /// If an entry is invalid.
@@ -90,7 +91,8 @@ impl Map {
         self.0.entries_of(address, bytes).collect()
     }
 
-    /// See [`NestedPosMap::missing_to_forget`].
+    /// The position-map blocks to fetch before [`Self::forget`]: see
+    /// [`NestedPosMap::missing_to_forget`].
     ///
     /// # Errors
     /// If an entry is invalid.
@@ -98,7 +100,7 @@ impl Map {
         self.0.missing_to_forget(range)
     }
 
-    /// See [`NestedPosMap::forget`].
+    /// Marks the blocks of a range as not live: see [`NestedPosMap::forget`].
     ///
     /// # Errors
     /// If a block is missing or an entry is invalid.

@@ -11,7 +11,8 @@ use crate::geometry::Leaf;
 /// A position-map block on the client. Secret; wiped when dropped.
 pub(crate) struct PlbBlock {
     pub(crate) address: u64,
-    /// The block's leaf. Storage has not yet seen an access to the block on this path.
+    /// The leaf to which the block is mapped. Storage has not yet seen an access to the block on
+    /// this path.
     pub(crate) leaf: Leaf,
     pub(crate) bytes: Zeroizing<Vec<u8>>,
 }

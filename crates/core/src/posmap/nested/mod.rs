@@ -38,16 +38,16 @@ use crate::geometry::Leaf;
 pub struct Recursion {
     /// Number of data blocks (N). The tree's capacity also includes position-map blocks.
     pub data_blocks: u64,
-    /// The most entries of the position map in client memory, at least 1. An entry takes 4 bytes,
-    /// or 8 in trees of `2^31` leaves or more.
+    /// Maximum number of entries of the position map in client memory, at least 1. An entry takes 4
+    /// bytes, or 8 in trees of `2^31` leaves or more.
     pub client_entries_max: u64,
-    /// Position-map blocks that may stay on the client (the PLB): at least the number of levels of
-    /// the map plus 1.
+    /// Maximum number of position-map blocks on the client (the PLB): at least the number of levels
+    /// of the map plus 1.
     pub plb_blocks: usize,
 }
 
 impl Recursion {
-    /// Addresses that the tree needs if its leaves are on `leaf_level`. Public.
+    /// Number of addresses that the tree needs if its leaves are on `leaf_level`. Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
@@ -136,7 +136,7 @@ impl EntryFormat {
     }
 }
 
-/// The map. Secret; wiped when dropped.
+/// The position map. Secret; wiped when dropped.
 pub(crate) struct NestedPosMap {
     space: AddressSpace,
     entries: EntryFormat,
@@ -146,8 +146,8 @@ pub(crate) struct NestedPosMap {
     data_blocks: u64,
 }
 
-/// The position of a block is in this position-map block, which is not on the client and must be
-/// fetched first.
+/// The error if the position of a block is in this position-map block, which is not on the client
+/// and must be fetched first.
 pub(crate) struct MissingParent(pub(crate) u64);
 
 impl NestedPosMap {
@@ -241,8 +241,8 @@ impl NestedPosMap {
         self.plb.get(address).is_some()
     }
 
-    /// Adds a position-map block, emptied if it is not live. Returns the block that it evicts, if
-    /// any.
+    /// Adds a position-map block to the client. Empties the block if it is not live. Returns the
+    /// block that is evicted for it, if any.
     pub(crate) fn insert(
         &mut self,
         mut block: PlbBlock,
@@ -279,9 +279,9 @@ impl NestedPosMap {
         }
     }
 
-    /// The position-map blocks to fetch before [`Self::forget`]: those that the range covers in
-    /// part and those above blocks on the client; for each, the first missing one of its chain.
-    /// Empty: [`Self::forget`] can proceed.
+    /// The position-map blocks to fetch before [`Self::forget`]. These are the blocks that the
+    /// range covers in part, and the blocks above blocks on the client; for each, the first missing
+    /// one of its chain. If there are none, [`Self::forget`] can proceed.
     pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         let mut numbers = range;
@@ -303,9 +303,9 @@ impl NestedPosMap {
         Ok(missing.into_iter().collect())
     }
 
-    /// Marks the blocks of a range as not live. Position-map blocks on the client record it for
-    /// each of their entries. A block in the tree that is completely covered is marked as not live
-    /// itself.
+    /// Marks the blocks of a range as not live. Position-map blocks on the client record this in
+    /// each entry of the range. A block in the tree that is completely covered is itself marked as
+    /// not live.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if a block is [missing](Self::missing_to_forget) on the
@@ -353,8 +353,8 @@ impl NestedPosMap {
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
     }
 
-    /// The parents of a range of `level` that have children outside of it: at most its first and
-    /// last.
+    /// The parents of a range of `level` that also have children outside of the range: at most its
+    /// first and last parent.
     fn partly_covered(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let parents = self.space.parents(numbers);
         let ends = [parents.start, parents.end.saturating_sub(1)];
@@ -397,13 +397,13 @@ impl NestedPosMap {
         self.space.block(self.space.depth(), entry)
     }
 
-    /// The position-map block that holds a block's position; `None` if the position is on the
-    /// client.
+    /// The position-map block that holds a block's position. `None` if the position is in client
+    /// memory.
     pub(crate) fn parent(&self, address: u64) -> Option<u64> {
         self.space.parent(address).ok().map(|(parent, _)| parent)
     }
 
-    /// A fresh, uniformly random leaf.
+    /// Draws a fresh, uniformly random leaf.
     pub(crate) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         draw_leaf(coins, self.entries.leaf_level)
     }

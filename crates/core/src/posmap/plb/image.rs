@@ -8,7 +8,8 @@ use crate::image::{Image, read_below, read_number, write_number};
 use crate::posmap::compressed::{COUNTER_BITS_MAX, Count};
 use crate::posmap::leaf_prf::Position;
 
-/// Accepts any leaf: the cache does not know the tree.
+/// An image of a block in the PLB. Reading accepts any leaf, because the cache does not know the
+/// tree.
 impl Image for PlbEntry {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         let Position { leaf, count: Count { group, individual } } = self.position;

@@ -49,6 +49,9 @@ pub(crate) struct StoredTree {
 }
 
 impl StoredTree {
+    /// A tree of `store`, which may already hold buckets.
+    ///
+    /// # Errors
     /// If the configuration contradicts itself, or `store` has no tree of that shape.
     pub(crate) fn new(
         config: &RawConfig,

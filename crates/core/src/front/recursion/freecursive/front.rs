@@ -16,7 +16,8 @@ use crate::posmap::plb::PlbEntry;
 use crate::scheme::{Location, Op, Scheme};
 use crate::stash::StashView;
 
-/// A defect that [`Front::check_invariants`] finds.
+/// The message for a block that [`Front::check_invariants`] finds twice, or with an invalid
+/// address.
 const TWICE: &str = "twice, or with an invalid address";
 
 /// Prefetch distance of the check, in blocks: a processor keeps about as many cache misses in
@@ -28,8 +29,8 @@ const BLOCKS_AT_ONCE: usize = 32;
 /// PLB, whether the block has changed or not. Taking out costs at most as many accesses as a
 /// request; putting back costs no access to data.
 ///
-/// A group reset treats blocks outside of the ORAM like the others: it makes an access for each,
-/// which finds nothing.
+/// A group reset treats blocks outside of the ORAM like all others: it makes an access per block,
+/// which finds nothing for a block outside.
 impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn check_ready(&self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
@@ -58,7 +59,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         Ok(is_found)
     }
 
-    /// Without a PLB, nothing can be fetched ahead of time.
+    /// Fetches nothing if there is no PLB: a fetched block could not be kept until the request.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         check_not_broken(self.broken)?;
@@ -92,7 +93,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         })
     }
 
-    /// Does not consult the position map: the block has the leaf recorded there.
+    /// Takes the block without consulting the position map, whose leaf for the block is still
+    /// valid.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         self.check_takes()?;
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
@@ -140,8 +142,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         self.scheme.stash()
     }
 
-    /// Each block exists exactly once: in the stash, in the PLB or in a bucket on its path. If its
-    /// parent is on the client, it has the leaf recorded there.
+    /// Checks that each block exists exactly once: in the stash, in the PLB or in a bucket on its
+    /// path. If the block's parent is on the client, the block must have the leaf recorded there.
     fn check_invariants(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         let Self { scheme, plb, space, table, prf, counters, .. } = self;
@@ -205,7 +207,7 @@ impl<S, R> AsMut<S> for FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Runs `work` while the chain of `data` is on the client. If it fails half way, the ORAM is
+    /// Runs `work` while the chain of `data` is on the client. If `work` fails halfway, the ORAM is
     /// broken.
     fn with_chain<T>(
         &mut self,

@@ -1,5 +1,5 @@
-//! The owner's interface to plain recursion. Every request makes an access in each tree, whatever
-//! is on the client: so no request is served there, and no block is taken out.
+//! Plain recursion as a [`Front`]. Every request makes an access in each tree, whatever is on the
+//! client. So no request is served on the client, and no block is taken out.
 
 use rand_core::CryptoRng;
 
@@ -27,7 +27,7 @@ impl<S: Scheme, R: CryptoRng> Front for RecursiveOram<S, R> {
         Ok(false)
     }
 
-    /// The accesses of a request cannot be separated.
+    /// Fetches nothing, because the accesses of a request cannot be separated.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         let op = Op::Update(&mut |_| ());
         check_request(address, &op, self.capacity(), self.block_bytes())?;
