@@ -1,4 +1,5 @@
-//! Paths on a file, compared with the lower bound: the same bytes by plain `pread` and `pwrite`.
+//! Measures reading and writing paths of a file. The lower bound is the same bytes by plain `pread`
+//! and `pwrite`.
 //!
 //! `docs/adr/0006-file-store-io.md` has the measurements. The file has 1.3 GiB, in
 //! `OBLIVIO_BENCH_FOLDER` or the folder for temporary files.
@@ -19,7 +20,7 @@ const TOP_LEVEL: u8 = 6;
 const LEAF_LEVEL: u8 = 15;
 const PIECES: usize = (LEAF_LEVEL - TOP_LEVEL + 1) as usize;
 const BUCKET_BYTES: u64 = 21_094;
-/// The distance between buckets.
+/// Bytes from the start of a bucket to the start of the next.
 const STRIDE_BYTES: u64 = 21_504;
 const MIB: usize = 1 << 20;
 
@@ -27,7 +28,7 @@ fn main() {
     divan::main();
 }
 
-/// The levels near the root are not in storage, as in a volume.
+/// The shape of the tree. As in a volume, the levels near the root are not in storage.
 fn shape() -> TreeShape {
     let level = |level: u8| LevelShape {
         buckets: if level < TOP_LEVEL { 0 } else { 1u64 << level },
@@ -45,7 +46,7 @@ fn folder() -> TempDir {
     Builder::new().prefix("oblivio-paths").tempdir_in(parent).unwrap()
 }
 
-/// Creates a file without holes, completely in the page cache.
+/// Creates a file without holes that is completely in the page cache. Returns its length in bytes.
 fn full(path: &Path) -> u64 {
     let bytes = FileStore::create(path, &[shape()], &FileOptions::default()).unwrap().bytes();
     let file = OpenOptions::new().write(true).open(path).unwrap();
@@ -73,7 +74,7 @@ fn path_to(leaf: u64) -> [Piece; PIECES] {
     })
 }
 
-/// The offsets of the same pieces in a file with one level after the other.
+/// The offsets of the pieces of a path, in a file that has one level after the other.
 fn offsets(leaf: u64) -> [u64; PIECES] {
     std::array::from_fn(|i| {
         let level = u32::from(TOP_LEVEL) + i as u32;

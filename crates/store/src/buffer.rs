@@ -1,4 +1,4 @@
-//! Memory for direct I/O: it starts at a page boundary, and pieces in it start at sector
+//! Memory for direct I/O. It starts at a page boundary, and pieces in it start at sector
 //! boundaries.
 
 use std::io;
@@ -8,7 +8,7 @@ use memmap2::MmapMut;
 
 use crate::container::SECTOR_BYTES;
 
-/// `bytes` rounded up to whole sectors.
+/// Rounds `bytes` up to whole sectors.
 pub(crate) fn whole_sectors(bytes: usize) -> usize {
     bytes.next_multiple_of(SECTOR_BYTES as usize)
 }

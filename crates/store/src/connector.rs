@@ -1,4 +1,4 @@
-//! Connects to a bucket server: its address, its key, and the client's key.
+//! Connects to a bucket server, given its address, its key, and the client's key.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::Connector;
 use crate::remote_location::RemoteLocation;
 
-/// Connects to one server through TLS, also after a lost link.
+/// Connects to one server through TLS, and reconnects after a lost link.
 #[derive(Clone)]
 pub struct TlsConnector {
     host: String,
@@ -20,7 +20,7 @@ pub struct TlsConnector {
     client_tls: ClientTls,
 }
 
-/// The connector for a server's location.
+/// Creates the connector for a server's location.
 ///
 /// # Errors
 /// If the client's key cannot be read.
@@ -32,14 +32,15 @@ pub(crate) fn connector_for(place: &RemoteLocation) -> Result<Box<dyn Connector>
 /// Reads the private key of a client.
 ///
 /// # Errors
-/// [`NoCredential`](OpenErrorKind::NoCredential).
+/// [`NoCredential`](OpenErrorKind::NoCredential) if the key cannot be read.
 pub fn secret_key(path: &Path) -> Result<SecretKey, OpenError> {
     SecretKey::read(path)
         .map_err(|error| OpenError::new(OpenErrorKind::NoCredential, error.to_string()))
 }
 
 impl TlsConnector {
-    /// Connects to the server with this public key, authenticated by the client's key.
+    /// Creates a connector to the server with public key `server`. The client authenticates with
+    /// its key `me`.
     ///
     /// # Errors
     /// If the client's key is unusable.

@@ -2,7 +2,7 @@
 //! repository specifies the bytes.
 //!
 //! The header is neither secret nor trusted. Its checksum detects accidental damage. Against
-//! tampering, every number is bounded before use, and the scheme compares the shapes with the ones
+//! tampering, every number is bounded before use, and the scheme compares the shapes with those
 //! that it needs.
 
 use oblivio_core::store::{LevelShape, TreeShape};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{OpenError, OpenErrorKind};
 
-/// Bytes of one copy of the header.
+/// The number of bytes of one copy of the header.
 pub const HEADER_BYTES: usize = 64 << 10;
 
 /// The number of copies of the header: two before the trees, one after them.
@@ -23,13 +23,13 @@ pub const SECTOR_BYTES: u64 = 512;
 /// The alignment of trees and of the copies of the header.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The most trees in one file.
+/// The maximum number of trees in one file.
 pub const TREES_MAX: usize = 256;
 
-/// The most levels of all trees together.
+/// The maximum number of levels of all trees together.
 pub const LEVELS_MAX: usize = 1280;
 
-/// The largest bucket in bytes; larger than any bucket of the engine.
+/// The maximum number of bytes of a bucket, larger than any bucket of the engine.
 pub const BUCKET_BYTES_MAX: u64 = 1 << 30;
 
 const MAGIC: [u8; 16] = *b"OBLIVIO BUCKETS\n";
@@ -55,7 +55,7 @@ impl Container {
     /// Lays out trees of these shapes one after the other.
     ///
     /// # Errors
-    /// [`OpenErrorKind::InvalidShapes`] if no file can hold them.
+    /// [`OpenErrorKind::InvalidShapes`] if no file can hold trees of these shapes.
     pub fn new(shapes: &[TreeShape]) -> Result<Self, OpenError> {
         let levels: usize = shapes.iter().map(TreeShape::level_count).sum();
         if shapes.is_empty() || shapes.len() > TREES_MAX || levels > LEVELS_MAX {
@@ -85,7 +85,7 @@ impl Container {
         Ok(Self { trees, bytes })
     }
 
-    /// Bytes of the whole file.
+    /// The number of bytes of the whole file.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -103,7 +103,7 @@ impl Container {
 /// Encodes the header of a file with trees of these shapes.
 ///
 /// # Errors
-/// [`OpenErrorKind::InvalidShapes`] if no file can hold them.
+/// [`OpenErrorKind::InvalidShapes`] if no file can hold trees of these shapes.
 pub fn encode(shapes: &[TreeShape]) -> Result<Vec<u8>, OpenError> {
     let container = Container::new(shapes)?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
@@ -220,8 +220,8 @@ impl Fields<'_> {
     }
 }
 
-/// Checks that the parts of a bucket are within it, in order, and do not overlap. A level without
-/// buckets may have bucket size 0.
+/// Checks that the parts of a bucket are within the bucket, in order, and do not overlap. A level
+/// without buckets may have bucket size 0.
 fn check_level(level: &LevelShape) -> Result<(), OpenError> {
     let slots_end = u64::from(level.slots)
         .checked_mul(level.slot_bytes)

@@ -10,28 +10,28 @@ use oblivio_core::StoreErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpenErrorKind {
-    /// The name is taken. Nothing was changed.
+    /// Storage with this name already exists. Nothing was changed.
     Exists,
-    /// Nothing exists there.
+    /// There is no storage at the location.
     Missing,
-    /// Something else exists there.
+    /// The location holds something that is not a store.
     NotAStore,
     /// This program does not know the store's format version.
     UnknownVersion,
     /// Every copy of the header is damaged.
     Damaged,
-    /// A part of it is missing.
+    /// A part of the storage is missing.
     Truncated,
-    /// Another process or client has it open.
+    /// Another process or client has the storage open.
     Locked,
-    /// There is not enough space.
+    /// There is not enough space for the storage.
     NoSpace,
     /// The store cannot hold trees of these shapes. Nothing was created.
     InvalidShapes,
     /// The named stores are not all members of one stripe in their order, or a member was named
     /// alone.
     WrongMembers,
-    /// Direct I/O is not possible there.
+    /// The storage does not support direct I/O.
     DirectRefused,
     /// The client's key for a server is missing or unusable.
     NoCredential,
@@ -39,7 +39,7 @@ pub enum OpenErrorKind {
     NotAdmitted,
     /// The server cannot be reached.
     Unreachable,
-    /// An I/O error of the system.
+    /// The system reported an I/O error.
     Io,
 }
 
@@ -57,7 +57,7 @@ impl From<StoreErrorKind> for OpenErrorKind {
     }
 }
 
-/// Why storage cannot be created or opened. The kind is API, the message is not.
+/// Why storage cannot be created or opened. The kind is API; the message is not.
 #[derive(Debug)]
 pub struct OpenError {
     kind: OpenErrorKind,
@@ -66,12 +66,12 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    /// An error of this kind.
+    /// Creates an error of this kind.
     pub fn new(kind: OpenErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error of this kind with a cause.
+    /// Creates an error of this kind with a cause.
     pub fn caused_by(
         kind: OpenErrorKind,
         message: impl Into<String>,
@@ -80,7 +80,7 @@ impl OpenError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
-    /// The error of a failed system operation. `act` completes "cannot …".
+    /// Creates the error of a failed system operation. `act` completes "cannot …".
     pub fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{
             AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, ReadOnlyFilesystem,
@@ -118,7 +118,7 @@ impl OpenError {
         Self { message: self.message + advice, ..self }
     }
 
-    /// Whether a file was read, and its contents are the problem.
+    /// Whether a file could be read, but has wrong contents.
     pub(crate) fn is_about_contents(&self) -> bool {
         self.source.is_none()
             && matches!(

@@ -2,8 +2,8 @@
 
 use oblivio_core::{StoreError, StoreErrorKind};
 
-/// The first error of a store over others. After it, the contents of the underlying stores are
-/// unknown.
+/// The first error of a store that consists of other stores. After this error, the contents of the
+/// underlying stores are unknown.
 #[derive(Debug, Default)]
 pub struct StoreFailure(Option<(StoreErrorKind, String)>);
 
@@ -11,7 +11,7 @@ impl StoreFailure {
     /// Checks that the store has not failed.
     ///
     /// # Errors
-    /// An error of the kind of the failure.
+    /// An error of the kind of the failure, if the store has failed.
     pub fn check(&self) -> Result<(), StoreError> {
         self.0.as_ref().map_or(Ok(()), |(kind, message)| {
             let message = format!("the store refuses all calls after an error: {message}");

@@ -1,4 +1,4 @@
-//! Reads extents: first from the page cache, then the rest together from the disk.
+//! Reads extents. Extents in the page cache are read first, and the rest together from the disk.
 
 use std::io;
 
@@ -13,19 +13,19 @@ pub(crate) struct Fetch {
     pub(crate) at: usize,
 }
 
-/// Reads trips. The hit rate of each trip decides whether the next one tries the page cache. It
-/// depends only on earlier reads, which are public.
+/// Reads trips. The hit rate of each trip decides whether the next trip tries the page cache. The
+/// hit rate depends only on earlier reads, which are public.
 #[derive(Default)]
 pub(crate) struct Fetching {
-    /// Most of the latest trip was not in the page cache.
+    /// Whether most of the latest trip was not in the page cache.
     is_cold: bool,
-    /// The requests of the current trip, adjacent ones joined. Kept to reuse its memory.
+    /// The requests of the current trip, with adjacent requests joined. Kept to reuse its memory.
     requests: Vec<Fetch>,
     /// The requests that missed the page cache. Kept to reuse its memory.
     missed: Vec<Fetch>,
 }
 
-/// Adjacent extents are joined into requests of at most this many bytes.
+/// Maximum number of bytes of a request that adjacent extents are joined into.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// Joins fetches that are adjacent in the file and in the buffer alike, including the padding up to
@@ -40,7 +40,7 @@ fn join_neighbours(fetches: &[Fetch], requests: &mut Vec<Fetch>) {
     }
 }
 
-/// Both as one fetch, if the second directly follows the first.
+/// Joins two fetches, if the second directly follows the first.
 fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
     let padding = second.extent.start.checked_sub(first.extent.end())?;
     let bytes = usize::try_from(second.extent.end() - first.extent.start).ok()?;
@@ -51,12 +51,12 @@ fn joined(first: &Fetch, second: &Fetch) -> Option<Fetch> {
 }
 
 impl Fetching {
-    /// Whether announcing reads is worthwhile: the page cache is cold.
+    /// Whether the page cache is cold, so that announcing reads is worthwhile.
     pub(crate) fn is_cold(&self) -> bool {
         self.is_cold
     }
 
-    /// Reads a trip.
+    /// Reads the extents of a trip into a buffer.
     pub(crate) fn fetch_all(
         &mut self,
         medium: &Medium,

@@ -30,12 +30,13 @@ impl Extent {
     }
 }
 
-/// The position of a piece.
+/// The position of a piece in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileSlot {
-    /// The bytes of the piece.
+    /// The extent of the piece.
     pub(crate) piece: Extent,
-    /// The bucket that contains it, with the padding up to the next one.
+    /// The extent of the bucket that contains the piece, including the padding up to the next
+    /// bucket.
     pub(crate) bucket: Extent,
     pub(crate) part: Part,
 }

@@ -11,7 +11,7 @@ use crate::medium::Medium;
 /// The result of examining the copies of a file's header.
 pub(crate) struct HeaderState {
     pub(crate) shapes: Vec<TreeShape>,
-    /// Bytes cut off the end of the file.
+    /// The number of bytes cut off the end of the file.
     pub(crate) missing_bytes: u64,
     /// The offsets of damaged copies.
     damaged: Vec<u64>,
@@ -24,13 +24,13 @@ impl HeaderState {
     }
 }
 
-/// Writes all copies.
+/// Writes all copies of the header.
 pub(crate) fn write(medium: &Medium, container: &Container, header: &[u8]) -> io::Result<()> {
     write_at(medium, &container.header_offsets(), header)
 }
 
-/// Finds an intact copy and examines the others. `allow_incomplete` accepts a file that is too
-/// short.
+/// Finds an intact copy of the header and examines the other copies. `allow_incomplete` accepts a
+/// file that is too short.
 pub(crate) fn find(medium: &Medium, allow_incomplete: bool) -> Result<HeaderState, OpenError> {
     examine(medium, find_shapes(medium)?, allow_incomplete).map_err(|error| match error.kind() {
         OpenErrorKind::Truncated => error.with("; without one, `oblivio rescue` saves the rest"),
@@ -38,7 +38,7 @@ pub(crate) fn find(medium: &Medium, allow_incomplete: bool) -> Result<HeaderStat
     })
 }
 
-/// Examines a file for trees of these shapes, whatever the copies of its header contain.
+/// Examines a file for trees of these shapes, without relying on the copies of its header.
 pub(crate) fn examine(
     medium: &Medium,
     shapes: Vec<TreeShape>,
@@ -55,7 +55,7 @@ pub(crate) fn examine(
     Ok(HeaderState { shapes, missing_bytes, damaged })
 }
 
-/// Rewrites the damaged copies, durably.
+/// Rewrites the damaged copies of the header, durably.
 pub(crate) fn repair(medium: &Medium, found: &HeaderState) -> Result<(), OpenError> {
     if found.damaged.is_empty() {
         return Ok(());
@@ -66,7 +66,7 @@ pub(crate) fn repair(medium: &Medium, found: &HeaderState) -> Result<(), OpenErr
         .map_err(|cause| OpenError::io("repair the header", cause))
 }
 
-/// The shapes from the first intact copy of the header.
+/// Reads the shapes from the first intact copy of the header.
 fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
     let there = medium.bytes().map_err(reading)?;
     if there == 0 {
@@ -103,7 +103,7 @@ fn error_rank(kind: OpenErrorKind) -> u8 {
     }
 }
 
-/// The offsets of copies that differ from `header`.
+/// The offsets of the copies of the header that differ from `header`.
 fn differing_copies(medium: &Medium, container: &Container, header: &[u8]) -> io::Result<Vec<u64>> {
     let mut differing = Vec::new();
     for offset in container.header_offsets() {

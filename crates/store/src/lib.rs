@@ -2,9 +2,9 @@
 //!
 //! A [`Location`] is the written form of a storage location, and opens it; [`opener`] explains how
 //! to add a store. [`FileStore`] keeps the trees of a volume in one sparse file and implements
-//! [`oblivio_core::store::BucketStore`]. It sees what storage sees: bucket addresses and
-//! ciphertext. The file contains no secret and is not trusted. [`StripedStore`] is one store over
-//! several others that work in parallel; [`RemoteStore`] is a store on a server.
+//! [`oblivio_core::store::BucketStore`]. A store sees bucket addresses and ciphertext. The file
+//! contains no secret and is not trusted. [`StripedStore`] is one store over several stores that
+//! work in parallel; [`RemoteStore`] is a store on a server.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,8 +28,8 @@
 //! ```
 //!
 //! # Limits
-//! A store keeps bytes and hides nothing: it sees which buckets are accessed, when and how often.
-//! It is **not authenticated**: it detects a faulty disk, but no tampering. Only
+//! A store keeps bytes and hides nothing: it sees which buckets are accessed, when and how often. A
+//! store is **not authenticated**: it detects a faulty disk, but no tampering. Only
 //! [flushed](oblivio_core::store::BucketStore::flush) writes are durable. The `Volume` of the crate
 //! `oblivio` adds obliviousness, sealing and durability.
 //!

@@ -36,11 +36,11 @@ use crate::striping::{MEMBERS_MAX, MEMBERS_MIN};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Location {
-    /// A file of this machine.
+    /// A local file.
     File(PathBuf),
     /// A volume on a bucket server.
     Remote(Box<RemoteLocation>),
-    /// A store striped over several others.
+    /// A stripe over several stores.
     Stripe(Members),
 }
 
@@ -50,10 +50,10 @@ pub enum Location {
 pub struct Members(Vec<Location>);
 
 impl Members {
-    /// A stripe over these locations.
+    /// Creates the list of members of a stripe.
     ///
     /// # Errors
-    /// If there are too few or too many, or one is named twice or is a stripe.
+    /// If there are too few or too many locations, or one is named twice or is a stripe.
     pub fn new(members: Vec<Location>) -> Result<Self, InvalidLocation> {
         let count = members.len();
         if !(MEMBERS_MIN..=MEMBERS_MAX).contains(&count) {
@@ -107,7 +107,7 @@ impl Members {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreKind {
-    /// A file of this machine.
+    /// A local file.
     #[default]
     File,
     /// A volume on a bucket server.
@@ -127,7 +127,7 @@ pub enum StoreKind {
 }
 
 impl StoreKind {
-    /// All kinds of single locations.
+    /// All kinds of storage at a single location: a file, or a volume on a server.
     pub const ALL: [Self; 2] = [Self::File, Self::Remote];
 
     /// The URL scheme of this kind; for a stripe, the prefix before the colon.
@@ -149,7 +149,7 @@ impl Location {
     /// Parses a location. A path need not be UTF-8.
     ///
     /// # Errors
-    /// If it is empty, or a URL that names no storage.
+    /// If the text is empty, or is a URL but not a storage location.
     pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
         let bytes = written.as_bytes();
         match bytes.strip_prefix(STRIPE_PREFIX) {
@@ -161,7 +161,7 @@ impl Location {
         }
     }
 
-    /// All local files that it names: stores and client keys.
+    /// The paths of all local files in the location: stores and client keys.
     pub fn local_files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
@@ -203,9 +203,10 @@ impl fmt::Display for Location {
     }
 }
 
-/// A path as text for programs: the path itself, or its absolute `file://` URL if it is not UTF-8.
+/// Formats a path as text for programs: the path itself, or its absolute `file://` URL if it is not
+/// UTF-8.
 pub fn path_text(path: &Path) -> String {
-    /// Everything except the characters that RFC 3986 leaves unescaped in a path.
+    /// The characters to escape: all except those that RFC 3986 leaves unescaped in a path.
     const IN_URL: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
     path.to_str().map_or_else(
@@ -217,7 +218,7 @@ pub fn path_text(path: &Path) -> String {
     )
 }
 
-/// The characters that are escaped in a path that is not UTF-8.
+/// The characters to escape in a path that is not UTF-8.
 const NO_TEXT: &AsciiSet = &CONTROLS.add(b'%').add(b',').add(b':');
 
 /// Formats a location for the list after `stripe:`.
@@ -249,7 +250,7 @@ impl fmt::Display for InList<'_> {
 pub struct InvalidLocation(String);
 
 impl InvalidLocation {
-    /// An error with this message.
+    /// Creates an error with this message.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
@@ -293,7 +294,8 @@ fn split_url(written: &[u8]) -> Option<(&str, &[u8])> {
     is_scheme.then(|| (scheme, &written[end + MARK.len()..]))
 }
 
-/// After `file://` follows a host, which can only be this machine, and an absolute path (RFC 8089).
+/// Parses a `file:` URL after `file://`: a host, which can only be this machine, and an absolute
+/// path (RFC 8089).
 fn file_of_url(rest: &[u8]) -> Result<Location, InvalidLocation> {
     let path = rest.strip_prefix(b"localhost").unwrap_or(rest);
     if !path.starts_with(b"/") {
@@ -328,7 +330,7 @@ fn unknown_scheme(scheme: &str) -> String {
 /// The URL scheme of a volume on share servers.
 const SHARES: &str = "shares";
 
-/// The rest of a `shares://` URL; `None` if it is not one.
+/// The part of a `shares://` URL after the scheme; `None` for any other text.
 pub fn shares_url(written: &OsStr) -> Option<&[u8]> {
     let (scheme, rest) = split_url(written.as_bytes())?;
     is_of_shares(scheme).then_some(rest)

@@ -1,8 +1,9 @@
 //! A thread that reads announced trips while the store continues.
 //!
-//! Copying a path out of the page cache takes as long as all other work on it, so another processor
-//! does it. The store never waits for a trip that the thread has not begun; it reads that trip
-//! itself. Under high load both read, and under low load nothing gets slower.
+//! Copying a path out of the page cache takes as long as all other work on the path, so another
+//! processor copies. The store never waits for a trip that the thread has not begun; it reads that
+//! trip itself. Under high load both the store and the thread read, and under low load nothing
+//! becomes slower.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,35 +17,35 @@ use crate::file_layout::Extent;
 use crate::medium::Medium;
 use crate::pending::Pending;
 
-/// The most announced trips that wait to be read. Further ones are ignored.
+/// The maximum number of announced trips that wait to be read. Further trips are ignored.
 const WAITING_MAX: usize = 128;
 
-/// The most trips, and bytes, that are read ahead at a time. They should stay in a processor's
-/// cache until they are used.
+/// The maximum number of trips, and of bytes, that are read ahead at a time. The bytes should stay
+/// in a processor's cache until they are used.
 const BUFFERS_MAX: usize = 16;
 pub(crate) const READ_AHEAD_BYTES_MAX: usize = 4 << 20;
 
-/// Trips that are read ahead.
+/// A thread that reads announced trips ahead.
 pub(crate) struct LookAhead {
     queue: Arc<ReadAheadQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The state shared by the store and the thread.
+/// The state shared by the store and the thread that reads ahead.
 #[derive(Default)]
 struct ReadAheadQueue {
     trips: Mutex<Trips>,
-    /// Signals a trip to read, or the end.
+    /// Signals that a trip waits to be read, or that the thread must end.
     has_work: Condvar,
     /// Signals that a trip was read.
     is_read: Condvar,
-    /// The latest trip that the thread read was not in the page cache.
+    /// Whether the latest trip that the thread read was not in the page cache.
     is_cold: AtomicBool,
 }
 
 #[derive(Default)]
 struct Trips {
-    /// In the order of their announcement.
+    /// Trips to read, in the order of their announcement.
     waiting: VecDeque<Arc<[Fetch]>>,
     /// The trip that the thread is reading, unless it was discarded.
     under_way: Option<Arc<[Fetch]>>,
@@ -52,9 +53,9 @@ struct Trips {
     /// Unused buffers, and the number of all buffers.
     spare: Vec<Buffer>,
     buffers: usize,
-    /// The thread waits and has not been woken yet.
+    /// Whether the thread waits and has not been woken yet.
     is_idle: bool,
-    /// The file is being changed.
+    /// Whether the file is being changed.
     is_paused: bool,
     is_over: bool,
 }
@@ -79,8 +80,8 @@ impl Trips {
         self.buffers < (READ_AHEAD_BYTES_MAX / bytes.max(1)).min(BUFFERS_MAX)
     }
 
-    /// Notes that the thread has read a trip or failed. A discarded or failed trip is read again on
-    /// demand.
+    /// Records that the thread has read a trip or failed. A discarded or failed trip is read again
+    /// on demand.
     fn end(&mut self, trip: Trip, outcome: io::Result<()>) {
         if self.under_way.take().is_some() && outcome.is_ok() {
             self.read.push_back(trip);
@@ -89,7 +90,7 @@ impl Trips {
         }
     }
 
-    /// Discards everything read so far, which may be stale, and stops reading ahead.
+    /// Discards all trips read so far, which may be stale, and stops reading ahead.
     fn pause(&mut self) {
         self.is_paused = true;
         self.under_way = None;
@@ -97,7 +98,7 @@ impl Trips {
     }
 }
 
-/// Extents of the file, and their bytes once read.
+/// Extents of the file, with their bytes after the thread has read them.
 pub(crate) struct Trip {
     fetches: Arc<[Fetch]>,
     pub(crate) buffer: Buffer,
@@ -123,7 +124,7 @@ impl Trip {
         fetching.fetch_all(medium, &self.fetches, &mut self.buffer)
     }
 
-    /// Overwrites stale bytes with pending ones, whose bytes are in `buffer`.
+    /// Overwrites stale bytes with pending bytes, which are in `buffer`.
     pub(crate) fn bring_up_to_date(&mut self, pending: &Pending, buffer: &[u8]) {
         for Fetch { extent, at } in &*self.fetches {
             for (newer, offset) in pending.newer(*extent) {
@@ -139,14 +140,14 @@ impl ReadAheadQueue {
         self.trips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread if it waits.
+    /// Wakes the thread if it is waiting.
     fn wake(&self, trips: &mut Trips) {
         if std::mem::take(&mut trips.is_idle) {
             self.has_work.notify_one();
         }
     }
 
-    /// Reads trips until the end.
+    /// Reads trips until the thread must end.
     fn serve(&self, medium: &Medium) {
         let mut fetching = Fetching::default();
         let _wakes_waiters = OnPanic(self);
@@ -167,7 +168,7 @@ impl ReadAheadQueue {
     }
 }
 
-/// If the thread panics, the store continues without it.
+/// On drop, wakes a store that waits for the thread. So the store continues if the thread panics.
 struct OnPanic<'a>(&'a ReadAheadQueue);
 
 impl Drop for OnPanic<'_> {
@@ -178,7 +179,7 @@ impl Drop for OnPanic<'_> {
 }
 
 impl LookAhead {
-    /// Starts the thread.
+    /// Starts the thread that reads ahead.
     pub(crate) fn start(medium: Arc<Medium>) -> io::Result<Self> {
         let queue = Arc::new(ReadAheadQueue::default());
         let queue_of_thread = queue.clone();
@@ -192,8 +193,8 @@ impl LookAhead {
         self.queue.is_cold.load(Ordering::Relaxed)
     }
 
-    /// Announces extents to be read ahead, unless they are too long. A hint: anything not read
-    /// ahead is read on demand.
+    /// Announces extents to be read ahead, unless they are too long. This is a hint: extents that
+    /// are not read ahead are read on demand.
     pub(crate) fn announce(&mut self, extents: impl Iterator<Item = Extent>) {
         let mut end = 0;
         let fetches = extents.filter(|extent| extent.bytes > 0).map(|extent| {
@@ -241,13 +242,13 @@ impl LookAhead {
         trips.read.remove(i)
     }
 
-    /// Call this before changing the file: discards trips that may become stale, and stops reading
-    /// ahead until [`Self::resume`].
+    /// Discards trips that may become stale, and stops reading ahead until [`Self::resume`]. The
+    /// caller must call this before it changes the file.
     pub(crate) fn pause(&mut self) {
         self.queue.trips().pause();
     }
 
-    /// Call this after changing the file.
+    /// Resumes reading ahead. The caller must call this after it has changed the file.
     pub(crate) fn resume(&mut self) {
         let mut trips = self.queue.trips();
         trips.is_paused = false;
@@ -277,7 +278,7 @@ mod tests {
         Extent { start: number * bytes as u64, bytes }
     }
 
-    /// `count` waiting trips of one extent each.
+    /// Creates `count` waiting trips of one extent each.
     fn waiting(count: u64, bytes: usize) -> Trips {
         let fetches = |number| Arc::from([Fetch { extent: extent(number, bytes), at: 0 }]);
         Trips { waiting: (0..count).map(fetches).collect(), ..Trips::default() }

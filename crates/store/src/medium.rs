@@ -1,4 +1,4 @@
-//! The file itself: open, lock, read and write.
+//! The file of a store: open, lock, read and write.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, IoSlice};
@@ -21,7 +21,7 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// Creates an empty file that only its owner may read.
+    /// Creates an empty file that only its owner may access.
     pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let file =
             private::file_options().read(true).write(true).create_new(true).open(path).map_err(
@@ -40,8 +40,8 @@ impl Medium {
         self.file.set_len(bytes)
     }
 
-    /// Opens a file. With `beside_writer`, it is read without a lock while another process may
-    /// write it.
+    /// Opens a file. With `beside_writer`, reads the file without a lock while another process may
+    /// write to it.
     pub(crate) fn open(
         path: &Path,
         read_only: bool,
@@ -75,7 +75,7 @@ impl Medium {
         Ok(Self { file, direct: false })
     }
 
-    /// Bypasses the page cache from now on. `sector` is memory for a test read.
+    /// Bypasses the page cache from now on. `sector` is memory for a test read of one sector.
     pub(crate) fn go_direct(&mut self, sector: &mut [u8]) -> Result<(), OpenError> {
         set_direct(&self.file)
             .and_then(|()| {
@@ -92,7 +92,7 @@ impl Medium {
         Ok(())
     }
 
-    /// The alignment of extents.
+    /// The alignment of extents in bytes.
     pub(crate) fn granule_bytes(&self) -> u64 {
         if self.direct { SECTOR_BYTES } else { 1 }
     }
@@ -113,8 +113,8 @@ impl Medium {
         Ok(read)
     }
 
-    /// Asks the system to fetch all extents into the page cache at once. A hint: without it, reads
-    /// are slower.
+    /// Asks the system to fetch all extents into the page cache at once. This is a hint: without
+    /// it, reads are only slower.
     pub(crate) fn announce(&self, extents: impl Iterator<Item = Extent>) {
         if !self.direct {
             extents.filter(|extent| extent.bytes > 0).for_each(|extent| {
@@ -123,7 +123,7 @@ impl Medium {
         }
     }
 
-    /// Reads from the page cache only. Returns false if not all bytes are cached.
+    /// Reads from the page cache only. Returns `false` if not all bytes are cached.
     pub(crate) fn fetch_cached(&self, fetch: Fetch, buffer: &mut [u8]) -> bool {
         let Fetch { extent, at } = fetch;
         !self.direct && read_cached(&self.file, &mut buffer[at..at + extent.bytes], extent.start)
@@ -138,7 +138,7 @@ impl Medium {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Writes extents, given in file order; adjacent ones in one request.
+    /// Writes extents, which must be in file order. Adjacent extents are written in one request.
     pub(crate) fn write_runs<'a>(
         &self,
         extents: impl Iterator<Item = (Extent, &'a [u8])>,
@@ -163,7 +163,8 @@ impl Medium {
         self.file.sync_data()
     }
 
-    /// Starts a thread that syncs the file in the background. It must do all syncs from then on.
+    /// Starts a thread that syncs the file in the background. From then on, all syncs must go
+    /// through this thread.
     pub(crate) fn start_syncer(&self) -> io::Result<Syncer> {
         Syncer::start(self.file.try_clone()?)
     }

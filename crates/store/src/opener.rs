@@ -18,21 +18,21 @@
 //! - **Capabilities.** The store declares its abilities in
 //!   [`capabilities`](oblivio_core::store::BucketStore::capabilities): parts of buckets, or whole
 //!   buckets only. It refuses operations that it lacks and does not emulate them; a scheme that
-//!   needs more is refused at creation (ADR 1). A store over others has the abilities that all of
-//!   them have.
-//! - **The store keeps its shapes.** [`Location::open`] does not get them: the store returns the
-//!   shapes it was created with. They are public and untrusted: check lengths and numbers before
-//!   use. [`container`](crate::container) does this for files.
+//!   needs more is refused at creation (ADR 1). A store over other stores has the abilities that
+//!   all of them have.
+//! - **The store keeps its shapes.** [`Location::open`] does not receive shapes: the store returns
+//!   the shapes it was created with. They are public and untrusted: check lengths and numbers
+//!   before use. [`container`](crate::container) does this for files.
 //! - **Frames are in the store's buffer.** Put all pieces of a trip into one buffer. For a write,
 //!   pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once, then send
 //!   the buffer. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes that were
 //!   sealed for one store to others, as [`StripedStore`] does; only
 //!   [`SealedCopy`](oblivio_core::store::SealedCopy) forwards bytes that were read, as copying a
 //!   volume does.
-//! - **A failed [`Location::create`] leaves nothing behind**. After a successful one everything is
-//!   durable, including file names.
-//! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
-//!   **`beside_writer`** reads without a lock.
+//! - **A failed [`Location::create`] leaves nothing behind**. After a successful creation
+//!   everything is durable, including file names.
+//! - **One writer.** A second opening for writing fails with [`Locked`](OpenErrorKind::Locked);
+//!   readers share the storage. **`beside_writer`** reads without a lock.
 //! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), before
 //!   the closure is called, and a flush does nothing.
 //! - **`allow_incomplete`** opens incomplete storage and reports it in [`Condition`]. Without it,
@@ -78,31 +78,34 @@ use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
 use crate::striping::{self, Mark, StripeName};
 
-/// The most space of a file that contains only headers, with the overhead of file systems.
+/// The maximum space in bytes that a file with only headers takes, including the overhead of file
+/// systems.
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
-/// Any kind of storage.
+/// A boxed store of any kind.
 pub type BoxedStore = AnyStore;
 
 /// Options for creating and opening storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Bypass the system's page cache.
+    /// Whether to bypass the system's page cache.
     pub direct: bool,
-    /// Refuse writes, and share the storage with other readers.
+    /// Whether to refuse writes, and share the storage with other readers.
     pub read_only: bool,
-    /// Read a file without a lock while another process may write it: data may be half written. For
-    /// readers only. Servers have their own rules.
+    /// Whether to read a file without a lock while another process may write to it. Data may then
+    /// be half written. For readers of files only; servers have their own rules.
     pub beside_writer: bool,
-    /// Open incomplete storage for reading: the missing part cannot be read, the rest can. Share
-    /// servers can then also be opened for writing: servers may be missing as long as t + 1 remain.
+    /// Whether to open incomplete storage for reading: the missing part cannot be read, the rest
+    /// can. Share servers can then also be opened for writing: servers may be missing as long as t
+    /// + 1 remain.
     pub allow_incomplete: bool,
-    /// How long to retry connecting to a server after the link was lost. Does not apply to files.
+    /// Time limit for reconnecting to a server after the link was lost. Does not apply to files.
     pub retry_for: Duration,
-    /// How long to retry opening storage on a server that drops the link or has no connection left.
-    /// If the server refuses connections after that, it is probably restarting, and is retried. A
-    /// server that refuses the first connection is tried once: the address may be wrong.
+    /// Time limit for opening storage on a server that drops the link or has no connection left. If
+    /// the server refuses connections after that, it is probably restarting, so the client retries.
+    /// If the server refuses the first connection, the client does not retry, because the address
+    /// may be wrong.
     pub retry_opening_for: Duration,
 }
 
@@ -157,41 +160,41 @@ impl Default for StoreOptions {
     }
 }
 
-/// Opened storage.
+/// Opened storage, and its condition.
 pub struct OpenedStore {
-    /// The storage.
+    /// The store that was opened.
     pub store: BoxedStore,
-    /// The state in which it was found.
+    /// The condition in which the storage was found.
     pub condition: Condition,
 }
 
-/// The state in which storage was found. Not authenticated.
+/// The condition in which storage was found. Not authenticated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// Bytes that it takes on its disk or server.
+    /// Bytes that the storage takes on its disk or server.
     pub allocated_bytes: u64,
-    /// Whether a part of it is missing.
+    /// Whether a part of the storage is missing.
     pub is_cut_off: bool,
-    /// Damage that remains: one sentence for each problem.
+    /// Damage that remains, as one sentence per problem.
     pub damage: Vec<String>,
-    /// Damage that was repaired: one sentence for each problem.
+    /// Damage that was repaired, as one sentence per problem.
     pub mended: Vec<String>,
 }
 
 /// The existing parts of storage before its removal.
 #[derive(Default)]
 pub struct Remnants {
-    /// The readable parts, opened for reading; with share servers one store per server that has a
-    /// part.
+    /// The readable parts, opened for reading. Share servers have one store per server with a part.
     pub stores: Vec<BoxedStore>,
-    /// Bytes that it takes; `None` if unknown.
+    /// Bytes that the storage takes; `None` if unknown.
     pub bytes: Option<u64>,
-    /// The names of share servers that have no part of it.
+    /// The names of share servers that have no part of the storage.
     pub absent: Vec<String>,
 }
 
 impl Condition {
-    /// Adds the condition of one of several stores. `name` is its name in messages.
+    /// Adds the condition of a store that is a part of this storage. `name` is the name of that
+    /// store in messages.
     pub fn add(&mut self, name: &str, found: Self) {
         let of_it = |sentences: Vec<String>| {
             let name = name.to_owned();
@@ -208,7 +211,7 @@ impl StoreKind {
     /// Bytes that [`Location::create`] would need for trees of these shapes once they are full.
     ///
     /// # Errors
-    /// If storage of this kind cannot hold them.
+    /// If storage of this kind cannot hold trees of these shapes.
     pub fn bytes_needed(self, shapes: &[TreeShape]) -> Result<u64, OpenError> {
         match self {
             // A server stores files.
@@ -223,8 +226,8 @@ impl StoreKind {
         }
     }
 
-    /// The most client memory in bytes that an open store of this kind needs for write-behind and
-    /// read-ahead. A longer trip needs more.
+    /// Maximum client memory, in bytes, that an open store of this kind needs for write-behind and
+    /// read-ahead. A trip longer than that needs more.
     pub fn client_bytes_max(self) -> u64 {
         match self {
             Self::File => {
@@ -241,8 +244,8 @@ impl Location {
     /// Creates storage for trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
-    /// If something exists there, the storage cannot hold the shapes, or the system refuses.
-    /// Nothing is left behind.
+    /// If something exists at the location, the storage cannot hold the shapes, or the system
+    /// refuses. After an error, nothing is left behind.
     pub fn create(
         &self,
         shapes: &[TreeShape],
@@ -269,9 +272,9 @@ impl Location {
     /// Opens existing storage.
     ///
     /// # Errors
-    /// If it is not a store, is incomplete or in use elsewhere, or the system refuses. Also if it
-    /// is a single member of a stripe, or the named stores are not exactly the members of one
-    /// stripe in order.
+    /// If the location is not a store, is incomplete or in use elsewhere, or the system refuses.
+    /// Also if it is a single member of a stripe, or the named stores are not exactly the members
+    /// of one stripe in order.
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         let opened = self.open_as_it_is(options).map_err(|error| match self {
             // Errors about contents do not name the file yet; errors of members and of opening do.
@@ -286,11 +289,11 @@ impl Location {
         }
     }
 
-    /// Like [`Self::open`], but accepts a member of a stripe: for a server, whose clients know its
-    /// role.
+    /// Opens existing storage as [`Self::open`] does, but accepts a member of a stripe. For a
+    /// server, whose clients know the role of the member.
     ///
     /// # Errors
-    /// Otherwise as [`Self::open`].
+    /// The errors of [`Self::open`], except those about members of a stripe.
     pub fn open_as_it_is(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             Self::File(path) => {
@@ -305,8 +308,8 @@ impl Location {
         }
     }
 
-    /// Opens a file for reading as one with trees of these shapes, whatever its header contains.
-    /// Returns `None` for other kinds of storage, which keep their shapes elsewhere.
+    /// Opens a file for reading as a file with trees of these shapes, without relying on its
+    /// header. Returns `None` for other kinds of storage, which keep their shapes elsewhere.
     ///
     /// # Errors
     /// See [`FileStore::open_without_header`].
@@ -326,8 +329,8 @@ impl Location {
     }
 
     /// Opens storage for inspection while another client may have it open, before
-    /// [opening](Self::open) it fences that client. Returns `None` if opening would not fence
-    /// anyone.
+    /// [opening](Self::open) the storage fences that client. Returns `None` if opening would fence
+    /// no client.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -355,11 +358,11 @@ impl Location {
         }
     }
 
-    /// Checks whether the location is free for [`Self::create`]. `create` checks again; this is for
-    /// an early error.
+    /// Checks whether the location is free for [`Self::create`]. This allows an early error;
+    /// `create` checks again.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] if something exists there.
+    /// [`OpenErrorKind::Exists`] if something exists at the location.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => check_no_file(path),
@@ -381,12 +384,13 @@ impl Location {
         }
     }
 
-    /// The existing parts of storage, complete or not, before it is [removed](Self::remove). While
-    /// they are kept, no other client can write there.
+    /// Determines which parts of storage exist, complete or not, before it is
+    /// [removed](Self::remove). While the returned stores are open, no other client can write to
+    /// them.
     ///
     /// # Errors
-    /// If nothing exists there, or it is not a store; if it is open for writing elsewhere, or a
-    /// server cannot be reached.
+    /// If the location holds no store, the store is open for writing elsewhere, or a server cannot
+    /// be reached.
     pub fn remnants(&self) -> Result<Remnants, OpenError> {
         let options =
             StoreOptions { read_only: true, allow_incomplete: true, ..Default::default() };
@@ -405,7 +409,7 @@ impl Location {
     /// Removes storage, or the leftovers of an interrupted creation.
     ///
     /// # Errors
-    /// If nothing exists there, or it cannot be removed.
+    /// If nothing exists at the location, or it cannot be removed.
     pub fn remove(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => {
@@ -421,11 +425,11 @@ impl Location {
         }
     }
 
-    /// The files that [`Self::create`] would create for trees of these shapes, and the final size
-    /// of each in bytes.
+    /// The files that [`Self::create`] would create for trees of these shapes, each with its final
+    /// size in bytes.
     ///
     /// # Errors
-    /// If the storage cannot hold them.
+    /// If the storage cannot hold trees of these shapes.
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
@@ -446,8 +450,8 @@ impl Location {
     }
 
     /// Whether the existing files may be leftovers of an interrupted [`Self::create`] for these
-    /// shapes: empty, or of full length and containing only headers. Then [`Self::remove`] loses no
-    /// data.
+    /// shapes. Such files are empty, or have full length and contain only headers. Then
+    /// [`Self::remove`] loses no data.
     ///
     /// # Errors
     /// If the storage cannot hold the shapes.
@@ -463,7 +467,7 @@ impl Location {
         Ok(!files.is_empty() && files.iter().all(is_left))
     }
 
-    /// A file of this location that is also in the other one, under any name.
+    /// A file of this location that is also a file of `other`, under any name.
     pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         let theirs: Vec<_> = other.files().into_iter().filter_map(identity).collect();
         let is_theirs = |path: &&Path| identity(path).is_some_and(|ours| theirs.contains(&ours));
@@ -566,7 +570,7 @@ fn check_apart(members: &Members) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Identifies an existing or future file.
+/// The identity of an existing or future file.
 #[derive(PartialEq)]
 enum Identity {
     File { device: u64, inode: u64 },
@@ -592,10 +596,10 @@ fn open_remote(
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-/// The mode in which these options open storage on a server.
+/// The mode in which `options` open storage on a server.
 ///
 /// # Errors
-/// If they request direct I/O.
+/// If the options request direct I/O.
 pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     let StoreOptions { direct, read_only, allow_incomplete, .. } = *options;
     match (direct, read_only) {
@@ -605,7 +609,7 @@ pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     }
 }
 
-/// The options of a volume with this name on a server.
+/// The options for the volume `name` on a server.
 pub fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     RemoteOptions {
         retry_for: options.retry_for,

@@ -1,7 +1,7 @@
-//! Written bytes that are not in the file yet.
+//! Written bytes that are not yet in the file.
 //!
-//! Consecutive trips write adjacent buckets on each level. They are collected up to some megabytes
-//! and written as few long runs.
+//! Consecutive trips write adjacent buckets on each level. These buckets are collected, up to some
+//! megabytes, and written as few long runs.
 //!
 //! The bytes are at the front of the store's buffer, one after the other; this module indexes them.
 //! Two entries never overlap in the file.
@@ -14,7 +14,7 @@ use crate::file_layout::Extent;
 
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// By start in the file.
+    /// The entries, by their start in the file.
     entries: BTreeMap<u64, Entry>,
     used_bytes: usize,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
 #[derive(Clone, Copy)]
 struct Entry {
     bytes: usize,
-    /// The position of the bytes in the buffer.
+    /// The position of the entry's bytes in the buffer.
     at: usize,
 }
 
@@ -33,7 +33,7 @@ impl Entry {
 }
 
 impl Pending {
-    /// Used bytes of the buffer, including replaced entries.
+    /// Bytes of the buffer that are used, including replaced entries.
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes
     }
@@ -44,15 +44,15 @@ impl Pending {
         entry.in_file(start).contains(extent).then(|| entry.at + (extent.start - start) as usize)
     }
 
-    /// Reserves room for `bytes` bytes and returns its position.
+    /// Reserves room for `bytes` bytes in the buffer and returns its position.
     pub(crate) fn reserve(&mut self, bytes: usize) -> usize {
         let at = self.used_bytes;
         self.used_bytes += whole_sectors(bytes);
         at
     }
 
-    /// Records that the bytes of `extent` are at `at`. It replaces entries inside `extent`: the
-    /// caller has their contents or does not need them.
+    /// Records that the bytes of `extent` are at position `at` of the buffer. Replaces entries
+    /// inside `extent`: the caller has their contents or does not need them.
     pub(crate) fn insert(&mut self, extent: Extent, at: usize) {
         while let Some((&start, entry)) = self.entries.range(extent.start..extent.end()).next() {
             debug_assert!(extent.contains(entry.in_file(start)));
@@ -61,8 +61,8 @@ impl Pending {
         self.entries.insert(extent.start, Entry { bytes: extent.bytes, at });
     }
 
-    /// The parts of `extent` that are newer than the file: the position of the bytes, and their
-    /// offset from the start of `extent`.
+    /// The parts of `extent` that are newer than the file. Returns for each part the position of
+    /// its bytes, and its offset from the start of `extent`.
     pub(crate) fn newer(&self, extent: Extent) -> impl Iterator<Item = (Range<usize>, usize)> {
         let before_its_end = self.entries.range(..extent.end()).rev();
         let entries = before_its_end.map(|(&start, entry)| (entry.in_file(start), entry.at));
@@ -74,19 +74,20 @@ impl Pending {
         })
     }
 
-    /// Overwrites bytes at `at` in `buffer`, read from the file for `extent`, with newer ones.
+    /// Overwrites bytes that were read from the file for `extent` with newer ones. The bytes are at
+    /// `at` in `buffer`.
     pub(crate) fn lay_over(&self, extent: Extent, buffer: &mut [u8], at: usize) {
         for (newer, offset) in self.newer(extent) {
             buffer.copy_within(newer, at + offset);
         }
     }
 
-    /// The entries in file order, with the position of their bytes.
+    /// The entries in file order, each with the position of its bytes.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (Extent, usize)> {
         self.entries.iter().map(|(&start, entry)| (entry.in_file(start), entry.at))
     }
 
-    /// Forgets all entries once they are in the file.
+    /// Removes all entries, once their bytes are in the file.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.used_bytes = 0;

@@ -8,7 +8,7 @@
 //! | `server=` | the server's public key, as `oblivio key server` prints it |
 //! | `key=` | the file with the client's private key, percent-encoded |
 //!
-//! The URL contains no secret; the key file does.
+//! The URL contains no secret. The key file contains a secret.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,7 +29,7 @@ pub(crate) const SCHEME: &str = "oblivio+tls";
 /// The location of a volume on a bucket server, with the keys of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteLocation {
-    /// A name or an address; an IPv6 address without brackets.
+    /// The host name or IP address of the server. An IPv6 address has no brackets here.
     host: String,
     port: u16,
     name: String,
@@ -37,11 +37,11 @@ pub struct RemoteLocation {
     key: PathBuf,
 }
 
-/// All characters of a path that are escaped.
+/// The characters to escape in a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
 impl RemoteLocation {
-    /// Parses the URL after `://`.
+    /// Parses the part of a URL after `://`.
     ///
     /// # Errors
     /// A message that says what is missing or wrong, without repeating values.
@@ -64,7 +64,7 @@ impl RemoteLocation {
         Ok(Self { host, port, name: name.to_owned(), server, key })
     }
 
-    /// The host: a name or an address.
+    /// The host name or IP address of the server.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -84,13 +84,13 @@ impl RemoteLocation {
         self.server
     }
 
-    /// The file of the client's private key.
+    /// The path of the file with the client's private key.
     pub fn key(&self) -> &Path {
         &self.key
     }
 }
 
-/// Shows a URL that parses to the same value.
+/// Displays the URL, which parses to the same value.
 impl fmt::Display for RemoteLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, name, server, key } = self;
@@ -103,7 +103,8 @@ impl fmt::Display for RemoteLocation {
 pub const NO_KEY: &str =
     "missing &key=FILE (the client's key file; `oblivio key client` creates it)";
 
-/// Parses the parameters `known`, separated by `&`, each at most once. A value may contain `=`.
+/// Parses the parameters `known`, which are separated by `&`. Each occurs at most once. A value may
+/// contain `=`.
 ///
 /// # Errors
 /// A message that names the wrong parameter by its number. An unknown parameter may be a password,
@@ -143,17 +144,17 @@ pub fn path(value: &str) -> PathBuf {
     OsString::from_vec(percent_decode(value.as_bytes()).collect()).into()
 }
 
-/// Formats a key for [`public_key`].
+/// Formats a key so that [`public_key`] parses it.
 pub fn shown_key(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// Formats a path for [`path`].
+/// Formats a path so that [`path`] decodes it.
 pub fn shown_path(path: &Path) -> impl fmt::Display {
     percent_encode(path.as_os_str().as_bytes(), PATH)
 }
 
-/// Formats an address for [`host_and_port`].
+/// Formats an address so that [`host_and_port`] parses it.
 pub fn shown_address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

@@ -25,20 +25,21 @@ use crate::syncer::Syncer;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileOptions {
-    /// Bypass the page cache (`O_DIRECT`): it saves memory, and every read goes to the disk.
+    /// Whether to bypass the page cache (`O_DIRECT`). This saves memory, but every read goes to the
+    /// disk.
     pub direct: bool,
-    /// Refuse writes, and share the file with other readers.
+    /// Whether to refuse writes, and share the file with other readers.
     pub read_only: bool,
-    /// Read without a lock while another process may write: data may be half written. For readers
-    /// only.
+    /// Whether to read without a lock while another process may write. Data may then be half
+    /// written. For readers only.
     pub beside_writer: bool,
-    /// Open a file for reading even if its end was cut off: the missing part cannot be read, the
-    /// rest can.
+    /// Whether to open a file for reading even if its end was cut off. The missing part cannot be
+    /// read, the rest can.
     pub allow_incomplete: bool,
-    /// The most written bytes that are kept back, plus at most one trip, so that adjacent buckets
-    /// are written together. 0 writes each trip at once.
+    /// Maximum number of written bytes that are kept back, plus at most one trip, so that adjacent
+    /// buckets are written together. 0 writes each trip at once.
     pub write_behind_bytes_max: usize,
-    /// Read announced trips ahead on a separate thread.
+    /// Whether a separate thread reads announced trips ahead.
     pub looks_ahead: bool,
 }
 
@@ -81,8 +82,8 @@ impl FileOptions {
 }
 
 impl Default for FileOptions {
-    /// Reads and writes through the page cache, with 4 MiB of write-behind (the fastest in
-    /// measurements). Reads ahead if there is more than one processor.
+    /// The default options: reads and writes through the page cache, with 4 MiB of write-behind
+    /// (the fastest in measurements). Reads ahead if there is more than one processor.
     fn default() -> Self {
         Self {
             direct: false,
@@ -99,8 +100,8 @@ impl Default for FileOptions {
 /// Untrusted storage on a sparse file.
 ///
 /// Only flushed writes are durable; dropping the store drops bytes that were kept back. All calls
-/// fail after a write or flush has failed, because the state of the file is then unknown. Open it
-/// again.
+/// fail after a write or flush has failed, because the state of the file is then unknown. The
+/// caller must then reopen the file.
 pub struct FileStore {
     medium: Arc<Medium>,
     layout: FileLayout,
@@ -111,15 +112,15 @@ pub struct FileStore {
     /// Pending bytes, followed by the frames of the latest read.
     buffer: Buffer,
     pending: Pending,
-    /// Started with the first write-out before a flush.
+    /// The thread that syncs the file. Started with the first write-out before a flush.
     syncer: Option<Syncer>,
     failure: Option<Failure>,
     fetching: Fetching,
-    /// Started with the first announcement.
+    /// The thread that reads ahead. Started with the first announcement.
     look_ahead: Option<LookAhead>,
     /// The trip that was read ahead for the latest read.
     read_ahead: Option<Trip>,
-    /// Data of the current trip. Kept to reuse their memory.
+    /// The positions of the pieces of the current trip. These lists are kept to reuse their memory.
     trip: Vec<FileSlot>,
     fetches: Vec<Fetch>,
     spans: Vec<Span>,
@@ -135,8 +136,8 @@ impl FileStore {
     /// Creates a file for trees of these shapes, `TreeId(0)` first. Space is allocated by writes.
     ///
     /// # Errors
-    /// If the file exists, no file can hold the shapes, or the system refuses. No file is left
-    /// behind.
+    /// If the file exists, no file can hold the shapes, or the system refuses. After an error, no
+    /// file is left behind.
     pub fn create(
         path: &Path,
         shapes: &[TreeShape],
@@ -156,11 +157,12 @@ impl FileStore {
         made.inspect_err(|_| medium::remove(path))
     }
 
-    /// Opens a file, and gets the shapes of its trees from its header. If the file is opened to
-    /// write, damaged copies of the header are repaired from an intact one.
+    /// Opens a file, and reads the shapes of its trees from its header. If the file is opened for
+    /// writing, damaged copies of the header are repaired from an intact copy.
     ///
     /// # Errors
-    /// If it is not a container file, is incomplete or in use elsewhere, or the system refuses.
+    /// If the file is not a container file, is incomplete or in use elsewhere, or the system
+    /// refuses.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
         let medium = Medium::open(path, options.read_only, options.beside_writer)?;
         let found = header::find(&medium, options.read_only && options.allow_incomplete)?;
@@ -170,11 +172,11 @@ impl FileStore {
         Self::with_header(medium, found, options)
     }
 
-    /// Opens a file for reading as one with trees of these shapes, whatever its header contains:
-    /// for a rescue after damage to the header.
+    /// Opens a file for reading as a file with trees of these shapes, without relying on its
+    /// header. For a rescue after damage to the header.
     ///
     /// # Errors
-    /// If it is incomplete or in use elsewhere, or the system refuses.
+    /// If the file is incomplete or in use elsewhere, or the system refuses.
     pub fn open_without_header(
         path: &Path,
         shapes: &[TreeShape],
@@ -199,7 +201,7 @@ impl FileStore {
     /// The size in bytes of a file for trees of these shapes.
     ///
     /// # Errors
-    /// If no file can hold them.
+    /// If no file can hold trees of these shapes.
     pub fn bytes_needed(shapes: &[TreeShape]) -> Result<u64, OpenError> {
         Ok(Container::new(shapes)?.bytes())
     }
@@ -240,12 +242,13 @@ impl FileStore {
         self.layout.shapes()
     }
 
-    /// Bytes of the complete file, including missing ones.
+    /// The number of bytes of the complete file, including missing bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes cut off the end of the file; more than 0 only if the options allow it.
+    /// The number of bytes cut off the end of the file. More than 0 only if the options allow
+    /// incomplete files.
     pub fn missing_bytes(&self) -> u64 {
         self.missing_bytes
     }
@@ -253,18 +256,18 @@ impl FileStore {
     /// Bytes that the file takes on its file system.
     ///
     /// # Errors
-    /// If the system does not provide the number.
+    /// If the system does not report this number.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
         self.medium.allocated_bytes()
     }
 
-    /// The number of header copies that were damaged when the file was opened. In a file opened to
-    /// write they are repaired, but the cause may have damaged more.
+    /// The number of header copies that were damaged when the file was opened. In a file opened for
+    /// writing they are repaired, but the cause may have damaged other data.
     pub fn damaged_header_copies(&self) -> usize {
         self.damaged_header_copies
     }
 
-    /// Finds the pieces of a trip.
+    /// Finds the positions of the pieces of a trip.
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.trip.clear();
         for piece in pieces {
@@ -273,8 +276,8 @@ impl FileStore {
         Ok(())
     }
 
-    /// Takes the trip that was read ahead for the current one, if any, and updates it with pending
-    /// bytes.
+    /// Takes the trip that was read ahead for the current trip, if there is one, and updates it
+    /// with pending bytes.
     fn take_read_ahead(&mut self) {
         let Some(look_ahead) = &mut self.look_ahead else { return };
         let in_file = self.trip.iter().rev().filter(|place| place.piece.bytes > 0);
@@ -288,8 +291,8 @@ impl FileStore {
     }
 
     /// Ensures that a pending entry covers every piece of the trip, with current bytes wherever the
-    /// trip does not write. It handles the whole trip before any span is computed: a later piece of
-    /// the same bucket may move the entry of an earlier one.
+    /// trip does not write. Handles the whole trip before any span is computed, because a later
+    /// piece of the same bucket may move the entry of an earlier piece.
     fn admit(&mut self) -> io::Result<()> {
         let granule_bytes = self.medium.granule_bytes();
         let units = self.trip.iter().map(|place| write_unit(place, granule_bytes));

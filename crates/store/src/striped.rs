@@ -19,10 +19,11 @@ use crate::worker::{Act, TripShare, Worker};
 /// A store whose levels are distributed over its members (rORAM, section VIII-A: parallel storage).
 ///
 /// Each member works on a separate thread, so that all seek at once. A trip goes to the members
-/// that hold its pieces; they depend only on the pieces, which are public.
+/// that hold its pieces. Which members these are depends only on the pieces, which are public.
 ///
 /// All calls fail after a write or flush has failed on a member, because the state of the members
-/// is then unknown. Open them again. After a failed read, other reads can succeed.
+/// is then unknown. The caller must then reopen the members. After a failed read, other reads can
+/// succeed.
 pub struct StripedStore {
     members: Vec<Member>,
     shapes: Vec<TreeShape>,
@@ -46,11 +47,11 @@ struct Member {
 }
 
 impl StripedStore {
-    /// A store over members whose shapes come from [`striping::distribute_levels`], the first
-    /// member first, each with its name for messages.
+    /// Creates a store over members whose shapes come from [`striping::distribute_levels`]. The
+    /// members are in order, each with its name for messages.
     ///
     /// # Errors
-    /// If they are not the members of one stripe in order, or a thread cannot be started.
+    /// If the stores are not the members of one stripe in order, or a thread cannot be started.
     pub fn new(members: Vec<(String, BoxedStore)>, is_read_only: bool) -> Result<Self, OpenError> {
         let (names, stores): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let found: Vec<_> = stores.iter().map(|store| shapes_of(&**store)).collect();
@@ -87,7 +88,7 @@ impl StripedStore {
         member_of(usize::from(piece.tree.0), level, self.members.len())
     }
 
-    /// Gives each member its share of a trip.
+    /// Divides a trip among the members.
     fn share_out(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.members.iter_mut().for_each(|member| member.worker.share.clear());
         self.lengths.clear();

@@ -19,20 +19,20 @@ use rand::rngs::SysRng;
 
 use crate::error::{OpenError, OpenErrorKind};
 
-/// The fewest members of a stripe.
+/// The minimum number of members of a stripe.
 pub const MEMBERS_MIN: usize = 2;
-/// The most members of a stripe.
+/// The maximum number of members of a stripe.
 pub const MEMBERS_MAX: usize = 16;
 
 /// A random number that identifies a stripe. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StripeName([u32; 2]);
 
-/// Bits of each half of a name, limited by the size of a bucket in a file.
+/// The number of bits of each half of a name, limited by the size of a bucket in a file.
 const NAME_BITS: u32 = 29;
 
 impl StripeName {
-    /// Draws a name.
+    /// Draws a random name.
     ///
     /// # Errors
     /// If the system provides no random numbers.
@@ -44,13 +44,13 @@ impl StripeName {
         Ok(Self::from_number(number))
     }
 
-    /// The name from the lowest bits of a number.
+    /// Creates the name from the lowest bits of a number.
     pub const fn from_number(number: u64) -> Self {
         let mask = (1 << NAME_BITS) - 1;
         Self([(number & mask) as u32, (number >> NAME_BITS & mask) as u32])
     }
 
-    /// The name in a mark, if it has a valid one.
+    /// Reads the name from a mark; `None` if the mark has no valid name.
     fn from_mark(mark: &TreeShape) -> Option<Self> {
         let half = |level: usize| {
             let half = u32::try_from(mark.levels().get(level)?.header_bytes).ok()?;
@@ -60,23 +60,23 @@ impl StripeName {
     }
 }
 
-/// The position of a store in a stripe.
+/// The role of a store in a stripe, as its mark describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The name of the stripe.
     pub name: StripeName,
-    /// The member's number, from 0.
+    /// The number of the member, counted from 0.
     pub member: usize,
     /// The number of members.
     pub members: usize,
 }
 
-/// The member that holds a level of a tree.
+/// The number of the member that holds a level of a tree.
 pub fn member_of(tree: usize, level: usize, members: usize) -> usize {
     (tree + level) % members
 }
 
-/// The shapes of each of `members` members of the stripe `name`, including the mark.
+/// Computes the shapes of each of `members` members of the stripe `name`, including the mark.
 ///
 /// # Errors
 /// [`OpenErrorKind::InvalidShapes`] if the number of members is not allowed, or a member would hold
@@ -105,7 +105,7 @@ pub fn distribute_levels(
     Ok((0..members).map(|member| shapes_of(shapes, Mark { name, member, members })).collect())
 }
 
-/// The mark of a store with these shapes, if it is a member of a stripe.
+/// Reads the mark of a store with these shapes; `None` if the store is not a member of a stripe.
 pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
     let mark = shapes.last()?;
     let members = mark.level_count();
@@ -119,8 +119,8 @@ pub fn mark_of(shapes: &[TreeShape]) -> Option<Mark> {
 /// store. `names` are for messages. The shapes are untrusted.
 ///
 /// # Errors
-/// [`OpenErrorKind::WrongMembers`] if they are not all members of one stripe, in order. The message
-/// says what to change.
+/// [`OpenErrorKind::WrongMembers`] if the stores are not all members of one stripe, in order. The
+/// message says what to change.
 pub fn gather(members: &[Vec<TreeShape>], names: &[String]) -> Result<Vec<TreeShape>, OpenError> {
     let name = check_marks(members, names)?;
     let without_mark = |member: &'_ Vec<TreeShape>| member[..member.len() - 1].to_vec();
@@ -190,8 +190,8 @@ fn check_marks(members: &[Vec<TreeShape>], names: &[String]) -> Result<StripeNam
     Ok(first.name)
 }
 
-/// Adds the levels of another member. Fails if it has other trees, or a level that is already
-/// present.
+/// Adds the levels of another member. Returns `None` if the member has other trees, or a level that
+/// is already present.
 fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
     if together.len() != member.len() {
         return None;
@@ -209,7 +209,7 @@ fn add_levels(together: &mut [TreeShape], member: &[TreeShape]) -> Option<()> {
     Some(())
 }
 
-/// The shapes of a member, including its mark.
+/// Computes the shapes of a member, including its mark.
 fn shapes_of(shapes: &[TreeShape], mark: Mark) -> Vec<TreeShape> {
     let trees = shapes.iter().enumerate().map(|(tree, shape)| {
         let levels = shape.levels().iter().enumerate().map(|(level, shape)| {

@@ -1,7 +1,7 @@
 //! A thread that starts write-back while the store continues.
 //!
 //! Written bytes stay in the page cache until a sync. If only the flush synced, the disk would be
-//! idle before it, and the store during it.
+//! idle before the flush, and the store during it.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +11,20 @@ use std::thread::{self, JoinHandle};
 /// Syncs one file, and keeps its errors. The system reports each error only to the next sync, so
 /// all syncs of the file must go through this thread once it exists.
 pub(crate) struct Syncer {
-    /// `None` once the thread must end.
+    /// The sender of requests to the thread; `None` once the thread must end.
     requests: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Request {
-    /// Start write-back without an answer.
+    /// Starts write-back without an answer.
     Begin,
-    /// Answer once all writes so far are durable, or if an earlier sync failed.
+    /// Answers once all writes so far are durable, or if an earlier sync failed.
     Finish(Sender<io::Result<()>>),
 }
 
 impl Syncer {
-    /// Starts the thread.
+    /// Starts the thread that syncs `file`.
     pub(crate) fn start(file: File) -> io::Result<Self> {
         // One running sync and one waiting one: more would sync nothing more.
         let (requests, queue) = sync_channel(1);

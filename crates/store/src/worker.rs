@@ -11,7 +11,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::opener::BoxedStore;
 
-/// A member's share of a trip. It moves to the thread and back, which reuses its memory.
+/// A member's share of a trip. The share moves to the thread and back, which reuses its memory.
 #[derive(Default)]
 pub(crate) struct TripShare {
     pub(crate) pieces: Vec<Piece>,
@@ -24,33 +24,33 @@ pub(crate) struct TripShare {
 }
 
 impl TripShare {
-    /// Removes all pieces.
+    /// Removes all pieces from the share.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.which.clear();
     }
 }
 
-/// A member and its thread.
+/// A member of a stripe and its thread.
 pub(crate) struct Worker {
-    /// `None` once the thread must end.
+    /// The sender of jobs to the thread; `None` once the thread must end.
     jobs: Option<Sender<Job>>,
     answers: Receiver<(TripShare, Result<(), StoreError>)>,
     thread: Option<JoinHandle<()>>,
-    /// The share of the next or the latest trip.
+    /// The member's share of the next or the latest trip.
     pub(crate) share: TripShare,
-    /// Whether a job was given whose outcome has not been received.
+    /// Whether the thread has a job whose outcome has not been received.
     is_busy: bool,
 }
 
-/// Jobs are done in order.
+/// A job of the thread. Jobs are done in order.
 enum Job {
-    /// Without an outcome.
+    /// Prefetches pieces. This job has no outcome.
     Prefetch(Vec<Piece>),
     Do(Act, TripShare),
 }
 
-/// The operation on a share.
+/// The operation on a share of a trip.
 pub(crate) enum Act {
     Read,
     Write(Arc<SealedTrip>),
@@ -58,7 +58,7 @@ pub(crate) enum Act {
 }
 
 impl Worker {
-    /// Starts the thread.
+    /// Starts the thread of the member `store`.
     pub(crate) fn start(store: BoxedStore) -> io::Result<Self> {
         let (jobs, to_do) = channel();
         let (done, answers) = channel();
@@ -68,7 +68,7 @@ impl Worker {
         Ok(Self { jobs: Some(jobs), answers, thread: Some(thread), share, is_busy: false })
     }
 
-    /// Prefetches without waiting.
+    /// Prefetches pieces without waiting.
     pub(crate) fn prefetch(&self, pieces: Vec<Piece>) {
         // The next job reports a thread that has ended.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::Prefetch(pieces)));
@@ -114,7 +114,8 @@ fn serve(
 }
 
 impl Act {
-    /// The sealed trip is dropped before the outcome is sent.
+    /// Performs the operation on the share. Consumes the operation, so that the sealed trip is
+    /// dropped before the outcome is sent.
     fn carry_out(self, store: &mut BoxedStore, share: &mut TripShare) -> Result<(), StoreError> {
         match self {
             Self::Read => read(store, share),

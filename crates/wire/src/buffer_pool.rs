@@ -1,7 +1,7 @@
 //! A pool of message buffers.
 //!
-//! Allocating and freeing a buffer of a hundred KiB for each message takes longer than encrypting
-//! it, because the allocator gets the pages from the system each time.
+//! Allocating and freeing a buffer of a hundred KiB per message takes longer than encrypting the
+//! message, because the allocator requests the pages from the system each time.
 
 use std::io::{self, Read};
 use std::mem;
@@ -12,23 +12,23 @@ use bytes::Bytes;
 
 use crate::frame::receive_body;
 
-/// The pool.
+/// A pool of message buffers.
 #[derive(Default)]
 pub struct BufferPool(Mutex<PooledBuffers>);
 
 #[derive(Default)]
 struct PooledBuffers {
     buffers: Vec<Vec<u8>>,
-    /// Capacity of the pooled buffers, and of buffers from the pool that are in use: the memory
-    /// grant of a message may not cover such a buffer.
+    /// The capacity in bytes of the pooled buffers, and of buffers from the pool that are in use:
+    /// the memory grant of a message may not cover such a buffer.
     bytes: usize,
 }
 
-/// The most bytes of pooled buffers, in addition to the memory granted for messages.
+/// Maximum number of bytes of pooled buffers, in addition to the memory granted for messages.
 const POOL_BYTES_MAX: usize = 8 << 20;
 
-/// Longer buffers are not pooled: their allocation costs little compared with sending such a
-/// message.
+/// Maximum number of bytes of a pooled buffer. Longer buffers are freed: their allocation costs
+/// little compared with sending such a message.
 const POOLED_BUFFER_BYTES_MAX: usize = 1 << 20;
 
 impl BufferPool {
@@ -72,7 +72,7 @@ impl BufferPool {
     }
 }
 
-/// A buffer of the pool.
+/// A buffer that returns to the pool when dropped.
 pub struct Buffer {
     bytes: Vec<u8>,
     /// The capacity of the buffer when it was taken from the pool.

@@ -41,15 +41,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A count of elements that follow. Fails if the rest of the message is too short for that many
-    /// elements of `bytes_min` bytes.
+    /// Reads a count of elements that follow. Fails if the rest of the message is too short for
+    /// that many elements of at least `bytes_min` bytes.
     pub(crate) fn count(&mut self, bytes_min: usize) -> Result<usize, Invalid> {
         let count = self.u32()? as usize;
         let fits = count.checked_mul(bytes_min).is_some_and(|bytes| bytes <= self.0.len());
         fits.then_some(count).ok_or(Invalid("a count exceeds the rest of the message"))
     }
 
-    /// A string with a length prefix.
+    /// Reads a string with a length prefix.
     pub(crate) fn text(&mut self) -> Result<String, Invalid> {
         let bytes = usize::from(self.u16()?);
         if bytes > TEXT_BYTES_MAX {
@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a string with a length prefix. Cuts it to [`TEXT_BYTES_MAX`].
+/// Appends a string with a length prefix. Longer strings are cut to [`TEXT_BYTES_MAX`].
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut bytes = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(bytes) {
@@ -81,5 +81,5 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(&text.as_bytes()[..bytes]);
 }
 
-/// The longest string in bytes.
+/// The maximum number of bytes of a string.
 const TEXT_BYTES_MAX: usize = 4096;

@@ -7,11 +7,11 @@ use crate::message::MESSAGE_BYTES_MAX;
 /// Bytes of the length prefix.
 pub const LENGTH_BYTES: usize = 4;
 
-/// Buffer size before any byte of the body has arrived. Most messages fit, so their buffer never
-/// grows.
+/// The size of a buffer before any byte of the body has arrived. Most messages fit, so their buffer
+/// never grows.
 const BYTES_BEFORE_ANY: usize = 256 << 10;
 
-/// Sends a message. When this returns, bytes may still be in a buffer of `stream`.
+/// Sends a message. After this returns, bytes may still be in a buffer of `stream`.
 ///
 /// # Errors
 /// I/O errors of the stream. [`ErrorKind::InvalidInput`] if the message is too long; then nothing
@@ -44,8 +44,8 @@ pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Ve
     Ok(Some(message))
 }
 
-/// Receives the length of the next message; `None` if the stream ends before it. Call
-/// [`receive_body`] next.
+/// Receives the length of the next message; `None` if the stream ends before it. The caller then
+/// calls [`receive_body`].
 ///
 /// # Errors
 /// I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if it ends within the length;
@@ -71,7 +71,7 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
 
 /// Receives a message of `bytes` bytes into the beginning of `buffer`. A longer buffer keeps its
 /// length. The buffer doubles as bytes arrive. Before each growth, `grow` is called with the new
-/// number of bytes; it may block until memory is available.
+/// number of bytes. `grow` may block until memory is available.
 ///
 /// # Errors
 /// Errors of `grow` and I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if the stream ends
@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(send(&mut stream, &long).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// A peer that announces a long message without sending it costs no memory, even if the
-    /// buffer was used before.
+    /// The buffer grows only as bytes arrive. A peer that announces a long message without sending
+    /// it costs no memory, even if the buffer was used before.
     #[test]
     fn the_buffer_grows_only_as_bytes_arrive() {
         let announced = 1 << 20;

@@ -1,4 +1,4 @@
-//! Ed25519 keys by which servers and clients identify each other.
+//! Ed25519 keys with which servers and clients authenticate each other.
 //!
 //! | file | contents | owner |
 //! |---|---|---|
@@ -38,7 +38,7 @@ const KEY_BYTES: usize = 32;
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// Limit on the size of a key file. The rest of a larger file is ignored.
+/// The maximum number of bytes that are read of a key file. The rest of a larger file is ignored.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a key or a file of keys is unusable. The message contains nothing secret.
@@ -51,7 +51,7 @@ pub struct KeyError(String);
 pub struct PublicKey([u8; KEY_BYTES]);
 
 impl PublicKey {
-    /// A key from its 32 bytes (RFC 8032).
+    /// Creates a key from its 32 bytes (RFC 8032).
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
@@ -129,7 +129,7 @@ impl SecretKey {
         Ok(Self { pkcs8, public: PublicKey(public) })
     }
 
-    /// The matching public key.
+    /// The public key that belongs to this private key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -141,7 +141,7 @@ impl SecretKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// If it cannot be read, holds no key, or is readable by other users.
+    /// If the file cannot be read, holds no key, or is readable by other users.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let shown = path.display();
         let unreadable =
@@ -186,14 +186,14 @@ impl SecretKey {
 pub struct AllowedClient {
     /// The client's public key.
     pub key: PublicKey,
-    /// The name of the client; its volumes are stored under it.
+    /// The name of the client. The client's volumes are stored under this name.
     pub name: String,
-    /// The most bytes that the client's volumes may take together; `None` for no limit.
+    /// Maximum number of bytes that the client's volumes may take together; `None` for no limit.
     pub quota_bytes: Option<u64>,
 }
 
-/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty
-/// lines and lines that begin with `#` are ignored.
+/// Reads an allow file: one line per client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty lines
+/// and lines that begin with `#` are ignored.
 ///
 /// # Errors
 /// If a line has any other form, or a key or name occurs twice.
@@ -218,13 +218,13 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     Ok(clients)
 }
 
-/// The lines that are neither empty nor begin with `#`, each with its number.
+/// The lines that are neither empty nor comments, each with its number. Comments begin with `#`.
 fn content_lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let lines = text.lines().map(str::trim).zip(1..);
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The public key at the beginning of a line.
+/// Parses the public key at the beginning of a line.
 fn key_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<PublicKey, KeyError> {
     match (words.next(), words.next()) {
         (Some(PREFIX), Some(key)) => key.parse(),
@@ -254,19 +254,19 @@ fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
     Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
 }
 
-/// A share server with which this one computes.
+/// A share server that computes together with this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerServer {
     /// The server's public key.
     pub key: PublicKey,
     /// The address at which the server listens, as `HOST:PORT`.
     pub address: String,
-    /// A name for people.
+    /// The name of the server for people.
     pub label: Option<String>,
 }
 
-/// Reads a peers file: a line for each server, `oblivio-key-1 BASE64 HOST:PORT [LABEL]`. Empty
-/// lines and lines that begin with `#` are ignored.
+/// Reads a peers file: one line per server, `oblivio-key-1 BASE64 HOST:PORT [LABEL]`. Empty lines
+/// and lines that begin with `#` are ignored.
 ///
 /// # Errors
 /// If a line has any other form, a key or address occurs twice, or a key belongs to one of
@@ -281,7 +281,8 @@ pub fn peer_servers(text: &str, clients: &[AllowedClient]) -> Result<Vec<PeerSer
     Ok(peers.into_iter().map(|(peer, _)| peer).collect())
 }
 
-/// `others` are the earlier servers, with their line numbers.
+/// Parses a line of a peers file. `others` are the servers of earlier lines, with their line
+/// numbers.
 fn peer_server(
     line: &str,
     clients: &[AllowedClient],

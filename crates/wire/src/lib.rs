@@ -20,9 +20,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The protocol hides no access pattern; blocks are sealed before they are put into messages. The
-//! link is encrypted and authenticates both ends. An observer of the link sees the length and time
-//! of each message. There are no features. The crates `oblivio-store` (a client) and
+//! The protocol does not hide access patterns. Blocks are sealed before they are put into messages.
+//! The link is encrypted and authenticates both ends. An observer of the link sees the length and
+//! time of each message. There are no features. The crates `oblivio-store` (a client) and
 //! `oblivio-bucket-server` build on this one.
 //!
 //! # Modules

@@ -1,4 +1,4 @@
-//! A stream in two halves, so that one thread can read while another sends.
+//! A stream in two halves, so that one thread can read while another thread sends.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -13,8 +13,9 @@ pub struct Link {
 
 /// The receiving half of a [`Link`].
 pub trait LinkReader: Read + Send {
-    /// Sets a deadline for all later reads together, or removes it. Reads after the deadline fail
-    /// with [`TimedOut`](io::ErrorKind::TimedOut) or [`WouldBlock`](io::ErrorKind::WouldBlock).
+    /// Sets one deadline for all later reads together, or removes the deadline. Reads after the
+    /// deadline fail with [`TimedOut`](io::ErrorKind::TimedOut) or
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock).
     ///
     /// # Errors
     /// I/O errors of the system.
@@ -27,11 +28,11 @@ pub trait LinkReader: Read + Send {
 
 /// The sending half of a [`Link`].
 pub trait LinkWriter: Write + Send {
-    /// Ends both halves, and tells the peer if that is possible without waiting.
+    /// Ends both halves, and informs the peer if that is possible without waiting.
     fn close(&mut self);
 }
 
-/// A time of the monotonic clock.
+/// A point in time of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MonotonicTime(Duration);
 
@@ -47,13 +48,13 @@ impl MonotonicTime {
         self.0
     }
 
-    /// The time `time` later.
+    /// The point in time that is `time` later.
     #[must_use]
     pub fn after(self, time: Duration) -> Self {
         Self(self.0.saturating_add(time))
     }
 
-    /// The time left until `self`; `None` if it has passed.
+    /// The time left until this point; `None` if it has passed.
     pub fn left(self) -> Option<Duration> {
         self.0.checked_sub(Self::now().0).filter(|left| !left.is_zero())
     }

@@ -1,8 +1,8 @@
 //! Messages as values, and their encoding.
 //!
 //! A connection is for one volume. The client sends [`Request::Hello`] first, opens a volume once
-//! it is answered, and then sends requests without waiting for answers. The server handles requests
-//! one after the other, in their order, and answers each.
+//! the server has answered, and then sends requests without waiting for answers. The server handles
+//! requests one after the other, in their order, and answers each request.
 
 use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
@@ -15,13 +15,13 @@ use crate::keys::PublicKey;
 /// The first bytes of a [`Request::Hello`] and of its answer.
 pub const MAGIC: [u8; 16] = *b"OBLIVIO STORE\r\n\0";
 
-/// The version of the protocol. Others are refused.
+/// The version of the protocol. Messages of other versions are refused.
 pub const VERSION: u32 = 1;
 
-/// The longest message in bytes.
+/// The maximum number of bytes of a message.
 pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of an encoded piece.
+/// The number of bytes of an encoded piece.
 pub const PIECE_BYTES: usize = 16;
 
 /// Bytes of a [`Request::Write`] without its pieces and their contents.
@@ -33,15 +33,15 @@ pub const DATA_BYTES: usize = 9;
 /// Bytes of a [`Request::Compute`] without its message.
 pub const COMPUTE_BYTES: usize = 9;
 
-/// The most pieces of a request.
+/// The maximum number of pieces of a request.
 pub const PIECES_MAX: usize = 1 << 16;
 
-/// The most trees of a volume.
+/// The maximum number of trees of a volume.
 pub const TREES_MAX: usize = 256;
-/// The most levels of all trees of a volume together.
+/// The maximum number of levels of all trees of a volume together.
 pub const LEVELS_MAX: usize = 1280;
 
-/// The most sentences in each list of [`Opened`].
+/// The maximum number of sentences in each list of [`Opened`].
 const SENTENCES_MAX: usize = 64;
 
 /// Bytes of the encoded shape of a level.
@@ -50,30 +50,30 @@ const LEVEL_BYTES: usize = 42;
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// The first request of a connection.
+    /// Begins a connection. The first request of every connection.
     Hello {
-        /// [`VERSION`].
+        /// The version of the client's protocol: [`VERSION`].
         version: u32,
     },
-    /// Opens a volume of this client. If the mode allows writes, all later requests of the previous
-    /// session are refused.
+    /// Opens a volume of this client. If the mode allows writes, the server refuses all later
+    /// requests of the previous session.
     Open {
         /// The name of the volume: see [`check_name`].
         name: String,
-        /// The mode.
+        /// The mode in which to open the volume.
         mode: OpenMode,
     },
-    /// Continues a session after its connection was lost. Fails if another client has opened the
-    /// volume to write meanwhile.
+    /// Continues a session after its connection was lost. Fails if another client has since opened
+    /// the volume for writing.
     Resume {
         /// The name of the volume.
         name: String,
-        /// The session, from [`Opened`].
+        /// The number of the session: see [`Opened::session`].
         session: u64,
     },
     /// Asks whether a volume of this name exists, without opening it.
     Look {
-        /// The name.
+        /// The name of the volume.
         name: String,
     },
     /// Removes a volume that no client has open.
@@ -81,18 +81,18 @@ pub enum Request {
         /// The name of the volume.
         name: String,
     },
-    /// Reads pieces.
+    /// Reads pieces of buckets.
     Read {
         /// The number of the request. Its answer repeats it.
         number: u64,
         /// The pieces, in the order of their bytes in the answer.
         pieces: Vec<Piece>,
     },
-    /// Writes pieces.
+    /// Writes pieces of buckets.
     Write {
         /// The number of the request. Its answer repeats it.
         number: u64,
-        /// The pieces, in the order of their bytes.
+        /// The pieces, in the order of their bytes in the request.
         pieces: Vec<Piece>,
         /// The new contents of the pieces, one after the other.
         bytes: Vec<u8>,
@@ -102,78 +102,78 @@ pub enum Request {
         /// The number of the request. Its answer repeats it.
         number: u64,
     },
-    /// A message for the share server that holds this volume's shares.
+    /// Passes a message to the share server that holds this volume's shares.
     Compute {
         /// The number of the request. Its answer repeats it.
         number: u64,
-        /// The message, which the protocol only carries.
+        /// The message. The protocol does not interpret it.
         message: Vec<u8>,
     },
-    /// From another share server, instead of [`Request::Open`]: all later messages are for the
+    /// Sent by another share server, instead of [`Request::Open`]: all later messages are for the
     /// shares of this volume.
     Peer {
-        /// The client to whom the volume belongs.
+        /// The public key of the client that owns the volume.
         client: PublicKey,
         /// The name of the volume.
         name: String,
     },
-    /// A message that another share server deals. It is not answered.
+    /// Passes a message that another share server deals. This request has no answer.
     Deal {
-        /// The message, which the protocol only carries.
+        /// The message. The protocol does not interpret it.
         message: Vec<u8>,
     },
 }
 
-/// How a volume is opened.
+/// The mode in which a volume is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Creates it, with trees of these shapes.
+    /// Creates the volume, with trees of these shapes.
     Create(Vec<TreeShape>),
-    /// To read and write. A client that had it open is fenced.
+    /// Opens the volume to read and write. A client that had it open is fenced.
     Write,
-    /// For reading, if no client has the volume open for writing.
+    /// Opens the volume for reading, if no client has it open for writing.
     Read {
-        /// Open it even if its file was cut off.
+        /// Whether to open the volume even if its file was cut off.
         allow_incomplete: bool,
     },
-    /// For reading, even while another client has the volume open: for checks before that client is
-    /// fenced.
+    /// Opens the volume for reading, even while another client has it open. For checks before that
+    /// client is fenced.
     Look,
 }
 
 /// An answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To [`Request::Hello`].
+    /// The answer to [`Request::Hello`].
     Welcome {
-        /// [`VERSION`].
+        /// The version of the server's protocol: [`VERSION`].
         version: u32,
     },
-    /// To [`Request::Open`] and [`Request::Resume`].
+    /// The answer to [`Request::Open`] and [`Request::Resume`].
     Opened(Opened),
-    /// To [`Request::Look`].
+    /// The answer to [`Request::Look`].
     Looked {
         /// Whether the volume exists.
         is_there: bool,
     },
-    /// To [`Request::Read`] and [`Request::Compute`].
+    /// The answer to [`Request::Read`] and [`Request::Compute`].
     Data {
         /// The number of the request.
         number: u64,
-        /// The contents of the pieces, one after the other, or the result of the computation. They
-        /// share the buffer of the received message.
+        /// The contents of the pieces, one after the other, or the result of the computation. The
+        /// bytes share the buffer of the received message.
         bytes: Bytes,
     },
-    /// To [`Request::Write`], [`Request::Flush`] (all is durable), [`Request::Remove`] and
-    /// [`Request::Peer`] (number 0).
+    /// The answer to [`Request::Write`], [`Request::Flush`] (all earlier writes are durable),
+    /// [`Request::Remove`] and [`Request::Peer`]. For the last two, the number is 0.
     Done {
         /// The number of the request.
         number: u64,
     },
-    /// Sent now and then before the answer to [`Request::Compute`], while the server still works on
-    /// it.
+    /// Sent from time to time before the answer to [`Request::Compute`], while the server still
+    /// works on the computation.
     Working,
-    /// Instead of any other answer. Requests that were sent after the failed one are not done,
+    /// Sent instead of any other answer. Requests that were sent after the failed one are not done,
     /// except after [`FailureKind::Absent`].
     Failed(Failure),
 }
@@ -183,8 +183,8 @@ pub enum Answer {
 pub struct Opened {
     /// The session number, greater than that of each earlier opening for writing.
     pub session: u64,
-    /// Drawn when the server opens the store. While it stays the same, no write has been lost. If
-    /// it changes, all unflushed writes may be lost.
+    /// A number that is drawn when the server opens the store. While it stays the same, no write
+    /// has been lost. If it changes, all unflushed writes may be lost.
     pub incarnation: u64,
     /// The shapes of the trees of the volume, `TreeId(0)` first.
     pub shapes: Vec<TreeShape>,
@@ -192,9 +192,9 @@ pub struct Opened {
     pub allocated_bytes: u64,
     /// Whether the volume's file was cut off.
     pub is_cut_off: bool,
-    /// Damage that remains: one sentence for each problem.
+    /// Damage that remains, as one sentence per problem.
     pub damage: Vec<String>,
-    /// Damage that was repaired: one sentence for each problem.
+    /// Damage that was repaired, as one sentence per problem.
     pub mended: Vec<String>,
 }
 
@@ -205,21 +205,21 @@ pub struct Failure {
     pub number: u64,
     /// The kind of the failure.
     pub kind: FailureKind,
-    /// A message for people.
+    /// The message of the failure, for people.
     pub message: String,
 }
 
-/// The kind of a failure, by which the client decides what to do.
+/// The kind of a failure. It decides what the client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FailureKind {
-    /// The message was malformed, or out of place.
+    /// The request was malformed, or not allowed at this point of the connection.
     Invalid = 1,
     /// The peer speaks another version, or the volume has another format version.
     UnknownVersion = 2,
     /// The volume does not exist.
     NoVolume = 3,
-    /// The volume exists already.
+    /// The volume already exists.
     Exists = 4,
     /// Another client has the volume open.
     InUse = 5,
@@ -233,7 +233,7 @@ pub enum FailureKind {
     Absent = 9,
     /// The request is not allowed.
     Refused = 10,
-    /// Anything else.
+    /// Any other failure.
     Failed = 11,
 }
 
@@ -252,7 +252,7 @@ impl FailureKind {
         Self::Failed,
     ];
 
-    /// The matching error kind of a store.
+    /// The error kind of a store that corresponds to this failure.
     pub fn store_kind(self) -> StoreErrorKind {
         match self {
             Self::Fenced => StoreErrorKind::Fenced,
@@ -278,20 +278,20 @@ impl From<StoreErrorKind> for FailureKind {
     }
 }
 
-/// Why bytes are not a message.
+/// Why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a message of the protocol: {0}")]
 pub struct Invalid(pub(crate) &'static str);
 
 impl Invalid {
-    /// The reason alone, for a caller that checks a value before it sends it.
+    /// The reason alone, for a caller that checks a value before sending it.
     pub fn why(self) -> &'static str {
         self.0
     }
 }
 
-/// Validates the name of a volume: 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or
-/// a digit. Such a name is safe as a file name on any system.
+/// Validates the name of a volume: 1 to 64 letters, digits, `-`, `_` and `.`. The first character
+/// is a letter or a digit. Such a name is safe as a file name on any system.
 pub fn check_name(name: &str) -> Result<(), Invalid> {
     let is_sound = (1..=64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -331,7 +331,7 @@ mod mode {
 }
 
 impl Request {
-    /// The number that its answer repeats; 0 for requests without one.
+    /// The number that the answer to this request repeats; 0 for requests without a number.
     pub fn number(&self) -> u64 {
         match self {
             Self::Read { number, .. }
@@ -342,7 +342,7 @@ impl Request {
         }
     }
 
-    /// The encoded request.
+    /// Encodes the request.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello { version } => hello(kind::HELLO, *version),
@@ -402,7 +402,7 @@ impl Request {
     /// Parses a request from untrusted bytes.
     ///
     /// # Errors
-    /// If they are not exactly one request.
+    /// If the bytes are not exactly one request.
     pub fn decode(message: &[u8]) -> Result<Self, Invalid> {
         let mut fields = Fields::new(message);
         let request = match fields.u8()? {
@@ -463,7 +463,7 @@ pub fn put_data_head(out: &mut Vec<u8>, number: u64, bytes: usize) {
 }
 
 impl Answer {
-    /// The encoded answer.
+    /// Encodes the answer.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Welcome { version } => hello(kind::WELCOME, *version),
@@ -504,7 +504,7 @@ impl Answer {
     /// Parses an answer from untrusted bytes.
     ///
     /// # Errors
-    /// If they are not exactly one answer.
+    /// If the bytes are not exactly one answer.
     pub fn decode(message: &Bytes) -> Result<Self, Invalid> {
         let mut fields = Fields::new(message);
         let answer = match fields.u8()? {
@@ -570,8 +570,8 @@ fn numbered(kind: u8, number: u64) -> Vec<u8> {
     out
 }
 
-/// Checks the magic and reads the version. A message of another version may be longer; the rest is
-/// ignored.
+/// Checks the magic and reads the version. A message of another version may be longer, so the rest
+/// is ignored.
 fn version(fields: &mut Fields<'_>) -> Result<u32, Invalid> {
     if fields.array()? != MAGIC {
         return Err(Invalid("the magic is wrong"));
@@ -777,7 +777,7 @@ mod tests {
             prop_assert_eq!(Answer::decode(&answer.encode().into()), Ok(answer));
         }
 
-        /// Every message has exactly one encoding; anything else is refused.
+        /// Every message has exactly one encoding: other bytes are refused.
         #[test]
         fn every_message_has_one_encoding(
             request in any_request(),

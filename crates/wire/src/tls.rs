@@ -1,5 +1,5 @@
 //! TLS 1.3 between peers that know each other's keys. There are no certificates and no authorities:
-//! each side shows a raw public key (RFC 7250) and proves that it has the private key.
+//! each side presents a raw public key (RFC 7250) and proves that it has the private key.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -34,7 +34,8 @@ pub struct ClientTls(Arc<ClientConfig>);
 pub struct ServerTls(Arc<ServerConfig>);
 
 impl ClientTls {
-    /// For the client `me`. It accepts only a server with the key `server`.
+    /// Creates the configuration for the client `me`, which accepts only a server with the key
+    /// `server`.
     ///
     /// # Errors
     /// If the key is unusable.
@@ -54,7 +55,7 @@ impl ClientTls {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Performs the handshake within `within`.
+    /// Performs the handshake as the client, within `within`.
     ///
     /// # Errors
     /// [`ErrorKind::PermissionDenied`] if the server has another key or refuses this client; I/O
@@ -79,7 +80,8 @@ impl ClientTls {
 }
 
 impl ServerTls {
-    /// For the server `me`, which accepts clients with one of these keys.
+    /// Creates the configuration for the server `me`, which accepts clients with one of the keys
+    /// `clients`.
     ///
     /// # Errors
     /// If the key is unusable.
@@ -96,7 +98,7 @@ impl ServerTls {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Performs the handshake within `within`. Returns the client's key too.
+    /// Performs the handshake as the server, within `within`. Also returns the client's key.
     ///
     /// # Errors
     /// [`ErrorKind::PermissionDenied`] if the client's key is not allowed; I/O errors of the link.
@@ -113,8 +115,8 @@ impl ServerTls {
 }
 
 /// The default provider with AES-128 first, because AES-256 takes a fifth longer. Buckets are
-/// sealed before they are sent. Shares, queries and matrices are not: only the link protects them,
-/// and 128 bits suffice.
+/// sealed before they are sent. Shares, queries and matrices are not sealed: only the link protects
+/// them, and 128 bits suffice.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider
@@ -168,7 +170,7 @@ fn broken(error: TlsError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Accepts peers with one of these keys.
+/// Verifies that a peer has one of the keys `keys`.
 #[derive(Debug)]
 struct Pinned {
     keys: BTreeSet<PublicKey>,
@@ -183,7 +185,7 @@ impl Pinned {
     }
 }
 
-/// The methods that the verifiers of servers and of clients share.
+/// Defines the methods that the verifiers of servers and of clients share.
 macro_rules! verify_raw_keys {
     () => {
         fn verify_tls12_signature(
@@ -248,17 +250,17 @@ impl ClientCertVerifier for Pinned {
     verify_raw_keys!();
 }
 
-/// The first byte from a server: it accepts the client.
+/// The first byte from a server. It means that the server accepts the client.
 const ADMITTED: u8 = 0;
 
-/// How long the peer may take no bytes before a write fails.
+/// Timeout of a write while the peer accepts no bytes.
 const SEND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a refused client has to read the TLS alert.
+/// Time that a refused client has to read the TLS alert.
 const ALERT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Ends a stream so that the peer can still read the alert: closing a socket with unread bytes
-/// sends a reset, which discards it.
+/// Ends a stream so that the peer can still read the alert. Closing a socket with unread bytes
+/// would send a reset, which discards the alert.
 fn linger(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(ALERT_TIMEOUT));
@@ -267,10 +269,10 @@ fn linger(mut stream: &TcpStream) {
     while until.left().is_some() && stream.read(&mut unread).unwrap_or(0) > 0 {}
 }
 
-/// Bytes per read from the socket.
+/// Maximum number of bytes per read from the socket.
 const READ_BYTES: usize = 256 << 10;
 
-/// The most bytes of plaintext that are encrypted before they are sent.
+/// Maximum number of bytes of plaintext that are encrypted before they are sent.
 const WRITE_BYTES: usize = 256 << 10;
 
 fn shake_hands(
@@ -306,7 +308,7 @@ fn shake_hands(
     Ok((Link { reader: Box::new(reader), writer: Box::new(writer) }, peer))
 }
 
-/// The state that both halves use. Lock order: `sender` before `connection`.
+/// The state that both halves of a link use. Lock order: `sender` before `connection`.
 struct Shared {
     connection: Mutex<Connection>,
     sender: Mutex<Sender>,
@@ -315,18 +317,18 @@ struct Shared {
 struct Sender {
     stream: TcpStream,
     sends: Sends,
-    /// The copy of the encrypted records. Its memory is reused.
+    /// The copy of the encrypted records to send. Its memory is reused.
     records: Vec<u8>,
 }
 
 /// How encrypted records are written to the socket.
 #[derive(Clone, Copy)]
 enum Sends {
-    /// From a copy: another thread can read while the socket blocks.
+    /// Writes from a copy: another thread can read while the socket blocks.
     BesideReading,
-    /// From the TLS buffer: another thread cannot read while the socket blocks. For a side that
-    /// reads and sends in one thread. At most one end of a link may use this: if both blocked in a
-    /// write, neither would read.
+    /// Writes from the TLS buffer: another thread cannot read while the socket blocks. For a side
+    /// that reads and sends in one thread. At most one end of a link may use this: if both blocked
+    /// in a write, neither would read.
     InTurn,
 }
 
@@ -379,14 +381,14 @@ struct TlsReader {
     shared: Arc<Shared>,
     until: Option<MonotonicTime>,
     buffer: Box<[u8]>,
-    /// End of the received bytes in `buffer`, and end of the bytes already processed. Processing
-    /// stops while there is plaintext to read.
+    /// The end of the received bytes in `buffer`, and the end of the bytes already processed.
+    /// Processing stops while there is plaintext to read.
     received: usize,
     taken: usize,
 }
 
 impl TlsReader {
-    /// Processes the next received bytes. Returns false at the end of the stream.
+    /// Processes the next received bytes. Returns `false` at the end of the stream.
     fn receive(&mut self) -> io::Result<bool> {
         if self.taken == self.received {
             self.wait()?;
@@ -457,12 +459,13 @@ impl LinkReader for TlsReader {
 
 struct TlsWriter {
     shared: Arc<Shared>,
-    /// Bytes of plaintext that may not be sent yet.
+    /// The number of bytes of plaintext that may not have been sent yet.
     unsent: usize,
 }
 
 impl Write for TlsWriter {
-    /// Encrypts, and sends after [`WRITE_BYTES`]: every send wakes the peer's reader.
+    /// Encrypts bytes. Sends them only after [`WRITE_BYTES`], because every send wakes the peer's
+    /// reader.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.unsent == WRITE_BYTES {
             self.flush()?;
@@ -502,7 +505,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    /// Links a client and a server. Returns the outcome on each side.
+    /// Connects a client and a server. Returns the outcome on each side.
     fn connect_pair(
         client: &SecretKey,
         expected: PublicKey,
@@ -570,7 +573,8 @@ mod tests {
         assert!(answered.is_err());
     }
 
-    /// The client states its order of preference, and the server follows it.
+    /// Links use AES-128 if both sides support it: the client states its order of preference, and
+    /// the server follows it.
     #[test]
     fn links_use_aes_128_if_both_sides_support_it() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
@@ -618,14 +622,15 @@ mod tests {
         assert_eq!(&received, b"length and message");
     }
 
-    /// A linked client and server.
+    /// Creates a linked client and server.
     fn pair() -> [Link; 2] {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let (link, answered) = connect_pair(&me, server.public(), &server, &[me.public()]);
         [link.unwrap(), answered.unwrap().0]
     }
 
-    /// Otherwise the reader could block in the socket, and both sides would deadlock.
+    /// A reader does not send bytes that the writer has buffered. Otherwise the reader could block
+    /// in the socket, and both sides would deadlock.
     #[test]
     fn a_reader_does_not_send_what_the_writer_has_buffered() {
         for swapped in [false, true] {
@@ -668,7 +673,7 @@ mod tests {
         }
     }
 
-    /// A credential that shows `shown` but signs with the private key `own`.
+    /// Creates a credential that presents the key `shown` but signs with the private key `own`.
     fn impostor(own: &SecretKey, shown: PublicKey) -> Arc<CertifiedKey> {
         let key = ring::default_provider().key_provider.load_private_key(own.der()).unwrap();
         Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown.spki())], key))

@@ -10,7 +10,7 @@ use oblivio_wire::message::{Answer, Request, VERSION};
 
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// A hex dump in the style of `xxd`: sixteen bytes a line.
+/// Formats a hex dump in the style of `xxd`, with sixteen bytes per line.
 fn dump(message: &[u8]) -> String {
     let mut sent = Vec::new();
     frame::send(&mut sent, message).unwrap();

@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use oblivio_wire::link::MonotonicTime;
 
-/// The pause before the second attempt. It doubles before each further one.
+/// The pause before the second attempt. The pause doubles before each further attempt.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// The longest pause.
+/// The maximum pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Attempts until a deadline.
+/// The pauses and the deadline of repeated attempts.
 pub(super) struct Backoff {
     until: MonotonicTime,
     pause: Duration,
 }
 
 impl Backoff {
-    /// Starts with a deadline `time` from now.
+    /// Starts with a deadline after `time`.
     pub(super) fn new(time: Duration) -> Self {
         Self { until: MonotonicTime::now().after(time), pause: PAUSE_MIN }
     }
 
-    /// Resets the pause to the shortest one.
+    /// Resets the pause to the minimum.
     pub(super) fn restart(self) -> Self {
         Self { pause: PAUSE_MIN, ..self }
     }
 
-    /// The time left; `None` after the deadline.
+    /// The time until the deadline; `None` after the deadline.
     pub(super) fn left(&self) -> Option<Duration> {
         self.until.left()
     }

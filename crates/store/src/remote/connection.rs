@@ -21,8 +21,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Starts the thread. Each answer must arrive within `answer_within` after the previous one or
-    /// after the first request.
+    /// Starts the reading thread. Each answer must arrive within `answer_within` after the previous
+    /// answer or after the first request.
     pub(super) fn start(
         link: Link,
         table: Arc<RequestTable>,
@@ -94,7 +94,7 @@ fn next(
     pool.receive(reader, bytes, &mut |_| Ok(())).map(Some)
 }
 
-/// Describes why no answer arrived.
+/// Describes the reason why no answer arrived.
 pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => {
@@ -104,7 +104,7 @@ pub(super) fn why_nothing_came(error: &io::Error, within: Duration) -> String {
     }
 }
 
-/// Marks the link as lost whenever the thread ends.
+/// Marks the link as lost on drop, and so whenever the thread ends.
 struct OnEnd<'a>(&'a RequestTable);
 
 impl Drop for OnEnd<'_> {
@@ -120,7 +120,8 @@ mod tests {
 
     use super::*;
 
-    /// Receives nothing. On close, it records whether the other half was closed before.
+    /// A reader that receives nothing. Its `close` records whether the other half was closed
+    /// before.
     struct Silent(Arc<AtomicBool>, Arc<AtomicBool>);
 
     impl Read for Silent {
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Takes some time to close.
+    /// A writer that takes some time to close.
     struct Slow(Arc<AtomicBool>, Sink);
 
     impl Write for Slow {

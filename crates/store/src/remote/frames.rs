@@ -1,6 +1,6 @@
 //! Encoded requests, each with a length prefix.
 //!
-//! They are kept as encoded, so that a repeated request has the same bytes.
+//! Requests are kept in encoded form, so that a repeated request has the same bytes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use oblivio_wire::message::{
     MESSAGE_BYTES_MAX, PIECE_BYTES, PIECES_MAX, WRITE_BYTES, put_write_head,
 };
 
-/// The longest piece in bytes that fits into a message.
+/// Maximum number of bytes of a piece that fits into a message.
 pub(super) const LONGEST_PIECE_BYTES: usize = MESSAGE_BYTES_MAX - WRITE_BYTES - PIECE_BYTES;
 
 /// An encoded request. The frames of one write share a buffer.
@@ -37,7 +37,7 @@ impl Frame {
     }
 }
 
-/// A write as one frame, or several if it is too long for one.
+/// The frames of a write: one frame, or several if the write is too long for one.
 pub(super) struct WriteFrames {
     pub(super) frames: Vec<Frame>,
     pub(super) buffer: Arc<Vec<u8>>,

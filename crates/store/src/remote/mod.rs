@@ -1,12 +1,13 @@
 //! A store on a bucket server: the client side.
 //!
 //! Like any storage, the server sees addresses of pieces and sealed bytes. The caller's thread
-//! sends requests; another thread reads the answers. Several requests are in flight at once:
-//! - A write is sent without waiting for its answer before the next flush. It is kept until it is
-//!   durable, because a restarted server may have lost it. The store starts flushes itself to bound
-//!   this memory, and waits for each when as much new data has accumulated.
+//! sends requests, and another thread reads the answers. Several requests are in flight at once:
+//! - A write is sent without waiting for its answer before the next flush. The client keeps the
+//!   write until it is durable, because a restarted server may have lost it. To bound this memory,
+//!   the store starts flushes itself. It waits for each flush once as much new data has
+//!   accumulated.
 //! - Announced pieces are requested at once, and reads use their answers.
-//! - Computations are requested at once too, and waited for when the result is needed.
+//! - Computations are requested at once, too. The store waits for a result when it is needed.
 //!
 //! After a lost link the store reconnects and sends all unanswered requests again, byte for byte:
 //! see `session`.
@@ -55,27 +56,27 @@ use request_table::Awaited;
 use session::Session;
 use unflushed::UnflushedBuckets;
 
-/// How long a server may take to notice that the previous user of a volume has disconnected, most
+/// Time limit for a server to notice that the previous user of a volume has disconnected, most
 /// likely this client itself.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The pause before the next attempt.
+/// The pause before the next attempt to open a volume that is in use.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a server may answer `Working` to a quick computation. Honest servers do so only while
-/// an older request delays it.
+/// How long a server may answer `Working` to a quick computation. An honest server does so only
+/// while an older request delays the computation.
 const WORKS_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a server may answer `Working` to an eviction: at 25 Mbit/s between servers, one of 40
-/// GB takes 11 minutes.
+/// How long a server may answer `Working` to an eviction. At 25 Mbit/s between servers, an eviction
+/// of a volume of 40 GB takes 11 minutes.
 const WORKS_LONG_WITHIN: Duration = Duration::from_secs(20 * 60);
 
-/// Connects to the server, again after each lost link.
+/// Opens links to a server: the first, and one after each lost link.
 pub trait Connector: Send {
     /// Opens a new link to the same server.
     ///
     /// # Errors
-    /// If it cannot be reached within `within`.
+    /// If the server cannot be reached within `within`.
     fn connect(&mut self, within: Duration) -> io::Result<Link>;
 }
 
@@ -85,23 +86,24 @@ pub trait Connector: Send {
 pub struct RemoteOptions {
     /// The name of the volume on the server.
     pub name: String,
-    /// How long to retry connecting after the link was lost.
+    /// Time limit for reconnecting after the link was lost.
     pub retry_for: Duration,
-    /// How long to retry opening if the server drops the link or has no connection left.
+    /// Time limit for opening the volume if the server drops the link or has no connection left.
     pub retry_opening_for: Duration,
-    /// How long an answer may take before the link is given up.
+    /// Time limit for an answer. After it, the link counts as lost.
     pub answer_within: Duration,
     /// How long a server may answer `Working` to a request that involves no eviction.
     pub works_within: Duration,
-    /// How long a server may answer `Working` to an eviction, or to a request that waits for one.
+    /// How long a server may answer `Working` to an eviction, or to a request that waits for an
+    /// eviction.
     pub works_long_within: Duration,
-    /// The most unflushed bytes that are kept. When half of it is new, the store starts a flush and
-    /// waits for the one before. A longer write needs more.
+    /// Maximum number of unflushed bytes that are kept. Once half of them are new, the store starts
+    /// a flush and waits for the previous flush. A longer write needs more.
     pub unflushed_bytes_max: usize,
 }
 
 impl RemoteOptions {
-    /// Default options for the volume `name`.
+    /// Creates the default options for the volume `name`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -156,18 +158,19 @@ impl RemoteOptions {
 /// The mode in which an existing volume is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteMode {
-    /// To read and write. A client that had it open is fenced.
+    /// Opens the volume to read and write. A client that had it open is fenced.
     Write,
-    /// For reading, if no client has the volume open for writing.
+    /// Opens the volume for reading, if no client has it open for writing.
     Read {
-        /// Open it even if its file was cut off.
+        /// Whether to open the volume even if its file was cut off.
         allow_incomplete: bool,
     },
-    /// To read, even while another client writes: data may change between reads.
+    /// Opens the volume for reading, even while another client writes. Data may then change between
+    /// reads.
     Look,
-    /// To continue a session for writing, if no other client has opened it since.
+    /// Continues a session for writing, if no other client has opened the volume since.
     Resume {
-        /// See [`RemoteStore::session`].
+        /// The number of the session: see [`RemoteStore::session`].
         session: u64,
     },
 }
@@ -176,7 +179,7 @@ pub enum RemoteMode {
 ///
 /// Only flushed writes are durable; dropping the store drops the rest. All calls fail after a write
 /// or flush has failed, or the server was unreachable for too long, because the state of the server
-/// is then unknown. Open the store again.
+/// is then unknown. The caller must then reopen the store.
 pub struct RemoteStore {
     session: Session,
     layout: FileLayout,
@@ -184,8 +187,8 @@ pub struct RemoteStore {
     unflushed_bytes_max: usize,
     unflushed: UnflushedBuckets,
     prefetched: Prefetched,
-    /// The frames of the latest read: `answer` holds the frames of one answer, `buffer` the others,
-    /// `spans` their positions.
+    /// The frames of the latest read: `answer` holds the frames in one answer, `buffer` the other
+    /// frames, and `spans` their positions.
     buffer: Vec<u8>,
     answer: Bytes,
     spans: Vec<Span>,
@@ -214,10 +217,10 @@ impl RemoteStore {
         Self::start(connector, options, authenticated, &opened, layout, None)
     }
 
-    /// Opens a volume, and gets the shapes of its trees.
+    /// Opens a volume, and receives the shapes of its trees.
     ///
     /// # Errors
-    /// If it does not exist or is in use, or the server refuses or cannot be reached.
+    /// If the volume does not exist or is in use, or the server refuses or cannot be reached.
     pub fn open(
         mut connector: Box<dyn Connector>,
         mode: RemoteMode,
@@ -245,7 +248,7 @@ impl RemoteStore {
         Ok((store, condition(opened)))
     }
 
-    /// The most client memory in bytes that an open store needs. A longer trip needs more.
+    /// Maximum client memory, in bytes, that an open store needs. A longer trip needs more.
     pub(crate) fn client_bytes_max() -> u64 {
         (RemoteOptions::new("").unflushed_bytes_max + PREFETCHED_BYTES_MAX) as u64
     }
@@ -266,7 +269,7 @@ impl RemoteStore {
     /// Removes a volume that no client has open.
     ///
     /// # Errors
-    /// If it does not exist or cannot be removed.
+    /// If the volume does not exist or cannot be removed.
     pub fn remove(mut connector: Box<dyn Connector>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
         let options = RemoteOptions::new(name);
@@ -281,18 +284,19 @@ impl RemoteStore {
         self.layout.shapes()
     }
 
-    /// The number of the session, with which it can be resumed; 0 if it is open to read only.
+    /// The number of the session, with which it can be resumed; 0 if the volume is open only for
+    /// reading.
     pub fn session(&self) -> u64 {
         self.session.number()
     }
 
-    /// Whether all calls fail, so that the store must be opened again.
+    /// Whether all calls fail, so that the store must be reopened.
     pub fn has_failed(&self) -> bool {
         self.session.has_failed()
     }
 
-    /// Sends a computation to the share server of the volume. It is sent now, and again after a
-    /// lost link until it is answered: see [`Self::wait_for_computed`].
+    /// Sends a computation to the share server of the volume. The request is sent now, and again
+    /// after a lost link until it is answered: see [`Self::wait_for_computed`].
     ///
     /// # Errors
     /// If the message is too long, or the store has failed. The server refuses computations that a
@@ -319,14 +323,14 @@ impl RemoteStore {
     /// Waits for the result of a computation.
     ///
     /// # Errors
-    /// If the server refuses it (further requests are possible), answers `Working` for too long, or
-    /// the store has failed.
+    /// If the server refuses the computation (further requests are possible), answers `Working` for
+    /// too long, or the store has failed.
     pub fn wait_for_computed(&mut self, pending: PendingComputation) -> Result<Bytes, StoreError> {
         self.session.wait(pending.0)
     }
 
-    /// Like [`Self::wait_for_computed`], but without reconnecting: returns the request if the link
-    /// is lost.
+    /// Waits for the result of a computation as [`Self::wait_for_computed`] does, but does not
+    /// reconnect. Returns the request if the link is lost.
     ///
     /// # Errors
     /// See [`Self::wait_for_computed`].
@@ -340,14 +344,14 @@ impl RemoteStore {
     /// Sends an empty read, which the server answers only if this client still has the volume open.
     ///
     /// # Errors
-    /// If another client has opened it, or the store has failed.
+    /// If another client has opened the volume, or the store has failed.
     pub fn check_in(&mut self) -> Result<(), StoreError> {
         self.session.begin_call()?;
         let number = self.ask_for_all(Vec::new(), 0);
         self.session.wait(number).map(drop)
     }
 
-    /// Starts a flush of all writes without waiting for it; the next flush does.
+    /// Starts a flush of all writes without waiting for it. The next flush waits for this one, too.
     ///
     /// # Errors
     /// If the store has failed.
@@ -411,8 +415,8 @@ impl RemoteStore {
         (0..trip.len()).filter(|i| !is_available(&trip[*i])).collect()
     }
 
-    /// Requests these pieces of a trip, in one request if they fit. Returns the pieces of each
-    /// request.
+    /// Requests the pieces of a trip with indices `which`, in one request if they fit. Returns the
+    /// requests, each with the indices of its pieces.
     fn ask_for(&mut self, trip: &[Piece], lengths: &[usize], which: &[usize]) -> Vec<PieceRequest> {
         let wanted: Vec<_> = which.iter().map(|i| lengths[*i]).collect();
         let asked = runs(&wanted).into_iter().map(|run| {
@@ -428,8 +432,8 @@ impl RemoteStore {
         self.session.ask(Awaited::Data { bytes }, &Frame::new(&request))
     }
 
-    /// Waits for the prefetched answers to a trip. Discards failed requests, and returns whether
-    /// none failed.
+    /// Waits for the prefetched answers to a trip. Discards failed requests. Returns `true` if no
+    /// request failed.
     fn take_prefetched(&mut self, trip: &[Piece]) -> Result<bool, StoreError> {
         let mut all_arrived = true;
         for piece in trip.iter().filter(|piece| !self.unflushed.has(piece)) {
@@ -450,8 +454,8 @@ impl RemoteStore {
         Ok(all_arrived)
     }
 
-    /// Lays out the frames of a trip, and fills in those already received. Frames in the answer to
-    /// the first announced piece stay there; usually this is the whole trip.
+    /// Lays out the frames of a trip, and copies those already received. Frames in the answer to
+    /// the first announced piece stay in that answer; usually this is the whole trip.
     fn copy_received(&mut self, trip: &[Piece], lengths: &[usize]) {
         let Self { layout, unflushed, prefetched, answer, buffer, spans, .. } = self;
         let mut answered = trip.iter().filter(|piece| !unflushed.has(piece));
@@ -476,7 +480,7 @@ impl RemoteStore {
         }
     }
 
-    /// Waits for the requested pieces, and fills them in.
+    /// Waits for the requested pieces, and copies them into the buffer.
     fn copy_answers(&mut self, asked: &[PieceRequest]) -> Result<(), StoreError> {
         for PieceRequest { number, which } in asked {
             let received = self.session.wait(*number)?;
@@ -495,7 +499,7 @@ impl RemoteStore {
         self.prefetched.take_useless().into_iter().for_each(|number| self.session.forget(number));
     }
 
-    /// Starts a flush. It covers earlier ones.
+    /// Starts a flush. It also covers the writes of earlier flushes.
     fn begin_flush(&mut self) {
         if let Some(before) = self.unflushed.flush_under_way() {
             self.session.forget(before);
@@ -505,7 +509,7 @@ impl RemoteStore {
         self.unflushed.flush_begins(number);
     }
 
-    /// Waits for the started flush, if any.
+    /// Waits for the flush that was started, if there is one.
     fn finish_flush(&mut self) -> Result<(), StoreError> {
         if let Some(number) = self.unflushed.flush_under_way() {
             self.session.wait(number)?;
@@ -515,7 +519,7 @@ impl RemoteStore {
     }
 }
 
-/// A requested computation whose result is still to be waited for.
+/// A computation that was requested, and whose result has not been received.
 #[derive(Debug)]
 #[must_use]
 pub struct PendingComputation(u64);
@@ -608,7 +612,7 @@ impl BucketStore for RemoteStore {
     }
 }
 
-/// The positions of the trees, if every bucket fits into a message.
+/// Computes the positions of the trees, if every bucket fits into a message.
 fn layout(shapes: &[TreeShape]) -> Result<FileLayout, OpenError> {
     let mut levels = shapes.iter().flat_map(TreeShape::levels).filter(|level| level.buckets > 0);
     if let Some(level) = levels.find(|level| level.bucket_bytes > LONGEST_PIECE_BYTES as u64) {
@@ -626,8 +630,8 @@ fn offset_in_bucket(layout: &FileLayout, piece: &Piece) -> usize {
     layout.find(piece).map_or(0, |place| (place.piece.start - place.bucket.start) as usize)
 }
 
-/// Repeats a request while the volume is in use: its previous client may have disconnected without
-/// the server noticing yet.
+/// Repeats a request while the volume is in use. The server may not yet have noticed that the
+/// previous client has disconnected.
 fn once_free<T>(
     connector: &mut dyn Connector,
     options: &RemoteOptions,

@@ -1,4 +1,5 @@
-//! The beginning of a connection: protocol version and opening a volume. One request at a time.
+//! The beginning of a connection: protocol version and opening a volume. Requests are sent one at a
+//! time.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -14,7 +15,7 @@ use super::connection::why_nothing_came;
 use super::{Connector, RemoteOptions};
 use crate::error::{OpenError, OpenErrorKind};
 
-/// The longest time for connecting to the server.
+/// The time limit for connecting to the server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A link to a server that speaks the same protocol version.
@@ -28,11 +29,11 @@ pub(super) struct AuthenticatedLink {
 pub(super) enum OpenFailure {
     /// The server cannot be reached, or the link was lost.
     Lost(io::Error),
-    /// The server knows this client and has no connection left for it.
+    /// The server knows this client, but has no connection left for it.
     NoConnection(String),
     /// The server violates the protocol.
     ProtocolViolation(&'static str),
-    /// The server refuses.
+    /// The server refuses to open the volume.
     Refused(Failure),
 }
 
@@ -41,7 +42,7 @@ impl OpenFailure {
         matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
     }
 
-    /// Whether another attempt may succeed soon: the server was reached.
+    /// Whether another attempt may succeed soon, because the server was reached.
     fn may_pass(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         match self {
@@ -87,8 +88,9 @@ impl AuthenticatedLink {
     }
 
     /// Retries [`connect`](Self::connect) for `retry_opening_for` while the server drops the link
-    /// or has no connection left, or refuses connections after it was reached, because it restarts.
-    /// A flood of other connections may displace a client during its handshake.
+    /// or has no connection left. Also retries if the server was reached and then refuses
+    /// connections, because it is restarting. A flood of other connections may displace a client
+    /// during its handshake.
     pub(super) fn connect_retrying(
         connector: &mut dyn Connector,
         options: &RemoteOptions,
@@ -133,7 +135,7 @@ impl AuthenticatedLink {
         }
     }
 
-    /// The link, for several requests at a time.
+    /// Returns the link, for several requests at a time.
     pub(super) fn into_link(self) -> Link {
         self.link
     }
@@ -218,7 +220,7 @@ impl From<OpenFailure> for OpenError {
     }
 }
 
-/// Maps a refusal to an error kind and advice.
+/// The error kind of a refusal, and advice.
 fn advice(kind: FailureKind) -> (OpenErrorKind, &'static str) {
     match kind {
         FailureKind::NoVolume => (OpenErrorKind::Missing, "; check the name"),

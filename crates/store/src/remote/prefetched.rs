@@ -1,7 +1,7 @@
-//! Announced pieces, requested at once and kept until they are read.
+//! Announced pieces, which are requested at once and kept until they are read.
 //!
-//! Which pieces are kept depends only on the calls, not on when answers arrive, and so does which
-//! pieces are requested.
+//! Which pieces are kept and requested depends only on the calls, and not on the time when answers
+//! arrive.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -11,31 +11,31 @@ use foldhash::{HashMap, HashMapExt as _};
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
-/// The most bytes of announced, unread pieces. Enough for the announcements of a volume of 40 GiB
-/// with blocks of 4 KiB, and for a few paths of large blocks.
+/// Maximum number of bytes of announced, unread pieces. This is enough for the announcements of a
+/// volume of 40 GiB with blocks of 4 KiB, and for a few paths of large blocks.
 pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 
 pub(super) struct Prefetched {
-    /// By request number, the oldest first.
+    /// The requests, by number, the oldest first.
     reads: BTreeMap<u64, Read>,
-    /// A fast hash suffices: only this client chooses the keys, so an attacker cannot cause
-    /// collisions.
+    /// The announced parts of each bucket. A fast hash suffices: only this client chooses the keys,
+    /// so an attacker cannot cause collisions.
     pieces: HashMap<(TreeId, BucketId), Vec<AnnouncedPart>>,
-    /// Bytes of all reads.
+    /// Bytes of the answers to all requests.
     bytes: usize,
     bytes_max: usize,
-    /// The latest request of which a piece was read.
+    /// The number of the latest request of which a piece was read.
     last_read: u64,
-    /// Requests whose answer is not needed any more.
+    /// Requests whose answers are no longer needed.
     useless: Vec<u64>,
 }
 
-/// A request, and its answer once taken.
+/// A request, and its answer after it was taken.
 #[derive(Default)]
 struct Read {
-    /// The buckets of its pieces.
+    /// The buckets of the requested pieces.
     buckets: Vec<(TreeId, BucketId)>,
-    /// The number of its pieces still held.
+    /// The number of requested pieces that are still held.
     held: usize,
     bytes: usize,
     answer: Option<Bytes>,
@@ -44,7 +44,7 @@ struct Read {
 /// A part of a bucket that was announced.
 struct AnnouncedPart {
     part: Part,
-    /// How many announcements of it were not read yet.
+    /// The number of announcements of the part that were not read yet.
     readers: usize,
     number: u64,
     start: usize,
@@ -69,8 +69,8 @@ impl Prefetched {
         }
     }
 
-    /// Announces a piece. Returns whether it is not held yet and must be requested, by request
-    /// `number`.
+    /// Announces a piece. Returns whether the piece is not held yet, and must be requested by
+    /// request `number`.
     pub(super) fn announce(&mut self, number: u64, piece: &Piece, bytes: usize) -> bool {
         if let Some(held) = self.held_mut(piece) {
             held.readers += 1;
@@ -87,9 +87,9 @@ impl Prefetched {
         true
     }
 
-    /// Returns whether the latest request fits. Earlier announcements are usually read earlier and
-    /// stay. Only requests older than the last read one are dropped, because their remaining pieces
-    /// are unlikely to be read.
+    /// Drops old requests so that the latest request fits. Returns whether it fits. Only requests
+    /// older than the last request read are dropped: their remaining pieces are unlikely to be
+    /// read. Other announcements are usually read before later ones, so they stay.
     pub(super) fn make_room(&mut self) -> bool {
         while self.bytes > self.bytes_max
             && let Some(oldest) = self.reads.keys().next().copied()
@@ -100,7 +100,7 @@ impl Prefetched {
         self.bytes <= self.bytes_max
     }
 
-    /// The request of a held piece.
+    /// The number of the request of a held piece.
     pub(super) fn request(&self, piece: &Piece) -> Option<u64> {
         self.held(piece).map(|held| held.number)
     }
@@ -110,7 +110,7 @@ impl Prefetched {
         self.reads.get(&number).is_some_and(|read| read.answer.is_none())
     }
 
-    /// Stores the answer to a request.
+    /// Stores the answer to request `number`.
     pub(super) fn answered(&mut self, number: u64, answer: Bytes) {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
@@ -122,7 +122,7 @@ impl Prefetched {
         Some(PrefetchedPiece { number, answer, start })
     }
 
-    /// Notes that the piece was read.
+    /// Records that a piece was read.
     pub(super) fn was_read(&mut self, piece: &Piece) {
         let Some(held) = self.held_mut(piece) else { return };
         held.readers -= 1;
@@ -133,7 +133,7 @@ impl Prefetched {
         }
     }
 
-    /// Notes that the bucket of the piece will be written, which makes held parts stale.
+    /// Records that the bucket of a piece will be written, which makes held parts stale.
     pub(super) fn is_written(&mut self, piece: &Piece) {
         self.release((piece.tree, piece.bucket), |_| true);
     }
@@ -146,7 +146,7 @@ impl Prefetched {
         }
     }
 
-    /// The requests whose answers have become unnecessary since the last call.
+    /// Returns the requests whose answers have become unnecessary since the last call.
     pub(super) fn take_useless(&mut self) -> Vec<u64> {
         mem::take(&mut self.useless)
     }
@@ -161,7 +161,7 @@ impl Prefetched {
         held.iter_mut().find(|held| held.part == piece.part)
     }
 
-    /// Drops parts of a bucket, and each request without remaining pieces.
+    /// Drops parts of a bucket, and each request that has no pieces left.
     fn release(
         &mut self,
         bucket: (TreeId, BucketId),

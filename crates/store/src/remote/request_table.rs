@@ -1,7 +1,7 @@
 //! The table of requests and answers, shared by the caller's thread and the thread that reads
 //! answers.
 //!
-//! It checks every answer: a request waits for it, and it fits the request.
+//! The table checks that every answer belongs to a waiting request and fits it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ use super::frames::Frame;
 /// The expected answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
-    /// The write is done.
+    /// A confirmation that the write is done.
     Written,
-    /// All earlier writes are durable.
+    /// A confirmation that all earlier writes are durable.
     Flushed,
     /// Data of this length in bytes.
     Data { bytes: usize },
@@ -46,14 +46,14 @@ impl StoredError {
 pub(super) enum Outcome {
     /// The answer: the bytes that were read or computed, empty for a flush.
     Answered(Result<Bytes, StoredError>),
-    /// The link was lost before the answer.
+    /// The link was lost before the answer arrived.
     LinkIsLost,
 }
 
 #[derive(Default)]
 pub(super) struct RequestTable {
     state: Mutex<State>,
-    /// Wakes the caller's thread.
+    /// Wakes the caller's thread, which waits for an answer.
     answer_arrived: Condvar,
     /// Wakes the reading thread, which waits while no answer is expected.
     request_added: Condvar,
@@ -61,7 +61,7 @@ pub(super) struct RequestTable {
 
 #[derive(Default)]
 struct State {
-    /// By number: requests without an answer, and all writes that are not durable.
+    /// Requests without an answer, and all writes that are not durable, by number.
     pending: BTreeMap<u64, PendingRequest>,
     /// The number of requests without an answer.
     waiting: usize,
@@ -73,9 +73,10 @@ struct State {
     is_up: bool,
     /// Whether the latest link has brought an answer.
     has_answered: bool,
-    /// The time since which the server has answered `Working` for the next request.
+    /// The time since which the server has answered `Working` for the next request; `None` if the
+    /// server has not.
     working_since: Option<MonotonicTime>,
-    /// Why the latest link was lost.
+    /// The reason why the latest link was lost.
     cause: String,
     /// The error after which all calls fail.
     failure: Option<StoredError>,
@@ -108,7 +109,7 @@ impl RequestTable {
         first
     }
 
-    /// Notes a new link.
+    /// Records a new link.
     pub(super) fn link_is_up(&self) {
         let mut state = self.state();
         state.is_up = true;
@@ -125,7 +126,7 @@ impl RequestTable {
         self.state().is_up
     }
 
-    /// Marks the link as lost. The first cause counts.
+    /// Marks the link as lost. Only the first cause is stored.
     pub(super) fn lose(&self, cause: String) {
         self.lose_link(&mut self.state(), cause);
     }
@@ -156,7 +157,7 @@ impl RequestTable {
         }
     }
 
-    /// Discards the answer to a request.
+    /// Discards the answer to request `number`.
     pub(super) fn forget(&self, number: u64) {
         let mut state = self.state();
         state.answers.remove(&number);
@@ -165,7 +166,7 @@ impl RequestTable {
         }
     }
 
-    /// Waits for an answer, and takes it.
+    /// Waits for the answer to request `number`, and takes it.
     pub(super) fn wait(&self, number: u64) -> Result<Outcome, StoreError> {
         let mut state = self.state();
         loop {
@@ -183,14 +184,14 @@ impl RequestTable {
         }
     }
 
-    /// The lowest number without an answer.
+    /// The lowest number of a request without an answer.
     pub(super) fn lowest_waiting(&self) -> Option<u64> {
         self.state().pending.iter().find(|(_, pending)| pending.waits).map(|(number, _)| *number)
     }
 
     /// The requests to send again on a new link, in their order. If the server has lost unflushed
-    /// writes, these are all of them. Otherwise they are the unanswered requests, and all writes
-    /// after the first unanswered write, so that no older write overwrites a newer one.
+    /// writes, all pending requests are sent. Otherwise the unanswered requests are sent, and all
+    /// writes after the first unanswered write, so that no older write overwrites a newer one.
     pub(super) fn to_send_again(&self, has_forgotten: bool) -> Vec<Frame> {
         let mut state = self.state();
         let mut from_here = has_forgotten;
@@ -204,7 +205,7 @@ impl RequestTable {
         frames
     }
 
-    /// Waits until an answer is expected. Returns false if the link is lost.
+    /// Waits until an answer is expected. Returns `false` if the link is lost.
     pub(super) fn expects_answers(&self) -> bool {
         let mut state = self.state();
         while state.is_up && state.waiting == 0 {
@@ -216,7 +217,7 @@ impl RequestTable {
     /// Handles a message of the server.
     ///
     /// # Errors
-    /// Why the link must not be read any further.
+    /// The reason why nothing more may be read from the link.
     pub(super) fn take_in(&self, message: &Bytes) -> Result<(), String> {
         let decoded = Answer::decode(message);
         let mut state = self.state();
@@ -255,8 +256,8 @@ impl State {
         }
     }
 
-    /// Handles `Working`. After `works_within` it counts as a failure, which a new link would not
-    /// cure.
+    /// Handles an answer `Working`. After `works_within`, `Working` counts as a failure, which a
+    /// new link would not cure.
     fn works(&mut self) -> Result<(), String> {
         // The server handles requests in order.
         let next =
@@ -366,7 +367,7 @@ impl State {
         }
     }
 
-    /// Ends a request other than a write, with its answer.
+    /// Ends a request that is not a write, with its answer.
     fn end(&mut self, number: u64, answer: Result<Bytes, StoredError>) {
         self.waiting -= 1;
         if self.pending.remove(&number).is_some_and(|pending| pending.is_wanted) {

@@ -28,31 +28,33 @@ pub(super) struct Session {
     session: u64,
     incarnation: u64,
     shapes: Vec<TreeShape>,
-    /// The mode in which a reader opens again; readers have no session. `None` for a writer.
+    /// The mode for reopening the volume for reading. `None` for a writer, which has a session
+    /// instead.
     reads: Option<OpenMode>,
     table: Arc<RequestTable>,
-    /// Dropped before it is replaced, which ends its thread.
+    /// The link and its thread. The old connection is dropped before it is replaced, which ends its
+    /// thread.
     connection: Option<Connection>,
     last_number: u64,
     link_failure: Option<LinkFailure>,
 }
 
-/// The state after a lost link, until there is progress.
+/// The state after a lost link, until a request is answered.
 struct LinkFailure {
     backoff: Backoff,
-    /// All requests below it were answered.
+    /// The lowest unanswered request when the link was lost.
     lowest_waiting: u64,
 }
 
-/// Why a session cannot continue over a new link.
+/// Why a session could not continue over a new link.
 enum NotResumed {
-    /// The session may continue over another link.
+    /// The session may continue over a later link.
     NotYet(String),
     Never(StoredError),
 }
 
 impl Session {
-    /// Continues with the volume that was opened on this link.
+    /// Creates the session of the volume that was opened on this link.
     pub(super) fn start(
         connector: Box<dyn Connector>,
         options: RemoteOptions,
@@ -77,7 +79,7 @@ impl Session {
         })
     }
 
-    /// Begins a call, which gets its own time for reconnecting.
+    /// Begins a call, which has its own time limit for reconnecting.
     ///
     /// # Errors
     /// If the store has failed.
@@ -106,7 +108,8 @@ impl Session {
         self.last_number + 1
     }
 
-    /// Sends the request with the next number. Without a link, it is sent over the next one.
+    /// Sends the request with the next number. If there is no link, the request is sent over the
+    /// next link.
     pub(super) fn ask(&mut self, awaited: Awaited, frame: &Frame) -> u64 {
         self.last_number += 1;
         self.table.ask(self.last_number, awaited, frame.clone());
@@ -116,12 +119,12 @@ impl Session {
         self.last_number
     }
 
-    /// Discards the answer to a request.
+    /// Discards the answer to request `number`.
     pub(super) fn forget(&self, number: u64) {
         self.table.forget(number);
     }
 
-    /// Waits for an answer. Returns the bytes that were read, or none.
+    /// Waits for the answer to request `number`. Returns the bytes that were read, or no bytes.
     ///
     /// # Errors
     /// If the request fails, or the store has failed.
@@ -134,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Like [`Self::wait`], but returns `None` if the link is lost.
+    /// Waits as [`Self::wait`] does, but returns `None` if the link is lost.
     ///
     /// # Errors
     /// See [`Self::wait`].
@@ -145,8 +148,8 @@ impl Session {
         }
     }
 
-    /// Continues over a new link. It terminates: either a request is answered for the first time,
-    /// or the time runs out.
+    /// Continues over a new link. This terminates: either a request is answered for the first time,
+    /// or the time limit is reached.
     fn reconnect(&mut self) -> Result<(), StoreError> {
         self.table.check_alive()?;
         self.connection = None;

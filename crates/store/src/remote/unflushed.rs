@@ -1,4 +1,4 @@
-//! Sealed buckets of unflushed writes, from which they are read.
+//! Sealed buckets of unflushed writes. Reads of these buckets are served from here.
 //!
 //! The frames are kept anyway until they are durable on the server. Buckets written before a flush
 //! stay until the caller waits for that flush, not only until it is answered. So the set of buckets
@@ -14,14 +14,14 @@ use super::frames::WriteFrames;
 
 #[derive(Default)]
 pub(super) struct UnflushedBuckets {
-    /// Buckets whose latest write was a whole bucket. Their addresses come only from this client's
-    /// writes.
+    /// Buckets whose latest write was a whole bucket. Only this client chooses the addresses, so an
+    /// attacker cannot cause collisions.
     buckets: HashMap<(TreeId, BucketId), Bucket>,
-    /// The number of flushes begun.
+    /// The number of flushes that have begun.
     flushes: u64,
-    /// The request of the latest flush, until the caller has waited for it.
+    /// The number of the request of the latest flush, until the caller has waited for it.
     under_way: Option<u64>,
-    /// Bytes of all frames since that flush.
+    /// Bytes of all frames since the latest flush.
     bytes: usize,
     has_writes: bool,
 }
@@ -29,7 +29,7 @@ pub(super) struct UnflushedBuckets {
 struct Bucket {
     buffer: Arc<Vec<u8>>,
     start: usize,
-    /// The number of flushes begun before it was written.
+    /// The number of flushes that had begun before the bucket was written.
     flushes: u64,
 }
 
@@ -44,19 +44,19 @@ impl UnflushedBuckets {
         self.bytes
     }
 
-    /// Notes that a flush of all writes began with the request of this number.
+    /// Records that a flush of all writes began with request `number`.
     pub(super) fn flush_begins(&mut self, number: u64) {
         self.under_way = Some(number);
         self.flushes += 1;
         (self.bytes, self.has_writes) = (0, false);
     }
 
-    /// The request of the flush that the caller has not waited for.
+    /// The number of the request of the flush that the caller has not waited for.
     pub(super) fn flush_under_way(&self) -> Option<u64> {
         self.under_way
     }
 
-    /// Notes that the flush is done: earlier writes are durable.
+    /// Records that the flush is done: earlier writes are durable.
     pub(super) fn flush_ends(&mut self) {
         self.under_way = None;
         let flushes = self.flushes;
@@ -86,7 +86,8 @@ impl UnflushedBuckets {
         self.buckets.contains_key(&(piece.tree, piece.bucket))
     }
 
-    /// `bytes` bytes of the bucket of `piece` from `offset`, if it is here.
+    /// Returns `bytes` bytes of the bucket of `piece`, beginning at `offset`; `None` if the bucket
+    /// is not here.
     pub(super) fn find(&self, piece: &Piece, offset: usize, bytes: usize) -> Option<&[u8]> {
         let Bucket { buffer, start, .. } = self.buckets.get(&(piece.tree, piece.bucket))?;
         Some(&buffer[start + offset..][..bytes])

@@ -33,8 +33,8 @@ impl Folder {
         FileStore::create(&self.next(), shapes, options).unwrap()
     }
 
-    /// Runs the suite on files. Dropping a store loses unflushed writes. Reading ahead does not
-    /// affect durability.
+    /// Runs the conformance suite on files. Dropping a store loses unflushed writes. Reading ahead
+    /// does not affect durability.
     fn check(&self, options: &FileOptions) {
         if options.looks_ahead {
             return check_store(|shapes| self.create(shapes, options));
@@ -77,7 +77,7 @@ fn conforms_past_the_page_cache() {
     }
 }
 
-/// Writes and flushes with one store, reads with the next.
+/// Flushed writes survive reopening: one store writes and flushes, and the next one reads.
 #[test]
 fn flushed_writes_survive_reopening() {
     let folder = Folder::new();
@@ -118,7 +118,8 @@ fn a_reader_reads_and_refuses_writes() {
     written.check(&mut store, &all_pieces());
 }
 
-/// Parts and whole buckets, with and without write-behind.
+/// Later writes update trips that were read ahead: parts and whole buckets, with and without
+/// write-behind.
 #[test]
 fn trips_read_ahead_are_updated_by_later_writes() {
     let folder = Folder::new();
@@ -206,8 +207,8 @@ fn compare(
     Ok(())
 }
 
-/// Buckets shorter than a sector and of several sectors, parts that end within sectors and on
-/// boundaries, parts without bytes, and incomplete levels.
+/// Shapes with buckets shorter than a sector and of several sectors. Parts end within sectors and
+/// on boundaries, or have no bytes, and some levels are incomplete.
 fn shapes() -> Vec<TreeShape> {
     let level = |buckets, slots: u16, header_bytes, slots_offset, slot_bytes, tail| LevelShape {
         buckets,
@@ -243,7 +244,7 @@ fn all_pieces() -> Vec<Piece> {
     pieces
 }
 
-/// Whole buckets, then parts of them.
+/// Trips of whole buckets, followed by trips of parts.
 fn trips() -> Vec<Vec<Piece>> {
     let of = |part| all_pieces().into_iter().filter(|piece| piece.part == part).collect();
     vec![of(Part::Whole), of(Part::Header), of(Part::Slot(0)), of(Part::Slot(2))]
@@ -281,7 +282,7 @@ fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) -> Vec<Vec<u8
     frames
 }
 
-/// The expected contents of buckets.
+/// The expected contents of the buckets.
 struct Model(HashMap<(TreeId, BucketId), Vec<u8>>);
 
 impl Model {

@@ -96,7 +96,7 @@ fn each_kind_of_damage_has_its_error_kind() {
     assert_eq!(open(&path).err(), Some(OpenErrorKind::Missing));
 }
 
-/// Only for reading, and only if the options allow it.
+/// The rest of a cut-off file can be read, but not written, and only if the options allow it.
 #[test]
 fn the_rest_of_a_file_that_was_cut_off_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -243,7 +243,7 @@ fn refused(shapes: &[TreeShape]) {
     assert_eq!(error.kind(), OpenErrorKind::InvalidShapes, "{shapes:?}");
 }
 
-/// The longest possible header fits.
+/// A header has room for all levels: the longest possible header fits.
 #[test]
 fn headers_have_room_for_all_levels() {
     let level = LevelShape {
@@ -260,7 +260,7 @@ fn headers_have_room_for_all_levels() {
     assert_eq!(container::decode(&header).unwrap(), trees);
 }
 
-/// Replaces the checksum, so that checks after it are reached.
+/// Replaces the checksum of a copy of the header, so that later checks are reached.
 fn with_checksum(mut copy: Vec<u8>) -> Vec<u8> {
     let (said, sum) = copy.split_at_mut(HEADER_BYTES - 32);
     sum.copy_from_slice(&Sha256::digest(said));
@@ -297,7 +297,7 @@ proptest! {
         prop_assert_eq!(container::decode(copy).unwrap_err().kind(), expected);
     }
 
-    /// Arbitrary numbers after a valid beginning and before a valid checksum.
+    /// Arbitrary numbers between a valid beginning and a valid checksum are refused.
     #[test]
     fn garbage_numbers_are_refused(
         numbers in prop::collection::vec(prop_oneof![0..4u64, any::<u64>()], 1..60),

@@ -1,4 +1,4 @@
-//! Parsing of locations, and creating and opening storage there.
+//! Tests of parsing locations, and of creating and opening storage there.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,7 +17,7 @@ fn shape() -> TreeShape {
     RawConfig::new(1000, 64).unwrap().tree.shape().unwrap()
 }
 
-/// An independent implementation: letters, then `://`.
+/// Whether text looks like a URL: letters, then `://`. An independent implementation.
 fn looks_like_a_url(written: &[u8]) -> bool {
     let end =
         written.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte));
@@ -25,7 +25,7 @@ fn looks_like_a_url(written: &[u8]) -> bool {
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && rest.starts_with(b"://")
 }
 
-/// Any bytes except NUL, often with parts of URLs.
+/// Generates names of any bytes except NUL, often with parts of URLs.
 fn any_name() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         Just(b"://".to_vec()),

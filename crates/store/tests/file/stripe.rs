@@ -35,7 +35,7 @@ fn level(buckets: u64) -> LevelShape {
     }
 }
 
-/// A tree without buckets on its first level, and one with a single bucket.
+/// The shapes of two trees: one without buckets on its first level, and one with a single bucket.
 fn shapes() -> Vec<TreeShape> {
     vec![
         TreeShape::new(vec![level(0), level(2), level(4), level(8), level(16)]),
@@ -47,7 +47,7 @@ fn whole(tree: u16, level: u8, index: u64) -> Piece {
     Piece { tree: TreeId(tree), bucket: BucketId::new(level, index), part: Part::Whole }
 }
 
-/// One bucket on each level of the first tree.
+/// The pieces of a path: one bucket on each level of the first tree.
 fn path() -> Vec<Piece> {
     (1..5).map(|level| whole(0, level, 0)).collect()
 }
@@ -63,10 +63,10 @@ fn holds(store: &mut dyn BucketStore, pieces: &[Piece], byte: u8) -> bool {
     (0..pieces.len()).all(|i| frames.get(i) == [byte; 104])
 }
 
-/// The name of a stripe that exists in no folder.
+/// The name of a stripe with no members in any folder.
 const NAME: StripeName = StripeName::from_number(12_345_678_901);
 
-/// A folder for members: `a`, `b` and so on.
+/// A folder for the members `a`, `b` and so on.
 struct Folder(TempDir);
 
 impl Folder {
@@ -128,7 +128,8 @@ fn conforms_over_files() {
     }
 }
 
-/// The stripe has only the capabilities of all members; no part of another trip is executed.
+/// A stripe has only the capabilities that all members have. No part of a trip that needs others is
+/// executed.
 #[test]
 fn has_the_capabilities_of_all_members() {
     for (limited, expected) in [
@@ -447,8 +448,8 @@ proptest! {
 }
 
 proptest! {
-    /// For any marks: members are refused, or distributing their combined trees gives each member
-    /// exactly its shapes.
+    /// Members with any marks are refused, unless distributing their combined trees gives each
+    /// member exactly its shapes.
     #[test]
     fn members_are_accepted_only_if_dealing_gives_their_shapes(
         members in prop::collection::vec(
@@ -496,7 +497,7 @@ fn any_level() -> impl Strategy<Value = LevelShape> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// For any sequence of operations, a striped store behaves like a store in memory, before and
+    /// A striped store behaves like a store in memory for any sequence of operations, before and
     /// after reopening.
     #[test]
     fn a_stripe_behaves_like_a_memory_store(
@@ -546,15 +547,15 @@ struct Meeting {
 
 #[derive(Default)]
 struct MeetingState {
-    /// Calls that currently wait for others.
+    /// The number of calls that currently wait for others.
     inside: usize,
     met: usize,
-    /// The calls of each member.
+    /// The pieces of each call, for each member.
     calls: HashMap<usize, Vec<Vec<Piece>>>,
 }
 
 impl Meeting {
-    /// Returns once `expected` calls are waiting, or after ample time.
+    /// Waits until `expected` calls are waiting. Gives up after ample time.
     fn wait(&self, expected: usize) {
         let mut state = self.state.lock().unwrap();
         state.inside += 1;
@@ -588,7 +589,7 @@ enum MemberBehaviour {
     Panics,
 }
 
-/// A member in memory with the given behaviour.
+/// Creates a member in memory with the given behaviour.
 fn observed(
     inner: MemoryStore,
     number: usize,
@@ -677,7 +678,7 @@ fn prefetching_does_not_wait() {
     assert_eq!(bench.meeting.met(), 3);
 }
 
-/// A member's calls depend only on the requested pieces: it gets the pieces on its levels, in
+/// A member's calls depend only on the requested pieces: it receives the pieces on its levels, in
 /// order.
 #[test]
 fn a_member_sees_only_pieces_on_its_levels() {

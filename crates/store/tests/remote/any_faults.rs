@@ -1,5 +1,5 @@
-//! For any calls and faults, the store behaves like a store in memory, and its requests do not
-//! depend on the faults.
+//! For any calls and faults, the remote store behaves like a store in memory, and its requests do
+//! not depend on the faults.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Small trees, and helpers that compare a store with one in memory.
+//! Small trees, and helpers that compare a remote store with a store in memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::server::{NAME, Server};
 
-/// Two trees, with three levels and one level.
+/// The shapes of two trees, with three levels and one level.
 pub(crate) fn shapes() -> Vec<TreeShape> {
     let level = |buckets, slots: u16, header_bytes, slot_bytes| LevelShape {
         buckets,
@@ -26,7 +26,7 @@ pub(crate) fn shapes() -> Vec<TreeShape> {
     ]
 }
 
-/// Every part of every bucket.
+/// All parts of all buckets.
 pub(crate) fn all_pieces() -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (tree, shape) in (0..).map(TreeId).zip(shapes()) {
@@ -65,7 +65,7 @@ pub(crate) fn create_with(server: &Server, options: RemoteOptions) -> RemoteStor
     RemoteStore::create(server.connector(), &shapes(), options).unwrap()
 }
 
-/// Writes bytes that depend on the seed.
+/// Writes bytes that depend on the seed to the pieces of a trip.
 pub(crate) fn try_fill(
     store: &mut impl BucketStore,
     pieces: &[Piece],
@@ -86,7 +86,7 @@ pub(crate) fn fill(store: &mut impl BucketStore, pieces: &[Piece], seed: u64) {
     try_fill(store, pieces, seed).unwrap();
 }
 
-/// The bytes that are read, one piece after the other.
+/// Reads pieces, and returns their bytes one after the other.
 pub(crate) fn try_read(
     store: &mut impl BucketStore,
     pieces: &[Piece],
@@ -108,7 +108,7 @@ pub(crate) enum StoreCall {
     Flush,
 }
 
-/// `count` random calls of all kinds.
+/// Generates `count` random calls of all kinds.
 pub(crate) fn steps(count: usize, seed: u64) -> Vec<StoreCall> {
     let mut coins = StdRng::seed_from_u64(seed);
     let pieces = all_pieces();
@@ -131,7 +131,7 @@ pub(crate) fn steps(count: usize, seed: u64) -> Vec<StoreCall> {
     (0..count).map(&mut step).collect()
 }
 
-/// Makes the calls on both stores, and compares what they read.
+/// Makes the calls on both stores, and compares the bytes that the stores read.
 pub(crate) fn take(steps: &[StoreCall], store: &mut RemoteStore, memory: &mut MemoryStore) {
     for (i, step) in steps.iter().enumerate() {
         match step {

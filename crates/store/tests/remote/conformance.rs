@@ -1,4 +1,4 @@
-//! The contract of every store, with and without faults.
+//! Tests of the contract of every store, with and without faults.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn conforms_with_any_limit_of_unflushed_bytes() {
     }
 }
 
-/// Client and server stop at the same time, and unflushed writes are lost.
+/// Flushed writes survive if client and server stop at the same time. Unflushed writes are lost.
 #[test]
 fn flushed_writes_survive_client_and_server() {
     for unflushed_bytes_max in [0, 1000, 64 << 20] {
@@ -47,7 +47,8 @@ fn flushed_writes_survive_client_and_server() {
     }
 }
 
-/// Greetings and resumptions count too, so every kind of message is hit by some fault.
+/// The store keeps its contract while links break. Greetings and resumptions count as messages, so
+/// every kind of message is hit by a fault.
 #[test]
 fn conforms_while_links_break() {
     check(&options(), |n, _| if n % 7 == 6 { ServerAction::Cut } else { ServerAction::Serve });

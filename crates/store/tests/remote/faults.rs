@@ -1,4 +1,4 @@
-//! Calls when a link breaks, the server restarts, or it refuses.
+//! Tests of calls during which a link breaks, or the server restarts or refuses.
 
 use std::thread;
 use std::time::Duration;
@@ -175,7 +175,8 @@ fn a_failed_read_affects_no_other_call() {
     }
 }
 
-/// The failure of a request may be due to another of its pieces.
+/// Pieces whose prefetch failed are requested again, because the failure may be due to another
+/// piece of the request.
 #[test]
 fn pieces_whose_prefetch_failed_are_requested_again() {
     for kind in [FailureKind::Absent, FailureKind::Damaged] {
@@ -279,8 +280,8 @@ fn the_store_fails_if_the_server_stays_unreachable() {
     assert_eq!(opened.shapes(), shapes());
 }
 
-/// A server that answers something on each link but never the awaited request: it is retried at a
-/// bounded rate, and given up in time.
+/// A server that answers something on each link, but never the awaited request. The client retries
+/// at a bounded rate, and gives up in time.
 #[test]
 fn a_server_without_progress_is_given_up_in_time_and_not_flooded() {
     let server = Server::new();

@@ -20,8 +20,8 @@ fn say(answer: &Answer) -> ServerAction {
     ServerAction::Say(framed(&answer.encode()))
 }
 
-/// The error of a write of everything and a flush, or of a read, if the server does this with the
-/// first request.
+/// The error of a write of all pieces and a flush, or of a read, if the server performs `action` on
+/// the first request.
 fn outcome(is_read: bool, action: ServerAction) -> (StoreErrorKind, String) {
     let server = Server::new();
     let mut store = create_with(&server, soon());
@@ -75,7 +75,8 @@ fn wrong_answers_are_fatal() {
     }
 }
 
-/// Like a broken link, this is retried, but not for ever.
+/// Frames that are too long or never end are like a broken link: the client retries, but not for
+/// ever.
 #[test]
 fn frames_that_are_too_long_or_never_end_are_given_up() {
     for begins in [&[255; 4][..], &[0, 0, 0, 2, 134], &[9]] {

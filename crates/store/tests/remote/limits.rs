@@ -1,4 +1,4 @@
-//! Time and memory are bounded.
+//! Tests that time and memory are bounded.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -82,7 +82,7 @@ fn a_server_that_stalls_is_given_up() {
     }
 }
 
-/// Slow is not stalled: each answer arrives in time.
+/// A slow server is not given up, because each answer arrives in time.
 #[test]
 fn a_slow_server_is_not_given_up() {
     let server = Server::new();
@@ -107,7 +107,7 @@ fn dropping_a_store_does_not_wait() {
     within(Duration::from_secs(2), || drop(store));
 }
 
-/// Three buckets of `bucket_bytes` bytes.
+/// The shape of a tree of three buckets of `bucket_bytes` bytes.
 fn shape_of(bucket_bytes: u64) -> TreeShape {
     let level = LevelShape {
         buckets: 1,
@@ -152,7 +152,7 @@ fn long_trips_are_split_into_several_messages() {
     assert_eq!(requests.collect::<Vec<_>>(), [(1, 2), (2, 1), (3, 0), (4, 2), (5, 1)]);
 }
 
-/// A server that opens a volume and then reads nothing.
+/// A server that opens a volume and then stops reading from its links.
 struct Deaf(Vec<UnixStream>);
 
 impl Connector for Deaf {
@@ -168,7 +168,7 @@ impl Connector for Deaf {
     }
 }
 
-/// More is sent than the socket buffer holds.
+/// A server that does not read is given up. The client sends more than the socket buffer holds.
 #[test]
 fn a_server_that_does_not_read_is_given_up() {
     let deaf = Box::new(Deaf(Vec::new()));

@@ -1,4 +1,4 @@
-//! Creating, opening, finding and removing volumes.
+//! Tests of creating, opening, finding and removing volumes.
 
 use std::io;
 use std::time::Duration;
@@ -136,10 +136,10 @@ fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
     assert!((2..=4).contains(&(server.world().dials - before)));
 }
 
-/// Connects to a server that refuses some connections.
+/// A connector to a server that refuses some connections.
 struct Refusing {
     server: Server,
-    /// The numbers of refused connections, from 1.
+    /// The numbers of refused connections, counted from 1.
     refused: &'static [usize],
     dials: usize,
 }
@@ -204,7 +204,8 @@ fn impossible_trees_are_refused() {
     assert_eq!(error.kind(), OpenErrorKind::InvalidShapes);
 }
 
-/// The parts of a bucket may not fit into this size.
+/// The shape of a tree with buckets of `bucket_bytes` bytes. The parts of a bucket need not fit
+/// into that size.
 fn with_bucket_bytes(bucket_bytes: u64) -> TreeShape {
     let mut levels = shapes()[0].levels().to_vec();
     levels[1].bucket_bytes = bucket_bytes;

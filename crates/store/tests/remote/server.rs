@@ -1,4 +1,4 @@
-//! A server of one volume in memory, with faults.
+//! A server of one volume in memory, which simulates faults.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,28 +22,28 @@ pub(crate) const NAME: &str = "volume";
 /// How the server handles a request.
 #[derive(Clone, Debug)]
 pub(crate) enum ServerAction {
-    /// Normally.
+    /// Serves the request normally.
     Serve,
-    /// Cuts the link instead.
+    /// Cuts the link instead of handling the request.
     Cut,
     /// Handles the request, and cuts the link before the answer.
     CutAnswer,
-    /// Restarts. It keeps those unflushed writes whose bit is set.
+    /// Restarts. The server keeps the unflushed writes whose bit is set.
     Restart(u64),
     /// Handles the request after a delay.
     Wait(Duration),
     /// Answers `Working` this number of times, at this interval, before it handles the request.
     #[allow(dead_code, reason = "the tests of share servers use it")]
     Work(u32, Duration),
-    /// Answers after the next answer, if there is one soon.
+    /// Sends the answer after the next answer, if there is one soon.
     Late,
-    /// Sends these bytes instead.
+    /// Sends these bytes instead of an answer.
     Say(Vec<u8>),
     /// Sends these bytes before the answer.
     SayFirst(Vec<u8>),
     /// Refuses the request.
     Refuse(FailureKind),
-    /// Handles nothing any more.
+    /// Handles neither this nor any later request.
     Stall,
 }
 
@@ -64,13 +64,13 @@ pub(crate) struct World {
     requests: usize,
     /// All received requests except openings, as bytes.
     pub(crate) frames: Vec<Vec<u8>>,
-    /// The cuts of the next links.
+    /// The cuts of the next links, in order.
     pub(crate) cuts: VecDeque<Cut>,
     pub(crate) dials: usize,
     pub(crate) is_unreachable: bool,
-    /// The link that has the volume open.
+    /// The number of the link that has the volume open.
     active: usize,
-    /// Changes what it reports of the volume.
+    /// Changes what the server reports about the volume on opening.
     pub(crate) disguise: Option<Disguise>,
     pub(crate) version: u32,
 }
@@ -100,7 +100,7 @@ impl Server {
         })))
     }
 
-    /// Sets the plan, and counts requests from now.
+    /// Sets the plan of actions, and counts requests from now on.
     pub(crate) fn plan(&self, plan: impl FnMut(usize, &Request) -> ServerAction + Send + 'static) {
         let mut world = self.world();
         world.plan = Box::new(plan);
@@ -115,7 +115,7 @@ impl Server {
         Box::new(FakeConnector(self.clone()))
     }
 
-    /// Serves an existing link.
+    /// Serves requests on an existing link.
     pub(crate) fn serve(
         &self,
         reader: impl Read + Send + 'static,
@@ -264,7 +264,7 @@ fn refusal(request: &Request, kind: FailureKind, message: &str) -> Answer {
     Answer::Failed(Failure { number: request.number(), kind, message: message.into() })
 }
 
-/// The message with its length prefix.
+/// Puts the length prefix before a message.
 pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     frame::send(&mut out, message).unwrap();
@@ -351,12 +351,12 @@ impl World {
         self.volume.as_mut().unwrap()
     }
 
-    /// The server's contents of the pieces.
+    /// The contents of the pieces on the server.
     pub(crate) fn holds(&mut self, pieces: &[Piece]) -> Vec<u8> {
         self.volume().read(pieces)
     }
 
-    /// Each request once, ordered by number. Asserts that repetitions are identical.
+    /// The bytes of each request once, ordered by number. Asserts that repetitions are identical.
     pub(crate) fn frames_once(&self) -> Vec<Vec<u8>> {
         let mut once: Vec<Vec<u8>> = Vec::new();
         let mut by_number: HashMap<u64, usize> = HashMap::new();

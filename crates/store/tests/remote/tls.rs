@@ -1,4 +1,4 @@
-//! The remote store over TLS links.
+//! Tests of the remote store over TLS links.
 
 use std::io;
 use std::net::Shutdown;
@@ -28,7 +28,7 @@ impl Connector for FakeConnector {
     }
 }
 
-/// Serves each connection on a separate thread.
+/// Accepts connections, and serves each on a separate thread.
 fn listen(listener: &TcpListener, server_tls: &ServerTls, server: &Server) {
     while let Ok((stream, _)) = listener.accept() {
         let (server_tls, server) = (server_tls.clone(), server.clone());
