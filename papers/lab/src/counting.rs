@@ -25,7 +25,7 @@ pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
     assert!(E::from_json("{}").is_err());
 }
 
-/// A host that counts. Its clock advances by a second with each call.
+/// A host that counts calls. Its clock advances by a second with each call.
 #[derive(Default)]
 pub(crate) struct Counting {
     looks: AtomicU64,

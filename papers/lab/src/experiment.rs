@@ -33,18 +33,18 @@ macro_rules! experiments {
 
 /// An experiment with its parameters. The same parameters give the same results, except for times.
 pub trait Experiment: Sized {
-    /// The name in commands and results files.
+    /// The name of the experiment in commands and results files.
     const NAME: &'static str;
-    /// The results file.
+    /// The name of the results file.
     const RESULTS: &'static str = "results.json";
     /// The unit of progress.
     const STEPS: &'static str;
-    /// The record of each run, which is one line of a file; `()` if runs are not recorded.
+    /// The type of the record of a run, which is one line of a file. `()` if runs are not recorded.
     type Record: Serialize + DeserializeOwned;
-    /// The contents of the results file.
+    /// The type of the contents of the results file.
     type Results: DeserializeOwned;
 
-    /// The file with a line for each run, if runs are recorded.
+    /// The name of the file with a line per run, if runs are recorded.
     fn runs_file(&self) -> Option<&'static str> {
         None
     }
@@ -75,17 +75,17 @@ pub trait Experiment: Sized {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Tables for a terminal. By default, the tables of the figures.
+    /// Returns tables for a terminal. By default, these are the tables of the figures.
     fn text(results: &Self::Results) -> String {
         Self::figures(results).iter().map(section).collect::<Vec<_>>().join("\n")
     }
 
-    /// Figures for the report.
+    /// Returns the figures for the report.
     fn figures(_: &Self::Results) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// Plots as SVG, with their file names.
+    /// Draws the plots as SVG. Returns them with their file names.
     ///
     /// # Errors
     /// [`LabError::Plot`].
@@ -94,7 +94,7 @@ pub trait Experiment: Sized {
     }
 }
 
-/// A results file that starts with the name of the experiment `E`.
+/// Serializes a results file that starts with the name of the experiment `E`.
 pub(crate) fn named_json<E: Experiment>(results: &impl Serialize) -> Result<String, LabError> {
     #[derive(Serialize)]
     struct Named<'a, T> {

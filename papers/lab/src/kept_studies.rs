@@ -1,6 +1,6 @@
 //! Saved studies: initial trees, and interrupted runs.
 //!
-//! Nothing here fails a run. An unusable saved study is reported and made again; a failure to save
+//! No error here fails a run. An unusable saved study is reported and recreated; a failure to save
 //! is reported.
 
 use std::io::Read;
@@ -26,12 +26,12 @@ fn initial_note(model: u32) -> String {
 pub(crate) struct KeptStudies<'a> {
     trees: Option<&'a dyn Trees>,
     remark: &'a (dyn Fn(&str) + Sync),
-    /// Only one initial tree is made at a time, so that threads that need the same tree wait for
+    /// Held while a thread makes an initial tree, so that threads that need the same tree wait for
     /// it.
     making: Mutex<()>,
     /// The initial tree that was requested last, with its name, for all threads. It takes 1.4 GB if
-    /// its leaves are on level 24, and half for each level less. Reading and checking a tree takes
-    /// ten times as long as copying it.
+    /// its leaves are on level 24, and half per level less. Reading and checking a tree takes ten
+    /// times as long as copying it.
     last: Mutex<Option<(String, Arc<StudyImage>)>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> KeptStudies<'a> {
     }
 
     /// The study of `spec` and `seed` before its first request. It is made if it is not saved, and
-    /// saved unless it is empty. `progress` is called with the number of paths made.
+    /// saved unless it is empty. `progress` is called with the number of new paths.
     pub(crate) fn initial(
         &self,
         spec: &OramSpec,
@@ -71,8 +71,8 @@ impl<'a> KeptStudies<'a> {
         kept.map_or_else(make, Ok)
     }
 
-    /// The same study, copied from memory if it was requested last. Other callers wait while a
-    /// study is read or made.
+    /// A copy of the study that [`Self::initial`] returns. The study requested last is copied from
+    /// memory. Other callers wait while a study is read or made.
     pub(crate) fn initial_copy(&self, spec: &OramSpec, seed: u64) -> Result<Study, LabError> {
         let name = initial_name(spec, seed)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::{LabError, Trees};
 
-/// Stored trees, and a history of all that were stored.
+/// Stored trees, and a history of reads and writes.
 #[derive(Default)]
 pub(crate) struct MemoryTrees {
     pub(crate) trees: Mutex<BTreeMap<String, Vec<u8>>>,

@@ -16,10 +16,11 @@ pub trait Host<R>: Sync {
         0.0
     }
 
-    /// Announces more steps, in the unit of [`Experiment::STEPS`](crate::Experiment::STEPS).
+    /// Announces `steps` additional steps, in the unit of
+    /// [`Experiment::STEPS`](crate::Experiment::STEPS).
     fn planned(&self, _steps: u64) {}
 
-    /// Reports steps that were made.
+    /// Reports completed steps.
     fn made(&self, _steps: u64) {}
 
     /// Reports the number of runs that the results need, including recorded ones.
@@ -28,7 +29,8 @@ pub trait Host<R>: Sync {
     /// Writes the record of a finished run.
     ///
     /// # Errors
-    /// [`LabError::Output`] if it cannot be written. The experiment then starts no further run.
+    /// [`LabError::Output`] if the record cannot be written. The experiment then starts no further
+    /// run.
     fn keep(&self, _record: &R) -> Result<(), LabError> {
         Ok(())
     }
@@ -58,15 +60,15 @@ pub fn counted_runs(count: usize) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// Storage for trees, which are large and slow to make. A lost tree can be made again.
+/// Storage for trees, which are large and slow to make. A lost tree can be recreated.
 pub trait Trees: Sync {
-    /// The tree saved as `name`, if any. Its contents are not checked.
+    /// Opens the tree saved as `name`, if any. Its contents are not checked.
     ///
     /// # Errors
     /// The tree cannot be read.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError>;
 
-    /// Saves what `write` writes as `name`, and replaces an older tree. A reader sees the old or
+    /// Saves the output of `write` as `name`, and replaces an older tree. A reader sees the old or
     /// the new contents, even after an interruption.
     ///
     /// # Errors
@@ -84,7 +86,7 @@ pub trait Trees: Sync {
     fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
-/// The model of the simulator for records without a model: see [`oblivio_sim::MODEL`].
+/// The number of the simulator's model in records that lack it: see [`oblivio_sim::MODEL`].
 pub(crate) fn first_model() -> u32 {
     1
 }
@@ -97,8 +99,8 @@ pub fn line_of(record: &impl Serialize) -> Result<String, LabError> {
     Ok(serde_json::to_string(record)? + "\n")
 }
 
-/// The limit on the bytes that a compressed file of records may unpack to: forty times the largest
-/// file that the lab has written.
+/// The maximum size in bytes of an unpacked file of records: forty times the largest file that the
+/// lab has written.
 const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
 /// Unpacks `packed`, the contents of the gzip file `file`.

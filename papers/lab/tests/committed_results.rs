@@ -22,7 +22,7 @@ use oblivio_lab::{Experiment, KeptRecords, experiment_of, experiments, unpack};
 use oblivio_models::alloc_search::{BySlots, SEARCHED_LEAF_LEVEL, VolumeTree};
 use serde::de::DeserializeOwned;
 
-/// Every committed results file can be read by its experiment, survives rewriting, and gives the
+/// Every committed results file can be read by its experiment and survives rewriting. It gives the
 /// figures that are committed next to it.
 #[test]
 fn committed_results_are_readable_and_give_their_figures() {
@@ -117,7 +117,7 @@ fn cells<'a>(table: &'a str, profile: &str) -> Vec<&'a str> {
     row.expect("the table has this profile").split('|').skip(2).map(str::trim).collect()
 }
 
-/// The evaluation also uses the profiles that they found.
+/// The evaluation also uses the profiles that these searches found.
 #[test]
 fn the_documentation_has_the_committed_searches_by_time() {
     let documentation = include_str!("../../../docs/alloc-search.md");
@@ -292,8 +292,8 @@ fn the_documentation_has_the_committed_deep_stash_study() {
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
 }
 
-/// The records in a compressed file that ends with a complete line. Its gzip header has no name and
-/// no time.
+/// Reads the records in a compressed file that ends with a complete line. Its gzip header has no
+/// name and no time.
 fn whole<R: DeserializeOwned>(packed: &[u8]) -> Vec<R> {
     assert_eq!(packed[3..8], [0; 5], "pack it with gzip --no-name");
     let text = unpack("results.jsonl.gz", packed).expect("it is gzip");
@@ -301,7 +301,7 @@ fn whole<R: DeserializeOwned>(packed: &[u8]) -> Vec<R> {
     KeptRecords::read("results.jsonl", &text).expect("all lines are runs").records
 }
 
-/// The figures of an evaluation whose runs all have the same scale.
+/// Makes the figures of an evaluation whose runs all have the same scale.
 fn figures_of_one_scale(runs: &[u8], figures: &str) -> Vec<Figure> {
     let kept: Vec<RunRecord> = whole(runs);
     assert!(kept.iter().all(|run| run.scale.records == 40_000), "one scale");
@@ -314,7 +314,7 @@ fn assert_are_in_the_report(figures: &[Figure], text: &str) {
     }
 }
 
-/// docs/simulator.md states the number of stated numbers for each verdict.
+/// Checks that docs/simulator.md states the number of stated numbers for each verdict.
 fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     let stated: Vec<_> = figures.iter().flat_map(|figure| &figure.stated).collect();
     let count = |wanted| stated.iter().filter(|stated| stated.verdict() == wanted).count();
@@ -340,7 +340,7 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     }
 }
 
-/// A committed figure that differs gives the same reasons as a new run.
+/// Checks that a committed figure that differs gives the same reasons as a new run.
 fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<str>]) {
     let figure = figures.iter().find(|figure| figure.id == id);
     for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {
@@ -366,7 +366,8 @@ fn assert_blocks_in_the_documentation(
     (kept, figures)
 }
 
-/// Each setting of the figure `id` is a row of docs/simulator.md, with its arithmetic means.
+/// Checks that each setting of the figure `id` is a row of docs/simulator.md, with its arithmetic
+/// means.
 fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
     let figure = figures.iter().find(|figure| figure.id == id).expect("it has such a figure");
     let Plot::Bars(bars) = &figure.plot else { panic!("{id} has bars") };
@@ -383,8 +384,8 @@ fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
     }
 }
 
-/// Each stated number of a figure is a row of docs/simulator.md with our number and the verdict,
-/// and a figure that differs gives a reason.
+/// Checks that each stated number of a figure is a row of docs/simulator.md with our number and the
+/// verdict, and that a figure that differs gives a reason.
 fn assert_stated_in_the_documentation(figures: &[Figure]) {
     for figure in figures.iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let says_why = figure.remarks.iter().any(|remark| remark.starts_with("Why it differs"));

@@ -25,11 +25,11 @@ use oblivio_models::link::Link;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::TempDir;
 
-/// Bytes of the longest packet, and of its headers.
+/// Bytes of the longest packet, of which `HEAD_BYTES` are headers.
 const PACKET_BYTES: usize = 1500;
 const HEAD_BYTES: f64 = 52.0;
 
-/// The queue of a router, as sending time. It drops further packets.
+/// The queue of a router, as sending time. The router drops packets when its queue is full.
 const QUEUE: Duration = Duration::from_millis(60);
 
 /// Time until TCP has adapted to the rate.
@@ -53,7 +53,8 @@ fn a_relay_is_as_slow_as_a_link_of_packets() {
     assert!(outcomes.any(|is_near| is_near));
 }
 
-/// The relay knows no packets, so it carries payload in place of the headers of full packets.
+/// Whether a relay with these measurements is as slow as the link with `packets`. The relay knows
+/// no packets, so it carries payload in place of the headers of full packets.
 fn is_near(packets: &Measured, relayed: &Measured) -> bool {
     let payload = 1.0 - HEAD_BYTES / PACKET_BYTES as f64;
     let rate_is_near = |packets: f64, relayed: f64| {
@@ -65,14 +66,14 @@ fn is_near(packets: &Measured, relayed: &Measured) -> bool {
         && packets.trip.abs_diff(relayed.trip) < Duration::from_millis(2)
 }
 
-/// A link as measured by client and server.
+/// The rates and the round trip of a link, as measured by client and server.
 #[derive(Debug)]
 struct Measured {
-    /// Bytes per second, one direction at a time: acknowledgements would wait behind data of the
-    /// other direction.
+    /// Bytes per second from the server. Each direction is measured alone, since acknowledgements
+    /// would wait behind data of the other direction.
     down: f64,
     up: f64,
-    /// The fastest of some round trips on an idle link.
+    /// The fastest of several round trips on an idle link.
     trip: Duration,
 }
 
@@ -158,7 +159,7 @@ impl Machine {
         })
     }
 
-    /// A socket for packets to this machine.
+    /// A socket that receives the packets for this machine.
     fn way_in(&self) -> UnixDatagram {
         let way = UnixDatagram::unbound().unwrap();
         way.connect(self.folder.join(format!("{}.tun", self.name))).unwrap();
@@ -246,7 +247,7 @@ fn fastest_trip(mut client: TcpStream, mut server: TcpStream) -> Duration {
     fastest
 }
 
-/// Bytes per second that arrive, if the sender sends as fast as possible.
+/// Measures the bytes per second that arrive, if the sender sends as fast as possible.
 fn rate(mut from: TcpStream, mut to: TcpStream) -> f64 {
     thread::scope(|scope| {
         scope.spawn(move || {

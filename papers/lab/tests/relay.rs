@@ -36,7 +36,7 @@ fn relayed(link: Link, cuts: Option<Cuts>, test: impl FnOnce(&Relay, &TcpListene
     relay.counts()
 }
 
-/// A connection through the relay: client and server.
+/// Connects through the relay, and returns the client's and the server's socket.
 fn pair(relay: &Relay, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(relay.address()).unwrap();
     let (server, _) = listener.accept().unwrap();
@@ -56,7 +56,7 @@ fn hang_up(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
-/// Bytes per second that arrive within `time`.
+/// Measures the bytes per second that arrive within `time`.
 fn rate(stream: &mut TcpStream, time: Duration) -> f64 {
     let mut buffer = vec![0; 64 << 10];
     // The first byte arrives after the delay.
@@ -68,8 +68,8 @@ fn rate(stream: &mut TcpStream, time: Duration) -> f64 {
     bytes as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Measures up to three times, without other measurements at the same time. Load on the machine
-/// wakes threads so late that a link has gaps; an error of the relay would appear each time.
+/// Measures up to three times, without other measurements at the same time. Under load, the system
+/// wakes threads so late that a link has gaps. An error of the relay would appear each time.
 fn in_a_quiet_moment(measure: fn()) {
     static MEASURING: Mutex<()> = Mutex::new(());
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,12 +15,12 @@ const LEAF_LEVEL: u8 = 3;
 const BLOCKS: u64 = 20;
 const SEED: u64 = 1;
 
-/// As many evictions as there are leaves: each path is written once.
+/// The number of evictions, equal to the number of leaves: each path is written once.
 const EVICTIONS: usize = 8;
 
 const HEIGHT: f64 = 706.0;
 
-/// The view of storage during `EVICTIONS` evictions and the accesses between them.
+/// Records the view of storage during `EVICTIONS` evictions and the accesses between them.
 fn record() -> Result<Vec<Visit>, Box<dyn Error>> {
     let mut oram = Watched::new(BLOCKS, Some(LEAF_LEVEL), SEED)?;
     let mut view: Vec<Visit> = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// A plot of leaves over time: accesses are dots, evictions are squares.
+/// Plots leaves over time: accesses are dots, evictions are squares.
 fn draw_time(sheet: &mut Sheet, view: &[Visit]) {
     const TOP: f64 = 62.0;
     const ROW: f64 = 18.0;
@@ -111,7 +111,7 @@ fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
     }
 }
 
-/// Draws how often each bucket was written. Storage sees it, and anyone can compute it.
+/// Draws the number of writes of each bucket. Storage sees it, and anyone can compute it.
 fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 416.0;
     sheet.area((12.0, TOP), (876.0, 278.0), Area::filled(PAPER));

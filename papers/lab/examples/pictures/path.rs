@@ -103,8 +103,8 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// Draws the client's tree. The path to the leaf `shown` was read, and the block is `mapped` to a
-/// leaf.
+/// Draws the client's tree. The path to the leaf `shown` was read, and the block is now `mapped` to
+/// a leaf.
 fn draw_client(
     sheet: &mut Sheet,
     left: f64,

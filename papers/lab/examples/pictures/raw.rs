@@ -24,7 +24,8 @@ pub(crate) struct Visit {
 pub(crate) struct Watched(RawOram<Recorder<MemoryStore, Vec<Event>>, StdRng>);
 
 impl Watched {
-    /// An ORAM determined by the seed: with its default tree, or with leaves on `leaf_level`.
+    /// Creates an ORAM that the seed determines: with its default tree, or with leaves on
+    /// `leaf_level`.
     pub(crate) fn new(blocks: u64, leaf_level: Option<u8>, seed: u64) -> Result<Self, Error> {
         let mut config = RawConfig::new(blocks, BLOCK_BYTES)?;
         if let Some(level) = leaf_level {
@@ -36,7 +37,7 @@ impl Watched {
         Ok(Self(RawOram::raw(&config, sealer, Recorder::new(store, Vec::new()), coins)?))
     }
 
-    /// One access to a block.
+    /// Makes one access to a block.
     pub(crate) fn ask(&mut self, address: u64, is_write: bool) -> Result<(), Error> {
         let mut block = [0; BLOCK_BYTES];
         let op = match is_write {
@@ -46,7 +47,7 @@ impl Watched {
         self.0.access(&mut [Access { address, op }])
     }
 
-    /// The leaves of the tree.
+    /// The number of leaves of the tree.
     pub(crate) fn leaves(&self) -> u64 {
         self.0.config().geometry.leaves()
     }
@@ -56,7 +57,7 @@ impl Watched {
         self.0.config().geometry.leaf_level()
     }
 
-    /// The view of storage since the last call.
+    /// Takes the view of storage since the last call.
     pub(crate) fn take_view(&mut self) -> Vec<Visit> {
         let leaf_level = self.leaf_level();
         let events = std::mem::take(self.0.store_mut().sink_mut());

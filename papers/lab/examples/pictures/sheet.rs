@@ -1,5 +1,5 @@
-//! A diagram: shapes and text on white. It has tenths of pixels, round corners and thousands of
-//! dots in one path, which plotters (the library for charts) cannot write.
+//! A diagram: shapes and text on white. It needs tenths of pixels, round corners and paths of
+//! thousands of dots, which plotters (the library for charts) cannot write.
 
 use oblivio_pen::{FONT, INK};
 use plotters::style::{RGBColor, WHITE};
@@ -29,21 +29,21 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// The heading of a part of the picture.
+    /// The style of the heading of a part of the picture.
     pub(crate) const HEADING: Self =
         Self { size: 17.0, colour: INK, anchor: "start", weight: "bold" };
-    /// An explanation.
+    /// The style of an explanation.
     pub(crate) const LABEL: Self =
         Self { size: 14.0, colour: INK, anchor: "start", weight: "normal" };
-    /// The name of a small thing.
+    /// The style of the label of a small shape.
     pub(crate) const SMALL: Self = Self { size: 12.0, ..Self::LABEL };
 
-    /// Centred at its point.
+    /// Centres the text at its point.
     pub(crate) fn middle(self) -> Self {
         Self { anchor: "middle", ..self }
     }
 
-    /// Ending at its point.
+    /// Ends the text at its point.
     pub(crate) fn end(self) -> Self {
         Self { anchor: "end", ..self }
     }
@@ -67,7 +67,7 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// An empty area.
+    /// The style of an empty area.
     pub(crate) const EMPTY: Self = Self { fill: WHITE, edge: FAINT, width: 1.0 };
 
     pub(crate) fn filled(fill: RGBColor) -> Self {
@@ -75,7 +75,7 @@ impl Area {
     }
 }
 
-/// A mix of a colour and white, with this share of the colour, from 0 to 1.
+/// Mixes a colour with white. `share` is the share of the colour, from 0 to 1.
 pub(crate) fn tint(colour: RGBColor, share: f64) -> RGBColor {
     let part = |c: u8| (255.0 - (255.0 - f64::from(c)) * share).round() as u8;
     RGBColor(part(colour.0), part(colour.1), part(colour.2))
@@ -84,7 +84,7 @@ pub(crate) fn tint(colour: RGBColor, share: f64) -> RGBColor {
 pub(crate) struct Sheet(Document);
 
 impl Sheet {
-    /// A white sheet. `title` is for screen readers.
+    /// Creates a white sheet. `title` is for screen readers.
     pub(crate) fn new(height: f64, title: &str) -> Self {
         let paper = Rectangle::new().set("width", WIDTH).set("height", height).set("fill", "#fff");
         let document = Document::new()
@@ -97,7 +97,7 @@ impl Sheet {
         Self(document)
     }
 
-    /// Text with its baseline at `at`, anchored as in the style.
+    /// Draws text with its baseline at `at`, anchored as in the style.
     pub(crate) fn words(&mut self, at: Point, words: &str, style: Style) {
         let mut text = Text::new(words)
             .set("x", tenth(at.0))
@@ -113,7 +113,7 @@ impl Sheet {
         self.0.append(text);
     }
 
-    /// A rectangle with round corners. `at` is its top left corner.
+    /// Draws a rectangle with round corners. `at` is its top left corner.
     pub(crate) fn area(&mut self, at: Point, (width, height): (f64, f64), area: Area) {
         let rectangle = Rectangle::new()
             .set("x", tenth(at.0))
@@ -127,7 +127,7 @@ impl Sheet {
         self.0.append(rectangle);
     }
 
-    /// A rectangle centred at a point.
+    /// Draws a rectangle centred at a point.
     pub(crate) fn area_around(&mut self, centre: Point, size: (f64, f64), area: Area) {
         self.area((centre.0 - size.0 / 2.0, centre.1 - size.1 / 2.0), size, area);
     }
@@ -143,7 +143,7 @@ impl Sheet {
         self.0.append(line);
     }
 
-    /// A line with an arrowhead at its end.
+    /// Draws a line with an arrowhead at its end.
     pub(crate) fn arrow(&mut self, from: Point, to: Point, colour: RGBColor) {
         const HEAD: f64 = 7.0;
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
@@ -187,7 +187,7 @@ impl Sheet {
         self.0.append(path);
     }
 
-    /// The file as text.
+    /// Returns the file as text.
     pub(crate) fn finish(self) -> String {
         format!("{}\n", self.0)
     }

@@ -86,7 +86,7 @@ fn texts_are_legible_inside_the_picture_and_do_not_overlap() {
     }
 }
 
-/// Checks the right-hand sides of the picture, as the page describes them.
+/// Checks the claims of the page about the right-hand sides of the picture.
 #[test]
 fn the_view_of_storage_does_not_reveal_the_workload() {
     let mut verdicts = Verdicts::new(1e-3);

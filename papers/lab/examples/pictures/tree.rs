@@ -9,11 +9,11 @@ use super::sheet::{Point, Sheet, Style};
 #[derive(Clone, Copy)]
 pub(crate) struct TreeFrame {
     pub(crate) leaf_level: u8,
-    /// The vertical centre of the root, whose horizontal centre is in the middle of the width.
+    /// The vertical centre of the root. The root is in the middle of the width.
     pub(crate) top: f64,
     pub(crate) left: f64,
     pub(crate) width: f64,
-    /// The distance between levels.
+    /// The vertical distance between levels.
     pub(crate) row: f64,
 }
 
@@ -55,8 +55,8 @@ impl TreeFrame {
     }
 }
 
-/// The position of a leaf, counted from the left. The lowest bit of a label gives the direction of
-/// the path at the root.
+/// The position of a leaf, counted from the left. The lowest bit of a leaf's label gives the
+/// direction of the path at the root.
 pub(crate) fn column(leaf: Leaf, leaf_level: u8) -> u64 {
     match leaf_level {
         0 => 0,

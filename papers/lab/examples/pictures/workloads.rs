@@ -63,7 +63,8 @@ fn workloads() -> [Workload; 4] {
     ]
 }
 
-/// Runs each workload on an ORAM whose blocks have all been written.
+/// Runs each workload on an ORAM whose blocks have all been written, and records the view of
+/// storage.
 pub(crate) fn record() -> Result<Vec<Watching>, Box<dyn Error>> {
     let watching = (FIRST_SEED..).zip(workloads()).map(|(seed, workload)| {
         let mut oram = Watched::new(BLOCKS, None, seed)?;
@@ -128,7 +129,8 @@ fn draw_one(sheet: &mut Sheet, top: f64, Watching { workload, view, leaves }: &W
     }
 }
 
-/// The position of item `time.0` of `time.1` in time, and `height.0` of `height.1` in height.
+/// The point for item `time.0` of `time.1` on the time axis, and `height.0` of `height.1` on the
+/// vertical axis.
 fn place((left, top): Point, time: (u64, u64), height: (u64, u64)) -> Point {
     let x = (time.0 as f64 + 0.5) / time.1 as f64;
     let y = (height.0 as f64 + 0.5) / height.1 as f64;

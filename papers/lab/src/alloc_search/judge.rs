@@ -13,8 +13,8 @@ use crate::evaluation::{Switches, Variant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judge {
-    /// Slots moved by an access of the engine with a flat position map, including its share of
-    /// background evictions.
+    /// Slots moved per access of the engine with a flat position map, including the access's share
+    /// of background evictions.
     #[default]
     Slots,
     /// Time of a simulated processor: the *performance improvement* of IR-ORAM, section IV-B.
@@ -43,10 +43,10 @@ pub struct TimeJudge {
     pub ir_stash: bool,
     /// Channels of DRAM.
     pub channels: u32,
-    /// When paths start.
+    /// The rule for when paths start.
     pub pace: Pace,
-    /// Random requests for each thousand blocks before the first record. They fill the narrow
-    /// levels as in a tree in use: see [`Initial::Aged`].
+    /// Random requests per thousand blocks before the first record. They fill the narrow levels as
+    /// in a tree in use: see [`Initial::Aged`].
     pub aging: u32,
 }
 

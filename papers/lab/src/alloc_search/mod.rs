@@ -1,4 +1,4 @@
-//! The alloc search: how small may the buckets of the middle levels be?
+//! The search for IR-Alloc: the smallest useful buckets on the middle levels.
 //!
 //! Most slots of the middle levels of a tree hold no block, but every access moves them. IR-ORAM
 //! (section IV-B, IR-Alloc) makes those buckets smaller. An access then moves fewer slots, and

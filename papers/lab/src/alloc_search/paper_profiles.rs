@@ -7,9 +7,10 @@ use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, paper_tree_top_levels
 /// levels on the client.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperProfile {
-    /// Its number in the paper: IR-Alloc 1 to 4.
+    /// The number of the configuration in the paper: IR-Alloc 1 to 4.
     pub number: u8,
-    /// First level, last level, and slots of their buckets. All other levels have four.
+    /// First level, last level, and slots per bucket of each range. All other levels have four
+    /// slots per bucket.
     ranges: [(u8, u8, u16); 2],
     /// Slots of a path in storage (PL), as stated in the paper.
     pub stated_path_slots: u64,
@@ -24,8 +25,8 @@ pub const PAPER_PROFILES: [PaperProfile; 4] = [
 ];
 
 impl PaperProfile {
-    /// The same buckets at the same distance from the leaves of another tree. A smaller tree lacks
-    /// levels at the root, a larger one has additional levels there.
+    /// Applies the same bucket sizes to another tree, at the same distance from the leaves. A
+    /// smaller tree lacks levels at the root, and a larger one has additional levels there.
     ///
     /// Almost all lost space is near the leaves, so the loss stays the same. PL also stays the same
     /// if the client keeps [`paper_tree_top_levels`] and `leaf_level` is at least 14.
@@ -41,15 +42,15 @@ impl PaperProfile {
     }
 }
 
-/// The result of a search on a tree of the evaluation's size
-/// (`results/alloc-search-evaluation.json`). It equals the paper's search except for the first six
-/// levels, which only affect memory on the client.
+/// Slots per bucket on each level: the result of a search on a tree of the evaluation's size
+/// (`results/alloc-search-evaluation.json`). The result equals the paper's search except for the
+/// first six levels, which only affect memory on the client.
 pub const SEARCHED_SLOTS: [u16; 19] = [4, 4, 4, 4, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4];
 
-/// Levels that the client kept in that search.
+/// The number of levels that the client kept in the search for [`SEARCHED_SLOTS`].
 pub const SEARCHED_TREE_TOP_LEVELS: u8 = paper_tree_top_levels(SEARCHED_SLOTS.len() as u8 - 1);
 
-/// The profile of [`SEARCHED_SLOTS`], at the same distance from the leaves of another tree.
+/// The profile of [`SEARCHED_SLOTS`] for another tree, aligned at the leaves.
 pub fn searched_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
     let searched = Profile::from_slots(SEARCHED_SLOTS.to_vec());
     searched.carried(SEARCHED_TREE_TOP_LEVELS, PAPER_SLOTS, leaf_level, tree_top_levels)

@@ -12,7 +12,7 @@ const SIZE: (u32, u32) = (1240, 460);
 type Area<'b> = DrawingArea<SVGBackend<'b>, plotters::coord::Shift>;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// The plot of a search, as SVG.
+/// Draws the plot of a search, as SVG.
 pub(super) fn svg(search: &Search) -> Result<String, LabError> {
     let mut svg = String::new();
     draw(search, &mut svg).map_err(|error| LabError::Plot(error.to_string()))?;

@@ -10,18 +10,19 @@ use super::{Judge, PAPER_PROFILES, Profile, Run, Scheme, Search, SearchPlan, Sea
 use crate::{Experiment, Host, LabError};
 use oblivio_models::paper::PAPER_SLOTS;
 
-/// The search in the documentation.
+/// The plan of the search in the documentation.
 pub fn full_plan() -> SearchPlan {
     SearchPlan::like_the_paper(15)
 }
 
-/// A smaller tree and fewer accesses, for rough figures.
+/// The plan of a search on a smaller tree with fewer accesses, for rough figures.
 pub fn quick_plan() -> SearchPlan {
     SearchPlan { accesses: 100_000, endurance_accesses: 200_000, ..SearchPlan::like_the_paper(13) }
 }
 
-/// Searches, and compares the result with the profiles of the paper if the tree has the paper's Z.
-/// Steps are accesses, or records in a search by time, whose runs are recorded.
+/// Runs the search, and compares the result with the profiles of the paper if the tree has the
+/// paper's Z. Steps are accesses or, in a search by time, records. The runs of a search by time are
+/// recorded.
 impl Experiment for SearchPlan {
     const NAME: &'static str = search::NAME;
     const RESULTS: &'static str = "alloc-search.json";
@@ -70,7 +71,7 @@ struct Bench<'a, H> {
     judge: Judge,
     kept: &'a [TimedRecord],
     host: &'a H,
-    /// When the search began, on the clock of `host`.
+    /// The time when the search began, on the clock of `host`.
     began: f64,
 }
 

@@ -35,10 +35,10 @@ const TIMED_PAPER_HEAD: &str = "\
 
 /// A search as tables and a summary.
 pub trait SearchTables {
-    /// One row for the uniform tree and for each tried profile.
+    /// A table with one row for the uniform tree and for each tried profile.
     fn table(&self) -> String;
 
-    /// The paper's profiles and the found one, with the paper's numbers.
+    /// Compares the paper's profiles and the found one, with the paper's numbers.
     fn paper_table(&self) -> String;
 
     /// The gain of the found profile and its final run, in three lines.

@@ -13,16 +13,17 @@ use crate::evaluation::make;
 use crate::records::first_model;
 use crate::{Host, LabError};
 
-/// Records that fill the LLC and take no time: three times the number of lines in Table I's LLC.
+/// Records that fill the LLC and are not timed: three times the number of lines in Table I's LLC.
 const LLC_RECORDS: u64 = 100_000;
 
-/// A run of a search by time, with everything that determines it. One line of the file of runs.
+/// A run of a search by time, with everything that determines it. It is one line of the file of
+/// runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimedRecord {
-    /// The complete machine.
+    /// The complete description of the simulated machine.
     pub spec: SystemSpec,
-    /// Records that count. A quarter as many precede them as the warm-up.
+    /// Measured records. A quarter of this number precedes them as the warm-up.
     pub records: u64,
     /// The result, and the seed of the initial tree and of the requests.
     pub run: Run,
@@ -31,7 +32,7 @@ pub struct TimedRecord {
     pub model: u32,
     /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// The machine that made the run.
+    /// The name of the machine that made the run.
     pub machine: String,
     /// The version of this program that made the run.
     pub version: String,

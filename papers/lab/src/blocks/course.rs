@@ -1,14 +1,14 @@
-//! Courses: the requests of a run, in stretches.
+//! Courses: sequences of the requests of a run, divided into stretches.
 
 use super::plan::BlocksPlan;
 use crate::evaluation::{PROGRAMS, Programs};
 
-/// The requests of a run.
+/// The sequence of requests of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// All programs, one after the other, and then random requests, as in Fig. 3.
+    /// All programs in sequence, and then random requests, as in Fig. 3.
     Mix,
-    /// One program.
+    /// The requests of one program.
     Program(&'static str),
     /// Random requests.
     Uniform,
@@ -28,7 +28,8 @@ pub(super) enum RequestSource {
     Uniform,
 }
 
-/// Programs make 3.7 of the 4 billion paths in Fig. 3.
+/// The number of equal parts of the mixed course. Programs make 37 of the 40 parts, as they make
+/// 3.7 of the 4 billion paths in Fig. 3.
 const MIX_PARTS: u64 = 40;
 const MIX_PROGRAM_PARTS: u64 = 37;
 
@@ -48,7 +49,7 @@ impl Course {
         }
     }
 
-    /// Whether `programs` has a trace for it.
+    /// Whether `programs` has the traces that the course needs.
     pub fn is_there(self, programs: &Programs) -> bool {
         match self {
             Self::Mix => !those_there(programs).is_empty(),
@@ -79,7 +80,7 @@ impl Course {
 impl RequestSource {
     pub(super) const UNIFORM: &str = "uniform";
 
-    /// The name of the source in results.
+    /// The name of the source of requests in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Program(name) => name,

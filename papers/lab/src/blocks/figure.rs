@@ -19,21 +19,21 @@ pub struct BlocksFigure {
     pub title: &'static str,
     /// The figure and paper that it reproduces.
     pub paper: &'static str,
-    /// The runs it needs.
+    /// The runs that the figure needs.
     pub runs: &'static [Run],
     /// Reasons for differences from the paper's numbers.
     pub reasons: &'static [&'static str],
     pub(super) make: fn(&Made<'_>) -> Result<Content, LabError>,
 }
 
-/// The parts that differ between figures.
+/// The parts of a figure that differ between figures.
 pub(super) struct Content {
     pub(super) plot: Plot,
     pub(super) stated: Vec<Stated>,
     pub(super) remarks: Vec<String>,
 }
 
-/// The runs of a figure that could be made.
+/// The available runs of a figure.
 pub(super) struct Made<'a> {
     runs: Vec<(Run, &'a BlocksRecord)>,
 }
@@ -43,20 +43,20 @@ impl<'a> Made<'a> {
         self.runs.iter().copied()
     }
 
-    /// The first run.
+    /// The first run of the figure.
     pub(super) fn first(&self) -> Result<&'a BlocksRecord, LabError> {
         let first = self.runs.first().map(|(_, record)| *record);
         first.ok_or_else(no_runs)
     }
 
-    /// A sentence about the LLC and the position map.
+    /// A sentence about the setting: the LLC and the position map.
     pub(super) fn setting_remark(&self) -> Result<String, LabError> {
         let first = self.runs.first().map(|(run, _)| run.setting.remark().to_owned());
         first.ok_or_else(no_runs)
     }
 
-    /// The number of available programs, and of the paper's, if some are missing for a course of
-    /// all programs.
+    /// The numbers of available programs and of the paper's programs, if a course of all programs
+    /// lacks some.
     fn fewer_programs(&self, programs: &Programs) -> Option<[u32; 2]> {
         let [there, all] = [those_there(programs).len(), PROGRAMS.len()].map(|count| count as u32);
         let is_of_all = self.runs.iter().any(|(run, _)| run.course == Course::Mix);

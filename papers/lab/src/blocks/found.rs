@@ -6,7 +6,7 @@ use super::readings::{FoundShares, ends};
 use crate::LabError;
 use crate::report::{Bars, Plot, Series};
 
-/// Only requests for data.
+/// Draws Fig. 6 for requests for data only.
 pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let [start, programs, end] = ends(record)?;
@@ -30,7 +30,8 @@ pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated, remarks })
 }
 
-/// Requests for data, for blocks of the position map, and all requests.
+/// Draws Fig. 6 for requests for data, for requests for blocks of the position map, and for all
+/// requests.
 pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let [start, programs, end] = ends(record)?;
@@ -68,7 +69,7 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated, remarks })
 }
 
-/// Bars for the stash and for each level.
+/// Draws bars for the stash and for each level.
 fn over_places(shares: &[(&str, FoundShares)], levels: usize, value: &str) -> Plot {
     let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
     let series = shares.iter().map(|(name, shares)| Series {

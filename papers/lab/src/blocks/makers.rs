@@ -13,7 +13,7 @@ use crate::report::{Bars, Curves, Plot, Series, Stated};
 /// Snapshots that Fig. 3 shows, as quarters of the programs' paths.
 const QUARTERS: [usize; 3] = [1, 2, 3];
 
-/// Fig. 3.
+/// Draws Fig. 3.
 pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let levels = Levels::from_record(record)?;
@@ -42,7 +42,7 @@ pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
     })
 }
 
-/// Fig. 13.
+/// Draws Fig. 13.
 pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
     let record = made.first()?;
     let levels = Levels::from_record(record)?;
@@ -67,7 +67,7 @@ pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot: curves(record)?, stated, remarks })
 }
 
-/// Fig. 4: the utilisation of the levels at the end of each run.
+/// Draws Fig. 4: the utilisation of the levels at the end of each run.
 pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
     let last = |record: &BlocksRecord| {
         record.snapshots.last().map(|taken| taken.snapshot.utilisation()).unwrap_or_default()
@@ -82,7 +82,7 @@ pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
-/// Background evictions of each stretch of Fig. 3 and Fig. 13.
+/// Plots the background evictions of each stretch of Fig. 3 and Fig. 13.
 pub(super) fn evictions(made: &Made<'_>) -> Result<Content, LabError> {
     let labels: Vec<_> =
         stretches(made.first()?).into_iter().map(|(name, ..)| name.to_owned()).collect();
@@ -112,7 +112,7 @@ fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     (requests > 0).then(|| evictions as f64 / requests as f64)
 }
 
-/// A curve for each of a few snapshots, and one for the mean over all paths.
+/// Plots a curve for each of a few snapshots, and one for the mean over all paths.
 fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     ends(record)?;
     let snapshots = &record.snapshots;

@@ -11,7 +11,7 @@ use crate::report::{Bars, Curves, Plot, Series};
 /// The largest number of levels moved that has its own bar. Longer moves count in the last bar.
 const LEVELS_SHOWN: usize = 6;
 
-/// Fig. 5(a): blocks that were in the stash before the path was read, and requested blocks.
+/// Draws Fig. 5(a): blocks that were in the stash before the path was read, and requested blocks.
 pub(super) fn of_the_stash(made: &Made<'_>) -> Result<Content, LabError> {
     let moved = moved(made)?;
     let part = |counts: &[u64]| {
@@ -38,7 +38,7 @@ pub(super) fn of_the_stash(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
-/// Fig. 5(b): blocks that were on the path, by the number of levels that they moved.
+/// Draws Fig. 5(b): blocks that were on the path, by the number of levels that they moved.
 pub(super) fn of_the_path(made: &Made<'_>) -> Result<Content, LabError> {
     let moved = moved(made)?;
     let levels = moved.from_path.len();
@@ -92,8 +92,8 @@ fn moved(made: &Made<'_>) -> Result<Migration, LabError> {
 
 const STEPS: usize = 2 * LEVELS_SHOWN + 2;
 
-/// The fractions of the blocks on levels `from` that go to the stash, then those by steps towards
-/// the leaves, starting with the furthest up.
+/// The fractions of the blocks on levels `from`, by destination: first the stash, then each step
+/// towards the leaves, starting with the furthest up.
 fn steps(moved: &Migration, from: std::ops::Range<usize>) -> [f64; STEPS] {
     let mut counts = [0; STEPS];
     for level in from {

@@ -18,7 +18,7 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 pub struct BlocksPlan {
     /// The level of the leaves.
     pub leaf_level: u8,
-    /// Paths of Fig. 3; other courses are shorter. The paper has 4 billion.
+    /// Paths of Fig. 3; the courses of other figures are shorter. The paper has 4 billion.
     pub paths: u64,
     /// The contents of the trees before the first request.
     pub initial: Initial,
@@ -28,7 +28,7 @@ pub struct BlocksPlan {
     pub seed: u64,
 }
 
-/// An ORAM and the requests that it gets.
+/// An ORAM and the requests made to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The ORAM, by the name of its machine in the [evaluation](crate::evaluation::VARIANTS).
@@ -39,16 +39,17 @@ pub struct Run {
     pub setting: RequestSetting,
 }
 
-/// A smaller tree cannot hold the pages of a sample, and a larger one exceeds the memory of usual
-/// machines.
+/// Allowed leaf levels. A smaller tree cannot hold the pages of a sample, and a larger one exceeds
+/// the memory of usual machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Fig. 3 needs paths in each stretch, and no machine makes more than the maximum in a week.
+/// Allowed numbers of paths. Fig. 3 needs paths in each stretch, and no machine makes more than the
+/// maximum in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
 impl BlocksPlan {
-    /// The paper's tree, and a tenth of its paths: six for each data block. After that, utilisation
-    /// only fluctuates.
+    /// The plan with the paper's tree and a tenth of its paths: six per data block. After that,
+    /// utilisation only fluctuates.
     pub fn full() -> Self {
         Self {
             leaf_level: PAPER_LEAF_LEVEL,
@@ -59,7 +60,7 @@ impl BlocksPlan {
         }
     }
 
-    /// A small tree, and an LLC small enough for the samples, for rough figures.
+    /// A plan for rough figures, with a small tree and an LLC small enough for the samples.
     pub fn quick() -> Self {
         Self { leaf_level: 16, paths: 100_000, llc_bytes: 32 << 10, ..Self::full() }
     }
@@ -90,7 +91,7 @@ impl BlocksPlan {
         Ok(runs)
     }
 
-    /// The ORAM of `run`.
+    /// The specification of the ORAM of `run`.
     ///
     /// # Errors
     /// [`LabError::Plan`] for an unknown variant.

@@ -22,13 +22,13 @@ impl Levels {
     }
 }
 
-/// The mean over the middle levels of a run's tree.
+/// The mean utilisation of the middle levels of a run's tree.
 pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f64> {
     let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
     mean(utilisation.get(record.spec.tree_top_levels.into()..end)?)
 }
 
-/// Where requests found their blocks, as fractions of all requests.
+/// The locations where requests found their blocks, as fractions of all requests.
 pub(super) struct FoundShares {
     pub(super) stash: f64,
     pub(super) levels: Vec<f64>,
@@ -45,13 +45,13 @@ impl FoundShares {
         FoundShares::from_counts([(&from.found_position_map, &to.found_position_map)], levels)
     }
 
-    /// Counts both kinds of requests.
+    /// Counts requests for data and for blocks of the position map.
     pub(super) fn of_both_kinds(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
         let map = (&from.found_position_map, &to.found_position_map);
         FoundShares::from_counts([(&from.found, &to.found), map], levels)
     }
 
-    /// Counts requests of several kinds, each given by its counts before and after.
+    /// Counts requests of several kinds. Each kind is given by its counts in the two snapshots.
     fn from_counts<const N: usize>(
         kinds: [(&FoundCounts, &FoundCounts); N],
         levels: usize,
@@ -101,7 +101,8 @@ pub(super) fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapsho
     stretches
 }
 
-/// The mean over all paths. Each snapshot is weighted with the paths since the previous one.
+/// The mean utilisation of each level over all paths. Each snapshot is weighted with the paths
+/// since the previous one.
 pub(super) fn mean_over_paths(snapshots: &[Taken]) -> Vec<f64> {
     let mut sum = vec![0.0; snapshots.first().map_or(0, |taken| taken.snapshot.slots.len())];
     let mut all = 0;

@@ -11,17 +11,17 @@ use crate::records::first_model;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlocksRecord {
-    /// Its name: see [`BlocksPlan::key`](super::BlocksPlan::key).
+    /// The name of the run: see [`BlocksPlan::key`](super::BlocksPlan::key).
     pub key: String,
-    /// The variant whose ORAM it uses.
+    /// The variant whose ORAM the run uses.
     pub variant: String,
-    /// The name of its course.
+    /// The name of the course of the run.
     pub course: String,
-    /// CRC-32 of the traces. Runs of other traces are other runs.
+    /// CRC-32 of the traces. It distinguishes runs of different traces.
     pub trace: u32,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The complete ORAM.
+    /// The complete specification of the ORAM.
     pub spec: OramSpec,
     /// The snapshots, in order. The first precedes all requests.
     pub snapshots: Vec<Taken>,
@@ -30,13 +30,13 @@ pub struct BlocksRecord {
     pub model: u32,
     /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// The machine that made the run.
+    /// The name of the machine that made the run.
     pub machine: String,
     /// The version of this program that made the run.
     pub version: String,
 }
 
-/// A snapshot, and the requests before it.
+/// A snapshot, and the source of the requests before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
@@ -47,7 +47,7 @@ pub struct Taken {
 }
 
 impl BlocksRecord {
-    /// Whether this record is the run `key` with this trace, ORAM and model.
+    /// Whether this record is of the run `key` with this trace, ORAM and model.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &OramSpec) -> bool {
         (self.key.as_str(), self.trace, &self.spec, self.model) == (key, trace, spec, MODEL)
     }

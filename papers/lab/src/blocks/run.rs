@@ -17,8 +17,8 @@ use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
-/// Paths for the first access of a data block, roughly: one for itself, and more for the position
-/// map.
+/// Approximate paths for the first access to a data block: one for the data, and more for the
+/// position map.
 const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
 /// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of
@@ -85,7 +85,7 @@ fn one(
     Ok(record)
 }
 
-/// Runs the stretches. Returns the snapshots and the seconds, including those before an
+/// Runs the stretches. Returns the snapshots and the total seconds, including the time before an
 /// interruption.
 fn snapshots<H: Host<BlocksRecord>>(
     plan: &BlocksPlan,
@@ -124,7 +124,7 @@ fn snapshots<H: Host<BlocksRecord>>(
     Ok((taken, seconds + host.seconds() - start))
 }
 
-/// A run before its first stretch.
+/// Creates the state of a run before its first stretch.
 fn begin<H: Host<BlocksRecord>>(
     setting: RequestSetting,
     saved: &Saved<'_>,
@@ -146,8 +146,8 @@ fn begin<H: Host<BlocksRecord>>(
     Ok(PartialRun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
-/// The checksum of all traces of a course, as they are in their files. The seed determines the
-/// placement of their pages.
+/// The checksum of all traces of a course, before their pages are placed, which depends on the
+/// seed.
 fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
     let mut checksums = crc32fast::Hasher::new();
     for stretch in stretches {
@@ -178,7 +178,7 @@ fn first_paths(spec: &OramSpec) -> u64 {
     }
 }
 
-/// Reports progress as differences of paths, bounded by the planned number.
+/// Reports progress as the number of new paths, up to the planned total.
 struct ProgressReporter<'a, H> {
     host: &'a H,
     most: u64,

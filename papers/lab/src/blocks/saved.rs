@@ -25,7 +25,7 @@ pub(super) struct PartialRun {
     pub(super) study: Study,
     pub(super) taken: Vec<Taken>,
     pub(super) stretches_done: usize,
-    /// Seconds that these stretches took.
+    /// Seconds that the completed stretches took.
     pub(super) seconds: f64,
 }
 
@@ -42,7 +42,7 @@ struct Checkpoint {
 }
 
 impl Saved<'_> {
-    /// The saved state of this run, if it was interrupted.
+    /// Loads the saved state of this run, if it was interrupted.
     pub(super) fn interrupted(&self, stretches: &[Stretch]) -> Option<PartialRun> {
         let resume = |study, note: &_| self.resume(study, note, stretches);
         self.studies.get(&self.run_name(), self.spec, self.seed, resume)
@@ -119,7 +119,7 @@ fn stretches_of(snapshots: &[Taken], all: &[Stretch]) -> Option<usize> {
     Some(done)
 }
 
-/// Whether one snapshot can follow another: counts never decrease.
+/// Whether snapshot `after` can follow `before`: counts never decrease.
 fn can_follow(before: &Snapshot, after: &Snapshot) -> bool {
     let counts = |snapshot: &Snapshot| {
         let Snapshot { paths, found, found_position_map: map, .. } = snapshot;

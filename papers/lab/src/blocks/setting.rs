@@ -1,10 +1,10 @@
-//! Settings: how requests reach the ORAM, and where positions are kept.
+//! Settings: the path of requests to the ORAM, and the location of the position map.
 
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::OramSpec;
 
-/// How requests reach the ORAM, and where positions are kept. The paper states neither for Figs. 3
-/// to 6.
+/// The path of requests to the ORAM, and the location of the position map. The paper states neither
+/// for Figs. 3 to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestSetting {
     /// The position map is in the tree. Programs run behind an LLC that does not allocate on write
@@ -16,7 +16,7 @@ pub enum RequestSetting {
 }
 
 impl RequestSetting {
-    /// The suffix that it adds to the name of a run.
+    /// The suffix that this setting adds to the name of a run.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::MapInTree => "",
@@ -24,7 +24,7 @@ impl RequestSetting {
         }
     }
 
-    /// `oram` with its positions as in this setting.
+    /// Returns `oram` with its position map as in this setting.
     pub(super) fn spec(self, oram: OramSpec) -> OramSpec {
         match self {
             Self::MapInTree => oram,
@@ -32,7 +32,7 @@ impl RequestSetting {
         }
     }
 
-    /// The LLC in front of the ORAM, if any.
+    /// Returns the LLC in front of the ORAM, or `None` if the setting has no LLC.
     pub(super) fn llc(self, shape: CacheShape) -> Option<CacheShape> {
         match self {
             Self::MapInTree => Some(shape),

@@ -16,7 +16,7 @@ fn small() -> BlocksPlan {
     BlocksPlan { paths: 20_000, initial: Initial::Placed, ..BlocksPlan::quick() }
 }
 
-/// Only `gcc` and `lbm`, whose pages fit a smaller tree.
+/// A plan and the traces of `gcc` and `lbm` only, whose pages fit a smaller tree.
 fn two_programs() -> (BlocksPlan, Programs) {
     let samples = Programs::samples().unwrap();
     let named = |name: &str| (name.to_owned(), samples.program(name).unwrap().clone());

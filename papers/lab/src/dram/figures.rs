@@ -1,4 +1,4 @@
-//! The figures: one of bandwidths, one of latencies.
+//! The figures: bandwidths, and latencies.
 
 use oblivio_sim::dram::bandwidth::{Load, Unloaded};
 use oblivio_sim::dram::published::{Quantity, Verdict};
@@ -9,10 +9,10 @@ use crate::report::{Bars, Figure, Plot, Series, Stated};
 /// The simulators whose numbers are compared.
 const PAPER: &str = "USIMM, DRAMsim3, Ramulator 1";
 
-/// The name of our bars.
+/// The name of this simulator's bars.
 const OURS: &str = "this simulator";
 
-/// The figures of `results`.
+/// Makes the figures of `results`.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let spec = &results.part;
     let peaks = [1, 4].map(|channels| format!("{:.1}", spec.peak_gb_per_second(channels)));

@@ -1,9 +1,9 @@
 //! The simulator's DRAM compared with published simulators: bandwidths under load, and the latency
 //! of a read of idle DRAM.
 //!
-//! Timed figures of an ORAM are only as good as the model of DRAM. [`oblivio_sim::dram::published`]
-//! has the numbers that USIMM, `DRAMsim3` and Ramulator 1 measured. This experiment measures them
-//! again on our model.
+//! The model of DRAM limits the accuracy of an ORAM's timed figures.
+//! [`oblivio_sim::dram::published`] has the numbers that USIMM, `DRAMsim3` and Ramulator 1
+//! measured. This experiment measures them again on our model.
 
 mod figures;
 mod results;

@@ -13,6 +13,6 @@ pub struct Results {
     pub part: DramSpec,
     /// The seed of all random choices.
     pub seed: u64,
-    /// The published numbers, each with ours.
+    /// The published numbers, each with our number.
     pub measured: Vec<Verdict>,
 }

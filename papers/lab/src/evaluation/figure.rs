@@ -13,7 +13,7 @@ use super::workloads::Programs;
 use crate::LabError;
 use crate::report::{Bars, Figure, Plot, Series};
 
-/// The figures of `manifests`, from the records that [`run`](super::run) returned for `plan`.
+/// Makes the figures of `manifests` from the records that [`run`](super::run) returned for `plan`.
 /// Values of missing runs are left open.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ impl Maker<'_> {
         Ok(setting.label(self.plan.leaf_level(setting.all_levels())?))
     }
 
-    /// Names of the means over workloads that are drawn next to the workloads, and the means.
+    /// The means over workloads that are drawn next to the workloads, with their names.
     fn means_over_workloads(&self) -> Vec<(String, Mean)> {
         match (self.workloads().len(), self.has_both_means()) {
             (0..=1, _) => Vec::new(),
@@ -123,8 +123,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The names of the series that replace the series `name` if its values are means, and the
-    /// means.
+    /// The names and means of the series that replace the series `name` if its values are means.
     fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
         if self.workloads().len() > 1 && self.has_both_means() {
             self.means().map(|mean| (format!("{name} ({})", mean.kind()), mean)).collect()
@@ -133,20 +132,20 @@ impl Maker<'_> {
         }
     }
 
-    /// Both means, and the deviation if the figure shows it.
+    /// The arithmetic and geometric means, and the deviation if the figure shows it.
     fn means(&self) -> impl Iterator<Item = Mean> + use<> {
         let deviation = self.manifest.plot.deviation.then_some(Mean::Deviation);
         Mean::ALL.into_iter().chain(deviation)
     }
 
-    /// Whether values are ratios, for which both means make sense. Parts of a stacked bar only add
-    /// up in the arithmetic mean.
+    /// Whether values are ratios, for which both kinds of mean make sense. Parts of a stacked bar
+    /// only add up in the arithmetic mean.
     fn has_both_means(&self) -> bool {
         let plot = &self.manifest.plot;
         !plot.stacked && plot.measures.iter().all(|named| named.measure.is_ratio())
     }
 
-    /// Each variant with each measure.
+    /// Each pair of a variant and a measure.
     fn shown(&self) -> impl Iterator<Item = (&str, &NamedMeasure)> {
         let variants = self.manifest.variants.iter();
         variants.flat_map(|variant| {
@@ -174,8 +173,8 @@ impl Maker<'_> {
         Ok(measure.evaluate(&self.pairs(measure, variant, workloads, setting)?, mean))
     }
 
-    /// The runs of `variant`, each with the run that the measure compares it with, for workloads
-    /// with both runs.
+    /// The runs of `variant`, each paired with the run that the measure compares it with. Workloads
+    /// that lack one of the two runs are omitted.
     fn pairs(
         &self,
         measure: &Measure,

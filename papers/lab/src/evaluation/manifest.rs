@@ -1,5 +1,5 @@
-//! Manifests: what a figure shows, and the numbers that the paper states. One file each in
-//! `manifests`.
+//! Manifests, one file each in `manifests`: the contents of a figure, and the numbers that the
+//! paper states.
 
 use std::collections::BTreeMap;
 
@@ -34,15 +34,15 @@ pub struct Manifest {
     /// Machines that the manifest defines, by name.
     #[serde(default)]
     pub(super) machines: BTreeMap<String, OwnMachine>,
-    /// The machines of `machines`, built.
+    /// The built form of `machines`.
     #[serde(skip)]
     pub(super) own: Vec<Variant>,
     /// The machines shown.
     pub variants: Vec<String>,
     /// The workloads. `programs` means all of [`PROGRAMS`], and `random` all of [`RANDOM`].
     pub workloads: Vec<String>,
-    /// Settings that replace the evaluation's: one, or several that label the bars. Stated
-    /// numbers use the first.
+    /// Settings that replace the evaluation's setting. Several settings label the bars. Stated
+    /// numbers use the first setting.
     #[serde(default = "as_it_is")]
     pub settings: Vec<SwitchSetting>,
     /// The plot.
@@ -113,7 +113,7 @@ impl Manifest {
         Ok(all)
     }
 
-    /// The figures named in `ids`; if `ids` is empty, all figures except those that take a night.
+    /// The figures named in `ids`. If `ids` is empty, all figures except those that take a night.
     ///
     /// # Errors
     /// [`LabError::Plan`] for an unknown id.
@@ -165,7 +165,7 @@ impl Manifest {
         self.own.iter().find(|own| own.name == name).or_else(|| Variant::named(name))
     }
 
-    /// The names of its workloads.
+    /// The names of the figure's workloads.
     pub fn workload_names(&self) -> Vec<&str> {
         let named = self.workloads.iter().map(String::as_str);
         named
@@ -177,8 +177,8 @@ impl Manifest {
             .collect()
     }
 
-    /// All variants that have to run: those shown, those with a stated number, and those that these
-    /// are compared with.
+    /// All variants that have to run: shown variants, variants with a stated number, and the
+    /// variants that these are compared with.
     pub fn variant_names(&self) -> Vec<&str> {
         let shown = self.variants.iter().map(String::as_str);
         let references = self.plot.measures.iter().filter_map(|named| named.measure.reference());

@@ -14,19 +14,19 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPart {
-    /// For requested blocks (`PT_d`).
+    /// Paths for requested blocks (`PT_d`).
     Data,
-    /// For the position map (`PT_p`).
+    /// Paths for the position map (`PT_p`).
     PositionMap,
-    /// For the level of the position map nearest to the data (`Pos1`).
+    /// Paths for the level of the position map nearest to the data (`Pos1`).
     #[serde(rename = "position-map-1")]
     PositionMap1,
-    /// For the next level (`Pos2`).
+    /// Paths for the next level of the position map (`Pos2`).
     #[serde(rename = "position-map-2")]
     PositionMap2,
     /// Background evictions, which drain the stash.
     Evictions,
-    /// Dummies (`PT_m`).
+    /// Dummy paths (`PT_m`).
     Dummies,
 }
 
@@ -49,45 +49,45 @@ impl PathPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Cycles of that variant over cycles of this one, for the same records: more is better. The
-    /// warm-up may end a few records earlier on one machine than on another, so cycles are divided
-    /// by records.
+    /// Cycles of the named variant over cycles of this variant, for the same records: more is
+    /// better. The warm-up may end a few records earlier on one machine than on another, so cycles
+    /// are divided by records.
     SpeedOver(String),
-    /// The speed of that variant over this one: cycles of this one over cycles of that one, for the
-    /// same records.
+    /// The speed of the named variant over this variant: cycles of this variant over cycles of the
+    /// named one, for the same records.
     SpeedOf(String),
-    /// Cycles without background evictions, over all cycles of that variant.
+    /// Cycles without background evictions, over all cycles of the named variant.
     TimeWithoutEvictionsOver(String),
-    /// Cycles of background evictions, over all cycles of that variant.
+    /// Cycles of background evictions, over all cycles of the named variant.
     EvictionTimeOver(String),
-    /// Paths for the position map, over such paths of that variant.
+    /// Paths for the position map, over the paths for the position map of the named variant.
     PositionMapOver(String),
-    /// Energy of that variant's DRAM over energy of this one's, for the same records: more is
-    /// better, as with speed.
+    /// DRAM energy of the named variant over DRAM energy of this variant, for the same records:
+    /// more is better, as with speed.
     LessEnergyThan(String),
-    /// The fraction of all paths that are of this kind.
+    /// The fraction of all paths that are of the given kind.
     Share(PathPart),
-    /// The first kind's share of paths over the second kind's. Over several workloads, a ratio of
-    /// means, since the second may be zero under one of them.
+    /// The first kind's share of paths over the second kind's. Over several workloads, this is a
+    /// ratio of means, since the second may be zero under one of them.
     Times(PathPart, PathPart),
     /// Cycles in which paths were in progress, for any purpose, divided by answered requests.
     CyclesForEachRequest,
-    /// The same cycles divided by the paths of requests, for data or the position map: the cost of
-    /// an access of the scheme, with its share of the evictions.
+    /// Cycles in which paths were in progress, divided by the paths of requests, for data or the
+    /// position map. This is the cost of an access of the scheme, with its share of the evictions.
     CyclesForEachAccess,
     /// Background evictions divided by the paths of requests, for data or the position map.
     EvictionsForEachAccess,
-    /// The fraction of DRAM energy due to background evictions: command energy by their share of
-    /// paths, background energy by the time that they took.
+    /// The fraction of DRAM energy due to background evictions. Their part of command energy
+    /// follows from their share of paths, and of background energy from the time that they took.
     EvictionEnergy,
-    /// Energy of DRAM for each line read or written.
+    /// DRAM energy per line read or written.
     NanojoulesForEachLine,
     /// The size of the pointers that form the tree structure of an S-Stash (TT; IR-ORAM, section
     /// IV-C).
     PointerTableKib,
     /// The fraction of all cycles in which the program was switched out.
     ContextSwitchTime,
-    /// Evictions that emptied the stash, for each context switch.
+    /// Evictions that emptied the stash, per context switch.
     EvictionsForEachSwitch,
     /// Cycles in which the reorder buffer was full, divided by the reads that missed the LLC. If
     /// the buffer holds one instruction, this is the time that a read waits for its line, including
@@ -95,7 +95,7 @@ pub enum Measure {
     WaitForEachRead,
 }
 
-/// How numbers of several workloads are combined. Papers rarely say.
+/// Ways to combine the numbers of several workloads. Papers rarely state which one they use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mean {
     /// The sum divided by the count.
@@ -107,10 +107,10 @@ pub enum Mean {
 }
 
 impl Mean {
-    /// Both means, in the order in which they are shown.
+    /// The arithmetic and the geometric mean, in the order in which figures show them.
     pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
 
-    /// The kind, in a word.
+    /// The kind of mean, in a word.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Arithmetic => "arithmetic",
@@ -119,7 +119,7 @@ impl Mean {
         }
     }
 
-    /// The name in figures.
+    /// The name of the mean in figures.
     pub fn name(self) -> String {
         match self {
             Self::Arithmetic | Self::Geometric => format!("{} mean", self.kind()),
@@ -152,7 +152,7 @@ impl Mean {
 }
 
 impl Measure {
-    /// The variant that this one is compared with.
+    /// The variant that the measure compares this variant with.
     pub fn reference(&self) -> Option<&str> {
         match self {
             Self::SpeedOver(over)
@@ -181,8 +181,8 @@ impl Measure {
         self.reference().is_some()
     }
 
-    /// The number for pairs of a run and its reference, which is the run itself if the measure has
-    /// no reference. The `mean` of several pairs; runs without the number do not count.
+    /// The `mean` of the measure over pairs of a run and its reference. The reference is the run
+    /// itself if the measure has none. Runs without the number do not count.
     pub fn evaluate(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
             let part = |part: &PathPart| Self::Share(*part).evaluate(runs, mean);
@@ -274,7 +274,7 @@ fn cycles_for_each(run: &Outcome, count: impl Fn(&ControllerTally) -> u64) -> Op
     ratio(tally.busy, count(tally))
 }
 
-/// The ratio of two counts, each divided by its records.
+/// The ratio of two counts, each divided by its number of records.
 fn ratio_for_each((count, records): (u64, u64), (of, of_records): (u64, u64)) -> Option<f64> {
     let product = |a, b| u128::from(a) * u128::from(b);
     let (over, under) = (product(count, of_records), product(of, records));

@@ -5,9 +5,9 @@
 //!  manifests ──► runs: variant × workload × size ──► records, a line each ──► figures
 //! ```
 //!
-//! A [`Manifest`] describes a figure, with the numbers that the paper states. The runs of all
-//! requested figures are made once each. Each result is recorded as soon as it is complete, so that
-//! an interrupted evaluation continues. Figures are made from the records.
+//! A [`Manifest`] describes a figure, with the numbers that the paper states. Each run is made
+//! once, even if several requested figures need it. Each result is recorded as soon as it is
+//! complete, so that an interrupted evaluation continues. Figures are made from the records.
 
 mod experiment;
 mod figure;

@@ -9,10 +9,10 @@ use super::setting::SwitchSetting;
 
 const FILE: &str = include_str!("../../manifests/named/settings.toml");
 
-/// The setting `name`, for a reading of a stated number or for `like` in another setting.
+/// Returns the setting `name`, for a reading of a stated number or for `like` in another setting.
 ///
 /// # Errors
-/// An unknown name. The message lists the known ones.
+/// Returns an error for an unknown name. The message lists the known names.
 pub(super) fn named(name: &str) -> Result<SwitchSetting, String> {
     let mut tables: BTreeMap<String, toml::Table> =
         toml::from_str(FILE).map_err(|error| format!("the built-in settings: {error}"))?;

@@ -14,10 +14,10 @@ use super::variants::{Variant, VariantKind};
 use crate::LabError;
 use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
-/// More machines than any manifest needs.
+/// The maximum number of machines in a manifest; more than any manifest needs.
 const MACHINES_MAX: usize = 64;
 
-/// A bound on names, which are part of the names of runs.
+/// The maximum length of a name. Names of machines are part of the names of runs.
 const NAME_BYTES_MAX: usize = 40;
 
 /// Reads a file that a manifest names, next to the manifest.
@@ -37,7 +37,7 @@ pub(super) struct OwnMachine {
     set: Option<Spanned<SwitchSetting>>,
 }
 
-/// The machines of `tables`, from the manifest `file` whose text is `text`.
+/// Builds the machines of `tables`, from the manifest `file` whose text is `text`.
 pub(super) fn machines(
     file: &str,
     text: &str,
@@ -113,7 +113,7 @@ impl OwnMachine {
     }
 }
 
-/// Whether `set` changes `variant` in any evaluation. It is tried under two sets of switches that
+/// Whether `set` changes `variant` in any evaluation. The test uses two sets of switches that
 /// differ in every value, so that no value of `set` equals both.
 fn changes(variant: &Variant, set: &SwitchSetting) -> bool {
     [Switches::PAPER, Switches::UNLIKE_PAPER].iter().any(|switches| {

@@ -10,15 +10,15 @@ use super::switches::Pages;
 use super::workloads::Programs;
 use crate::LabError;
 
-/// Places a trace for each run, since a placed trace has tens of megabytes. Checksums are kept, so
-/// that a recorded run is recognized without placing its trace again.
+/// Places traces when a run needs them, since a placed trace has tens of megabytes. Checksums are
+/// kept, so that a recorded run is recognized without placing its trace again.
 pub(super) struct PlacedTraces<'a> {
     plan: &'a EvaluationPlan,
     programs: &'a Programs,
     sums: Mutex<HashMap<Placement, u32>>,
 }
 
-/// What determines the records of a run, apart from the plan.
+/// The parameters that determine the records of a run, in addition to the plan.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Placement {
     workload: String,
@@ -44,7 +44,7 @@ impl<'a> PlacedTraces<'a> {
         Self { plan, programs, sums: Mutex::default() }
     }
 
-    /// The records of `run` in a protected space of `lines`.
+    /// Returns the records of `run` in a protected space of `lines`.
     ///
     /// # Errors
     /// [`LabError::Plan`] or [`LabError::Simulation`] if there is no such trace, or its pages do
@@ -53,10 +53,10 @@ impl<'a> PlacedTraces<'a> {
         self.place(&Placement::from_run(run, lines))
     }
 
-    /// The checksum of these records, which identifies the trace.
+    /// The checksum of the records of `run`, which identifies the trace.
     ///
     /// # Errors
-    /// The same as [`Self::records`].
+    /// The errors of [`Self::records`].
     pub(super) fn checksum(&self, run: &Run, lines: u64) -> Result<u32, LabError> {
         let placement = Placement::from_run(run, lines);
         let known = self.sums().get(&placement).copied();

@@ -35,7 +35,7 @@ pub struct EvaluationPlan {
     pub checks_commands: bool,
 }
 
-/// One machine under one workload.
+/// A machine under a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The machine.
@@ -48,37 +48,37 @@ pub struct Run {
     pub switches: Switches,
 }
 
-/// A smaller tree cannot hold the pages of a sample. A tree larger than the paper's largest exceeds
-/// the memory of usual machines.
+/// Allowed leaf levels. A smaller tree cannot hold the pages of a sample. A tree larger than the
+/// paper's largest exceeds the memory of usual machines.
 const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 
-/// Fewer records give no meaningful result, and a trace has no more.
+/// Allowed numbers of records. Fewer records give no meaningful result, and a trace has no more.
 const RECORDS: std::ops::RangeInclusive<u64> = 100..=oblivio_sim::trace::RECORDS_MAX as u64 / 2;
 
 impl EvaluationPlan {
-    /// The evaluation in the documentation, with the paper's sizes. All records of a trace fill the
-    /// LLC.
+    /// The plan of the evaluation in the documentation, with the paper's sizes. All records of a
+    /// trace fill the LLC.
     pub fn full() -> Self {
         let full = Self::new(24, 1_000_000);
         Self { scale: Scale { llc_warm_up: 2_000_000, ..full.scale }, ..full }
     }
 
-    /// A small tree, few records, and an LLC small enough for them, for rough figures.
+    /// A plan for rough figures: a small tree, few records, and an LLC small enough for them.
     pub fn quick() -> Self {
         let quick = Self::new(16, 6000);
         let switches = Switches { llc_bytes: 32 << 10, ..quick.switches };
         Self { switches, with_readings: false, ..quick }
     }
 
-    /// Table I with leaves on `leaf_level`: `records` of each trace that count, after a quarter as
-    /// many that fill the caches. The LLC is empty at first.
+    /// A plan for Table I with leaves on `leaf_level`, which measures `records` of each trace. A
+    /// quarter of this number precedes them as the warm-up. The LLC is empty at first.
     pub fn new(leaf_level: u8, records: u64) -> Self {
         let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
         let (switches, machines) = (Switches::PAPER, Vec::new());
         Self { scale, switches, seed: 1, machines, with_readings: true, checks_commands: false }
     }
 
-    /// The same plan with the machines that `figures` define.
+    /// Adds the machines that `figures` define to the plan.
     ///
     /// # Errors
     /// [`LabError::Plan`] if two different machines have the same name.
@@ -101,8 +101,8 @@ impl EvaluationPlan {
     }
 
     /// The runs that `figures` need, without duplicates. Runs with the same initial tree are
-    /// adjacent, so that it is read once; among them, runs with the same workload. Workloads
-    /// without a trace in `programs` are omitted.
+    /// adjacent, so that the tree is read once. Among these, runs with the same workload are
+    /// adjacent. Workloads without a trace in `programs` are omitted.
     ///
     /// # Errors
     /// [`LabError::Plan`] if no run remains, or the plan is invalid.
@@ -175,7 +175,7 @@ impl EvaluationPlan {
         Ok(runs)
     }
 
-    /// A machine under a workload.
+    /// The run of a machine under a workload.
     pub(super) fn run(
         &self,
         variant: &str,
@@ -217,7 +217,7 @@ impl EvaluationPlan {
         })
     }
 
-    /// Records that fill the caches.
+    /// The number of records that fill the caches.
     pub(super) fn warm_up(&self, setting: &SwitchSetting) -> Result<u64, LabError> {
         let warm_ups = setting.warm_up_times();
         let records = match setting.own_warm_up_records() {
@@ -233,7 +233,7 @@ impl EvaluationPlan {
         })
     }
 
-    /// The machine of `run`.
+    /// The specification of the machine of `run`.
     ///
     /// # Errors
     /// [`LabError::Plan`] for an unknown variant.
@@ -257,14 +257,14 @@ impl EvaluationPlan {
         format!("{variant}/{workload}/L{leaf_level}/{switches}/{llc}{warm_up}+{records}/seed{seed}")
     }
 
-    /// The seed of a workload: the same for all machines.
+    /// The seed of a workload. It is the same for all machines.
     pub(super) fn seed_of(&self, workload: &str) -> u64 {
         let place = workloads::names().position(|name| name == workload).unwrap_or_default();
         let mut seeds = StdRng::seed_from_u64(self.seed);
         std::iter::repeat_with(|| seeds.next_u64()).nth(place).unwrap_or(self.seed)
     }
 
-    /// Lines of the protected space of a tree.
+    /// The number of lines of the protected space of a tree.
     pub fn lines(leaf_level: u8) -> u64 {
         OramSpec::paper(leaf_level).data_blocks
     }
@@ -281,7 +281,7 @@ impl EvaluationPlan {
     }
 }
 
-/// The number of levels by which a tree of larger blocks is lower.
+/// The number of levels that a tree loses because its blocks have `block_lines` lines.
 fn levels_lower(block_lines: u64) -> Result<i8, LabError> {
     if block_lines.is_power_of_two() {
         return Ok(levels_saved(block_lines) as i8);

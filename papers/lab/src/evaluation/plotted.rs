@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::measure::Measure;
 
-/// A bar chart of the runs.
+/// The bar chart of a figure.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plotted {
@@ -18,15 +18,15 @@ pub struct Plotted {
     /// Whether the standard deviation over workloads is drawn next to their means.
     #[serde(default)]
     pub deviation: bool,
-    /// The measures. If there are several, each is a series.
+    /// The measures. Each of several measures is a series.
     pub measures: Vec<NamedMeasure>,
 }
 
-/// The labels of the bars. The other dimensions become series, or are averaged.
+/// The labels of the bars. Other dimensions become series, or are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
-    /// Workloads, and their mean if there are more than one.
+    /// Workloads, and their mean if there is more than one.
     Workloads,
     /// Variants, each with its mean over all workloads.
     Variants,

@@ -13,22 +13,22 @@ use crate::records::first_model;
 pub struct Scale {
     /// The level of the leaves.
     pub leaf_level: u8,
-    /// Records that count.
+    /// Measured records, after the warm-up.
     pub records: u64,
     /// Records of the warm-up.
     pub warm_up: u64,
-    /// Records before the warm-up, which fill the LLC and take no time.
+    /// Records before the warm-up, which fill the LLC and are not timed.
     #[serde(default)]
     pub llc_warm_up: u64,
 }
 
 impl Scale {
-    /// Records that take time: those that count, and the warm-up.
+    /// Timed records: the warm-up and the measured records.
     pub(super) fn timed_records(self) -> u64 {
         self.records + self.warm_up
     }
 
-    /// Records taken from the trace.
+    /// The total number of records taken from the trace.
     pub(super) fn all_records(self) -> u64 {
         self.timed_records() + self.llc_warm_up
     }
@@ -38,26 +38,26 @@ impl Scale {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRecord {
-    /// Its name: see [`EvaluationPlan::key`](super::EvaluationPlan::key).
+    /// The name of the run: see [`EvaluationPlan::key`](super::EvaluationPlan::key).
     pub key: String,
     /// The machine.
     pub variant: String,
     /// The workload.
     pub workload: String,
-    /// CRC-32 of the placed records. Runs of other traces are other runs.
+    /// CRC-32 of the placed records. It distinguishes runs of different traces.
     pub trace: u32,
-    /// Whether programs were the simulator's short samples. Records without this field used
-    /// recorded traces.
+    /// Whether the traces of programs were the simulator's short samples. Records without this
+    /// field used recorded traces.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub samples: bool,
     /// The size of the tree, and the number of records.
     pub scale: Scale,
-    /// The seed of its requests.
+    /// The seed of the run's requests.
     pub seed: u64,
-    /// The seed of its initial tree. Records without this field used `seed`.
+    /// The seed of the run's initial tree. Records without this field used `seed`.
     #[serde(default)]
     pub initial_seed: Option<u64>,
-    /// The complete machine.
+    /// The complete description of the simulated machine.
     pub spec: SystemSpec,
     /// The result, without the warm-up.
     pub outcome: Outcome,
@@ -69,14 +69,14 @@ pub struct RunRecord {
     pub model: u32,
     /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// The machine that made the run.
+    /// The name of the machine that made the run.
     pub machine: String,
     /// The version of this program that made the run.
     pub version: String,
 }
 
 impl RunRecord {
-    /// Whether this record is the run `key` with this trace, initial tree, machine and model.
+    /// Whether this record is of the run `key` with this trace, initial tree, machine and model.
     pub(super) fn is_same_run(
         &self,
         key: &str,
@@ -88,7 +88,7 @@ impl RunRecord {
         run == (key, trace, Some(initial_seed), spec, MODEL)
     }
 
-    /// Whether its commands were checked, if `plan` requires that.
+    /// Whether the DRAM commands of the run were checked, if `plan` requires that.
     pub(super) fn is_checked_as(&self, plan: &EvaluationPlan) -> bool {
         self.checked_commands.is_some() || !plan.checks_commands
     }

@@ -1,4 +1,4 @@
-//! Making the runs, on all processors.
+//! Makes the runs, on all processors.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -56,12 +56,12 @@ pub fn run(
     workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
-/// The records in `kept` of `runs`, for a figure that is made without traces, and the number of
-/// missing runs.
+/// Returns the records in `kept` of `runs`, for a figure that is made without traces, and the
+/// number of missing runs.
 ///
-/// Recordings of a program are distinguished by checksums, among runs with the same placement of
-/// pages. All such runs must have one trace; otherwise a speed would compare two recordings. Under
-/// another placement, the same recording has another checksum.
+/// Checksums distinguish recordings of a program, among runs with the same placement of pages. All
+/// such runs must have one trace; otherwise a speed would compare two recordings. Under another
+/// placement, the same recording has another checksum.
 ///
 /// # Errors
 /// [`LabError::Input`] if a workload has runs of more than one trace: the figure could not say
@@ -162,8 +162,8 @@ fn named(error: SimError, key: &str) -> SimError {
     }
 }
 
-/// The initial contents of the ORAM. They are the same for all workloads, whose requests have other
-/// seeds.
+/// The initial contents of the ORAM. They are the same for all workloads; only the seeds of the
+/// requests differ.
 pub(super) fn initial(
     spec: &SystemSpec,
     seed: u64,
@@ -181,7 +181,7 @@ pub(super) fn lines_of(spec: &SystemSpec, run: &Run) -> u64 {
     spec.oram.as_ref().map_or(without_oram, OramSpec::lines)
 }
 
-/// Reports progress as differences of records.
+/// Reports progress as the number of new records.
 struct ProgressReporter<'a, H> {
     host: &'a H,
     reported: Cell<u64>,

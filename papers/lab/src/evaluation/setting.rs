@@ -10,14 +10,14 @@ use super::named_settings;
 use super::plan::EvaluationPlan;
 use super::switches::{Pages, Switches};
 
-/// Some of the [`Switches`], the size of the tree, and the length of the warm-up. Missing values
-/// are the evaluation's.
+/// Values for some of the [`Switches`], the size of the tree, and the length of the warm-up. The
+/// evaluation provides missing values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SwitchSetting {
-    /// The name in figures. Without one, the size of the protected space.
+    /// The name in figures. If it is missing, figures show the size of the protected space.
     pub name: Option<String>,
-    /// A named setting whose values apply where this one has none.
+    /// A named setting whose values replace the values that this setting lacks.
     #[serde(deserialize_with = "named_settings::by_name")]
     pub like: Option<Box<SwitchSetting>>,
     /// The level of the leaves, relative to the evaluation or to `like`.
@@ -26,7 +26,7 @@ pub struct SwitchSetting {
     pub warm_ups: Option<u32>,
     /// The number of warm-up records, instead of the evaluation's.
     pub warm_up_records: Option<u64>,
-    /// When paths start.
+    /// The rule for when paths start.
     pub pace: Option<Pace>,
     /// Positions in a position-map block.
     pub fan_out: Option<u64>,
@@ -42,17 +42,17 @@ pub struct SwitchSetting {
     pub layout: Option<Layout>,
     /// The contents of the ORAM before the first request.
     pub initial: Option<Initial>,
-    /// Instructions fetched in a cycle, and retired if `retire_width` is missing.
+    /// Instructions fetched per cycle. Also the number retired, if `retire_width` is missing.
     pub width: Option<u64>,
-    /// Instructions retired in a cycle.
+    /// Instructions retired per cycle.
     pub retire_width: Option<u64>,
-    /// Lines that the processor may have in flight.
+    /// Maximum number of lines that the processor may have in flight.
     pub fetch_room: Option<u64>,
     /// Whether each path stops retirement until it is read.
     pub paths_stop_retirement: Option<bool>,
     /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: Option<bool>,
-    /// When write-backs go before reads.
+    /// Numbers of waiting write-backs at which write-backs gain or lose priority over reads.
     pub write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages.
     pub pages: Option<Pages>,
@@ -66,10 +66,10 @@ pub struct SwitchSetting {
     pub shrinks_chip: Option<bool>,
     /// Levels that the client keeps, relative to its default.
     pub tree_top: Option<i8>,
-    /// Cycles after which the program is switched out.
+    /// The number of cycles after which the program is switched out.
     pub context_switch: Option<u64>,
-    /// Lines of a block, a power of two. The tree is lower by its logarithm; the protected space
-    /// keeps its size.
+    /// Lines per block, a power of two. The tree loses the logarithm of this number in levels; the
+    /// protected space keeps its size.
     pub block_lines: Option<u64>,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: Option<bool>,
@@ -110,12 +110,12 @@ impl SwitchSetting {
         wrong.map_or(Ok(()), |(_, message)| Err(message.to_owned()))
     }
 
-    /// The level of the leaves relative to the evaluation, including `like`.
+    /// The level of the leaves relative to the evaluation, including the levels from `like`.
     pub(super) fn all_levels(&self) -> i8 {
         self.levels.saturating_add(self.like.as_ref().map_or(0, |like| like.all_levels()))
     }
 
-    /// Whether recorded programs run behind the LLC, too.
+    /// Whether programs whose traces were recorded behind an LLC run behind the simulated LLC, too.
     pub(super) fn has_llc_for_all(&self) -> bool {
         self.keeps_llc || self.like.as_ref().is_some_and(|like| like.has_llc_for_all())
     }
@@ -132,7 +132,7 @@ impl SwitchSetting {
         self.warm_up_records.or_else(|| like.and_then(|like| like.own_warm_up_records()))
     }
 
-    /// The switches of an evaluation with the values of this setting.
+    /// Returns the switches of an evaluation with the values of this setting.
     pub(super) fn apply_to(&self, switches: &Switches) -> Switches {
         let liked = self.like.as_ref().map(|like| like.apply_to(switches));
         let switches = liked.as_ref().unwrap_or(switches);

@@ -19,9 +19,9 @@ pub struct StatedNumber {
     pub what: String,
     /// The machine.
     pub variant: String,
-    /// The workload. Without it, the mean over all workloads of the figure.
+    /// The workload. If it is missing, the number is the mean over all workloads of the figure.
     pub workload: Option<String>,
-    /// The number to compute from a run.
+    /// The measure that computes the number from a run.
     pub measure: Measure,
     /// Whether the number is the standard deviation over all workloads of the figure, not a mean.
     #[serde(default)]
@@ -30,7 +30,7 @@ pub struct StatedNumber {
     pub programs: Option<u32>,
     /// The paper's number.
     pub paper: f64,
-    /// The largest difference at which our number agrees. It must be smaller than the effect.
+    /// The maximum difference at which our number agrees. It must be smaller than the effect.
     pub band: f64,
     /// Other settings that the paper may have used, the likeliest first.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct StatedNumber {
     /// Whether our number agrees because a parameter was fitted by hand. `why` names it.
     #[serde(default)]
     pub fitted: bool,
-    /// Why our number differs, or which parameter was fitted.
+    /// The reason why our number differs, or the parameter that was fitted.
     pub why: Option<String>,
     /// Limits of the agreement, such as the sizes of trees for which it holds.
     pub limits: Option<String>,
@@ -50,7 +50,7 @@ pub struct StatedNumber {
 /// setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberReading {
-    /// The name of the setting in verdicts: "one channel, 24 levels".
+    /// The name of the setting in verdicts, such as "one channel, 24 levels".
     pub name: String,
     /// The setting, which replaces the first setting of the figure.
     pub setting: SwitchSetting,
@@ -90,25 +90,25 @@ impl<'de> Visitor<'de> for NameOrTable {
 }
 
 impl StatedNumber {
-    /// The machines it needs: its own, and the machine to compare it with.
+    /// The machines that the number needs: its own, and the machine to compare it with.
     pub(super) fn variant_names(&self) -> impl Iterator<Item = &str> {
         let reference = self.measure.reference().filter(|reference| *reference != self.variant);
         [self.variant.as_str()].into_iter().chain(reference)
     }
 
-    /// The workloads it needs, in a figure with the workloads `of_figure`.
+    /// The workloads that the number needs, in a figure with the workloads `of_figure`.
     pub(super) fn workloads<'a>(&'a self, of_figure: &[&'a str]) -> Vec<&'a str> {
         self.workload.as_ref().map_or_else(|| of_figure.to_vec(), |name| vec![name])
     }
 
-    /// The number of workloads that its mean needs for a comparison with the paper, in a figure
+    /// The number of workloads that the mean needs for a comparison with the paper, in a figure
     /// with `of_figure` workloads.
     pub(super) fn workloads_wanted(&self, of_figure: usize) -> usize {
         let shown = if self.workload.is_some() { 1 } else { of_figure };
         self.programs.map_or(shown, |programs| shown.max(programs as usize))
     }
 
-    /// Refuses an invalid number, in a figure with the workloads `of_figure`.
+    /// Refuses an invalid stated number, in a figure with the workloads `of_figure`.
     pub(super) fn check(&self, of_figure: &[&str]) -> Result<(), String> {
         let Self { what, workload, deviation, paper, band, readings, .. } = self;
         if workload.as_ref().is_some_and(|name| !of_figure.contains(&name.as_str())) {

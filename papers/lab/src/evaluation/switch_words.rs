@@ -6,7 +6,7 @@ use oblivio_sim::system::Layout;
 use super::switches::{Pages, Switches};
 
 impl Switches {
-    /// Switches that no paper states, and switches that differ from Table I.
+    /// Describes the switches that no paper states, and the switches that differ from Table I.
     pub(super) fn words(&self) -> Vec<String> {
         let timing = [
             pace(self.pace),
@@ -18,7 +18,7 @@ impl Switches {
         all.chain(self.unusual_rules()).chain(self.unlike_table_1()).collect()
     }
 
-    /// The switches that remain open for a machine whose paper states the others.
+    /// Describes the switches that the machine's own paper leaves open.
     pub(super) fn words_of_any_oram(&self) -> Vec<String> {
         self.of_any_oram().to_vec()
     }
@@ -32,7 +32,7 @@ impl Switches {
         ]
     }
 
-    /// Rules that hold only if requested.
+    /// Describes rules that hold only if requested.
     fn unusual_rules(&self) -> impl Iterator<Item = String> {
         let rules = [
             (self.paths_stop_retirement, "each path stops retirement until it is read"),
@@ -117,7 +117,7 @@ fn pages(pages: Pages) -> &'static str {
     }
 }
 
-/// The initial contents of an ORAM.
+/// Describes the initial contents of an ORAM.
 pub(crate) fn initial_words(initial: Initial) -> String {
     match initial {
         Initial::Empty => "the tree is empty at first".to_owned(),

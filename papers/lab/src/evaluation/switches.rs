@@ -5,37 +5,38 @@ use oblivio_sim::controller::{Initial, Pace, WriteWatermarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
-/// Parameters that the paper leaves open or that are doubtful. All machines of an evaluation share
-/// them.
+/// Parameters that the paper leaves open, or whose stated values are doubtful. All machines of an
+/// evaluation share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switches {
-    /// When paths start.
+    /// The rule for when paths start.
     pub pace: Pace,
     /// Positions in a position-map block.
     pub fan_out: u64,
     /// Channels of DRAM.
     pub channels: u32,
-    /// Bytes of the LLC.
+    /// Size of the LLC in bytes.
     pub llc_bytes: u64,
-    /// Whether a write that misses the LLC first fetches its line. With delayed remapping it always
-    /// does.
+    /// Whether a write that misses the LLC first fetches its line. With delayed remapping, it
+    /// always does.
     pub fetch_on_write_miss: bool,
     /// The layout of trees in DRAM.
     pub layout: Layout,
     /// The contents of the ORAM before the first request.
     pub initial: Initial,
-    /// Instructions fetched in a cycle (four in Table I), and retired if `retire_width` is `None`.
+    /// Instructions fetched per cycle (four in Table I). Also the number retired, if `retire_width`
+    /// is `None`.
     pub width: u64,
-    /// Instructions retired in a cycle. Table I does not state it; USIMM's configuration for one
+    /// Instructions retired per cycle. Table I does not state it; USIMM's configuration for one
     /// channel has two.
     pub retire_width: Option<u64>,
-    /// Lines that the processor may have in flight.
+    /// Maximum number of lines that the processor may have in flight.
     pub fetch_room: u64,
     /// Whether each path stops retirement until it is read.
     pub paths_stop_retirement: bool,
     /// Whether DRAM answers the reads of evictions and dummies from its write queue.
     pub write_queue_answers: bool,
-    /// When write-backs go before reads.
+    /// Numbers of waiting write-backs at which write-backs gain or lose priority over reads.
     pub write_marks: WriteWatermarks,
     /// The placement of the programs' pages.
     pub pages: Pages,
@@ -50,9 +51,9 @@ pub struct Switches {
     pub shrinks_chip: bool,
     /// Levels that the client keeps, relative to its default.
     pub tree_top: i8,
-    /// Cycles after which the program is switched out, if it is.
+    /// The number of cycles after which the program is switched out. `None` if it never is.
     pub context_switch: Option<u64>,
-    /// Lines of a block, a power of two. With several, the tree is lower by the logarithm.
+    /// Lines per block, a power of two. The tree loses the logarithm of this number in levels.
     pub block_lines: u64,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: bool,
@@ -65,16 +66,16 @@ pub struct Switches {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pages {
-    /// At random, as in a system that has run for long.
+    /// Pages are at random places, as in a system that has run for long.
     Scattered,
-    /// In the order of their first use, as in a fresh system.
+    /// Pages are in the order of their first use, as in a fresh system.
     InOrder,
-    /// At their own addresses, modulo the size of the space.
+    /// Pages are at their own addresses, modulo the size of the space.
     AsIs,
 }
 
 impl Switches {
-    /// Table I, with defaults for parameters that it does not state.
+    /// Table I, with defaults for parameters that the table does not state.
     pub const PAPER: Self = Self {
         pace: Pace::DEFAULT,
         fan_out: 16,
@@ -101,7 +102,7 @@ impl Switches {
         fills_small_tree: false,
     };
 
-    /// Every value differs from [`Self::PAPER`].
+    /// Switches whose every value differs from [`Self::PAPER`].
     pub(super) const UNLIKE_PAPER: Self = Self {
         pace: Pace::StartToStart(5000),
         fan_out: 32,
@@ -128,7 +129,7 @@ impl Switches {
         fills_small_tree: true,
     };
 
-    /// All switches in one word, for the names of runs.
+    /// Encodes all switches in one word, for the names of runs.
     pub(super) fn key(&self) -> String {
         let Self { pace, fan_out, channels, llc_bytes, layout, initial, .. } = self;
         let pace = match pace {
@@ -143,7 +144,7 @@ impl Switches {
         format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{unusual}")
     }
 
-    /// The rarely changed switches, as suffixes, if they differ from [`Self::PAPER`].
+    /// Encodes the rarely changed switches as suffixes, if they differ from [`Self::PAPER`].
     fn unusual(&self) -> [String; 17] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;

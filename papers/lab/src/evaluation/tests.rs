@@ -121,7 +121,7 @@ fn every_machine_runs() {
     assert!(find("rho").memory.controller.unwrap().small > 0);
 }
 
-/// This switch is not part of a machine, but of the warm-up.
+/// The switch `fills_small_tree` is not part of a machine, but of the warm-up.
 #[test]
 fn filling_the_small_tree_only_changes_runs_of_rho() {
     let manifest = Manifest { variants: vec!["rho".into(), "baseline".into()], ..manifest() };
@@ -410,7 +410,8 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
-/// The committed runs in `results`, with the plan and the programs that they were made with.
+/// Reads the committed runs in `results`. Returns them with the plan and the programs that they
+/// were made with.
 fn committed(results: &str) -> (Vec<RunRecord>, EvaluationPlan, Programs) {
     let path = format!("{}/results/{results}/results.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let text = unpack(&path, std::fs::File::open(&path).unwrap()).unwrap();
@@ -459,7 +460,7 @@ fn committed_runs_are_still_the_runs_of_the_figures() {
     }
 }
 
-/// The committed figures are those that the committed runs give.
+/// The committed figures follow from the committed runs.
 #[test]
 fn the_committed_figures_follow_from_the_committed_runs() {
     let path = |file: &str| format!("{}/results/{file}", env!("CARGO_MANIFEST_DIR"));

@@ -15,22 +15,22 @@ use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, counted_runs};
 
-/// Length of a trial run if no run is recorded, in records. Long enough that paths dominate the
-/// start-up cost.
+/// Length in records of a trial run, which is made if no run is recorded. It is long enough that
+/// paths dominate the start-up cost.
 const TRIAL_RECORDS: usize = 4000;
 
-/// The estimate.
+/// The estimated time of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TimeEstimate {
     /// The number of runs.
     runs: usize,
-    /// The number of recorded runs.
+    /// The number of runs that are already recorded.
     kept: usize,
-    /// Estimated seconds for the other runs. `None` if there are none.
+    /// Estimated seconds for the runs that are not recorded. `None` if all are recorded.
     seconds: Option<f64>,
 }
 
-/// Estimates the time of `runs`, some of which are in `kept`. The time of a record comes from the
+/// Estimates the time of `runs`, some of which are in `kept`. The time per record comes from the
 /// most similar recorded runs, or from a trial run if none is recorded.
 ///
 /// # Errors
@@ -75,14 +75,14 @@ fn timed_records(run: &Run) -> f64 {
     run.scale.timed_records() as f64
 }
 
-/// The costs of a run, from a trial.
+/// The costs of a run, measured by a trial.
 struct Trial {
     leaf_level: u8,
-    /// Seconds until the initial tree exists, for the first of the runs that share it.
+    /// Seconds to create the initial tree, for the first of the runs that share it.
     tree: f64,
-    /// Seconds to copy that tree.
+    /// Seconds to copy the initial tree.
     copy: f64,
-    /// Seconds for each record.
+    /// Seconds per record.
     record: f64,
 }
 
@@ -113,7 +113,7 @@ fn try_out(
 }
 
 impl Trial {
-    /// Seconds for all `runs`, one after the other.
+    /// Seconds for all `runs` in sequence.
     fn seconds(&self, plan: &EvaluationPlan, runs: &[&Run]) -> Result<f64, LabError> {
         // Half as many blocks take half as long to place and to copy.
         let half =
@@ -130,8 +130,8 @@ impl Trial {
     }
 }
 
-/// Seconds for each record in the recorded runs that are most like `run`: with the same machine and
-/// tree size; else with the same tree size; else all.
+/// Seconds per record in the recorded runs that are most like `run`: with the same machine and tree
+/// size; else with the same tree size; else all.
 fn nearest(run: &Run, kept: &[&RunRecord]) -> f64 {
     let level = |record: &RunRecord| {
         record.spec.oram.as_ref().map_or(record.scale.leaf_level, OramSpec::leaf_level)

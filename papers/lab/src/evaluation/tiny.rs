@@ -1,6 +1,6 @@
 //! The machines of Tiny ORAM (section V): an ORAM controller on an FPGA, with DRAM on its board.
 //!
-//! The paper drives the controller with traces that a cache has filtered, so the processor here
+//! A cache has filtered the traces that the paper runs on the controller, so the processor here
 //! only waits for one request after the other. The paper states the parameters that IR-ORAM leaves
 //! open, so these machines ignore the switches for them.
 
@@ -17,7 +17,7 @@ use crate::LabError;
 pub(super) enum Design {
     /// Path ORAM with plain recursion.
     Recursive,
-    /// Path ORAM with the same frontend.
+    /// Path ORAM with the frontend of Tiny ORAM.
     Path,
     /// RAW ORAM: Tiny ORAM itself.
     Raw,
@@ -26,21 +26,21 @@ pub(super) enum Design {
 /// The level of the leaves in the paper.
 pub(super) const PAPER_LEAF_LEVEL: u8 = 20;
 
-/// A smaller tree does not fit the sample of the paper's program.
+/// The minimum leaf level. A smaller tree does not fit the sample of the paper's program.
 const LEAF_LEVEL_MIN: u8 = 16;
 
 /// The clock of the FPGA, in MHz.
 const CLOCK_MHZ: u32 = 200;
 
-/// Rows of each bank, 2 GiB in all. The board has half of that, and these trees fill more than half
-/// of the board; aligning subtrees to rows leaves gaps.
+/// Rows of each bank, 2 GiB in all. The board has half of that. These trees fill more than half of
+/// the board, and aligning subtrees to rows leaves gaps.
 const ROWS: u32 = 1 << 15;
 
-/// A bucket's IVs, leaves and addresses: one transfer of 512 bits.
+/// Lines of a bucket's IVs, leaves and addresses: one transfer of 512 bits.
 const HEADER_LINES: u64 = 1;
 
-/// Latency of the first line: 30 cycles of the DRAM controller, ten of which are DRAM timing, and
-/// 21 in the pipeline of the AES core.
+/// Latency of the first line. The DRAM controller takes 30 cycles, of which ten are DRAM timing,
+/// and the pipeline of the AES core takes 21.
 const MEMORY_LATENCY: Cycle = 20 + 21;
 
 /// Two blocks per leaf. With [`FAN_OUT`] and two levels of position map in the tree, the
@@ -51,14 +51,15 @@ const BLOCKS_PER_LEAF: u64 = 2;
 const CLIENT_ENTRIES: u64 = 1 << 11;
 
 /// Positions kept on the chip with plain recursion, whose two position maps have
-/// [`RECURSIVE_FAN_OUT`] labels in a block. At 12 bits each these are 12 KiB, but the paper states
-/// less than 8. A block of 64 bytes could hold 25 labels of 20 bits; then they would take 5 KiB.
+/// [`RECURSIVE_FAN_OUT`] labels per block. At 12 bits each, the positions take 12 KiB, but the
+/// paper states less than 8. If a block of 64 bytes held 25 labels of 20 bits, they would take 5
+/// KiB.
 const RECURSIVE_CLIENT_ENTRIES: u64 = 1 << 13;
 
-/// Labels in a position-map block of plain recursion, of four bytes each.
+/// Labels per position-map block of plain recursion, of four bytes each.
 const RECURSIVE_FAN_OUT: u64 = 16;
 
-/// Positions in a position-map block, compressed as in Freecursive ORAM.
+/// Positions per position-map block, compressed as in Freecursive ORAM.
 const FAN_OUT: u64 = 32;
 
 /// Blocks of the PLB: 8 KiB, as in Freecursive ORAM.
@@ -80,7 +81,7 @@ impl Design {
         }
     }
 
-    /// C of sections II-A and IV-B.
+    /// The stash bound: C of sections II-A and IV-B.
     fn stash_blocks(self) -> usize {
         match self {
             Self::Recursive | Self::Path => 78,
@@ -88,7 +89,7 @@ impl Design {
         }
     }
 
-    /// Labels in a position-map block, positions on the chip, and the location of the other
+    /// Labels per position-map block, positions on the chip, and the location of the other
     /// positions.
     fn position_map(self) -> (u64, u64, PositionMap) {
         match self {
@@ -127,8 +128,8 @@ impl Design {
         }
     }
 
-    /// The machine, with a tree whose leaves are on `leaf_level`: the paper's is 20. On-chip caches
-    /// shrink with the tree.
+    /// The specification of the machine, with leaves on `leaf_level`, which is 20 in the paper.
+    /// On-chip caches shrink with the tree.
     pub(super) fn spec(self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
         let switches = self.switches(switches);
         let mut system = SystemSpec::paper(leaf_level)?;
@@ -173,7 +174,7 @@ impl Design {
     }
 }
 
-/// The level of the leaves, when IR-ORAM's trees have theirs on `leaf_level`.
+/// The level of the leaves of this machine, if IR-ORAM's trees have leaves on `leaf_level`.
 pub(super) fn leaf_level(leaf_level: u8) -> u8 {
     leaf_level.clamp(LEAF_LEVEL_MIN, PAPER_LEAF_LEVEL)
 }

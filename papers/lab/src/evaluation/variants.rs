@@ -17,7 +17,7 @@ use crate::alloc_search::{
 };
 use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS};
 
-/// A machine.
+/// A machine of the evaluation.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// The name in manifests.
@@ -27,7 +27,7 @@ pub struct Variant {
     pub(super) kind: VariantKind,
 }
 
-/// How a machine is built.
+/// The definition of a machine.
 #[derive(Clone, Debug)]
 pub(super) enum VariantKind {
     /// Table I without an ORAM: the LLC is connected to DRAM.
@@ -38,11 +38,11 @@ pub(super) enum VariantKind {
     Tiny(Design),
     /// A machine described by a file.
     Described(Arc<SystemSpec>),
-    /// A built-in machine with other settings.
+    /// A built-in machine with changed settings.
     Set(&'static Variant, Arc<SwitchSetting>),
 }
 
-/// Built-in machines are equal if their names are.
+/// Built-in machines are equal if their names are equal.
 impl PartialEq for Variant {
     fn eq(&self, other: &Self) -> bool {
         let is_made_alike = match (&self.kind, &other.kind) {
@@ -58,7 +58,7 @@ impl PartialEq for Variant {
     }
 }
 
-/// IR-Stash has no effect on a tree with fewer levels on the client.
+/// The minimum number of levels on the client for IR-Stash. It has no effect with fewer levels.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All built-in machines.
@@ -151,7 +151,7 @@ impl Variant {
         VARIANTS.iter().find(|variant| variant.name == name)
     }
 
-    /// The level of the leaves of its tree, in an evaluation whose trees have theirs on
+    /// The level of the leaves of this machine's tree, in an evaluation whose trees have leaves on
     /// `leaf_level`.
     pub fn leaf_level(&self, leaf_level: u8) -> u8 {
         match &self.kind {
@@ -164,7 +164,7 @@ impl Variant {
         }
     }
 
-    /// The level of the leaves in its paper, or in its file.
+    /// The level of the leaves in the machine's paper, or in its file.
     pub fn paper_leaf_level(&self) -> u8 {
         match &self.kind {
             VariantKind::Plain | VariantKind::Changed(_) => PAPER_LEAF_LEVEL,
@@ -202,7 +202,7 @@ impl Variant {
         }
     }
 
-    /// A description of its switches, for readers of figures.
+    /// Describes the switches of the machine, for readers of figures.
     pub(super) fn words(&self, switches: &Switches) -> Vec<String> {
         match &self.kind {
             VariantKind::Plain | VariantKind::Changed(_) => switches.words(),
@@ -212,9 +212,9 @@ impl Variant {
         }
     }
 
-    /// The machine, with a tree whose leaves are on `leaf_level`, or on the level given by
-    /// [`Self::leaf_level`]. IR-ORAM's level is 24. On-chip caches shrink with the tree, except for
-    /// the LLC, whose size is in the switches.
+    /// The specification of the machine, with leaves on the level that [`Self::leaf_level`] gives
+    /// for `leaf_level`. IR-ORAM's level is 24. On-chip caches shrink with the tree, except for the
+    /// LLC, whose size is in the switches.
     ///
     /// # Errors
     /// [`LabError::Simulation`] if the built-in description of DRAM is invalid.
@@ -255,8 +255,8 @@ impl Variant {
     }
 }
 
-/// Baseline's ORAM. The tree has the same bytes on every level for any size of blocks, so caches of
-/// blocks shrink with it. A position takes the same bytes in a block of any size.
+/// Baseline's ORAM. Levels of the tree have the same bytes for any size of blocks, so caches of
+/// blocks shrink with it. Positions have the same bytes in a block of any size.
 fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     let Switches { block_lines, .. } = *switches;
     let paper = OramSpec::paper(leaf_level);
@@ -293,20 +293,19 @@ fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     })
 }
 
-/// The number of levels by which a tree of larger blocks is lower.
+/// The number of levels that a tree loses because its blocks have `block_lines` lines.
 pub(super) fn levels_saved(block_lines: u64) -> u8 {
     block_lines.max(1).ilog2() as u8
 }
 
-/// Rho's small tree has 19 levels (L = 19) with Z = 2; the main tree has 25 with Z = 4 (section
-/// VI). So the small tree has a 64th of the main tree's leaves, and one block for each of its
-/// leaves.
+/// Adds Rho's small tree. It has 19 levels (L = 19) with Z = 2; the main tree has 25 with Z = 4
+/// (section VI). So the small tree has a 64th of the main tree's leaves, and one block per leaf.
 fn rho(oram: &mut OramSpec) {
     let blocks = oram.data_blocks >> 8;
     oram.rho = Some(RhoSpec { blocks, small_per_main: 2, old_copy: OldCopyPolicy::TakenOut });
 }
 
-/// IR-Alloc `number`: its buckets, at the same distance from the leaves.
+/// Applies the bucket sizes of IR-Alloc `number`, aligned at the leaves.
 fn alloc(oram: &mut OramSpec, number: u8) {
     let paper = PAPER_PROFILES.iter().find(|profile| profile.number == number);
     let here = paper.map(|paper| {
@@ -325,13 +324,13 @@ fn early_write_backs(system: &mut SystemSpec) {
     system.controller.early_write_backs = true;
 }
 
-/// LLC-D. A line in the LLC is not in the ORAM, so a write that misses fetches it.
+/// Applies LLC-D. A line in the LLC is not in the ORAM, so a write that misses fetches it.
 fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
     system.processor.fetch_on_write_miss = true;
     oram.remap = Remap::Delayed;
 }
 
-/// LLC-D, IR-Stash and IR-Alloc `number`.
+/// Applies LLC-D, IR-Stash and IR-Alloc `number`.
 fn delayed_with(system: &mut SystemSpec, oram: &mut OramSpec, number: u8) {
     delayed(system, oram);
     stash(oram);

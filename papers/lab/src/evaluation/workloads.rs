@@ -39,13 +39,13 @@ pub const SJENG: &str = "sjeng";
 /// Programs of SPEC06, from the traces of Ramulator 1.0, which are misses of a last-level cache.
 pub const REAL: [&str; 5] = ["403.gcc", "445.gobmk", "456.hmmer", "458.sjeng", "464.h264ref"];
 
-/// Three programs in turns. The paper does not name its programs: of these, gcc makes few requests,
-/// mcf reads, and lbm writes.
+/// A mix of three programs that take turns. The paper does not name its programs. Here, gcc makes
+/// few requests, mcf reads, and lbm writes.
 pub const MIX: &str = "mix";
 
 const MIXED: [&str; 3] = ["gcc", "mcf", "lbm"];
 
-/// Instructions of a program's turn.
+/// Instructions that a program executes before the next one continues.
 const MIX_SLICE: u64 = 100_000;
 
 /// Synthetic traces, which need no file.
@@ -68,11 +68,11 @@ pub const RANDOM: [&str; 13] = [
     "random-13",
 ];
 
-/// A list of 64 MiB, far larger than any LLC.
+/// The maximum number of lines of a chased list: 64 MiB, far larger than any LLC.
 const CHASED_LINES_MAX: u64 = 1 << 20;
 
-/// Lists shorter than `pointer-chase`'s, and their lines: 4, 8 and 16 MiB, all larger than the
-/// paper's LLC.
+/// The names and lines of lists shorter than `pointer-chase`'s: 4, 8 and 16 MiB, all larger than
+/// the paper's LLC.
 const SHORT_CHASES: [(&str, u64); 3] = [
     ("pointer-chase-4-mib", 1 << 16),
     ("pointer-chase-8-mib", 1 << 17),
@@ -109,7 +109,7 @@ enum Source {
     Samples,
     /// Traces recorded by the user.
     Recorded,
-    /// Both, in different recorded runs.
+    /// The samples in some recorded runs, and recorded traces in others.
     Both,
 }
 
@@ -130,13 +130,13 @@ impl Source {
 #[derive(Clone, Debug)]
 pub struct Programs {
     traces: Vec<(&'static str, Trace)>,
-    /// Workloads of recorded runs, whose traces are not needed.
+    /// Workloads of recorded runs, which need no traces.
     ran: Vec<String>,
     source: Source,
 }
 
 impl Programs {
-    /// The short samples that come with the simulator.
+    /// Returns the short samples that come with the simulator.
     ///
     /// # Errors
     /// [`LabError::Simulation`] if a sample is not a trace.
@@ -156,8 +156,8 @@ impl Programs {
         PROGRAMS.into_iter().chain([SJENG]).chain(REAL).find(|program| is_of(program))
     }
 
-    /// Recorded traces, each with its file name. Traces of [unknown](Self::known) programs are
-    /// ignored.
+    /// Creates the set of recorded traces from pairs of a file name and a trace. Traces of
+    /// [unknown](Self::known) programs are ignored.
     pub fn recorded(traces: impl IntoIterator<Item = (String, Trace)>) -> Self {
         let known = |(name, trace): (String, Trace)| Some((Self::known(&name)?, trace));
         Self {
@@ -167,7 +167,8 @@ impl Programs {
         }
     }
 
-    /// No traces, only the workloads of `runs`: for figures of these runs.
+    /// Creates a set without traces that only has the workloads of `runs`, for figures of these
+    /// runs.
     pub fn of_runs(runs: &[RunRecord]) -> Self {
         let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
         ran.sort_unstable();
@@ -187,7 +188,7 @@ impl Programs {
         self.source.words()
     }
 
-    /// The origin of `workloads`.
+    /// Describes the origin of `workloads`.
     pub(super) fn words_of(&self, workloads: &[&str]) -> &'static str {
         if workloads.iter().all(|name| is_made(name)) { OF_MADE } else { self.words() }
     }
@@ -293,7 +294,7 @@ fn short_chase(name: &str) -> Option<u64> {
     SHORT_CHASES.into_iter().find(|(chase, _)| *chase == name).map(|(_, lines)| lines)
 }
 
-/// The synthetic trace `name` over `lines`: one of [`MADE`] or [`RANDOM`], or a short pointer
+/// Makes the synthetic trace `name` over `lines`: one of [`MADE`] or [`RANDOM`], or a short pointer
 /// chase.
 ///
 /// # Errors
@@ -313,7 +314,7 @@ pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, 
     Ok(made.make(name)?)
 }
 
-/// Seeds for the synthetic trace and for the placement of pages.
+/// Derives the seeds for the synthetic trace and for the placement of pages.
 fn seeds(seed: u64) -> (u64, u64) {
     let mut seeds = StdRng::seed_from_u64(seed);
     (seeds.next_u64(), seeds.next_u64())
@@ -360,7 +361,7 @@ mod tests {
     }
 
     /// Lines whose distance is the size of the LLC share a set of a direct-mapped PLB. IR-Stash
-    /// gains there only if distances are kept.
+    /// gains from this only if distances are kept.
     #[test]
     fn only_pages_as_is_keep_distances_within_a_program() {
         let far = (2 << 20) / 64;

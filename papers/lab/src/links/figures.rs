@@ -1,5 +1,5 @@
-//! The figures: time of a request and throughput, by the size of blocks, on each link; and the
-//! steps from the paper's number to a volume.
+//! Draws the figures: time of a request and throughput, by the size of blocks, on each link; and
+//! the steps from the paper's number to a volume.
 
 use super::{Cell, Form, LinkStep, Results, all_links, id};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
@@ -8,14 +8,14 @@ use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 /// Delay of Path ORAM in S³ORAM's Table 1, in seconds.
 const STATED_SECONDS: f64 = 20.3;
 
-/// The largest difference from the stated delay: it has three digits, and the paper leaves the
-/// link's delay open.
+/// The maximum difference from the stated delay that counts as agreement. The stated delay has
+/// three digits, and the paper leaves the link's delay open.
 const STATED_BAND: f64 = 0.1;
 
 /// The name of the bars of the steps.
 const BY_THE_MODEL: &str = "by the model";
 
-/// The figures of `results`.
+/// Makes the figures of `results`.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let of_links = all_links().flat_map(|link| [latency(results, link), rate(results, link)]);
     [steps(results)].into_iter().chain(of_links).collect()

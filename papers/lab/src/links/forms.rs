@@ -14,9 +14,9 @@ use oblivio_models::link::{REQUEST_BYTES, Traffic, VolumeOnLink};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Path ORAM, four blocks a bucket, all levels on the server.
+    /// Path ORAM with four blocks per bucket and all levels on the server.
     PathZ4,
-    /// Path ORAM, five blocks a bucket, all levels on the server.
+    /// Path ORAM with five blocks per bucket and all levels on the server.
     PathZ5,
     /// Path ORAM Z5 with the number of levels of the paper's tree, for any size of blocks.
     PathZ5Of19,
@@ -36,7 +36,8 @@ pub enum Form {
 /// Levels of the tree of the paper's Path ORAM: 40 GB in blocks of 128 KiB.
 const PAPER_LEVELS: u32 = 19;
 
-/// Memory of a volume's client, and twice as much for the largest blocks, which do not fit in less.
+/// Memory of a volume's client in bytes. The second value, twice the first, is for the largest
+/// blocks, which do not fit in less.
 const CLIENT_BYTES: [u64; 2] = [48 << 20, 96 << 20];
 
 impl Form {
@@ -52,7 +53,7 @@ impl Form {
     ];
 
     /// The traffic of an access, for a disk of `disk_bytes` in blocks of `block_bytes`. `None` if
-    /// there is no such volume.
+    /// such a volume is impossible.
     ///
     /// # Errors
     /// [`LabError::Engine`] if the parameters are inconsistent.
@@ -118,8 +119,8 @@ impl fmt::Display for Form {
     }
 }
 
-/// A path is read and written back. As in the paper, only blocks are counted, without headers and
-/// seals.
+/// The traffic of reading a path and writing it back. As in the paper, only blocks are counted,
+/// without headers and seals.
 pub(crate) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     let pieces = f64::from(levels);
     let path_bytes = pieces * f64::from(slots) * f64::from(block_bytes);
@@ -134,16 +135,16 @@ pub(crate) fn path(levels: u32, slots: u32, block_bytes: u32) -> Traffic {
     }
 }
 
-/// Servers of an S³ORAM.
+/// The number of servers of an S³ORAM.
 pub(crate) const SERVERS: f64 = 3.0;
 
 /// The encoding of shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ShareEncoding {
-    /// Bytes of an element, which carries as many bytes of a block.
+    /// Bytes of an element, which carries the same number of bytes of a block.
     pub(crate) element_bytes: f64,
-    /// The number of servers that are sent a share: all, or those that do not derive theirs from a
-    /// seed.
+    /// The number of servers that receive a share: all servers, or only the servers that do not
+    /// derive their share from a seed.
     pub(crate) sent: f64,
 }
 
@@ -153,7 +154,7 @@ impl ShareEncoding {
     /// This project's encoding.
     pub(crate) const OURS: Self = Self { element_bytes: 1.0, sent: 2.0 };
 
-    /// Bytes of a query, which has an element for each slot of a path.
+    /// Bytes of a query, which has an element per slot of a path.
     pub(crate) fn query_bytes(self, tree: Tree) -> f64 {
         self.sent * self.element_bytes * tree.path_slots() as f64
     }
@@ -164,15 +165,16 @@ impl ShareEncoding {
     }
 }
 
-/// Elements of the matrices of an eviction, before they are shared: one matrix for each level below
-/// the root, and one for the last sibling.
+/// Elements of the matrices of an eviction, before they are shared: one matrix per level below the
+/// root, and one for the last sibling.
 pub(crate) fn matrix_elements(tree: Tree) -> f64 {
     let slots = tree.slots() as f64;
     (f64::from(tree.height()) + 1.0) * 2.0 * slots * slots
 }
 
-/// An access sends a query and a block, and receives a block. Every *A* accesses the client sends
-/// the matrices of an eviction. Traffic between servers is not the client's.
+/// The traffic of an access to an S³ORAM. The client sends a query and a block, and receives a
+/// block. Every *A* accesses, it also sends the matrices of an eviction. Traffic between servers
+/// does not count.
 pub(crate) fn shares(tree: Tree, block_bytes: u32, form: ShareEncoding) -> Traffic {
     let accesses = tree.accesses() as f64;
     let query_bytes = form.query_bytes(tree);
@@ -201,7 +203,8 @@ mod tests {
     use crate::links::{PAPER_BLOCK_BYTES, PAPER_DISK_BYTES};
     use oblivio_models::link::Link;
 
-    /// Blocks of 128 KiB in a tree of 40 GiB, with H = 11 as published, computed by hand.
+    /// Compares with a tree of 40 GiB in blocks of 128 KiB, with H = 11 as published, computed by
+    /// hand.
     #[test]
     fn an_access_to_share_servers_transfers_the_bytes_of_the_paper() {
         let home = Link::new(29.0, 5.0, 15.0);

@@ -1,7 +1,8 @@
 //! ORAMs behind links, by a model of bytes and round trips, and the delay that S³ORAM states for
 //! Path ORAM.
 //!
-//! Nothing is stored or sent: parameters determine the traffic of an access, and [`Link`] its time.
+//! Nothing is stored or sent. Parameters determine the traffic of an access, and a [`Link`]
+//! determines the time of the traffic.
 
 mod figures;
 mod forms;
@@ -24,7 +25,8 @@ use crate::{Experiment, Host, LabError};
 use figures::figures;
 use oblivio_models::link::{LINKS, Link};
 
-/// The link of S³ORAM's Table 1. The paper gives its rates; the delay is the paper's for a phone.
+/// The link of S³ORAM's Table 1. The paper gives the rates; the delay is the one that the paper
+/// states for a phone.
 pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
 
 /// The disk of S³ORAM's Table 1.
@@ -47,7 +49,8 @@ fn id(link: Link) -> &'static str {
     link.name().unwrap_or("table1")
 }
 
-/// Evaluates all ORAMs on all links, and the steps from the paper's Path ORAM to a volume.
+/// The plan: evaluates all ORAMs on all links, and the steps from the paper's Path ORAM to a
+/// volume.
 #[derive(Clone, Copy, Debug)]
 pub struct LinksPlan {
     /// Bytes of the disk.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Form, StepCell};
 use oblivio_models::link::{Link, Traffic};
 
-/// One ORAM with one size of blocks on one link.
+/// The costs of one ORAM with one size of blocks on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The ORAM.
@@ -20,7 +20,7 @@ pub struct Cell {
     pub up_bytes: f64,
     /// Seconds until the block arrives, if no other request is in flight and no eviction is due.
     pub answer_seconds: f64,
-    /// Seconds of a whole request with its share of evictions, one step after the other.
+    /// Seconds of a whole request with its share of evictions, if all steps are sequential.
     pub serial_seconds: f64,
     /// Requests per second, with enough requests in flight.
     pub requests_per_second: f64,
@@ -60,7 +60,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// The cell of these parameters.
+    /// The cell for these parameters.
     pub fn cell(&self, form: Form, link: Link, block_bytes: u32) -> Option<&Cell> {
         let is_it =
             |cell: &&Cell| (cell.form, cell.link, cell.block_bytes) == (form, link, block_bytes);

@@ -8,24 +8,25 @@ use super::{Form, PAPER_BLOCK_BYTES, PAPER_DISK_BYTES, TABLE1_LINK};
 use crate::LabError;
 use oblivio_models::link::{LINKS, Link, Traffic};
 
-/// A change.
+/// A step, which makes one change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkStep {
-    /// No change: Path ORAM Z5 with 19 levels on the table's link, down and then up.
+    /// No change: Path ORAM Z5 with 19 levels on the table's link. The path is first read, and then
+    /// written.
     Paper,
-    /// The link of the paper's laptop, only in this step.
+    /// The link of the paper's laptop; later steps do not keep this change.
     HomeLink,
-    /// The link of the paper's phone, only in this step.
+    /// The link of the paper's phone; later steps do not keep this change.
     LteLink,
-    /// Four blocks a bucket, only in this step.
+    /// Four blocks per bucket; later steps do not keep this change.
     FourSlots,
-    /// The next path is read while the last one is written.
+    /// Reading the next path while the last one is written.
     BothWays,
     /// RAW ORAM instead of Path ORAM: every fifth access writes a path, and buckets have headers
     /// and seals.
     Raw,
-    /// The client keeps the upper levels.
+    /// The upper levels on the client.
     Default,
 }
 
@@ -39,7 +40,7 @@ pub struct StepCell {
 }
 
 impl LinkStep {
-    /// A short label.
+    /// A short label for the step.
     pub fn label(self) -> &'static str {
         match self {
             Self::Paper => "Path Z5, 19 levels, 27/6",
@@ -53,7 +54,7 @@ impl LinkStep {
     }
 }
 
-/// All steps, with their times.
+/// Computes the times of all steps.
 pub(super) fn run() -> Result<Vec<StepCell>, LabError> {
     let named = |name| LINKS.iter().find(|it| it.name == name).map_or(TABLE1_LINK, |it| it.link);
     let volume = |form: Form| form.traffic(PAPER_DISK_BYTES, PAPER_BLOCK_BYTES);

@@ -7,8 +7,8 @@ use oblivio_core::store::{LevelShape, shapes_of};
 use oblivio_core::view::{Event, EventSink, Operation};
 use oblivio_models::medium::{Request, Tally};
 
-/// Counts reads and writes of a store as if its buckets lay on a medium, tree by tree, level by
-/// level, bucket by bucket. Adjacent pieces of a trip form one request.
+/// Counts reads and writes of a store as if its buckets lay on a medium in order of tree, level and
+/// bucket. Adjacent pieces of a trip form one request.
 pub struct MediumSink {
     tally: Arc<Mutex<Tally>>,
     /// For each tree, the offset and the shape of each level.
@@ -32,7 +32,7 @@ impl MediumSink {
         Self { tally, trees: trees.collect(), requests: Vec::new() }
     }
 
-    /// The request for a piece, if the event has one.
+    /// The request for a piece. `None` if the event transfers no piece.
     fn request(&self, event: &Event) -> Option<Request> {
         let piece = event.piece?;
         let level = piece.bucket.level();

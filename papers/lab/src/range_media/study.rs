@@ -19,14 +19,14 @@ use crate::experiment::named_json;
 use crate::{Experiment, Host, LabError};
 use oblivio_models::medium::{Medium, Tally, VolumeModel};
 
-/// Bytes of a block, and of the longest range.
+/// Bytes of a block.
 const BLOCK_BYTES: usize = 4096;
 const RANGE_BYTES: u64 = 1 << 20;
 
 /// The parameters of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeMediaPlan {
-    /// Blocks of 4 KiB, at least 256.
+    /// The number of blocks of 4 KiB, at least 256.
     pub blocks: u64,
     /// Bytes read for each comparison, at random addresses.
     pub read_bytes: u64,
@@ -56,7 +56,7 @@ impl Costs {
     }
 }
 
-/// Reads of one length, counted and by the model.
+/// The costs of reads of one length, counted and by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// `raw` or `range`.
@@ -72,7 +72,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The largest relative error of the model's costs.
+    /// The maximum relative error of the model's costs.
     pub fn off_by(&self) -> f64 {
         let Self { counted, modelled, .. } = self;
         let pairs = [

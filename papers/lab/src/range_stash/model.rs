@@ -13,7 +13,7 @@ struct BlockCopy {
     version: u32,
 }
 
-/// A slot without a block.
+/// An empty slot.
 const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
 
 /// The sub-ORAM `R_i`.
@@ -28,7 +28,8 @@ struct Tree {
     /// For each address, one plus its index in the stash; 0 if it is not there.
     place: Vec<u32>,
     evictions: u64,
-    /// For each address, the batch in which a copy was last found, and its index in that batch.
+    /// For each address, the number of the batch in which a copy was last found, and the copy's
+    /// index in that batch.
     found: Vec<(u64, u32)>,
     batches: u64,
 }
@@ -63,9 +64,9 @@ impl Model {
         Self { setting: setting.clone(), trees, since_eviction: 0, version: 0, coins }
     }
 
-    /// Writes the range of class `at` that contains a block. Calls `left` with the number of blocks
-    /// on the client after the evictions of each tree, if there were any. Returns the number of
-    /// blocks accessed.
+    /// Writes the range of class `at` that contains a block. If trees were evicted to, calls `left`
+    /// with the number of blocks on the client after the evictions of each tree. Returns the number
+    /// of blocks accessed.
     pub(super) fn access(&mut self, at: usize, address: u32, left: &mut dyn FnMut(usize)) -> u32 {
         let Self { setting, trees, coins, .. } = self;
         let range = 1u32 << trees[at].class;
@@ -236,7 +237,7 @@ fn offset(leaf: u32, first: u32, level: u8) -> u32 {
     leaf.wrapping_sub(first) & ((1 << level) - 1)
 }
 
-/// The buckets of `paths` paths on a level.
+/// The buckets on a level of `paths` adjacent paths.
 fn run(first: u32, paths: u32, level: u8) -> impl Iterator<Item = u32> {
     let of_level = 1u32 << level;
     (0..paths.min(of_level)).map(move |more| (first + more) & (of_level - 1))
@@ -300,8 +301,8 @@ mod tests {
         }
     }
 
-    /// The mean number of blocks left on the client after an access, over all trees: in this model,
-    /// and in the engine's literal reference.
+    /// The mean number of blocks left on the client after an access, over all trees. The first
+    /// value is from this model, and the second from the engine's literal reference.
     fn left_of(setting: &RangeStashSetting, seed: u64) -> [f64; 2] {
         const ACCESSES: u32 = 300;
         let (ranges, copies) = match setting.form {
@@ -340,8 +341,8 @@ mod tests {
         left.map(|left| left as f64 / f64::from(ACCESSES))
     }
 
-    /// The reference follows the paper literally, and is slow. The model leaves as many blocks on
-    /// the client, in settings with so few slots that blocks are left.
+    /// The reference follows the paper literally, and is slow. The model leaves the same number of
+    /// blocks on the client, in settings with so few slots that blocks are left.
     #[test]
     fn the_model_leaves_as_many_blocks_as_the_literal_reference() {
         const RUNS: u64 = 16;
@@ -379,8 +380,8 @@ mod tests {
         }
     }
 
-    /// The blocks left on the client if `meeting` ranges of 64 blocks share one leaf and the others
-    /// are spread, after everything has been written several times.
+    /// The number of blocks left on the client after everything has been written several times.
+    /// `meeting` ranges of 64 blocks share one leaf, and the others are spread.
     fn left_where_ranges_meet(meeting: u32, coins: &mut StdRng) -> usize {
         let (class, leaves) = (6, 1u32 << 10);
         let setting = RangeStashSetting {
@@ -411,9 +412,9 @@ mod tests {
         left
     }
 
-    /// Adjacent paths have separate buckets on the levels from the class on. So as many ranges can
-    /// meet as these buckets have slots: five levels of five here, less those that other ranges
-    /// use. More blocks stay on the client forever.
+    /// Adjacent paths have separate buckets on the levels from the class on. These buckets have
+    /// slots for a limited number of ranges that meet: five levels of five here, less those that
+    /// other ranges use. If more ranges meet, blocks stay on the client forever.
     #[test]
     fn ranges_can_meet_while_their_paths_have_separate_slots() {
         let mut coins = StdRng::seed_from_u64(9);

@@ -13,24 +13,24 @@ pub struct RangeStashSetting {
     pub leaf_level: u8,
     /// Slots of a bucket (Z).
     pub slots: u8,
-    /// Blocks accessed before each eviction (A).
+    /// Accesses to blocks per eviction (A).
     pub evict_period: u32,
-    /// The `i` of the sub-ORAMs of ranges of `2^i` blocks, ascending.
+    /// The classes of the sub-ORAMs, ascending. Class `i` has ranges of `2^i` blocks.
     pub classes: Vec<u8>,
-    /// What an access reads and removes.
+    /// The form of an access: the ranges that it reads and removes.
     pub form: Form,
-    /// Levels from the root on that the client keeps, without a bound on their blocks.
+    /// Number of levels from the root on that the client keeps, without a bound on their blocks.
     pub tree_top_levels: u8,
 }
 
-/// What an access reads and removes.
+/// The form of an access: the ranges that it reads and removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// Two ranges, whose copies are removed from the tree: rORAM as published.
     Published,
-    /// One aligned range. Copies stay in the tree, and are live if the position map has their leaf:
-    /// this project's volumes.
+    /// One aligned range. Copies stay in the tree, and are live if the position map has their leaf,
+    /// as in this project's volumes.
     Volume,
 }
 
@@ -38,7 +38,7 @@ pub enum Form {
 const VOLUME_STASH_BLOCKS_MAX: u32 = 64;
 
 impl RangeStashSetting {
-    /// The paper's setting, with `blocks_per_leaf` blocks per leaf; the paper has one.
+    /// The paper's setting, with `blocks_per_leaf` blocks per leaf. The paper has one.
     pub(super) fn published(blocks_per_leaf: u32, slots: u8) -> Self {
         let level = 12;
         Self {
@@ -52,7 +52,7 @@ impl RangeStashSetting {
         }
     }
 
-    /// A volume's setting, with `quarters` quarters of a block per leaf; volumes have ten.
+    /// A volume's setting, with `quarters` quarters of a block per leaf. Volumes have ten.
     pub(super) fn volume(leaf_level: u8, quarters: u32, classes: &[u8], top: u8) -> Self {
         let longest = classes.last().unwrap_or(&0);
         Self {
@@ -78,7 +78,7 @@ impl RangeStashSetting {
         (self.form == Form::Volume).then_some(waiting + VOLUME_STASH_BLOCKS_MAX)
     }
 
-    /// The load of the trees.
+    /// The load of the trees, in blocks per leaf.
     pub fn blocks_per_leaf(&self) -> f64 {
         f64::from(self.blocks) / f64::from(1u32 << self.leaf_level)
     }

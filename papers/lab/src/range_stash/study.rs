@@ -19,7 +19,8 @@ pub struct RangeStashPlan {
     pub settings: Vec<RangeStashSetting>,
     /// Blocks accessed in each setting, over all of its runs.
     pub blocks: u64,
-    /// Independent runs of each setting; their differences give the confidence interval.
+    /// The number of independent runs of each setting. Differences between them give the confidence
+    /// interval.
     pub runs: u32,
     /// The seed of all random choices.
     pub seed: u64,
@@ -32,8 +33,8 @@ const WARM_UP_PASSES: u64 = 4;
 const LEFT_BLOCKS_MAX: usize = 1000;
 
 impl RangeStashPlan {
-    /// The published form with one block a leaf and with more; volumes with 2.5 blocks a leaf and
-    /// with more.
+    /// The full plan: the published form with one block per leaf and with more; volumes with 2.5
+    /// blocks per leaf and with more.
     pub fn full() -> Self {
         let published = [(1, 4), (2, 4), (4, 4), (4, 3), (8, 5), (8, 4)];
         let published = published.map(|(load, slots)| RangeStashSetting::published(load, slots));
@@ -58,11 +59,11 @@ impl RangeStashPlan {
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashRun {
-    /// The seed of all its random choices.
+    /// The seed of all random choices of the run.
     pub seed: u64,
     /// `histogram[n]`: the number of batches, over all trees, after which `n` blocks were left.
     pub histogram: Vec<u64>,
-    /// The number of blocks left kept growing, and the run stopped.
+    /// Whether the run stopped because the number of blocks left kept growing.
     pub ran_away: bool,
 }
 
@@ -81,12 +82,12 @@ impl RangeStashResult {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The distribution of the blocks left, over all runs.
+    /// The distribution of the number of blocks left, over all runs.
     pub fn survival(&self) -> Survival {
         Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
-    /// The tail. `None` if the stash ran away or the observed tail is too short.
+    /// The fitted tail. `None` if the stash ran away or the observed tail is too short.
     pub fn fit(&self) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
         if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }
@@ -98,7 +99,7 @@ impl RangeStashResult {
 pub struct RangeStashStudy {
     /// The parameters.
     pub plan: RangeStashPlan,
-    /// The results, one for each setting of the plan.
+    /// The result of each setting of the plan.
     pub results: Vec<RangeStashResult>,
 }
 
@@ -191,7 +192,7 @@ const HEAD: &str = "\
 ";
 
 impl RangeStashStudy {
-    /// A Markdown row for each setting.
+    /// A Markdown table with a row per setting.
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }

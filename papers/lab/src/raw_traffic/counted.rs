@@ -24,7 +24,7 @@ pub(super) const BLOCK_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {
-    /// Blocks transferred, if a header counts as a block: the unit of the formulas.
+    /// Transferred blocks and headers, where a header counts as a block: the unit of the formulas.
     pub units: f64,
     /// Bytes transferred, with the engine's headers.
     pub bytes: f64,
@@ -36,7 +36,7 @@ pub struct Counted {
 #[derive(Clone, Default)]
 struct TrafficCount(Rc<Cell<[u64; 2]>>);
 
-/// The sink that counts them.
+/// The sink that counts units and bytes.
 struct Counter {
     seen: TrafficCount,
     geometry: Geometry,
@@ -52,7 +52,7 @@ impl EventSink for Counter {
 }
 
 impl TrafficCount {
-    /// A store for `tree` that counts.
+    /// Creates a store for `tree` that counts its traffic.
     fn store(&self, tree: &TreeConfig) -> Result<Recorder<MemoryStore, Counter>, LabError> {
         let counter = Counter { seen: self.clone(), geometry: tree.geometry.clone() };
         let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
@@ -67,7 +67,7 @@ fn units_of(piece: Piece, geometry: &Geometry) -> u64 {
     }
 }
 
-/// The cost of Path ORAM with Z = 4, and one block per leaf.
+/// Counts the cost of Path ORAM with Z = 4, and one block per leaf.
 pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
     let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);
@@ -77,7 +77,7 @@ pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counte
     count(&mut oram, &tree, accesses, &seen, |oram| oram.aes_blocks())
 }
 
-/// The cost of RAW ORAM.
+/// Counts the cost of RAW ORAM.
 pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let (seen, mut coins) = (TrafficCount::default(), StdRng::seed_from_u64(seed));
     let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
@@ -87,7 +87,7 @@ pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Cou
     count(&mut oram, &config.tree, accesses, &seen, |oram| oram.aes_blocks())
 }
 
-/// Writes all blocks, then counts the cost of reading them one after the other.
+/// Writes all blocks, then counts the cost of reading them in order.
 fn count<O: Oram>(
     oram: &mut O,
     tree: &TreeConfig,

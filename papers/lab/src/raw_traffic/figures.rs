@@ -1,4 +1,4 @@
-//! The figures: formula and count side by side, and the tails of the stash.
+//! The figures: formula and count next to each other, and the tails of the stash.
 
 use super::RawTrafficSetting;
 use super::formula;
@@ -8,7 +8,7 @@ use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 /// The setting that the paper chose, for which it states numbers.
 const CHOSEN: RawTrafficSetting = RawTrafficSetting { z: 5, a: 5 };
 
-/// The figures: memory, encryption, stash.
+/// Makes the figures: memory, encryption, stash.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     vec![memory(results), encryption(results), stash(results)]
 }

@@ -1,5 +1,5 @@
-//! The formulas of Tiny ORAM, section IV-B: blocks that an access transfers for each bucket of a
-//! path, if a header counts as a block.
+//! The formulas of Tiny ORAM, section IV-B: blocks that an access transfers per bucket of a path,
+//! where a header counts as a block.
 
 use super::RawTrafficSetting;
 
@@ -21,7 +21,7 @@ pub(super) fn encryption(RawTrafficSetting { z, a }: RawTrafficSetting) -> f64 {
     1.0 + 2.0 * (f64::from(z) + 1.0) / f64::from(a)
 }
 
-/// The left side of Ring ORAM's condition: the stash is bounded if it is positive.
+/// The left side of Ring ORAM's condition. If it is positive, the stash is bounded.
 pub(super) fn ring_bound(RawTrafficSetting { z, a }: RawTrafficSetting) -> f64 {
     let (z, a) = (f64::from(z), f64::from(a));
     z * (2.0 * z / a).ln() + a / 2.0 - z - 4f64.ln()

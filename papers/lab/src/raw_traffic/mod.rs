@@ -45,11 +45,11 @@ pub const SETTINGS: [RawTrafficSetting; 9] = [
     RawTrafficSetting { z: 16, a: 20 },
 ];
 
-/// RAW ORAM with `z` slots a bucket and an eviction every `a` accesses.
+/// RAW ORAM with `z` slots per bucket and an eviction every `a` accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawTrafficSetting {
-    /// Slots of a bucket (Z).
+    /// Slots per bucket (Z).
     pub z: u16,
     /// Accesses per eviction (A).
     pub a: u32,
@@ -75,7 +75,7 @@ pub struct RawTrafficPlan {
 }
 
 impl RawTrafficPlan {
-    /// A run of some minutes.
+    /// A plan that takes a few minutes.
     pub fn full() -> Self {
         Self {
             counted_leaf_level: 10,
@@ -87,7 +87,7 @@ impl RawTrafficPlan {
         }
     }
 
-    /// Small trees, for rough tails.
+    /// A plan with small trees, for rough tails.
     pub fn quick() -> Self {
         Self {
             counted_leaf_level: 6,
@@ -99,14 +99,14 @@ impl RawTrafficPlan {
         }
     }
 
-    /// The number of all stash runs.
+    /// The total number of runs that measure the stash.
     fn steps(&self) -> u64 {
         SETTINGS.len() as u64 * u64::from(self.runs)
     }
 }
 
 impl RawTrafficSetting {
-    /// A tree with `A / 2` blocks a leaf, the load of Ring ORAM's analysis.
+    /// A tree with `A / 2` blocks per leaf, the load of Ring ORAM's analysis.
     fn config(self, leaf_level: u8, block_bytes: usize) -> Result<RawConfig, LabError> {
         let capacity = ((u64::from(self.a) << leaf_level) / 2).max(1);
         let geometry = Geometry::uniform(leaf_level, self.z)?;

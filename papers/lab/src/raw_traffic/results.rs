@@ -11,9 +11,9 @@ use crate::stash_study::{Run, Survival, TailFit};
 pub struct Results {
     /// The parameters.
     pub plan: RawTrafficPlan,
-    /// Path ORAM with Z = 4.
+    /// The counted costs of Path ORAM with Z = 4.
     pub path: Counted,
-    /// RAW ORAM.
+    /// The results of RAW ORAM for each setting.
     pub settings: Vec<SettingResult>,
 }
 
@@ -30,7 +30,7 @@ pub struct SettingResult {
 }
 
 impl SettingResult {
-    /// The distribution of the blocks left after an eviction.
+    /// The distribution of the number of blocks left after an eviction.
     pub(super) fn survival(&self) -> Survival {
         Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
@@ -40,7 +40,7 @@ impl SettingResult {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The tail, if the observed one is long enough.
+    /// The fitted tail. `None` if the observed tail is too short.
     pub(super) fn fit(&self) -> Option<TailFit> {
         let histograms: Vec<_> = self.runs.iter().map(|run| run.histogram.as_slice()).collect();
         if self.ran_away() { None } else { TailFit::of_bulk(&histograms) }
@@ -55,7 +55,7 @@ const HEAD: &str = "\
 ";
 
 impl Results {
-    /// A row for each Z and A, relative to Path ORAM with Z = 4.
+    /// A table with a row per pair of Z and A, relative to Path ORAM with Z = 4.
     pub fn table(&self) -> String {
         let row = |result: &SettingResult| {
             let (setting, counted) = (result.setting, result.counted);

@@ -84,8 +84,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts bytes that were read. Returns how many to forward, and what follows. `None` if the
-    /// connection is cut.
+    /// Counts bytes that were read. Returns the number of bytes to forward, and the event that
+    /// follows them. `None` if the connection is cut.
     fn count(&self, way: Direction, read: usize, shared: &Shared) -> Option<(usize, Then)> {
         let mut course = lock(&self.course);
         if course.is_cut {

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 /// The connections and bytes of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Connections that were made.
+    /// Established connections.
     pub connections: u64,
-    /// Refused connections: the server did not answer, or there were too many.
+    /// Refused connections: the server did not answer, or the limit was reached.
     pub refused: u64,
     /// Connections cut on purpose.
     pub cuts: u64,
-    /// From the server to the client.
+    /// Traffic from the server to the client.
     pub down: DirectionCounts,
-    /// From the client to the server.
+    /// Traffic from the client to the server.
     pub up: DirectionCounts,
 }
 
-/// One direction, over all connections.
+/// Traffic in one direction, over all connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
     /// Bytes that entered the link.
@@ -28,7 +28,7 @@ pub struct DirectionCounts {
     pub turns: u64,
 }
 
-/// A direction.
+/// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Down,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When connections are cut: after a number of bytes, in both directions together.
+/// The rule for cutting connections: after a number of bytes, in both directions together.
 #[derive(Debug)]
 pub struct Cuts {
     after_bytes: u64,
@@ -21,8 +21,8 @@ impl Cuts {
         Self { is_each_cut: true, ..Self::once_after(bytes) }
     }
 
-    /// If a connection that carried `carried` bytes is cut within the next `bytes`, the number it
-    /// may still carry.
+    /// The number of bytes that a connection may still carry before its cut, if the cut is within
+    /// the next `bytes`. The connection has carried `carried` bytes.
     pub(super) fn end_within(&self, carried: u64, bytes: u64) -> Option<u64> {
         let left = self.after_bytes.checked_sub(carried)?;
         let is_due = left <= bytes;

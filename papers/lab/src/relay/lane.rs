@@ -1,4 +1,4 @@
-//! One direction of a link, which all connections share.
+//! One direction of a link, shared by all connections.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::lock;
 /// time, plus the time of a chunk from each.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// The size of a chunk, as sending time, within the bounds below. After a chunk it is the next
-/// connection's turn.
+/// The size of a chunk, as sending time, within the bounds below. After a chunk, the next
+/// connection may send.
 const TURN: Duration = Duration::from_millis(1);
 const CHUNK_BYTES_MIN: usize = 1460;
 const CHUNK_BYTES_MAX: usize = 64 << 10;
@@ -30,9 +30,9 @@ pub(super) struct Lane {
 /// The schedule of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// The time from which the sender may be read again.
+    /// The time from which the relay may read from the sender again.
     pub(super) next_from: Duration,
-    /// The time when its last byte arrives at the receiver.
+    /// The time when the last byte of the chunk arrives at the receiver.
     pub(super) arrives: Duration,
 }
 
@@ -41,17 +41,18 @@ impl Lane {
         Self { bytes_per_second, delay, is_free_from: Mutex::new(Duration::ZERO) }
     }
 
-    /// The largest number of bytes to read at once.
+    /// The maximum number of bytes to read at once.
     pub(super) fn chunk_bytes(&self) -> usize {
         self.bytes_within(TURN).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
     }
 
-    /// The largest number of bytes of a connection in flight or waiting for the receiver.
+    /// The maximum number of bytes of a connection in flight or waiting for the receiver.
     pub(super) fn queue_bytes_max(&self) -> usize {
         self.bytes_within(self.delay + AHEAD) + SPARE_BYTES
     }
 
-    /// Schedules bytes that are available now. Zero bytes only take the delay, after earlier bytes.
+    /// Schedules bytes that are available now. A call with zero bytes only takes the delay, after
+    /// earlier bytes.
     pub(super) fn take(&self, now: Duration, bytes: usize) -> Passage {
         let mut is_free_from = lock(&self.is_free_from);
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);

@@ -39,10 +39,11 @@ use oblivio_models::link::Link;
 /// The time since an arbitrary start. It is monotonic.
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
 
-/// The limit on connections. Each needs four threads and buffers for both directions.
+/// The maximum number of connections. Each needs four threads and buffers for both directions.
 const CONNECTIONS_MAX: usize = 256;
 
-/// The limit on bytes in flight in one direction. A link with more is beyond a relay in user space.
+/// The maximum number of bytes in flight in one direction. A relay in user space cannot imitate a
+/// link with more.
 const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
 
 /// The timeout for connecting to the server, which is on this machine.
@@ -88,11 +89,11 @@ impl Relay {
         Self::listen_on(shared, listen, to, link)
     }
 
-    /// Another relay on the same link, which shares the rate and the counts. Both relays must run
-    /// with the same clock.
+    /// Creates another relay on the same link, which shares the rate and the counts. Both relays
+    /// must run with the same clock.
     ///
     /// # Errors
-    /// The same as [`Self::bind`].
+    /// The errors of [`Self::bind`].
     pub fn beside(&self, listen: SocketAddr, to: SocketAddr) -> Result<Self, LabError> {
         Self::listen_on(self.shared.clone(), listen, to, self.link)
     }
@@ -138,17 +139,17 @@ impl Relay {
         })
     }
 
-    /// The address where it listens.
+    /// The address where the relay listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The link that it imitates.
+    /// The link that the relay imitates.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// The counts so far.
+    /// The connections and bytes so far.
     pub fn counts(&self) -> Counts {
         *lock(&self.shared.counts)
     }
@@ -204,7 +205,8 @@ impl Relay {
     }
 }
 
-/// Takes the data of a thread that panicked: counts and queues are consistent after each step.
+/// Locks a mutex, even if a thread panicked while holding it. Counts and queues are consistent
+/// after each step.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use super::{Clock, lock};
 
-/// Bytes that arrive together.
+/// Bytes that arrive together, and the event that follows them.
 pub(super) struct Chunk {
     pub(super) arrives: Duration,
     pub(super) bytes: Vec<u8>,
     pub(super) then: Then,
 }
 
-/// What follows a chunk.
+/// The event that follows a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// More.
+    /// More chunks follow.
     More,
     /// The sender has closed its half.
     End,
@@ -35,7 +35,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     chunks: VecDeque<Chunk>,
-    /// Bytes of all chunks, including the one being written.
+    /// Bytes of all chunks, including the chunk being written.
     bytes: usize,
     is_closed: bool,
 }
@@ -59,7 +59,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The next chunk, once it has arrived. `None` if the queue is closed.
+    /// Waits for the next chunk to arrive, and returns it. `None` if the queue is closed.
     pub(super) fn next(&self, clock: Clock<'_>) -> Option<Chunk> {
         let is_waited_for = |state: &mut State| !state.is_closed && state.chunks.is_empty();
         let state = self.changed.wait_while(lock(&self.state), is_waited_for);

@@ -1,13 +1,13 @@
 //! The facts at the top of a report.
 
-/// Facts about a report. Empty ones are omitted.
+/// Facts about a report. Empty values are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The title of the page.
     pub title: String,
     /// The version of the program that made the report.
     pub version: String,
-    /// The machine that measured.
+    /// The name of the machine that measured.
     pub machine: String,
     /// The date of the measurement, as free text.
     pub when: String,

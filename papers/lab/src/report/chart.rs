@@ -33,18 +33,19 @@ const LINE_HEIGHT: u32 = 18;
 /// Approximate width of a character of a label, in pixels.
 const CHARACTER_WIDTH: u32 = 7;
 
-/// The longest label of a group of bars, in characters. The tables have it in full.
+/// The maximum length of the label of a group of bars, in characters. The tables have the complete
+/// label.
 const LABEL_MAX: usize = 48;
 
-/// The longest line of a legend entry, in characters.
+/// The maximum length of a line of a legend entry, in characters.
 const ENTRY_LINE_MAX: usize = 32;
 
-/// A curve with more than `SIGNS_MAX` points has about `SIGNS_OF_MANY` markers; others have one per
-/// point.
+/// The maximum number of points of a curve with one marker per point. Longer curves have about
+/// `SIGNS_OF_MANY` markers.
 const SIGNS_MAX: usize = 60;
 pub(super) const SIGNS_OF_MANY: usize = 10;
 
-/// Bars with stated numbers, a group for each label.
+/// Draws bars with stated numbers, one group per label.
 pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
     // The horizontal unit is a bar. A gap of one bar follows each group.
     let groups = bars.labels.len().max(1) as u32;
@@ -120,7 +121,7 @@ pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
     })
 }
 
-/// Curves, with stated numbers as horizontal lines.
+/// Draws curves, with stated numbers as horizontal lines.
 pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
     // A logarithmic axis is a linear one of powers of ten.
     let height = |y: f64| {
@@ -177,7 +178,8 @@ pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
     })
 }
 
-/// A sentence that counts the points that cannot be drawn, with reasons, if there are any.
+/// A sentence that counts the points that cannot be drawn, with reasons. `None` if all points can
+/// be drawn.
 pub(super) fn left_out(curves: &Curves) -> Option<String> {
     let points = || curves.series.iter().flat_map(|series| &series.values);
     let is_drawable = |[x, y]: &&[f64; 2]| drawable(*x).and(drawable(*y)).is_some();
@@ -291,7 +293,7 @@ fn draw_stated(
     add(panel, PathElement::new([(span.0, y), (span.1, y)], INK.stroke_width(2)))
 }
 
-/// The colour of a series. When all colours are used, paler ones follow.
+/// The colour of a series. After the last colour, paler versions follow.
 fn fill(number: usize) -> ShapeStyle {
     let share = [1.0, 0.6, 0.35][(number / PALETTE.len()).min(2)];
     PALETTE[number % PALETTE.len()].mix(share).filled()
@@ -315,7 +317,7 @@ fn heights(bars: &Bars) -> impl Iterator<Item = f64> {
     bars.series.iter().enumerate().flat_map(ends)
 }
 
-/// The start of a bar. Positive parts stack upwards, negative ones downwards.
+/// The value at which a bar starts. Positive parts stack upwards, and negative ones downwards.
 fn start(bars: &Bars, series: usize, label: usize, value: f64) -> f64 {
     let below = if bars.stacked { &bars.series[..series] } else { &[] };
     let values = below.iter().filter_map(|part| drawable(part.values.get(label).copied()??));
@@ -339,7 +341,7 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Text of at most `most` characters.
+/// Shortens text to at most `most` characters.
 fn shortened(text: &str, most: usize) -> String {
     let text = clean(text);
     if text.chars().count() <= most {
@@ -348,7 +350,7 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The lines of a legend entry. A longer word has a line of its own.
+/// Splits a legend entry into lines. A word longer than a line has a line of its own.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in clean(text).split_whitespace() {

@@ -20,7 +20,7 @@ pub struct Figure {
     pub paper: String,
     /// The plot.
     pub plot: Plot,
-    /// The numbers that the paper states, with ours.
+    /// The numbers that the paper states, with our numbers.
     pub stated: Vec<Stated>,
     /// Paragraphs of plain text: methods, and reasons for differences.
     pub remarks: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Figure {
 pub enum Plot {
     /// A group of bars for each label.
     Bars(Bars),
-    /// A curve over numbers.
+    /// Curves over numbers.
     Curves(Curves),
 }
 
@@ -47,22 +47,22 @@ pub struct Bars {
     pub value: String,
     /// Whether the bars of a group are stacked.
     pub stacked: bool,
-    /// A value for each label; `None` if not measured.
+    /// The series of bars. Each has a value per label; `None` if not measured.
     pub series: Vec<Series<Option<f64>>>,
 }
 
-/// Curves.
+/// The data of a plot of curves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
     /// The names of the axes.
     pub axes: [String; 2],
     /// Whether the vertical axis is logarithmic.
     pub is_log: bool,
-    /// Points from left to right.
+    /// The curves, each with its points from left to right.
     pub series: Vec<Series<[f64; 2]>>,
 }
 
-/// The values in one colour.
+/// The values that are drawn in one colour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series<T> {
     /// The name of the series.
@@ -92,7 +92,7 @@ impl Figure {
         self.remarks.iter().filter_map(|remark| remark.strip_prefix(WHY_IT_DIFFERS))
     }
 
-    /// The figure, with `reasons` as remarks if it differs from the paper.
+    /// Adds `reasons` as remarks if the figure differs from the paper.
     pub(crate) fn explained(mut self, reasons: &[impl AsRef<str>]) -> Self {
         if self.verdict() == Verdict::Differs {
             let reasons =

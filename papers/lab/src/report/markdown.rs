@@ -5,7 +5,7 @@ use super::prose::{Piece, pieces};
 use super::table::{Cell, Table};
 use super::{About, Figure, summary, verdict_table, verdicts};
 
-/// The report as GitHub Markdown, without plots. Texts of figures are escaped.
+/// Writes the report as GitHub Markdown, without plots. Texts of figures are escaped.
 pub fn markdown(figures: &[Figure], about: &About) -> String {
     let facts = about.facts().map(|(name, text)| format!("- {name}: {}\n", plain(text)));
     let facts = facts.collect::<String>();
@@ -42,7 +42,7 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
     )
 }
 
-/// One figure: its values, stated numbers and remarks.
+/// Writes one figure: its values, stated numbers and remarks.
 pub fn section(figure: &Figure) -> String {
     let shown = verdicts::of_figure(figure);
     let stated = match figure.stated.is_empty() {
@@ -72,10 +72,11 @@ fn notes(figure: &Figure) -> String {
     if notes.is_empty() { notes } else { format!("\n{notes}") }
 }
 
-/// Cells are padded to at most this width. Padding to longer cells would push others out of view.
+/// The maximum width to which cells are padded. Padding to longer cells would push other cells out
+/// of view.
 const WIDTH_MAX: usize = 60;
 
-/// A table whose columns are padded, so that its source is readable.
+/// Writes a table with padded columns, so that its source is readable.
 fn table(table: &Table<'_>) -> String {
     let head = table.head.iter().map(|name| plain(name)).collect();
     let rows = table.rows.iter().map(|row| row.iter().map(shown).collect());
@@ -115,7 +116,7 @@ fn shown(cell: &Cell<'_>) -> String {
     }
 }
 
-/// Text on one line, escaped except for code in backticks.
+/// Puts text on one line, and escapes it except for code in backticks.
 fn prose(text: &str) -> String {
     let line = one_line(text);
     let pieces = pieces(&line).into_iter().map(|piece| match piece {
@@ -125,7 +126,7 @@ fn prose(text: &str) -> String {
     pieces.collect()
 }
 
-/// Text on one line, escaped.
+/// Puts text on one line, and escapes it.
 fn plain(text: &str) -> String {
     escaped(&one_line(text))
 }

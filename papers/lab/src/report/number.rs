@@ -3,8 +3,8 @@
 /// The text for a missing number.
 pub(super) const MISSING: &str = "\u{2013}";
 
-/// Four significant digits without trailing zeros, or the whole number: `1.5`, `0.0123`,
-/// `1,234,567`, `1.2e-9`. A value that is not finite is [`MISSING`].
+/// Formats a number with four significant digits without trailing zeros, or as a whole number:
+/// `1.5`, `0.0123`, `1,234,567`, `1.2e-9`. A value that is not finite gives [`MISSING`].
 pub(super) fn short(value: f64) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
@@ -23,7 +23,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// A value that can be drawn: finite, and small enough for the steps of a scale.
+/// Returns `value` if it can be drawn: it is finite, and small enough for the steps of a scale.
 pub(super) fn drawable(value: f64) -> Option<f64> {
     let value = Some(value).filter(|value| value.abs() <= 1e15)?;
     Some(if value.abs() < 1e-30 { 0.0 } else { value })
@@ -33,7 +33,7 @@ fn without_zeros(digits: &str) -> &str {
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
-/// Separates thousands by commas, from five digits on.
+/// Separates thousands by commas, in numbers of at least five digits.
 fn grouped(number: &str) -> String {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));

@@ -1,6 +1,6 @@
 //! The report as one HTML page with all plots, tables and verdicts.
 //!
-//! A content security policy in its head forbids loading resources and running scripts.
+//! A content security policy in the page's head forbids loading resources and running scripts.
 
 use super::escape::Escaped;
 use super::prose::Prose;
@@ -10,7 +10,7 @@ use super::{chart, placing, policy, verdict_table, verdicts};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The report as a complete page.
+/// Writes the report as a complete page.
 pub fn html(figures: &[Figure], about: &About) -> String {
     let title = Escaped(&about.title);
     let facts = about
@@ -52,8 +52,8 @@ fn all_verdicts(figures: &[Figure]) -> String {
     )
 }
 
-/// The share of each verdict, as one bar. It is hidden from screen readers, since the text above
-/// says the same.
+/// Draws the share of each verdict as one bar. It is hidden from screen readers, since the text
+/// above says the same.
 fn meter(figures: &[Figure]) -> String {
     let verdicts: Vec<_> =
         figures.iter().flat_map(|figure| &figure.stated).map(|stated| stated.verdict()).collect();
@@ -124,7 +124,7 @@ fn section(figure: &Figure, number: usize) -> String {
     )
 }
 
-/// The chart, and a sentence about points that cannot be drawn.
+/// Draws the chart. Returns it with a sentence about points that cannot be drawn.
 fn plot(figure: &Figure) -> (String, Option<String>) {
     match &figure.plot {
         Plot::Bars(bars) => (chart::bars(bars, &placing::on_bars(bars, &figure.stated)), None),

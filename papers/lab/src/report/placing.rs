@@ -1,7 +1,7 @@
 //! Finds the bar or curve of a stated number.
 //!
-//! A stated number may name its [`MarkPlace`](super::MarkPlace). If it names none, or an unknown
-//! series or label, it is only in the table: figures come from untrusted files.
+//! A stated number may name its [`MarkPlace`](super::MarkPlace). A number without one, or with an
+//! unknown series or label, is only in the table: figures come from untrusted files.
 
 use super::number::drawable;
 use super::{Bars, Curves, Stated};
@@ -10,13 +10,13 @@ use super::{Bars, Curves, Stated};
 #[derive(Debug, PartialEq)]
 pub(super) struct Placed<'a> {
     pub(super) stated: &'a Stated,
-    /// The index of its series; `None` for a whole stack.
+    /// The index of the number's series; `None` for a whole stack.
     pub(super) series: Option<usize>,
-    /// The index of its label; `None` for a whole series.
+    /// The index of the number's label; `None` for a whole series.
     pub(super) label: Option<usize>,
 }
 
-/// Stated numbers for bars, stacks and series of bars.
+/// The stated numbers that belong to bars, stacks and series of bars.
 pub(super) fn on_bars<'a>(bars: &Bars, stated: &'a [Stated]) -> Vec<Placed<'a>> {
     let series: Vec<_> = bars.series.iter().map(|series| series.name.as_str()).collect();
     let labels: Vec<_> = bars.labels.iter().map(String::as_str).collect();
@@ -29,7 +29,7 @@ pub(super) fn on_bars<'a>(bars: &Bars, stated: &'a [Stated]) -> Vec<Placed<'a>> 
     placed.filter(is_there).collect()
 }
 
-/// Stated numbers for curves, as heights.
+/// The stated numbers that belong to curves, drawn as horizontal lines.
 pub(super) fn on_curves<'a>(curves: &Curves, stated: &'a [Stated]) -> Vec<Placed<'a>> {
     let series: Vec<_> = curves.series.iter().map(|series| series.name.as_str()).collect();
     let placed = stated.iter().filter_map(|stated| placed(stated, &series, &[]));
@@ -46,8 +46,8 @@ fn placed<'a>(stated: &'a Stated, series: &[&str], labels: &[&str]) -> Option<Pl
     })
 }
 
-/// The index of `wanted` in `names`, if a name is wanted. The outer `None` means that it is
-/// unknown.
+/// The index of `wanted` in `names`, or `Some(None)` if `wanted` is `None`. Returns `None` if the
+/// name is unknown.
 fn number(names: &[&str], wanted: Option<&str>) -> Option<Option<usize>> {
     match wanted {
         None => Some(None),

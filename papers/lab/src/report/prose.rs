@@ -29,7 +29,7 @@ fn is_code(part: &str) -> bool {
         && !part.contains(|character: char| character == '|' || character.is_control())
 }
 
-/// Shows prose as the contents of an element.
+/// Displays prose as the contents of an element.
 pub(super) struct Prose<'a>(pub(super) &'a str);
 
 impl Display for Prose<'_> {

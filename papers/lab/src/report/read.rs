@@ -1,11 +1,11 @@
 //! Reads figures from untrusted files.
 //!
-//! A page has a cell for each label and series, so that a small file could make a huge page. The
+//! A page has a cell per pair of label and series, so that a small file could make a huge page. The
 //! limits are far above all figures of papers.
 
 use super::{Figure, Plot};
 
-/// The limit on the bytes of a file of figures.
+/// The maximum size in bytes of a file of figures.
 pub const BYTES_MAX: u64 = 16 << 20;
 
 const FIGURES_MAX: usize = 200;
@@ -15,16 +15,17 @@ const POINTS_MAX: usize = 100_000;
 const STATED_MAX: usize = 1000;
 const READINGS_MAX: usize = 100;
 
-/// Why a text is not a list of figures, and what to do.
+/// The reason why a text is not a list of figures, and how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotFigures(String);
 
-/// The figures of a JSON text, a list of [`Figure`].
+/// Reads the figures of a JSON text, a list of [`Figure`].
 ///
 /// # Errors
-/// [`NotFigures`] with line and column if `json` is not such a list; with number and id of a figure
-/// whose bars do not match its labels, or that exceeds a limit.
+/// [`NotFigures`] if `json` is not such a list; the message has line and column. Also if the bars
+/// of a figure do not match its labels, or a figure exceeds a limit; the message has its number and
+/// id.
 pub fn read(json: &str) -> Result<Vec<Figure>, NotFigures> {
     let figures: Vec<Figure> = serde_json::from_str(json).map_err(|error| {
         NotFigures(format!("it is no list of figures: {error}; give a file that the lab wrote"))

@@ -1,11 +1,11 @@
 //! A number that a paper states, our number, and the verdict on the two.
 //!
-//! A paper does not state everything that determines its number. Ours may therefore be measured
-//! under several readings, and a verdict names the reading under which the two agree.
+//! A paper does not state everything that determines its number. Our number may therefore be
+//! measured under several readings, and a verdict names the reading under which the two agree.
 
 use serde::{Deserialize, Serialize};
 
-/// A number of the paper, and ours.
+/// A number of the paper, and our number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Stated {
@@ -13,7 +13,7 @@ pub struct Stated {
     pub what: String,
     /// The paper's number.
     pub paper: f64,
-    /// The largest difference at which our number agrees.
+    /// The maximum difference at which our number agrees.
     pub band: f64,
     /// Our number. `None` if not measured.
     pub ours: Option<f64>,
@@ -21,16 +21,16 @@ pub struct Stated {
     /// no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<[u32; 2]>,
-    /// How our number was measured, if the paper leaves that open: "arithmetic mean".
+    /// The method of measuring our number if the paper leaves it open, such as "arithmetic mean".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
-    /// The same number under other readings, the likeliest first.
+    /// Our number under other readings of the paper, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<Reading>,
     /// Whether our number agrees because a parameter was fitted by hand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
-    /// Why our number differs, or which parameter was fitted.
+    /// The reason why our number differs, or the parameter that was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Limits of the agreement, such as the sizes of trees for which it holds.
@@ -56,10 +56,10 @@ pub struct Reading {
 /// The bar or curve of a number, by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MarkPlace {
-    /// The series. `None` for the whole stack.
+    /// The name of the series. `None` for the whole stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
-    /// The label. `None` for the whole series.
+    /// The label of the group. `None` for the whole series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -68,15 +68,15 @@ pub struct MarkPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Within the band.
+    /// Our number is within the band.
     Agrees,
-    /// Within the band under another reading.
+    /// Our number is within the band under another reading.
     AgreesUnderReading,
-    /// Within the band, with a parameter fitted by hand.
+    /// Our number is within the band, with a parameter fitted by hand.
     Fitted,
-    /// Outside the band.
+    /// Our number is outside the band.
     Differs,
-    /// Not measured, or over fewer programs than the paper's.
+    /// Our number was not measured, or covers fewer programs than the paper's.
     Open,
 }
 
@@ -96,8 +96,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict on several numbers: the first of differs, open, fitted and agrees-under-reading
-    /// that any number has, else agrees.
+    /// The combined verdict on several numbers: the first of differs, open, fitted and
+    /// agrees-under-reading that any number has, else agrees.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
         let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
@@ -105,7 +105,7 @@ impl Verdict {
 }
 
 impl Stated {
-    /// A stated number, the band around it, and our number.
+    /// Creates a comparison of a stated number, with the band around it, and our number.
     pub fn new(what: impl Into<String>, paper: f64, band: f64, ours: Option<f64>) -> Self {
         Self {
             what: what.into(),
@@ -123,7 +123,7 @@ impl Stated {
         }
     }
 
-    /// The same number, drawn at the bar of this series and label.
+    /// Draws the number at the bar of this series and label.
     #[must_use]
     pub fn at(self, series: impl Into<String>, label: impl Into<String>) -> Self {
         let place = MarkPlace { series: Some(series.into()), label: Some(label.into()) };
@@ -143,7 +143,8 @@ impl Stated {
         }
     }
 
-    /// The reading with the largest margin inside the band; the first one if several are equal.
+    /// The reading with the largest margin inside the band, or the first of several equal ones.
+    /// `None` if the number agrees under no reading.
     pub fn reading(&self) -> Option<&Reading> {
         if self.of.is_some() {
             return None;

@@ -6,7 +6,7 @@ use super::prose::Prose;
 use super::verdicts;
 use super::{Bars, Curves, Figure, Plot, Stated, Verdict};
 
-/// Rows of cells; the first cell of each names its row.
+/// Rows of cells. The first cell of a row names it.
 pub(super) struct Table<'a> {
     pub(super) head: Vec<&'a str>,
     pub(super) rows: Vec<Vec<Cell<'a>>>,
@@ -22,7 +22,7 @@ pub(super) enum Cell<'a> {
         text: &'a str,
         figure: usize,
     },
-    /// A number; missing if not finite.
+    /// A number. It is shown as missing if it is not finite.
     Number(f64),
     Verdict(Verdict),
 }
@@ -37,7 +37,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table of the stated numbers, with ours.
+    /// A table of the stated numbers, with our numbers.
     pub(super) fn of_stated(stated: &'a [Stated]) -> Self {
         let notes: Vec<_> = stated.iter().map(verdicts::in_short).collect();
         let has_notes = notes.iter().any(|note| !note.is_empty());
@@ -64,7 +64,7 @@ impl<'a> Table<'a> {
         Self { head: head.collect(), rows: rows.collect() }
     }
 
-    /// A row for each x value, a column for each series.
+    /// A table of curves with a row per x value and a column per series.
     fn of_places(curves: &'a Curves) -> Self {
         let names = curves.series.iter().map(|series| series.name.as_str());
         let places = curves.series.first().map_or(0, |series| series.values.len());
@@ -77,7 +77,7 @@ impl<'a> Table<'a> {
         Self { head: head.collect(), rows: rows.collect() }
     }
 
-    /// A row for each point.
+    /// A table of curves with a row per point.
     fn of_points(curves: &'a Curves) -> Self {
         let rows = curves.series.iter().flat_map(|series| {
             series
@@ -94,7 +94,7 @@ impl<'a> Table<'a> {
         self.rows.first().is_some_and(|row| matches!(row[column], Cell::Number(_)))
     }
 
-    /// The table as an element of a page, which can be scrolled with the keyboard.
+    /// Writes the table as an element of a page, which can be scrolled with the keyboard.
     pub(super) fn html(&self, caption: &str) -> String {
         let head = self.head.iter().enumerate().map(|(column, name)| match *name {
             "" => "<td></td>".to_owned(),
@@ -119,7 +119,7 @@ impl<'a> Table<'a> {
 }
 
 impl Cell<'_> {
-    /// The paper's number, the band, our number, and the verdict.
+    /// The cells of a stated number: the paper's number, the band, our number, and the verdict.
     pub(super) fn of_stated(stated: &Stated) -> [Self; 4] {
         [
             Self::Number(stated.paper),

@@ -50,7 +50,7 @@ fn about() -> About {
     About { title: "All figures".into(), version: "1.2".into(), ..About::default() }
 }
 
-/// The charts of a page, each parsed as a document.
+/// Parses each chart of a page as a document.
 fn charts(page: &str) -> Vec<Document<'_>> {
     let parts = page.split("<svg ").skip(1).map(|part| {
         let at = part.as_ptr() as usize - page.as_ptr() as usize - "<svg ".len();
@@ -84,7 +84,7 @@ fn number(node: &Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).unwrap().parse().unwrap()
 }
 
-/// A page, after checking that all numbers of its charts are finite and all shapes are inside their
+/// Makes a page. Checks that all numbers of its charts are finite and all shapes are inside their
 /// frames.
 fn checked(figures: &[Figure]) -> String {
     let page = html(figures, &about());

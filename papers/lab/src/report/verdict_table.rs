@@ -3,8 +3,8 @@
 use super::table::{Cell, Table};
 use super::{Figure, Stated, Verdict, verdicts};
 
-/// A row for each stated number of all figures, with links to its figure and to the figure that
-/// shows the reason.
+/// A table with a row per stated number of all figures, with links to its figure and to the figure
+/// that shows the reason.
 pub(super) fn table_of(figures: &[Figure]) -> Table<'_> {
     let rows = figures.iter().enumerate().flat_map(|(number, figure)| {
         figure.stated.iter().map(move |stated| row(figures, (number, figure), stated))
@@ -47,9 +47,9 @@ fn row<'a>(
     ]
 }
 
-/// A row for each reading: how many numbers agree under that reading alone. With many readings,
-/// every number agrees under some reading; only a reading under which most numbers agree is
-/// meaningful.
+/// A table with a row per reading: the number of stated numbers that agree under that reading
+/// alone. With many readings, every number agrees under some reading; only a reading under which
+/// most numbers agree is meaningful.
 pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     let mut readings: Vec<(&str, [u32; 2])> = Vec::new();
     let all = figures
@@ -76,14 +76,15 @@ pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     Table { head: vec!["reading", "numbers that agree under it", "of"], rows: rows.collect() }
 }
 
-/// A number under its first reading, and under the others.
+/// A number's value under its first reading, and under the others, with the readings' names.
 fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     let first = stated.taken.as_deref().unwrap_or("as the figure has it");
     let others = stated.readings.iter().map(|reading| (reading.name.as_str(), reading.ours));
     [(first, stated.ours)].into_iter().chain(others)
 }
 
-/// A short note on a number, with the reason of its figure if it has no own reason.
+/// A short note on a number. It has the reason of the figure if the number has no reason of its
+/// own.
 fn note(figure: &Figure, stated: &Stated) -> String {
     let mut reasons = figure.reasons();
     let why = match (stated.verdict(), &stated.why, reasons.next(), reasons.next()) {

@@ -5,11 +5,11 @@ use super::{Figure, Stated, Verdict};
 
 /// The presentation of a verdict, which never depends on colour alone.
 pub(super) struct VerdictStyle {
-    /// A few words.
+    /// The verdict in a few words.
     pub(super) words: &'static str,
     /// A sign that precedes the words.
     pub(super) sign: char,
-    /// The class of its HTML element.
+    /// The class of the verdict's HTML element.
     pub(super) class: &'static str,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn shown(verdict: Verdict) -> VerdictStyle {
     VerdictStyle { words: verdict.words(), sign, class }
 }
 
-/// A short note on a verdict, for a cell: the reading under which a number agrees, or the first
-/// sentence of the reason for a difference.
+/// A short note on a verdict, for a cell. It names the reading under which the number agrees, or is
+/// the first sentence of the reason for a difference.
 pub(super) fn in_short(stated: &Stated) -> String {
     let reading = || {
         let reading = stated.reading()?;
@@ -121,7 +121,7 @@ fn inside(stated: &Stated, name: Option<&str>, ours: f64) -> String {
     format!("{margin} (the other mean, {}, {which})", short(other))
 }
 
-/// The number under the reading `name`, but with the other mean.
+/// Our number under the reading `name`, but with the other mean.
 fn other_mean(stated: &Stated, name: &str) -> Option<f64> {
     let setting = setting_of_mean(name)?;
     let is_other = |other: &str| other != name && setting_of_mean(other) == Some(setting);
@@ -141,13 +141,13 @@ pub(super) fn of_figure(figure: &Figure) -> VerdictStyle {
     if figure.stated.is_empty() { NOTHING_STATED } else { shown(figure.verdict()) }
 }
 
-/// The number of stated numbers that agree, in a line: "12 of 20 stated numbers agree (under a
+/// A line that counts the stated numbers by verdict: "12 of 20 stated numbers agree (under a
 /// reading: 2, differ: 3, open: 3)".
 pub fn summary(figures: &[Figure]) -> String {
     sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
 
-/// The line of [`summary`] for some stated numbers.
+/// The line of [`summary`], for some stated numbers only.
 pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> String {
     let verdicts: Vec<_> = stated.into_iter().map(Stated::verdict).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();

@@ -4,10 +4,10 @@ use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};
 use oblivio_models::medium::Medium;
 
-/// The paper states rORAM's speed-up for ranges from two to this power of blocks on.
+/// The base-2 logarithm of the smallest range, in blocks, for which the paper states a speed-up.
 const STATED_FROM: u8 = 10;
 
-/// All figures of `results`.
+/// Makes all figures of `results`.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let lengths = Medium::ALL.map(|medium| figure(results, medium));
     let mixes = Medium::ALL.map(|medium| mix_figures::figure(results, medium));

@@ -1,4 +1,4 @@
-//! The ORAMs that are compared, and the requests that they make for a range.
+//! The compared ORAMs, and the requests that each makes for a range.
 
 use std::fmt;
 
@@ -8,25 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use oblivio_models::medium::Request;
 
-/// An ORAM that is compared.
+/// A compared ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Path ORAM as in the paper's baseline: its position map is recursive down to one entry, with
-    /// 4 labels a block, and each bucket is a request.
+    /// Path ORAM as in the paper's baseline. Its position map is recursive down to one entry, with
+    /// 4 labels per block, and each bucket is a request.
     PathRecursive,
     /// Path ORAM with its position map on the client.
     PathFlat,
-    /// `PathRecursive` with evictions of all blocks of a range together, in rORAM's layout
-    /// ("Batched Eviction").
+    /// `PathRecursive`, but evicts all blocks of a range together, in rORAM's layout ("Batched
+    /// Eviction").
     BatchedEviction,
-    /// rORAM: all classes, two ranges an access, and the blocks read are removed and written back.
+    /// rORAM with all classes and two ranges per access. The blocks read are removed and written
+    /// back.
     Roram,
     /// This project's volume of blocks: RAW ORAM with Z5A5, twelve levels and the position map on
     /// the client.
     Blocks,
-    /// A volume of blocks of 1 MiB with four levels on the client, which take as much memory: the
-    /// paper's naive alternative.
+    /// The paper's naive alternative: a volume of blocks of 1 MiB. Its four levels on the client
+    /// take the same memory as twelve levels in `Blocks`.
     Mebibytes,
     /// This project's volume with ranges of 4 KiB and 1 MiB: ten levels and all positions on the
     /// client. Reads do not write.
@@ -45,7 +46,7 @@ impl Form {
         Self::Classes,
     ];
 
-    /// The layout of its trees, for 2^`level` blocks and ranges of up to 2^`ell`.
+    /// The layout of the ORAM's trees, for 2^`level` blocks and ranges of up to 2^`ell`.
     pub(super) fn layout(self, level: u8, ell: u8) -> Layout {
         let mut next = 0;
         let mut tree = |leaf_level: u8, bucket_bytes: u64| {
@@ -101,22 +102,22 @@ const PATH_BUCKET_BYTES: u64 = 4 * 4096;
 /// Bytes of a bucket with four blocks of four labels: a sector.
 const MAP_BUCKET_BYTES: u64 = 512;
 
-/// Bytes of a volume's bucket: Z = 5 slots, with headers apart.
+/// Bytes of a volume's bucket: Z = 5 slots. Its headers are stored separately.
 const SLOTS_BYTES: u64 = 5 * 4096;
 const HEAD_BYTES: u64 = 512;
 
 /// Blocks accessed before a volume evicts a path (A).
 const EVICT_PERIOD: u64 = 5;
 
-/// Levels that a volume keeps on the client.
+/// The number of levels that a volume of blocks keeps on the client.
 const BLOCKS_TOP_LEVELS: u8 = 12;
 const MEBIBYTES_TOP_LEVELS: u8 = 4;
 const CLASSES_TOP_LEVELS: u8 = 10;
 
-/// The exponent of a volume's longer ranges: 1 MiB.
+/// The base-2 logarithm of the blocks in a volume's longer ranges of 1 MiB.
 const CLASS: u8 = 8;
 
-/// A tree on a medium, level by level, and on a level bucket by bucket.
+/// A tree on a medium, stored in order of level and bucket.
 #[derive(Clone, Copy)]
 struct Tree {
     base: u64,
@@ -133,7 +134,7 @@ impl Tree {
         coins.random_range(0..1u64 << self.leaf_level)
     }
 
-    /// The requests for a path from level `from` on, one for each bucket.
+    /// Makes the requests for a path from level `from` on, one per bucket.
     fn path(&self, leaf: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for level in from..=self.leaf_level {
             let offset = self.offset(level, leaf & ((1 << level) - 1));
@@ -141,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// The requests for paths with adjacent leaves from level `from` on, one for each run of
+    /// Makes the requests for paths with adjacent leaves from level `from` on, one per run of
     /// adjacent buckets.
     fn run(&self, first: u64, paths: u64, from: u8, make: &mut dyn FnMut(Request)) {
         for level in from..=self.leaf_level {

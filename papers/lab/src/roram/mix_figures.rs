@@ -36,7 +36,7 @@ pub(super) fn figure(results: &Results, medium: Medium) -> Figure {
     figure.explained(&[why(medium)])
 }
 
-/// The reason why factors differ from the paper's.
+/// The reason why factors differ from the paper's factors.
 fn why(medium: Medium) -> &'static str {
     match medium {
         Medium::Disk | Medium::MeanDisk => {
@@ -56,8 +56,8 @@ fn part(medium: Medium) -> &'static str {
     }
 }
 
-/// The paper's factor for a mix on a medium, and the band. For the file server the paper says "up
-/// to".
+/// The paper's factor for a mix on a medium, and the largest difference that counts as agreement.
+/// For the file server the paper says "up to".
 fn stated(medium: Medium, mix: Mix) -> (f64, f64) {
     match (mix, medium) {
         (Mix::SeqRead, Medium::Disk | Medium::MeanDisk | Medium::Ssd) => (12.5, 2.5),

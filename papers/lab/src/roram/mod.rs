@@ -1,9 +1,9 @@
-//! Figs. 6 and 7 of rORAM on models of its media, and its seeks.
+//! Figs. 6 and 7 of rORAM on models of its media, and the seeks of rORAM.
 //!
 //! The paper's database of 2^22 blocks of 4 KiB takes 1.9 TiB with its ranges, so nothing is stored
 //! here. Random choices and counts determine the buckets that an access reads and writes, and a
-//! model of a medium gives the time. Requests are made one after the other, as in the paper. The
-//! requests of Fig. 7 were recorded below an ext4 file system.
+//! model of a medium gives the time. Requests are sequential, as in the paper. The requests of Fig.
+//! 7 were recorded below an ext4 file system.
 
 mod figures;
 mod forms;
@@ -29,13 +29,13 @@ use crate::experiment::named_json;
 use crate::report::Figure;
 use crate::{Experiment, Host, LabError};
 
-/// The level of the leaves in the paper, for a tree with one leaf a block: 2^22 blocks.
+/// The level of the leaves in the paper, for a tree with one leaf per block: 2^22 blocks.
 pub const PAPER_LEVEL: u8 = 22;
 
-/// The exponent of the longest ranges of the paper (`ell`).
+/// The base-2 logarithm of the blocks in the paper's longest ranges (`ell`).
 pub const PAPER_ELL: u8 = 14;
 
-/// The smallest level for which seeks are counted.
+/// The lowest level of the leaves for which seeks are counted.
 const SEEKS_FROM_LEVEL: u8 = 8;
 
 /// The numbers of parts of storage in the figures of parallel seeks.
@@ -48,7 +48,7 @@ pub struct RoramPlan {
     pub level: u8,
     /// Base-2 logarithm of the blocks in the longest ranges.
     pub ell: u8,
-    /// The number of requests of each mix that are replayed.
+    /// The maximum number of requests of each mix that are replayed.
     pub mix_requests_max: usize,
     /// The seed of all random choices.
     pub seed: u64,
@@ -130,7 +130,7 @@ fn replay(form: Form, mix: Mix, plan: &RoramPlan) -> [MixCell; Medium::ALL.len()
     })
 }
 
-/// Seeks of an access of published rORAM.
+/// Counts the seeks of an access of published rORAM.
 fn seeks(level: u8, ell: u8, parts: u8, seed: u64) -> SeekCell {
     const ACCESSES: u32 = 50;
     let mut coins = StdRng::seed_from_u64(seed);

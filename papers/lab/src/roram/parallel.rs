@@ -5,10 +5,10 @@ use oblivio_models::medium::Request;
 
 /// Counts the seeks of storage in parts. Within a run of paths, different parts seek in parallel.
 pub(super) struct ParallelSeeks {
-    /// Seeks of the current run, for each part.
+    /// Seeks of the current run, per part.
     of_run: Vec<u64>,
     last_level: u8,
-    /// Seeks of completed runs: for each run, the maximum over the parts.
+    /// Seeks of completed runs. A run counts the maximum over the parts.
     seeks: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Recorded requests of ext4 to a disk while programs used files.
 //!
-//! `make fs-requests` records them. The kernel merged requests, and read ahead as far as programs
-//! read at a time.
+//! `make fs-requests` records them. The kernel merged requests, and prefetched at most the length
+//! of a program's read.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Mix {
 /// A request of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsRequest {
-    /// The first block, of 4 KiB.
+    /// The number of the first block. Blocks have 4 KiB.
     pub first: u64,
     /// The number of blocks.
     pub blocks: u64,

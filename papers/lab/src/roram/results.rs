@@ -6,7 +6,7 @@ use super::Form;
 use super::recordings::Mix;
 use oblivio_models::medium::{Medium, Tally};
 
-/// One ORAM on one medium, with ranges of one length.
+/// The costs of one ORAM on one medium, with ranges of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The ORAM.
@@ -40,7 +40,7 @@ impl Cell {
     }
 }
 
-/// One ORAM on one medium, with the requests of a file system.
+/// The costs of one ORAM on one medium, with the requests of a file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixCell {
     /// The ORAM.
@@ -51,7 +51,7 @@ pub struct MixCell {
     pub mix: Mix,
     /// Requests of the file system.
     pub requests: u64,
-    /// Blocks of these requests.
+    /// Blocks that these requests read or write.
     pub blocks: u64,
     /// Seconds for all requests.
     pub seconds: f64,
@@ -63,13 +63,13 @@ impl MixCell {
         self.requests as f64 / self.seconds
     }
 
-    /// Blocks per second.
+    /// Blocks of the file system's requests per second.
     pub fn blocks_per_second(&self) -> f64 {
         self.blocks as f64 / self.seconds
     }
 }
 
-/// Seeks of an access of published rORAM.
+/// The seeks of an access of published rORAM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeekCell {
     /// Base-2 logarithm of the number of blocks.
@@ -97,32 +97,32 @@ pub struct Results {
     pub cells: Vec<Cell>,
     /// Costs of mixes of programs.
     pub mixes: Vec<MixCell>,
-    /// Seeks of an access.
+    /// Seeks of an access, for each number of blocks and of parts.
     pub seeks: Vec<SeekCell>,
 }
 
 impl Results {
-    /// Empty results for these parameters.
+    /// Creates empty results for these parameters.
     pub(super) fn new(level: u8, ell: u8, seed: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let (cells, mixes, seeks) = (Vec::new(), Vec::new(), Vec::new());
         Self { version, level, ell, seed, cells, mixes, seeks }
     }
 
-    /// The cell of these parameters.
+    /// The cell for these parameters.
     pub fn cell(&self, form: Form, medium: Medium, exponent: u8) -> Option<&Cell> {
         let is_it =
             |cell: &&Cell| (cell.form, cell.medium, cell.exponent) == (form, medium, exponent);
         self.cells.iter().find(is_it)
     }
 
-    /// The cell of a mix.
+    /// The cell for a mix.
     pub fn mix(&self, form: Form, medium: Medium, mix: Mix) -> Option<&MixCell> {
         let is_it = |cell: &&MixCell| (cell.form, cell.medium, cell.mix) == (form, medium, mix);
         self.mixes.iter().find(is_it)
     }
 
-    /// The time of a mix with one ORAM, relative to another.
+    /// The time of a mix with ORAM `slow`, divided by the time with ORAM `fast`.
     pub(super) fn mix_factor(
         &self,
         medium: Medium,
@@ -134,7 +134,8 @@ impl Results {
         Some(seconds(slow)? / seconds(fast)?)
     }
 
-    /// The times of one ORAM relative to another, for ranges of each length from 2^`from` on.
+    /// The times of one ORAM relative to another, for ranges of at least 2^`from` blocks, by
+    /// length.
     pub(super) fn factors(&self, medium: Medium, slow: Form, fast: Form, from: u8) -> Vec<f64> {
         let seconds =
             |form, exponent| self.cell(form, medium, exponent).map(|cell| cell.seconds_per_block);

@@ -1,5 +1,5 @@
-//! ORAMs that S³ORAM is compared with, timed on a bucket server behind the same link: Path ORAM as
-//! the paper counts it, and a default volume.
+//! ORAMs that S³ORAM is compared with, timed on a bucket server behind the same link. These are
+//! Path ORAM as the paper counts it, and a default volume.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use oblivio_models::link::{Link, Traffic, VolumeOnLink};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparedOram {
-    /// Path ORAM with five blocks a bucket, a leaf for one or two blocks, and only positions and
+    /// Path ORAM with five blocks per bucket, a leaf per one or two blocks, and only positions and
     /// stash on the client.
     PathZ5,
     /// RAW ORAM with a volume's defaults: the client keeps the levels that fit its memory.
@@ -46,11 +46,11 @@ pub struct OramComparison {
     /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
     /// gives one value.
     pub alone: Spread,
-    /// `alone` by the model.
+    /// The value of `alone` by the model.
     pub alone_modelled: f64,
     /// Seconds of an access with several accesses in flight, if the ORAM supports that.
     pub together: Option<Spread>,
-    /// `together` by the model.
+    /// The value of `together` by the model.
     pub together_modelled: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ impl ComparedOram {
     /// All ORAMs.
     pub const ALL: [Self; 2] = [Self::PathZ5, Self::DefaultVolume];
 
-    /// A name for tables.
+    /// The name of the ORAM in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::PathZ5 => "Path ORAM Z5, all levels on the server",
@@ -76,8 +76,9 @@ const PERIODS: usize = 6;
 /// Repetitions of the measurement with accesses in flight.
 const ROUNDS: usize = 3;
 
-/// Creates an ORAM with as many blocks as `shape` holds, on a bucket server behind `link`, and
-/// times accesses. It may be empty: the traffic of a path does not depend on its contents.
+/// Creates an ORAM with the number of blocks that `shape` holds, on a bucket server behind `link`,
+/// and times accesses. The ORAM may be empty: the traffic of a path does not depend on its
+/// contents.
 ///
 /// # Errors
 /// The errors of the server and of the ORAM.
@@ -201,7 +202,8 @@ impl Volume {
         Ok(Spread::from_values(times))
     }
 
-    /// The same time over several periods, if each is announced while the previous one is executed.
+    /// Seconds of an access over several periods, if each period is announced while the previous
+    /// one is executed.
     fn together(&mut self, wall: &Clock) -> Result<Spread, LabError> {
         let mut times = Vec::new();
         for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! Claims: numbers of the paper, compared with ours.
+//! Claims: numbers of the paper, compared with our numbers.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use crate::report::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statement {
-    /// This value, within a relative tolerance.
+    /// Equal to this value, within a relative tolerance.
     About(f64, f64),
-    /// A range, within a relative tolerance.
+    /// Inside this range, within a relative tolerance.
     Between(f64, f64, f64),
     /// This value or more.
     AtLeast(f64),
@@ -24,10 +24,10 @@ pub enum Statement {
     Below(f64),
 }
 
-/// A number of the paper, with ours.
+/// A number of the paper, with our number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Where the paper states the number.
+    /// The location of the number in the paper.
     pub place: String,
     /// A description of the number.
     pub what: String,
@@ -37,7 +37,7 @@ pub struct Claim {
     pub says: Option<Statement>,
     /// Our number. `None` if it is neither built nor modelled here.
     pub ours: Option<f64>,
-    /// How our number is computed, or why it differs.
+    /// The method of computing our number, or the reason why it differs.
     pub remark: String,
 }
 
@@ -56,8 +56,8 @@ impl Statement {
         }
     }
 
-    /// The number by which our number is divided: for a range its nearer end, or our number if it
-    /// lies inside.
+    /// The number by which our number is divided. For a range, this is its nearer end, or our
+    /// number if it lies inside.
     fn reference(self, ours: f64) -> f64 {
         match self {
             Self::Between(least, most, _) => ours.clamp(least, most),

@@ -1,7 +1,7 @@
-//! All numbers of the paper's evaluation, with their place in the paper, and ours.
+//! All numbers of the paper's evaluation, with their place in the paper, and our numbers.
 //!
-//! The published form of S³ORAM is compared with the paper's numbers. Numbers of this project's
-//! form are separate claims.
+//! The published form of S³ORAM is compared with the paper's numbers. Separate claims have the
+//! numbers of this project's form.
 
 use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_shares::durable::DurableS3Oram;
@@ -19,7 +19,8 @@ use oblivio_models::link::Link;
 /// The tolerance of "around" and "approximately".
 const AROUND: f64 = 0.1;
 
-/// The tolerance of a number with three digits; the disk does not count.
+/// The tolerance of a number with three digits. The time of the disk is not included in such
+/// numbers.
 const EXACT: f64 = 0.01;
 
 /// All claims, in the order of the paper.
@@ -406,7 +407,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// This project's targets for its own form.
+    /// Adds this project's targets for its own form.
     fn targets(&mut self) -> Result<(), LabError> {
         const PLACE: &str = "target here";
         for scheme in [Scheme::Large, Scheme::Small] {
@@ -433,8 +434,8 @@ impl List<'_> {
     }
 }
 
-/// Query and matrices of the published form, as fractions of all bytes between client and servers,
-/// and of the time over [`HOME`] without round trips.
+/// The query and the matrices of the published form, as fractions. The first is of all bytes
+/// between client and servers; the second is of the time over [`HOME`] without round trips.
 fn small_messages(tree: Tree, block_bytes: u32) -> (f64, f64) {
     let form = ShareEncoding::PAPER;
     let small = form.query_bytes(tree) + form.matrix_bytes(tree) / tree.accesses() as f64;
@@ -480,7 +481,7 @@ mod tests {
         assert_eq!(claim("Onion ORAM").verdict(), Verdict::Open);
     }
 
-    /// Blocks of 512 KiB with H = 9, computed by hand.
+    /// Compares with blocks of 512 KiB and H = 9, computed by hand.
     #[test]
     fn query_and_matrices_match_a_count_by_hand() {
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB)).unwrap();

@@ -28,14 +28,14 @@ pub struct Cell {
     pub parts: DelayParts,
 }
 
-/// Sizes of databases in halves of a GiB: 0.5 to 40 GB.
+/// Sizes of databases in halves of a GiB, from 0.5 to 40 GB.
 const DATABASES: [u64; 6] = [1, 2, 10, 20, 40, 80];
 
 /// Sizes of blocks in KiB.
 const BLOCKS: [u32; 3] = [128, 256, 512];
 const ALL_BLOCKS: [u32; 7] = [4, 16, 64, 128, 256, 512, 768];
 
-/// Rates in Mbit/s, the same up and down.
+/// Rates in Mbit/s, which are equal in both directions.
 const RATES: [f64; 8] = [10.0, 30.0, 60.0, 110.0, 180.0, 240.0, 400.0, 1000.0];
 
 /// All points of all figures.

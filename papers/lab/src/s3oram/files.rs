@@ -36,13 +36,13 @@ pub(super) struct Pattern {
     pub(super) slots: usize,
     /// Bytes of a slot.
     pub(super) slot_bytes: usize,
-    /// Bytes of a slot that are read or written at once, slot after slot.
+    /// Bytes of a slot that are read or written at once, before the next slot follows.
     pub(super) piece_bytes: usize,
     /// Parts of a bucket that are in progress at the same time, each with its own buffer.
     pub(super) under_way: usize,
 }
 
-/// The least size of a file.
+/// The minimum size of a file in bytes.
 const FILE_BYTES: usize = 32 << 20;
 const SYNCS: usize = 30;
 
@@ -146,8 +146,8 @@ mod tests {
     use super::super::Clock;
     use super::*;
 
-    /// Clocks that advance with each reading. There is one reading before and one after the
-    /// measured work.
+    /// The clocks advance with each reading. There is one reading before and one after the measured
+    /// work.
     #[test]
     fn bytes_take_the_time_of_the_clock_and_files_are_removed() {
         let ticking = |millis: u64| -> Clock {

@@ -1,5 +1,5 @@
-//! Measures the costs of real servers apart from computing and files: an empty question, and bytes
-//! between sockets.
+//! Measures the costs of real servers apart from computing and files: a request without work, and
+//! bytes between sockets.
 
 use std::thread;
 
@@ -22,14 +22,14 @@ use oblivio_models::link::Link;
 /// The measured environment. It is measured before the points, with the servers of the first tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Testbed {
-    /// The median seconds of a question to all servers that needs no computing.
+    /// The median seconds of a request to all servers that needs no computing.
     pub question_seconds: f64,
-    /// Processor seconds of that question, over all participants.
+    /// Processor seconds of a request that needs no computing, over all participants.
     #[serde(default)]
     pub question_worked: f64,
-    /// Bytes per second that all servers together answer, through TLS and sockets.
+    /// Bytes per second in the answers of all servers together, through TLS and sockets.
     pub bytes_per_second: f64,
-    /// Processor seconds of such a byte, over both participants.
+    /// Processor seconds per byte of an answer, over client and server.
     #[serde(default)]
     pub byte_worked: f64,
     /// Processors shared by the client and all servers.
@@ -40,7 +40,7 @@ const QUESTIONS: usize = 60;
 const FETCHES: usize = 40;
 
 impl Testbed {
-    /// Asks the servers of a new tree.
+    /// Measures the servers of a new tree.
     pub(super) fn measure(
         servers: &mut Metered,
         (tree, slot_bytes): (Tree, usize),

@@ -1,4 +1,4 @@
-//! A store of share servers that times each question.
+//! A store of share servers that times each request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 
 use super::Clock;
 
-/// A question to all servers.
+/// The time and traffic of a request to all servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TimedQuestion {
     /// Seconds until all servers had answered.
@@ -34,7 +34,7 @@ impl Metered {
         Self { store, asked, clock }
     }
 
-    /// A handle to the same servers and the same list of questions.
+    /// Returns a handle to the same servers and the same list of requests.
     pub(super) fn another(&self) -> Self {
         let Self { store, asked, clock } = self;
         Self { store: store.clone(), asked: asked.clone(), clock: clock.clone() }
@@ -45,7 +45,7 @@ impl Metered {
         *lock(&self.store) = store;
     }
 
-    /// The questions since the last call.
+    /// Takes the requests since the last call.
     pub(super) fn take(&self) -> Vec<TimedQuestion> {
         std::mem::take(&mut *lock(&self.asked))
     }

@@ -1,9 +1,9 @@
 //! The evaluation of S³ORAM (section 5 of its paper and Table 1): the paper's numbers, compared
-//! with ours.
+//! with our numbers.
 //!
 //! The paper ran 40 GB on servers at Amazon, behind a home connection. That takes 480 GB here, so
 //! large trees are modelled: counts of the work of an access are divided by rates of links, disks
-//! and this machine, without overlap. Small trees on real servers show how accurate the model is.
+//! and this machine, without overlap. Small trees on real servers show the accuracy of the model.
 //!
 //! | module | contents |
 //! |---|---|
@@ -66,9 +66,9 @@ pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 pub struct Clocks {
     /// Wall-clock time.
     pub wall: Clock,
-    /// Processor time of the calling thread.
+    /// The processor time of the calling thread.
     pub thread: Clock,
-    /// Processor time of all threads of client and servers.
+    /// The processor time of all threads of client and servers.
     pub processors: Clock,
 }
 
@@ -79,18 +79,19 @@ pub struct S3oramPlan {
     pub effort: Effort,
     /// The trees to measure on real servers.
     pub shapes: Vec<MeasuredTree>,
-    /// ORAMs to measure on a bucket server, for comparison with the first tree, behind the same
-    /// link.
+    /// ORAMs to measure on a bucket server, behind the same link, for comparison with the first
+    /// tree.
     pub beside: Vec<ComparedOram>,
 }
 
 impl S3oramPlan {
-    /// All measurements: takes some minutes.
+    /// A plan for all measurements, which takes some minutes.
     pub fn full() -> Self {
         Self { effort: Effort::FULL, shapes: MeasuredTree::FULL.into(), beside: Vec::new() }
     }
 
-    /// One large tree instead of the small ones, with its comparisons: takes half an hour.
+    /// A plan for one large tree instead of the small ones, with its comparisons. It takes half an
+    /// hour.
     pub fn large() -> Self {
         Self {
             effort: Effort::FULL,
@@ -99,7 +100,7 @@ impl S3oramPlan {
         }
     }
 
-    /// Only the model, with roughly measured rates.
+    /// A plan for the model only, with roughly measured rates.
     pub fn quick() -> Self {
         Self { effort: Effort::QUICK, shapes: Vec::new(), beside: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Computes the seconds of every scheme at every place, for figures and claims.
+//! Computes the seconds of every scheme on every link and disk, for figures and claims.
 
 use super::place::{DelayParts, Deployment, Disk};
 use super::rates::{Machine, Rates};
@@ -6,7 +6,7 @@ use super::work::Scheme;
 use crate::LabError;
 use oblivio_models::link::Link;
 
-/// The database of most of the paper's numbers.
+/// The size in bytes of the database of most of the paper's numbers.
 pub(super) const DATABASE: u64 = 40 << 30;
 
 /// A KiB, in bytes.
@@ -21,10 +21,10 @@ pub(super) const LTE: Link = Link::new(27.0, 9.0, 25.0);
 /// The delay that the paper states for 128 KiB of 40 GB over [`HOME`], in seconds.
 pub(super) const STATED_SECONDS: f64 = 2.4;
 
-/// The paper's servers, if they computed as fast as this machine.
+/// The model of the paper's servers, if they computed as fast as this machine.
 pub(super) struct Model {
     pub(super) machine: Machine,
-    /// A disk with which the model gives [`STATED_SECONDS`]. The paper's servers had an unstated
+    /// The disk with which the model gives [`STATED_SECONDS`]. The paper's servers had an unstated
     /// part of the data in memory.
     pub(super) fitted: Disk,
 }
@@ -44,7 +44,7 @@ impl Model {
         Ok(Self { machine, fitted })
     }
 
-    /// The parts of an access with its share of an eviction.
+    /// The time of an access with its share of an eviction, in parts.
     pub(super) fn parts(
         &self,
         scheme: Scheme,
@@ -66,8 +66,8 @@ impl Model {
         Ok(self.parts(scheme, (link, &self.fitted), DATABASE, block_bytes)?.seconds())
     }
 
-    /// The rate in Mbit/s, the same up and down, from which `scheme` is faster than `other`. `None`
-    /// if it never is, or always.
+    /// The rate in Mbit/s, equal in both directions, from which `scheme` is faster than `other`.
+    /// `None` if it never is, or always.
     pub(super) fn crossover(
         &self,
         scheme: Scheme,
@@ -107,7 +107,7 @@ pub(super) mod tests {
     use super::*;
     use crate::links::TABLE1_LINK;
 
-    /// A processor that takes a nanosecond for an element, and a thirtieth for the fast operations.
+    /// A processor that takes a nanosecond per element, and a thirtieth for the fast operations.
     pub(in crate::s3oram) fn machine() -> Machine {
         let bytes = Rates { inner: 5e9, matrix: 3e10, share: 5e8, recover: 1e9, draw: 1e9 };
         let words = Rates { inner: 6e8, matrix: 6e8, share: 1e8, recover: 2e8, draw: 2e8 };
@@ -133,7 +133,7 @@ pub(super) mod tests {
         assert!((seconds - STATED_SECONDS).abs() < 1e-9, "{seconds}, {}", model.fitted);
     }
 
-    /// At the crossover two schemes take equal time; on either side, one is faster.
+    /// At the crossover two schemes take equal time. On either side, one of them is faster.
     #[test]
     fn schemes_cross_at_equal_times() {
         let model = Model::new(machine()).unwrap();

@@ -1,4 +1,4 @@
-//! Places: the links, disks and processors of an access, and its time there.
+//! Deployments: the links, disks and processors of an access, and its time with them.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl Disk {
         Self::with_rate("450 MB/s", 450.0)
     }
 
-    /// All data in memory.
+    /// A disk that holds all data in memory.
     pub fn memory() -> Self {
         Self {
             name: "memory".to_owned(),
@@ -54,12 +54,12 @@ impl Disk {
     }
 }
 
-/// Links, disks and processors.
+/// The links, disks and processors of a deployment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
     /// The link between the client and all servers.
     pub link: Link,
-    /// The link between servers. Each sends at its upload rate.
+    /// The link between servers. Each server sends at the link's upload rate.
     pub between: Link,
     /// The disk of each server.
     pub disk: Disk,
@@ -67,18 +67,18 @@ pub struct Deployment {
     pub processors: f64,
 }
 
-/// Seconds of an access, in parts.
+/// Seconds of an access, divided into parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayParts {
-    /// Computing on the client.
+    /// Seconds of computing on the client.
     pub client: f64,
-    /// Computing on the servers.
+    /// Seconds of computing on the servers.
     pub servers: f64,
-    /// Transfer between client and servers.
+    /// Seconds of transfers between client and servers.
     pub client_server: f64,
-    /// Transfer between servers.
+    /// Seconds of transfers between servers.
     pub server_server: f64,
-    /// Reads and writes of servers' files.
+    /// Seconds of reads and writes of servers' files.
     pub disk: f64,
 }
 
@@ -90,10 +90,11 @@ impl DelayParts {
     }
 }
 
-/// Links between servers in the paper: 250 Mbit/s, and 15 ms.
+/// The links between servers in the paper: 250 Mbit/s, and 15 ms.
 const PAPER_BETWEEN: Link = Link::new(250.0, 250.0, 15.0);
 
-/// Processors of a server of the paper: its sixteen virtual processors count as eight.
+/// The number of processors of a server of the paper. Its sixteen virtual processors count as
+/// eight.
 const PAPER_PROCESSORS: f64 = 8.0;
 
 impl Deployment {
@@ -102,7 +103,7 @@ impl Deployment {
         Self { link, between: PAPER_BETWEEN, disk, processors: PAPER_PROCESSORS }
     }
 
-    /// The time of `work` here, at these rates.
+    /// The time of `work` in this deployment, at these rates.
     pub fn parts(&self, work: &Work, rates: &Rates) -> DelayParts {
         let Self { link, between, disk, processors } = self;
         let [client, server] = work.computed(rates);

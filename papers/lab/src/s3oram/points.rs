@@ -71,18 +71,19 @@ pub trait Servers {
 pub struct MeasuredTree {
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// The paper's *H*.
+    /// The height of the tree, the paper's *H*.
     pub height: u8,
-    /// The paper's *Z*.
+    /// The number of slots per bucket, the paper's *Z*.
     pub slots: u16,
-    /// The paper's *A*.
+    /// The number of accesses per eviction, the paper's *A*.
     pub accesses: u16,
-    /// Timed evictions: directly, and behind the link. Zero means no measurement.
+    /// The number of timed evictions with direct connections, and behind the link. Zero means no
+    /// measurement.
     pub evictions: [u64; 2],
-    /// The paper's *ℓ*. Results of earlier versions used three servers.
+    /// The number of servers, the paper's *ℓ*. Results of earlier versions used three servers.
     #[serde(default = "three")]
     pub servers: u8,
-    /// The paper's *t*.
+    /// The number of servers that may collude, the paper's *t*.
     #[serde(default = "one")]
     pub colluding: u8,
     /// Whether all blocks are placed in the leaves before the first access (Algorithm 3). If not,
@@ -100,8 +101,9 @@ fn one() -> u8 {
 }
 
 impl MeasuredTree {
-    /// The shapes for which times of the authors' implementation are known, and long blocks in long
-    /// buckets. For those, paths are evicted more often than necessary, to shorten the measurement.
+    /// The shapes for which times of the authors' implementation are known, and shapes with long
+    /// blocks in long buckets. With long blocks, paths are evicted more often than necessary, to
+    /// shorten the measurement.
     pub const FULL: [Self; 9] = [
         Self::LONG,
         Self::SHORT,
@@ -114,8 +116,8 @@ impl MeasuredTree {
         Self::SHORT.among(7, 3),
     ];
 
-    /// A disk of 1.4 GiB in blocks of 128 KiB, as in volumes: 25 GB on three servers once every
-    /// block is written.
+    /// A disk of 1.4 GiB in blocks of 128 KiB, as in volumes. It takes 25 GB on three servers once
+    /// every block is written.
     pub const LARGE: Self = Self {
         height: 6,
         slots: 333,
@@ -145,31 +147,31 @@ impl MeasuredTree {
         ..Self::LONG
     };
 
-    /// The shape on more servers, only with direct connections and fewer evictions.
+    /// The shape on more servers, with direct connections only and fewer evictions.
     const fn among(self, servers: u8, colluding: u8) -> Self {
         Self { servers, colluding, evictions: [4, 0], ..self }
     }
 
-    /// The number of servers, and how many may collude.
+    /// The number of servers, and the number that may collude.
     pub(super) fn sizes(self) -> Sizes {
         (self.servers, self.colluding)
     }
 
-    /// Evictions before timing starts. Without loading, they fill all leaves; in a loaded tree, the
-    /// upper levels and a part of the lower ones.
+    /// The number of evictions before timing starts. Without loading, they fill all leaves. In a
+    /// loaded tree, they fill the upper levels and a part of the lower ones.
     fn warm_up(self) -> u64 {
         const LOADED: u64 = 4;
         let all = 1 << (self.height - 1);
         if self.is_loaded { LOADED.min(all) } else { all }
     }
 
-    /// The number of all accesses.
+    /// The total number of accesses.
     pub fn total_accesses(self) -> u64 {
         let evictions = self.warm_up() + self.evictions.iter().sum::<u64>();
         u64::from(self.accesses) * evictions
     }
 
-    /// The number of blocks it holds.
+    /// The number of blocks that the tree holds.
     pub(super) fn blocks(self) -> Result<u64, LabError> {
         Ok(self.params()?.1.blocks_max())
     }
@@ -188,14 +190,14 @@ impl MeasuredTree {
     }
 }
 
-/// Measured times of an operation, and the model's.
+/// Measured times of an operation, and the model's times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Seconds of the whole operation.
     pub whole: Spread,
-    /// Seconds of computing on the client. In the rest it waits for servers.
+    /// Seconds of computing on the client. For the rest of the time, the client waits for servers.
     pub client: Spread,
-    /// Processor seconds of all participants. Results of earlier versions lack it.
+    /// Processor seconds of all participants. Results of earlier versions lack this field.
     #[serde(default)]
     pub worked: Spread,
     /// The time by the model.
@@ -205,7 +207,7 @@ pub struct Timed {
     pub modelled_worked: f64,
 }
 
-/// The relative error of the model above which it is reported.
+/// The relative error above which a result of the model is reported.
 pub(super) const OFF_MAX: f64 = 0.05;
 
 /// Whether a relative error of the model is small enough.
@@ -235,20 +237,20 @@ impl Timed {
 pub struct Measured {
     /// The tree.
     pub shape: MeasuredTree,
-    /// The link, if any.
+    /// The link. `None` if the connections were direct.
     pub link: Option<Link>,
-    /// An access without an eviction.
+    /// The times of an access without an eviction.
     pub access: Timed,
-    /// The two questions of an access: select a block, and write one.
+    /// Seconds of the two requests of an access: select a block, and write one.
     pub questions: [Spread; 2],
-    /// An eviction.
+    /// The times of an eviction.
     pub eviction: Timed,
-    /// Bytes of an access's messages: up, down.
+    /// Bytes of an access's messages to and from the servers, in this order.
     pub access_bytes: [f64; 2],
-    /// Bytes of an eviction's messages: up, down.
+    /// Bytes of an eviction's messages to and from the servers, in this order.
     pub eviction_bytes: [f64; 2],
     /// The times of files in the pattern of an access, and of an eviction. Results of earlier
-    /// versions lack them.
+    /// versions lack this field.
     #[serde(default)]
     pub files: [Files; 2],
 }
@@ -259,8 +261,8 @@ pub(super) struct Points {
     pub(super) measured: Vec<Measured>,
 }
 
-/// Measures each shape directly, then behind `link`. `progress` is called with the number of
-/// accesses made.
+/// Measures each shape directly, then behind `link`. `progress` is called with the number of new
+/// accesses.
 pub(super) fn measure(
     shapes: &[MeasuredTree],
     link: Link,
@@ -374,7 +376,7 @@ impl<'p> Timing<'p> {
         Testbed::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
     }
 
-    /// The times of files in the pattern of an access, and of an eviction.
+    /// Measures the times of files in the pattern of an access, and of an eviction.
     fn files(&self, folder: &Path) -> Result<[Files; 2], LabError> {
         let (slots, slot_bytes) = (self.tree.slots(), self.slot_bytes());
         let of = |pattern| Files::measure(folder, pattern, self.clocks);
@@ -390,7 +392,7 @@ impl<'p> Timing<'p> {
         self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES
     }
 
-    /// Completes connection set-up, and discards its questions.
+    /// Completes connection set-up, and discards its requests.
     fn ask_nothing(&mut self) -> Result<(), LabError> {
         self.array.probe_rollback(0, 0)?;
         self.metered.take();
@@ -422,7 +424,7 @@ impl<'p> Timing<'p> {
     }
 }
 
-/// The number of questions of an access. Further ones belong to an eviction.
+/// The number of requests of an access. Further requests belong to an eviction.
 const QUESTIONS: usize = 2;
 
 fn summed(
@@ -479,13 +481,13 @@ impl Measured {
         self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
     }
 
-    /// As [`Self::with_evictions`], but by the model, as in the figures.
+    /// The value of [`Self::with_evictions`] by the model, as in the figures.
     pub fn with_evictions_modelled(&self) -> f64 {
         let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
         access + eviction / f64::from(self.shape.accesses)
     }
 
-    /// The relative error of the model for that time.
+    /// The relative error of [`Self::with_evictions_modelled`].
     pub fn with_evictions_off_by(&self) -> f64 {
         self.with_evictions_modelled() / self.with_evictions() - 1.0
     }

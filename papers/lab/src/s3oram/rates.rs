@@ -1,4 +1,5 @@
-//! Measures how fast this machine computes on shares, on one thread, for the model of servers.
+//! Measures the rates of this machine's computations on shares, on one thread, for the model of
+//! servers.
 //!
 //! Rates are elements per second of processor time, so that other load on the machine does not
 //! count.
@@ -21,25 +22,26 @@ use crate::LabError;
 /// Elements per second of each operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Multiply-adds in an inner product with data from memory.
+    /// Multiply-adds per second in an inner product with data from memory.
     pub inner: f64,
-    /// Multiply-adds in a product with a matrix.
+    /// Multiply-adds per second in a product with a matrix.
     pub matrix: f64,
-    /// Elements shared among all servers.
+    /// Elements per second that are shared among all servers.
     pub share: f64,
-    /// Elements reconstructed from as many shares as a product needs.
+    /// Elements per second that are reconstructed from the number of shares that a product needs.
     pub recover: f64,
-    /// Elements derived from a seed. Results of earlier versions lack it.
+    /// Elements per second that are derived from a seed. Results of earlier versions lack this
+    /// field.
     #[serde(default)]
     pub draw: f64,
 }
 
-/// The rates in both fields.
+/// The computing rates of a machine in both fields.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Bytes: this project's shares.
+    /// The rates for bytes, the elements of this project's shares.
     pub bytes: Rates,
-    /// Mersenne-61, for the published form's elements of eight bytes.
+    /// The rates for Mersenne-61, the field of the published form's elements of eight bytes.
     pub words: Rates,
 }
 
@@ -48,22 +50,22 @@ pub struct Machine {
 pub struct Effort {
     /// Bytes of elements in an inner product. They must exceed the caches.
     pub stored_bytes: usize,
-    /// The least time for which each measurement is repeated.
+    /// The minimum time for which each measurement is repeated.
     pub at_least: Duration,
 }
 
 impl Effort {
-    /// Takes some seconds.
+    /// An effort that takes some seconds.
     pub const FULL: Self = Self { stored_bytes: 256 << 20, at_least: Duration::from_millis(400) };
-    /// Takes less than a second, gives rough rates.
+    /// An effort that takes less than a second, and gives rough rates.
     pub const QUICK: Self = Self { stored_bytes: 8 << 20, at_least: Duration::from_millis(10) };
 }
 
-/// Slots of a path, and bytes of each.
+/// Slots of a path, and bytes per slot.
 const PATH_SLOTS: usize = 1024;
 const ROW_BYTES: usize = 4096;
 
-/// Slots of a bucket, and bytes of a part of each: as much as a server multiplies at once.
+/// Slots of a bucket, and bytes of a part of each slot, which a server multiplies at once.
 const SLOTS: usize = 333;
 const PART_BYTES: usize = 1024;
 
@@ -134,8 +136,9 @@ fn of_products<F: Field>(
     })
 }
 
-/// Elements per second that are shared, reconstructed from as many shares as a product needs, and
-/// derived from a seed. The measurement cycles through `secrets`, which have equal lengths.
+/// Elements per second that are shared, that are reconstructed from the shares that a product
+/// needs, and that are derived from a seed. The measurement cycles through `secrets`, which have
+/// equal lengths.
 fn of_sharing<F: Field>(
     (servers, colluding): Sizes,
     secrets: &[&[F::Element]],
@@ -171,8 +174,8 @@ fn of_sharing<F: Field>(
 
 impl Rates {
     /// The rates for evictions in bytes among `sizes.0` servers on this machine. Each server works
-    /// on parts of `part_bytes` bytes of `slots` slots. All parts in progress together evict each
-    /// other from the caches.
+    /// on parts of `part_bytes` bytes of `slots` slots. The parts in progress compete for the
+    /// caches.
     pub(super) fn of_evictions(
         self,
         sizes: Sizes,
@@ -210,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that advances by a millisecond with each reading.
+    /// The clock advances by a millisecond with each reading.
     #[test]
     fn a_rate_is_the_work_divided_by_the_time() {
         let looks = AtomicU64::new(0);

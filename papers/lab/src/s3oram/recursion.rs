@@ -1,6 +1,6 @@
-//! Section 3.3: the position map in smaller trees on the same servers.
+//! The cost of section 3.3: the position map in smaller trees on the same servers.
 //!
-//! The paper gives no number for it. This module computes its cost for trees that are evicted
+//! The paper gives no number for this cost. This module computes it for trees that are evicted
 //! often, for two clients. The first is not durable, and sends each write with the question to the
 //! next tree. It is not implemented: the shapes of the trees determine its cost. The second is a
 //! volume: each message is for one tree, all servers report the contents of slots, and blocks of
@@ -20,7 +20,7 @@ use super::work::{Scheme, THREE, Work, Works, shares};
 use crate::LabError;
 use oblivio_models::link::FRAME_BYTES;
 
-/// Servers that send metadata: one more than may collude.
+/// The number of servers that send metadata: one more than may collude.
 const METADATA_SERVERS: f64 = 2.0;
 
 /// The trees for a database of `database_bytes` in blocks of `block_bytes`.
@@ -30,8 +30,8 @@ fn levels(database_bytes: u64, block_bytes: u32) -> Result<Levels, LabError> {
         .map_err(|error| LabError::Plan(error.to_string()))
 }
 
-/// The work of an access to each tree in turn, preceded by reading the metadata of its slots, and
-/// of an eviction of all trees at once.
+/// The work of an access to each tree in turn, and of an eviction of all trees at once. An access
+/// first reads the metadata of its slots.
 fn works(levels: &Levels) -> Works {
     let mut all = Works {
         access: Work::default(),
@@ -62,8 +62,7 @@ fn works(levels: &Levels) -> Works {
     all
 }
 
-/// The mean cost of an access to a volume as given by `plan`, with the map on the client and in
-/// trees.
+/// The mean cost of an access to a volume by `plan`, with the map on the client, and in trees.
 fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     let parties = Parties::new(THREE.0, THREE.1);
@@ -73,7 +72,7 @@ fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2],
     Ok([on_client.cost()?, in_trees.cost()?])
 }
 
-/// The work of an access to a volume with its share of an eviction: servers and disks work as for
+/// The work of an access to a volume with its share of an eviction. Servers and disks work as for
 /// the first client, and messages are the volume's.
 fn of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<Work, LabError> {
     let [before, cost] = costs_of_a_volume(database_bytes, block_bytes)?;
@@ -168,7 +167,8 @@ mod tests {
     use super::super::model::tests::machine;
     use super::*;
 
-    /// 40 GiB in 128 KiB: a tree of 12 levels and one of 3, computed by hand.
+    /// Compares with 40 GiB in blocks of 128 KiB, computed by hand: a tree of 12 levels and one of
+    /// 3.
     #[test]
     fn the_cost_of_smaller_trees_matches_a_count_by_hand() {
         let of = |levels: &Levels| works(levels).mean();
@@ -210,8 +210,8 @@ mod tests {
         assert!(times_of_volume.ours.unwrap() > times.ours.unwrap());
     }
 
-    /// A volume needs three requests for each tree, and asks the servers for their progress before
-    /// an eviction of each tree.
+    /// A volume needs three requests per tree, and requests the servers' progress before an
+    /// eviction of each tree.
     #[test]
     fn a_volume_takes_six_trips_for_two_trees() {
         let [before, cost] = costs_of_a_volume(DATABASE, 128 * KIB).unwrap();

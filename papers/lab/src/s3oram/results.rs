@@ -16,17 +16,18 @@ pub struct Results {
     pub version: String,
     /// The computing rates of this machine.
     pub machine: Machine,
-    /// The paper's claims, with ours.
+    /// The paper's claims, with our numbers.
     pub claims: Vec<Claim>,
-    /// The points of its figures, by the model.
+    /// The points of the paper's figures, by the model.
     pub cells: Vec<Cell>,
-    /// The costs of real servers apart from computing, if servers were measured.
+    /// The costs of real servers apart from computing. `None` if no servers were measured.
     pub ground: Option<Testbed>,
     /// The load of the machine during the measurement, if known.
     pub meanwhile: Option<String>,
-    /// Trees on real servers.
+    /// The measurements of trees on real servers.
     pub measured: Vec<Measured>,
-    /// Other ORAMs behind the same link. Results of earlier versions lack them.
+    /// The measurements of other ORAMs behind the same link. Results of earlier versions lack this
+    /// field.
     #[serde(default)]
     pub beside: Vec<OramComparison>,
     /// The targets for these measurements.

@@ -13,9 +13,9 @@ pub struct Spread {
     pub deviation: f64,
     /// The median.
     pub median: f64,
-    /// The smallest value.
+    /// The minimum.
     pub least: f64,
-    /// The largest value.
+    /// The maximum.
     pub most: f64,
 }
 

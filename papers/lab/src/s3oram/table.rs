@@ -14,7 +14,7 @@ use crate::markdown;
 use crate::report::Verdict;
 
 impl Results {
-    /// All results as text.
+    /// Formats all results as text.
     pub fn text(&self) -> String {
         let mut parts = vec![
             self.machine_text(),
@@ -32,7 +32,7 @@ impl Results {
         parts.join("\n")
     }
 
-    /// The number of claims for each verdict.
+    /// A line with the number of claims for each verdict.
     pub fn summary(&self) -> String {
         let count = |verdict| {
             let all = self.claims.iter().chain(&self.targets);
@@ -100,7 +100,7 @@ of an access with its share of an eviction.
     }
 }
 
-/// A row for each point of a figure, and a column for each scheme.
+/// A table with a row per point of a figure, and a column per scheme.
 fn grid<'c>(
     cells: impl Iterator<Item = &'c Cell>,
     row: &dyn Fn(&Cell) -> String,
@@ -142,7 +142,7 @@ fn claims(claims: &[Claim]) -> String {
     markdown::table(HEAD, rows)
 }
 
-/// A number with three significant digits.
+/// Formats a number with three significant digits.
 fn short(number: f64) -> String {
     match number.abs() {
         100.0.. => format!("{number:.0}"),
@@ -236,7 +236,7 @@ fn measured(ground: &Testbed, measured: &[Measured], meanwhile: &str) -> String 
     )
 }
 
-/// Other ORAMs, and their times relative to the tree that they are compared with.
+/// A table of other ORAMs, and their times relative to the tree that they are compared with.
 fn beside(measured: &[Measured], beside: &[OramComparison]) -> String {
     const HEAD: &str = "\
 | ORAM of as many blocks, behind the same link | with its share of evictions, one after the other, \
@@ -277,7 +277,7 @@ s: mean ± deviation (times) | model, s | of S³ORAM's | several in flight, s | 
     )
 }
 
-/// The times of files, in the pieces in which they are read and written.
+/// A table of the times of files, in the pieces in which they are read and written.
 fn files(measured: &[Measured]) -> String {
     const HEAD: &str = "\
 | tree | files, in pieces of | read, ns of a processor a byte | written | until it is durable, \
@@ -302,7 +302,7 @@ ns a byte | a little, ms |
     markdown::table(HEAD, rows)
 }
 
-/// The parameters of a tree, and the number of its servers if it is not three.
+/// The parameters of a tree in words, and the number of its servers if it is not three.
 fn tree_of(shape: MeasuredTree) -> String {
     let MeasuredTree { block_bytes, height, slots, accesses, servers, colluding, .. } = shape;
     let tree = format!("{} KiB, H {height}, Z {slots}, A {accesses}", block_bytes >> 10);
@@ -334,7 +334,7 @@ fn timed_cells(timed: &Timed) -> String {
     )
 }
 
-/// The relative error of the model.
+/// The relative error of the model in words.
 fn off(by: f64) -> String {
     let remark = if is_near(by) { "" } else { ", more than 5 %" };
     format!("{:+.0} %{remark}", 100.0 * by)

@@ -1,4 +1,4 @@
-//! The schemes that are compared, and counts of the work of an access for client and servers.
+//! The compared schemes, and counts of the work of an access for client and servers.
 
 use std::fmt;
 
@@ -16,18 +16,20 @@ use oblivio_models::link::{FRAME_BYTES, Traffic};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// Path ORAM, five blocks a bucket, no tree top on the client.
+    /// Path ORAM with five blocks per bucket and no tree top on the client.
     Path,
     /// Ring ORAM Z16 S25 A20, with `PoissCDF(S, A)` read as the probability of at least *S*
     /// touches.
     RingAtLeast,
-    /// Ring ORAM, with `PoissCDF` read as the probability of at most *S* touches, as the name says.
+    /// Ring ORAM Z16 S25 A20, with `PoissCDF` read as the probability of at most *S* touches, as
+    /// the name says.
     RingAtMost,
-    /// S³ORAM as published: Z = A = 333, elements of eight bytes, all shares sent.
+    /// S³ORAM as published, with Z = A = 333 and elements of eight bytes. All shares are sent.
     Published,
-    /// This project's S³ORAM: Z 333, A 176, bytes, one of three shares derived from a seed.
+    /// This project's S³ORAM, with Z = 333, A = 176 and elements of one byte. One of three shares
+    /// is derived from a seed.
     Large,
-    /// This project's S³ORAM with short buckets: Z 74, A 16.
+    /// This project's S³ORAM with short buckets: Z = 74, A = 16.
     Small,
 }
 
@@ -41,7 +43,7 @@ pub struct Work {
     pub up_bytes: f64,
     /// Round trips of the client.
     pub trips: f64,
-    /// Bytes that a server sends to the others.
+    /// Bytes that a server sends to the other servers.
     pub between_bytes: f64,
     /// Sequential messages between servers.
     pub hops: f64,
@@ -51,15 +53,15 @@ pub struct Work {
     pub disk_written_bytes: f64,
     /// Number of times that a server waits until a write is durable.
     pub syncs: f64,
-    /// Multiplications of a server in inner products, in elements.
+    /// Elements that a server multiplies in inner products.
     pub selected: f64,
-    /// Multiplications of a server in products with matrices, in elements.
+    /// Elements that a server multiplies in products with matrices.
     pub multiplied: f64,
     /// Elements that a server shares.
     pub dealt: f64,
     /// Elements that a server reconstructs.
     pub reduced: f64,
-    /// Elements that a server derives from seeds that it got instead of shares.
+    /// Elements that a server derives from seeds that it received instead of shares.
     pub drawn: f64,
     /// Elements that the client shares.
     pub shared: f64,
@@ -67,19 +69,19 @@ pub struct Work {
     pub recovered: f64,
 }
 
-/// An access without an eviction, and an eviction.
+/// The work of an access without an eviction, and of an eviction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Works {
-    /// Selecting a block and writing it to the root. For schemes without separate evictions, the
-    /// whole access.
+    /// The work of selecting a block and writing it to the root. For schemes without separate
+    /// evictions, the work of the whole access.
     pub access: Work,
-    /// Evicting a path.
+    /// The work of evicting a path.
     pub eviction: Work,
     /// Accesses per eviction.
     pub accesses: f64,
 }
 
-/// The number of servers, and how many may collude.
+/// The number of servers, and the number that may collude.
 pub(super) type Sizes = (u8, u8);
 
 /// The sizes of the paper's evaluation.
@@ -102,7 +104,7 @@ impl Scheme {
     /// The work of an access to a database of `database_bytes` in blocks of `block_bytes`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] if there is no such tree.
+    /// [`LabError::Plan`] if such a tree is impossible.
     pub fn works(self, database_bytes: u64, block_bytes: u32) -> Result<Works, LabError> {
         let blocks = (database_bytes / u64::from(block_bytes)).max(1);
         // One leaf for one or two blocks.
@@ -130,7 +132,7 @@ impl Scheme {
         Tree::for_blocks(blocks, preset).map_err(|error| LabError::Plan(error.to_string()))
     }
 
-    /// Ring ORAM's early reshuffles, per bucket that an eviction writes.
+    /// The number of Ring ORAM's early reshuffles, per bucket that an eviction writes.
     pub(super) fn reshuffles(self) -> f64 {
         let [_, dummies, accesses] = RING;
         let at_most = |touches: f64| match Poisson::new(accesses) {
@@ -158,7 +160,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Work {
-    /// The sum of this work and `times` times the other.
+    /// The sum of this work and `times` times the `other` work.
     pub fn plus(self, other: Self, times: f64) -> Self {
         Self {
             down_bytes: self.down_bytes + times * other.down_bytes,
@@ -181,7 +183,7 @@ impl Work {
 }
 
 impl Work {
-    /// Processor seconds of computing at these rates: of the client, and of a server.
+    /// Processor seconds of computing at these rates, first on the client and then on a server.
     pub fn computed(&self, rates: &Rates) -> [f64; 2] {
         [
             self.shared / rates.share + self.recovered / rates.recover,
@@ -195,7 +197,7 @@ impl Work {
 }
 
 impl Works {
-    /// An access with its share of an eviction.
+    /// The work of an access with its share of an eviction.
     pub fn mean(&self) -> Work {
         self.access.plus(self.eviction, 1.0 / self.accesses)
     }
@@ -214,9 +216,9 @@ impl Works {
     }
 }
 
-/// An access downloads one block, the sum of a block from each bucket. An eviction reads *Z* blocks
-/// of each bucket of a path and writes *Z* + *S*; so do early reshuffles. The model ignores that
-/// the server reads more than it sends.
+/// Ring ORAM's traffic. An access downloads one block, the sum of a block from each bucket. An
+/// eviction reads *Z* blocks of each bucket of a path and writes *Z* + *S*; early reshuffles do the
+/// same with a bucket. The model ignores that the server reads more than it sends.
 pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
     let [slots, dummies, accesses] = RING;
     let (pieces, block_bytes) = (f64::from(levels), f64::from(block_bytes));
@@ -250,8 +252,8 @@ fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: ShareEncoding) -> Works
     Works { access, eviction, accesses: tree.accesses() as f64 }
 }
 
-/// The published form. An access reads all slots of a path; an eviction reads and writes the
-/// buckets of each level in turn.
+/// The work of the published form. An access reads all slots of a path. An eviction reads and
+/// writes the buckets of each level in turn.
 fn published(tree: Tree, block_bytes: u32) -> Works {
     let form = ShareEncoding::PAPER;
     let block_bytes = f64::from(block_bytes);
@@ -285,9 +287,9 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
     }
 }
 
-/// This project's form, for a tree that has been evicted often. Servers read only occupied slots:
-/// every second bucket between root and leaves, and half of the root's blocks on average. Sources
-/// are not read again, and destinations that are the next source are not written.
+/// The work of this project's form, for a tree that has been evicted often. Servers read only
+/// occupied slots: every second bucket between root and leaves, and half of the root's blocks on
+/// average. Sources are not read again, and destinations that are the next source are not written.
 pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) -> Works {
     let (servers, colluding) = (f64::from(servers), f64::from(colluding));
     // A share that is derived from a seed is not sent.
@@ -365,8 +367,8 @@ mod tests {
         near(of(Scheme::Large).down_bytes, traffic.down_bytes(), 1e-3);
     }
 
-    /// The readings give 0.157 and 0.888, and these seconds for 19 levels on both links of the
-    /// paper.
+    /// The two readings give probabilities of 0.157 and 0.888, and these seconds for 19 levels on
+    /// both links of the paper.
     #[test]
     fn ring_oram_takes_8_6_or_14_0_seconds_by_reading() {
         let seconds = |scheme: Scheme, link: Link| {
@@ -380,8 +382,8 @@ mod tests {
         near(seconds(Scheme::RingAtLeast, Link::new(29.0, 5.0, 15.0)), 10.1, 0.01);
     }
 
-    /// Computed by hand for 128 KiB with H = 11 on 29/5: elements of eight, four and one bytes, and
-    /// of one byte with seeds.
+    /// Compares with 128 KiB and H = 11 on 29/5 Mbit/s, computed by hand for elements of eight,
+    /// four and one bytes, and of one byte with seeds.
     #[test]
     fn times_for_all_sizes_of_elements_match_a_computation_by_hand() {
         let tree = Tree::new(11, Preset::PAPER).unwrap();
@@ -394,7 +396,8 @@ mod tests {
         }
     }
 
-    /// A tree of two levels, counted by hand: Z 3, A 2, blocks of four bytes plus their seal.
+    /// Compares with a tree of two levels, counted by hand: Z = 3, A = 2, blocks of four bytes plus
+    /// their seal.
     #[test]
     fn a_small_tree_matches_a_count_by_hand() {
         let tree = Tree::new(2, Preset { slots: 3, accesses: 2 }).unwrap();

@@ -13,27 +13,27 @@ pub(super) struct Model {
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Bit *j* gives the direction of its path below level *j*.
+    /// The leaf of the block. Bit *j* gives the direction of the path below level *j*.
     leaf: u32,
     level: u32,
     is_there: bool,
 }
 
-/// The largest loads of the buckets that an eviction fills.
+/// The maximum loads of the buckets that an eviction fills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loads {
-    /// The destinations between root and leaves, after they got the blocks of their source,
-    /// before they pass them on.
+    /// The maximum load of destinations between root and leaves, when they have received the blocks
+    /// of their source and not yet moved them on.
     pub(super) destination: usize,
-    /// The siblings between root and leaves, which stay unchanged until the next eviction
-    /// through their source.
+    /// The maximum load of siblings between root and leaves. They stay unchanged until the next
+    /// eviction through their source.
     pub(super) sibling: usize,
-    /// The two leaves.
+    /// The maximum load of the two leaves.
     pub(super) leaf: usize,
 }
 
 impl Model {
-    /// An empty tree.
+    /// Creates an empty tree.
     pub(super) fn new(height: u32, blocks: usize, coins: StdRng) -> Self {
         Self { height, blocks: vec![Block::default(); blocks], evictions: 0, coins }
     }
@@ -89,8 +89,8 @@ mod tests {
     const HEIGHT: u8 = 3;
     const BLOCKS: usize = 16;
 
-    /// The number of successful evictions from an empty tree, with blocks accessed in turn, of the
-    /// actual client.
+    /// The number of evictions of the actual client before an overflow. The tree is empty at first,
+    /// and blocks are accessed in turn.
     fn until_overflow_of_client(seed: u64) -> f64 {
         let mut coins = StdRng::seed_from_u64(seed);
         let tree = Tree::new(HEIGHT, PRESET).unwrap();

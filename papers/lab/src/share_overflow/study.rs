@@ -16,20 +16,20 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessOrder {
-    /// One after the other: all blocks accessed before an eviction differ.
+    /// Blocks in a fixed order. All blocks accessed before an eviction differ.
     InTurn,
-    /// Uniformly random.
+    /// Uniformly random blocks.
     Uniform,
 }
 
-/// A tree.
+/// A tree, and the order of accesses to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareOverflowSetting {
-    /// The paper's *A*.
+    /// The number of accesses per eviction, the paper's *A*.
     pub accesses: u16,
-    /// The paper's *H*.
+    /// The height of the tree, the paper's *H*.
     pub height: u32,
-    /// Blocks, in units of *A* · 2^(*H* − 1).
+    /// The number of blocks, in units of *A* · 2^(*H* − 1).
     pub fill: u32,
     /// The order of accesses.
     pub order: AccessOrder,
@@ -64,8 +64,8 @@ pub struct ShareOverflowPlan {
 }
 
 impl ShareOverflowPlan {
-    /// Small *A*, for which overflows can be observed, and *A* of a preset; both readings of the
-    /// lemma.
+    /// A plan for both readings of the lemma, with small *A*, for which overflows can be observed,
+    /// and with the *A* of a preset.
     pub fn full() -> Self {
         let each = [4, 8, 16, 37].into_iter().flat_map(|accesses| {
             [
@@ -84,13 +84,13 @@ impl ShareOverflowPlan {
         Self { settings: each.collect(), evictions: 1_000_000, seed: 1 }
     }
 
-    /// All evictions, including those before counting begins.
+    /// The total number of evictions, including those before counting begins.
     fn total_evictions(&self) -> u64 {
         self.settings.iter().map(|setting| self.evictions + warm_up(setting)).sum()
     }
 }
 
-/// Evictions before counting begins: each path is evicted several times.
+/// The number of evictions before counting begins. They evict each path several times.
 fn warm_up(setting: &ShareOverflowSetting) -> u64 {
     u64::from(setting.fill) << (setting.height + 2)
 }
@@ -101,11 +101,11 @@ fn warm_up(setting: &ShareOverflowSetting) -> u64 {
 pub struct OverflowResult {
     /// The tree.
     pub setting: ShareOverflowSetting,
-    /// Destinations inside the tree, during an eviction.
+    /// The load of destinations inside the tree, during an eviction.
     pub destination: Vec<u64>,
-    /// Siblings inside the tree, which stay unchanged after the eviction.
+    /// The load of siblings inside the tree, which stay unchanged after the eviction.
     pub sibling: Vec<u64>,
-    /// The two leaves.
+    /// The load of the two leaves.
     pub leaf: Vec<u64>,
 }
 
@@ -116,13 +116,13 @@ impl OverflowResult {
     }
 }
 
-/// The fraction of evictions with more blocks than `slots`.
+/// The fraction of evictions after which a bucket holds more than `slots` blocks.
 fn survival(histogram: &[u64], slots: usize) -> f64 {
     let all: u64 = histogram.iter().sum();
     histogram.iter().skip(slots + 1).sum::<u64>() as f64 / all as f64
 }
 
-/// The fewest slots that overflow in at most a fraction `2^log2` of the evictions.
+/// The minimum number of slots that overflow in at most a fraction `2^log2` of the evictions.
 fn slots_for(histogram: &[u64], log2: f64) -> usize {
     (0..).find(|slots| survival(histogram, *slots) <= log2.exp2()).unwrap_or(0)
 }
@@ -132,7 +132,7 @@ fn slots_for(histogram: &[u64], log2: f64) -> usize {
 pub struct OverflowStudy {
     /// The parameters.
     pub plan: ShareOverflowPlan,
-    /// The results, one for each tree of the plan.
+    /// The result for each tree of the plan.
     pub results: Vec<OverflowResult>,
 }
 
@@ -221,7 +221,7 @@ fn count(histogram: &mut Vec<u64>, load: usize) {
     histogram[load] += 1;
 }
 
-/// The fewest slots for which a bound is at most `2^log2`.
+/// The minimum number of slots for which a bound is at most `2^log2`.
 fn slots_by(bound: fn(Preset) -> f64, accesses: u16, log2: f64) -> u16 {
     let is_enough = |slots: &u16| bound(Preset { slots: *slots, accesses }) <= log2;
     (accesses..=u16::MAX).find(is_enough).unwrap_or(u16::MAX)
@@ -241,7 +241,7 @@ const HEAD: &str = "\
 ";
 
 impl OverflowStudy {
-    /// A Markdown row for each tree.
+    /// A Markdown table with a row per tree.
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }

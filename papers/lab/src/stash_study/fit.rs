@@ -5,19 +5,20 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{SECURITY_BITS, Survival};
 
-/// The bulk ends at the first `n` with `P(stash > n) <= 2^-12`; beyond it, the observed tail is
-/// straight. The bulk falls faster, so that including it would give too small a bound.
+/// The improbability in bits at which the bulk ends: at the first `n` with `P(stash > n) <= 2^-12`.
+/// Beyond it, the observed tail is straight. The bulk falls faster, so that including it would give
+/// too small a bound.
 pub(super) const BULK_ENDS_AT_BITS: f64 = 12.0;
 
-/// Points with fewer samples above them are too uncertain to be fitted.
+/// The minimum number of samples above a point. Points with fewer are too uncertain to be fitted.
 const SAMPLES_ABOVE_MIN: u64 = 100;
 
-/// The fewest points for a line.
+/// The minimum number of points for a line.
 const POINTS_MIN: usize = 3;
 
 const CONFIDENCE: f64 = 0.95;
 
-/// `log2 P(stash > n) = intercept - bits_per_block * n`.
+/// The line `log2 P(stash > n) = intercept - bits_per_block * n`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TailLine {
     /// The value at `n = 0`, extrapolated from the tail.
@@ -27,18 +28,18 @@ pub struct TailLine {
 }
 
 impl TailLine {
-    /// `log2 P(stash > n)`.
+    /// The value of the line at `n`: `log2 P(stash > n)`.
     pub fn at(&self, n: f64) -> f64 {
         self.intercept - self.bits_per_block * n
     }
 
-    /// The `n` that is exceeded with probability `2^-bits`.
+    /// The number `n` of blocks that is exceeded with probability `2^-bits`.
     pub fn blocks_for(&self, bits: f64) -> f64 {
         (self.intercept + bits) / self.bits_per_block
     }
 
-    /// Weighted least squares over `(n, log2 P, weight)`. `None` if there are too few points, or
-    /// they do not fall.
+    /// Fits a line by weighted least squares over `(n, log2 P, weight)`. `None` if there are too
+    /// few points, or they do not fall.
     fn through(points: &[(f64, f64, f64)]) -> Option<Self> {
         if points.len() < POINTS_MIN {
             return None;
@@ -61,12 +62,12 @@ pub struct Estimate {
     pub value: f64,
     /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
 impl Estimate {
-    /// The jackknife: `value` comes from all runs, `without[i]` from all but run `i`.
+    /// Applies the jackknife: `value` comes from all runs, `without[i]` from all but run `i`.
     ///
     /// Successive accesses are far from independent, so counts do not show their own uncertainty.
     /// Whole runs are independent.
@@ -89,12 +90,12 @@ pub struct TailFit {
     pub from_blocks: usize,
     /// The last `n` of the fit.
     pub to_blocks: usize,
-    /// The line through them.
+    /// The line through the points from `from_blocks` to `to_blocks`.
     pub line: TailLine,
     /// The decrease for each further block, in bits.
     pub bits_per_block: Estimate,
-    /// The stash bound C that is exceeded with probability 2^-80. A real number: the bound is the
-    /// next integer.
+    /// The stash bound C that is exceeded with probability 2^-80. It is a real number; the bound in
+    /// blocks is the next integer.
     pub stash_blocks_max: Estimate,
 }
 
@@ -104,8 +105,8 @@ impl TailFit {
         Self::fit(histograms, BULK_ENDS_AT_BITS)
     }
 
-    /// Fits the histograms of independent runs, from where `P(stash > n)` falls to `2^-bulk_bits`.
-    /// `None` if the tail is too short.
+    /// Fits the histograms of independent runs, from the point where `P(stash > n)` falls to
+    /// `2^-bulk_bits`. `None` if the tail is too short.
     pub(super) fn fit(histograms: &[&[u64]], bulk_bits: f64) -> Option<Self> {
         let survival = Survival::from_histograms(histograms.iter().copied());
         let mut reliable = survival
@@ -137,8 +138,8 @@ impl TailFit {
     }
 }
 
-/// The line through the points from `from` to `to`, each weighted by its count: the variance of the
-/// logarithm of a count is inverse to the count.
+/// Fits a line through the points from `from` to `to`, each weighted by its count, since the
+/// variance of the logarithm of a count is inverse to the count.
 fn line_over(survival: &Survival, from: usize, to: usize) -> Option<TailLine> {
     let points: Vec<_> = survival
         .log2()
@@ -154,7 +155,8 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 
-    /// Independent samples of improbability in bits: a sample exceeds `b` with probability `2^-b`.
+    /// Draws independent samples of improbability in bits. A sample exceeds `b` with probability
+    /// `2^-b`.
     fn draw(runs: u64, samples: usize) -> Vec<Vec<f64>> {
         let run = |seed| {
             let mut coins = StdRng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! One run: the engine over a tree of tags, with one request after the other.
+//! One run: the engine makes sequential requests over a tree of tags.
 
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme as Engine, WINDOW_ACCESSES_MAX};
 use oblivio_core::{Access, Error, ErrorKind, FlatOram, Front, Op, Oram, RawConfig};
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::plan::Task;
 use super::{Scheme, Workload};
 
-/// A stash that grows beyond this number of blocks has run away: the tree is too full.
+/// The maximum number of blocks in the stash. A stash beyond it has run away, since the tree is too
+/// full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
 
 /// Passes over all addresses before counting starts. The first fills the tree; after the others,
@@ -20,11 +21,11 @@ pub(super) const WARM_UP_PASSES: u64 = 4;
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The seed of all its random choices.
+    /// The seed of all random choices of the run.
     pub seed: u64,
     /// `histogram[n]`: the number of write-backs after which `n` blocks were left in the stash.
     pub histogram: Vec<u64>,
-    /// The stash grew past [`STASH_BLOCKS_SEEN_MAX`] and the run stopped there.
+    /// Whether the run stopped because the stash grew past [`STASH_BLOCKS_SEEN_MAX`].
     pub ran_away: bool,
 }
 
@@ -41,8 +42,8 @@ pub(super) fn measure(task: &Task, progress: &dyn Fn(u64)) -> Result<Run, Error>
     }
 }
 
-/// The blocks left in the stash of RAW ORAM after each eviction, over `accesses` accesses. Blocks
-/// have 0 bytes.
+/// Counts the blocks left in the stash of RAW ORAM after each eviction, over `accesses` accesses.
+/// Blocks have 0 bytes.
 pub(crate) fn measure_raw(
     config: &RawConfig,
     workload: Workload,

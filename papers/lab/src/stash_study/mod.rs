@@ -1,10 +1,10 @@
-//! The stash study: how large must the stash be?
+//! The stash study, which measures the required size of the stash.
 //!
 //! Tiny ORAM states a stash bound `C` for which the stash overflows with probability `2^-80`: 78
 //! blocks for Path ORAM with Z = 4, and 64 for RAW ORAM with Z = 5, A = 5. No simulation shows such
-//! a rare event. The study counts how often `n` blocks are left in the stash. That probability
-//! falls exponentially with `n`, and a straight line through its logarithms is extrapolated to
-//! `2^-80`.
+//! a rare event. The study measures the probability that more than `n` blocks are left in the
+//! stash. That probability falls exponentially with `n`, and a straight line through its logarithms
+//! is extrapolated to `2^-80`.
 //!
 //! The study measures the engine itself, not a model of it. `docs/stash-study.md` in the repository
 //! has the results.

@@ -17,8 +17,8 @@ pub struct StashStudyPlan {
     pub workload: Workload,
     /// Accesses counted for each setup, over all of its runs.
     pub accesses: u64,
-    /// Independent runs of each setup. At least two, since their differences give the confidence
-    /// interval.
+    /// The number of independent runs of each setup. It is at least two, since differences between
+    /// runs give the confidence interval.
     pub runs: u32,
     /// The seed of all random choices.
     pub seed: u64,
@@ -36,15 +36,16 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// All accesses, including those before counting starts.
+    /// The total number of accesses of the run, including those before counting starts.
     pub(super) fn all_accesses(&self) -> u64 {
         self.accesses + self.setup.capacity * WARM_UP_PASSES
     }
 }
 
 impl StashStudyPlan {
-    /// The study in the documentation: loads from light to heavy on one tree, and the lightest
-    /// loads on a tree eight times as large, to test whether the tail depends on the size.
+    /// The plan of the study in the documentation. It has loads from light to heavy on one tree.
+    /// The lightest loads also run on a tree eight times as large, to test whether the tail depends
+    /// on the size.
     pub fn full() -> Self {
         Self {
             setups: setups(10, &[4, 8, 12, 14, 16], &[10, 14, 16, 20])
@@ -57,8 +58,8 @@ impl StashStudyPlan {
         }
     }
 
-    /// The lightest and the heaviest load on a smaller tree, with fewer accesses, for rough
-    /// figures.
+    /// A plan for rough figures: the lightest and the heaviest load on a smaller tree, with fewer
+    /// accesses.
     pub fn quick() -> Self {
         Self {
             setups: setups(8, &[4, 16], &[10, 20]).collect(),
@@ -68,8 +69,8 @@ impl StashStudyPlan {
         }
     }
 
-    /// The tree of Tiny ORAM, with leaves on level 20 (section V-A), at the default loads. 10^9
-    /// accesses each decide whether the paper's bounds hold.
+    /// A plan for the tree of Tiny ORAM, with leaves on level 20 (section V-A), at the default
+    /// loads. 10^9 accesses per setup decide whether the paper's bounds hold.
     pub fn deep() -> Self {
         Self {
             setups: setups(20, &[4], &[10]).collect(),
@@ -79,7 +80,7 @@ impl StashStudyPlan {
         }
     }
 
-    /// All accesses, including those before counting starts.
+    /// The total number of accesses of the study, including those before counting starts.
     pub fn total_accesses(&self) -> u64 {
         self.tasks().iter().map(Task::all_accesses).sum()
     }
@@ -122,7 +123,7 @@ impl StashStudyPlan {
     }
 }
 
-/// With fewer accesses, a run shows no tail.
+/// The minimum number of accesses per run. With fewer, a run shows no tail.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
 /// Both schemes on trees of `leaf_level`, with loads in quarters of a block per leaf.

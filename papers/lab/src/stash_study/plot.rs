@@ -10,7 +10,8 @@ use oblivio_pen::{FONT, INK, PALETTE};
 
 const SIZE: (u32, u32) = (1240, 620);
 
-/// The axis extends below 2^-80, so that its line is not at the edge.
+/// The lower end of the axis, as a negative power of two. It is below 2^-80, so that the line at
+/// 2^-80 is not at the edge.
 const BITS_MAX: f64 = 88.0;
 
 const BLOCKS_MAX: f64 = 110.0;
@@ -18,10 +19,11 @@ const BLOCKS_MAX: f64 = 110.0;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 impl Study {
-    /// The plot as SVG: measurements as points, fits as lines down to 2^-80, and the paper's bound.
+    /// Draws the plot as SVG: measurements as points, fits as lines down to 2^-80, and the paper's
+    /// bound.
     ///
     /// # Errors
-    /// [`LabError::Plot`].
+    /// [`LabError::Plot`] if the plot cannot be drawn.
     pub fn svg(&self) -> Result<String, LabError> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|error| LabError::Plot(error.to_string()))?;
@@ -69,7 +71,7 @@ impl Study {
     }
 }
 
-/// The target probability 2^-80, and the bound that the paper states for it.
+/// Draws the target probability 2^-80, and the bound that the paper states for it.
 fn draw_bounds(
     panel: &mut Panel<'_, '_>,
     scheme: Scheme,

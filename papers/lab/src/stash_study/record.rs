@@ -1,4 +1,4 @@
-//! The record of a run: a line of a file, so that an interrupted study continues.
+//! The record of a run, which is one line of a file, so that an interrupted study continues.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct StashRecord {
     pub(super) run: Run,
     /// Wall-clock seconds of the run.
     seconds: f64,
-    /// The machine that made the run.
+    /// The name of the machine that made the run.
     machine: String,
     /// The version of this program that made the run.
     version: String,

@@ -11,11 +11,11 @@ use crate::{Experiment, LabError};
 pub struct Study {
     /// The parameters.
     pub plan: StashStudyPlan,
-    /// The results, one for each setup of the plan.
+    /// The result for each setup of the plan.
     pub results: Vec<SetupResult>,
 }
 
-/// The result for one setup. Only the runs are measured; everything else is computed from them.
+/// The result for one setup. The runs are measured; all other values are computed from them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SetupResult {
     /// The setup.
@@ -34,18 +34,18 @@ impl SetupResult {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The distribution of the blocks left, over all runs.
+    /// The distribution of the number of blocks left, over all runs.
     pub fn survival(&self) -> Survival {
         Survival::from_histograms(self.runs.iter().map(|run| run.histogram.as_slice()))
     }
 
-    /// The tail. `None` if the stash ran away or the observed tail is too short.
+    /// The fitted tail. `None` if the stash ran away or the observed tail is too short.
     pub fn fit(&self) -> Option<TailFit> {
         self.fit_from(BULK_ENDS_AT_BITS)
     }
 
-    /// The tail from two bits further out. It agrees with [`Self::fit`] if the tail is a straight
-    /// line.
+    /// The fitted tail, with a fit that starts two bits further out. It agrees with [`Self::fit`]
+    /// if the tail is a straight line.
     pub fn fit_further_out(&self) -> Option<TailFit> {
         self.fit_from(BULK_ENDS_AT_BITS + 2.0)
     }
@@ -81,7 +81,7 @@ struct Record<'a> {
 }
 
 impl Study {
-    /// The results file: JSON, one line for each setup.
+    /// Writes the results file as JSON, with one line per setup.
     pub(super) fn to_json(&self) -> Result<String, LabError> {
         let records = self
             .results

@@ -15,7 +15,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Slots of a bucket (Z).
+    /// Slots per bucket (Z).
     pub fn z(self) -> u16 {
         match self {
             Self::PathZ4 => 4,
@@ -23,7 +23,7 @@ impl Scheme {
         }
     }
 
-    /// Accesses between write-backs of a path: 1, or A in RAW ORAM.
+    /// The number of accesses per write-back of a path: 1, or A in RAW ORAM.
     pub fn accesses_per_write_back(self) -> u32 {
         match self {
             Self::PathZ4 => 1,
@@ -61,11 +61,11 @@ pub struct Setup {
     pub capacity: u64,
 }
 
-/// Bytes of a block. The stash counts blocks, so a tree of tags suffices.
+/// Bytes of a block. Blocks have no data, since only their number counts.
 const BLOCK_BYTES: usize = 0;
 
 impl Setup {
-    /// `N / 2^L`, the load of the tree.
+    /// The load of the tree in blocks per leaf, `N / 2^L`.
     pub fn blocks_per_leaf(&self) -> f64 {
         self.capacity as f64 / (1u64 << self.leaf_level) as f64
     }

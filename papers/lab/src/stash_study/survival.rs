@@ -1,4 +1,4 @@
-//! The distribution of the blocks left in a stash.
+//! The distribution of the number of blocks left in a stash.
 
 /// The survival function of a histogram.
 pub struct Survival {
@@ -8,7 +8,7 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// The survival function of all histograms together.
+    /// Computes the survival function of all histograms together.
     pub fn from_histograms<'a>(histograms: impl Iterator<Item = &'a [u64]>) -> Self {
         let mut merged = Vec::new();
         for histogram in histograms {
@@ -43,7 +43,7 @@ impl Survival {
         self.above.len().saturating_sub(1)
     }
 
-    /// `log2 P(sample > n)` for each `n` with such a sample.
+    /// Pairs of `n` and `log2 P(sample > n)`, for each `n` with a larger sample.
     pub fn log2(&self) -> impl Iterator<Item = (usize, f64)> {
         let samples = self.samples as f64;
         (0..)

@@ -11,7 +11,7 @@ const HEAD: &str = "\
 ";
 
 impl Study {
-    /// A row for each setup.
+    /// A table with a row per setup.
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }

@@ -21,7 +21,8 @@ pub(super) const BLOCK_BYTES: usize = 64;
 /// Ways of the LLC.
 const LLC_WAYS: usize = 8;
 
-/// An empty ORAM. Everything is encrypted, since AES blocks are counted where they are computed.
+/// Builds an empty ORAM. Everything is encrypted, since AES blocks are counted where they are
+/// computed.
 pub(super) fn build(
     plan: &TechniquesPlan,
     setup: &Setup,
@@ -133,7 +134,7 @@ struct Metered {
 }
 
 impl Metered {
-    /// The sealer and the store of a tree.
+    /// Makes the sealer and the store of a tree.
     fn make_storage(&mut self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let mut shapes = vec![tree.shape()?];
         // A store numbers its trees from 0.

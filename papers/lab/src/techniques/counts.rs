@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The cost of a number of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
     /// Path accesses for requested blocks.
     pub data: u64,
@@ -17,23 +17,23 @@ pub struct Counts {
     pub background_evictions: u64,
     /// Scheduled evictions, after every fifth access of RAW ORAM.
     pub due_evictions: u64,
-    /// Path accesses to the small tree of ρ that were needed.
+    /// Path accesses to the small tree of ρ, without dummies.
     pub small: u64,
     /// Dummy path accesses to either tree of ρ.
     pub dummies: u64,
-    /// Bytes to and from storage.
+    /// Bytes transferred to and from storage.
     pub bytes: u64,
     /// AES blocks of sealing and opening buckets, without the tags of PMMAC.
     pub aes_blocks: u64,
 }
 
 impl Counts {
-    /// All paths that storage saw being read.
+    /// The number of paths that storage saw being read.
     pub fn paths(&self) -> u64 {
         self.known_paths() + self.due_evictions
     }
 
-    /// All paths except scheduled evictions, which have no counter of their own.
+    /// The number of paths except scheduled evictions, which have no counter of their own.
     pub(super) fn known_paths(&self) -> u64 {
         let needed = self.data + self.position_map + self.remap + self.small;
         needed + self.background_evictions + self.dummies

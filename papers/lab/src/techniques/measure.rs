@@ -16,7 +16,7 @@ use super::technique::Setup;
 use super::{Run, TechniquesPlan};
 use crate::{LabError, Trace, Workload};
 
-/// A workload.
+/// The workload of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Load<'a> {
     /// A synthetic workload, in which a random half of the requests write.
@@ -35,7 +35,7 @@ impl fmt::Display for Load<'_> {
     }
 }
 
-/// The largest number of background evictions before one request. A tree that needs more is too
+/// The maximum number of background evictions before one request. A tree that needs more is too
 /// full.
 const EVICTIONS_AT_ONCE_MAX: u64 = 10_000;
 
@@ -87,7 +87,8 @@ enum Requests<'a> {
         addresses: Box<Addresses>,
         coins: Box<StdRng>,
     },
-    /// A trace, repeated. Its line numbers are mapped to blocks modulo their number.
+    /// A trace, which is repeated. The line numbers are mapped to blocks, modulo the number of
+    /// blocks.
     Trace {
         records: Cycle<Iter<'a, Record>>,
         capacity: u64,

@@ -1,7 +1,7 @@
 //! The table of techniques: the gain of each technique, alone and with others.
 //!
-//! The papers give speeds of simulated processors. Here the engine's work is counted: path accesses
-//! by purpose, bytes to and from storage, AES blocks, the stash. All numbers are costs of a
+//! The papers give speeds of simulated processors. Here, the engine's work is counted: path
+//! accesses by purpose, bytes to and from storage, AES blocks, the stash. All numbers are costs per
 //! request, which are the same on any machine. `docs/techniques.md` in the repository compares the
 //! results with the papers.
 //!

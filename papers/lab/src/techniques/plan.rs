@@ -13,21 +13,21 @@ pub struct TechniquesPlan {
     /// The level of the leaves (L) of Path ORAM's trees. RAW ORAM's tree for the same blocks has
     /// another level.
     pub leaf_level: u8,
-    /// The number of blocks of 64 bytes (N): half of all slots.
+    /// The number of blocks of 64 bytes (N): half of the number of slots.
     pub capacity: u64,
-    /// The stash bound of Path ORAM: with more blocks, background evictions precede the next
-    /// request. RAW ORAM has Tiny ORAM's 64.
+    /// The stash bound of Path ORAM. If the stash has more blocks, background evictions precede the
+    /// next request. RAW ORAM has Tiny ORAM's bound of 64.
     pub stash_blocks_max: usize,
-    /// Levels on the client with paths as long as in the paper.
+    /// Number of levels on the client that leave paths in storage as long as in the paper.
     pub tree_top_levels: u8,
-    /// Levels on the client that hold as many blocks as in the paper.
+    /// Number of levels on the client that hold as many blocks as in the paper.
     pub large_tree_top_levels: u8,
     /// Blocks of the direct-mapped PLB.
     pub plb_blocks: usize,
-    /// Entries of the position map in client memory, few enough that two levels of it lie in the
-    /// tree.
+    /// The maximum number of position-map entries in client memory. It is so small that two levels
+    /// of the map lie in the tree.
     pub client_entries_max: u64,
-    /// Blocks of the LLC, in sets of 8, if there is one.
+    /// Blocks of the LLC, in sets of 8, in rows with an LLC.
     pub llc_blocks: usize,
     /// Blocks of the small tree of ρ.
     pub rho_blocks: u64,
@@ -42,21 +42,21 @@ pub struct TechniquesPlan {
 /// The leaf level of the smallest tree that has both a tree top and levels below it.
 const LEAF_LEVEL_MIN: u8 = 8;
 
-/// The leaf level of the deepest tree that fits in memory, which takes twice some gigabytes.
+/// The leaf level of the deepest tree that fits in memory. It takes twice several gigabytes.
 const LEAF_LEVEL_MAX: u8 = 20;
 
-/// Levels that stay in storage in any case.
+/// The minimum number of levels in storage.
 const STORAGE_LEVELS_MIN: u8 = 6;
 
-/// Fewer requests give no meaningful result; more take days.
+/// Allowed numbers of requests. Fewer give no meaningful result, and more take days.
 const REQUESTS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000;
 
-/// Labels of a position-map block.
+/// Labels per position-map block.
 const FAN_OUT: u64 = 32;
 
 impl TechniquesPlan {
-    /// The parameters for trees with leaves on `leaf_level`, with `requests` requests for each row
-    /// and workload.
+    /// The parameters for trees with leaves on `leaf_level`, with `requests` requests per row and
+    /// workload.
     ///
     /// Caches are the same fractions of the blocks as in the paper: the LLC a 2048th, the small
     /// tree of ρ a 256th. The PLB is a 4096th, which is larger than the paper's, so that it holds
@@ -80,22 +80,22 @@ impl TechniquesPlan {
         }
     }
 
-    /// The table in the documentation.
+    /// The plan of the table in the documentation.
     pub fn full() -> Self {
         Self::new(16, 100_000)
     }
 
-    /// A small tree and few requests, for rough figures.
+    /// A plan for rough figures, with a small tree and few requests.
     pub fn quick() -> Self {
         Self::new(10, 3000)
     }
 
-    /// Requests of one run, including those that are not counted.
+    /// The number of requests of one run, including those that are not counted.
     pub(super) fn requests_per_run(&self) -> u64 {
         self.capacity + self.warm_up + self.requests
     }
 
-    /// A seed for each of `workloads` workloads, the same for all rows.
+    /// Derives a seed for each of `workloads` workloads, which is the same for all rows.
     pub(super) fn seeds(&self, workloads: usize) -> Vec<u64> {
         let mut seeds = StdRng::seed_from_u64(self.seed);
         (0..workloads).map(|_| seeds.next_u64()).collect()

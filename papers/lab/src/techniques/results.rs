@@ -5,39 +5,39 @@ use serde::{Deserialize, Serialize};
 use super::{Comparison, Counts, TechniquesPlan};
 use crate::{Experiment, LabError, Trace};
 
-/// The table.
+/// The results of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Results {
     /// The version of the engine.
     pub version: String,
     /// The parameters.
     pub plan: TechniquesPlan,
-    /// The traces, in the order of their columns, with their numbers of requests.
+    /// The names of the traces, in the order of their columns, with their numbers of requests.
     pub traces: Vec<(String, u64)>,
     /// A row for each technique.
     pub rows: Vec<Row>,
 }
 
-/// A technique under all workloads.
+/// The results of a technique under all workloads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// The name of the technique.
     pub technique: String,
-    /// The row with which the technique is compared.
+    /// The name of the row with which the technique is compared.
     pub against: String,
-    /// A run for each workload.
+    /// The results for each workload.
     pub runs: Vec<Run>,
 }
 
-/// A technique under one workload.
+/// The results of a technique under one workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// The name of the workload.
     pub workload: String,
-    /// The cost.
+    /// The cost of the counted requests.
     pub counts: Counts,
-    /// The largest number of blocks left in the stash after a request; for ρ, in both stashes
-    /// together.
+    /// The maximum number of blocks left in the stash after a request. For ρ, this is the number in
+    /// both stashes together.
     pub stash_blocks_peak: usize,
 }
 
@@ -59,7 +59,7 @@ impl Results {
         self.rows.iter().find(|row| row.technique == technique)
     }
 
-    /// The results file: JSON, one line for each run.
+    /// Writes the results file as JSON, with one line per run.
     pub(super) fn to_json(&self) -> Result<String, LabError> {
         let row = |row: &Row| {
             let runs = row.runs.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;

@@ -9,7 +9,7 @@ use crate::{Experiment, Host, LabError, Trace, Workload, workers};
 /// The workloads that need no trace.
 const MADE: [Workload; 3] = [Workload::Scan, Workload::Uniform, Workload::Zipf];
 
-/// Each technique under scan, uniform and Zipf requests and under `traces`.
+/// The plan of the table: each technique under scan, uniform and Zipf requests and under `traces`.
 pub struct Comparison {
     /// The parameters.
     pub plan: TechniquesPlan,

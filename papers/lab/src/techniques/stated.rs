@@ -12,7 +12,7 @@ use super::technique::{
 };
 use super::{Counts, Results};
 
-/// A number that a paper states, and its counterpart here.
+/// A number that a paper states, and the counts to compare it with.
 struct Stated {
     what: &'static str,
     paper: &'static str,
@@ -23,7 +23,7 @@ struct Stated {
     shown: RatioForm,
 }
 
-/// The count that is compared.
+/// The count to compare with the paper's number.
 #[derive(Clone, Copy)]
 enum Count {
     /// Path accesses for the position map.
@@ -33,7 +33,7 @@ enum Count {
     AesBlocks,
 }
 
-/// The workloads that are compared.
+/// The workloads under which the counts are compared.
 #[derive(Clone, Copy)]
 enum On {
     /// The traces, or all workloads if there are no traces.
@@ -42,16 +42,16 @@ enum On {
     One(&'static str),
 }
 
-/// How the number is presented.
+/// The presentation of the number.
 #[derive(Clone, Copy)]
 enum RatioForm {
-    /// The remaining fraction: 49 %.
+    /// The remaining fraction, such as 49 %.
     Left,
-    /// The speed-up: +27 %.
+    /// The speed-up, such as +27 %.
     Faster,
-    /// A factor: 3.4 times as much.
+    /// A factor, such as "3.4 times as much".
     Times,
-    /// An inverse factor: 3.4 times less.
+    /// An inverse factor, such as "3.4 times less".
     TimesLess,
 }
 
@@ -120,7 +120,7 @@ const fn recursion(what: &'static str, paper: &'static str, workload: &'static s
 }
 
 impl Results {
-    /// Each number that a paper states, with our count.
+    /// A table of the numbers that papers state, with our counts.
     pub fn paper_table(&self) -> String {
         STATED.iter().fold(HEAD.to_owned(), |mut table, stated| {
             let ratios = stated.ratios(self);
@@ -138,7 +138,7 @@ impl Results {
 }
 
 impl Stated {
-    /// A ratio for each workload that is compared.
+    /// The ratio for each compared workload.
     fn ratios(&self, results: &Results) -> Vec<f64> {
         let over = |count: fn(&Counts) -> u64| results.over(self.technique, self.against, count);
         let all = match self.count {

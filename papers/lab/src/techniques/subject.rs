@@ -47,7 +47,7 @@ impl Subject {
         self.oram.access(&mut [request])
     }
 
-    /// Drains the stash. With ρ this takes a round of dummies, which do not count as background
+    /// Drains the stash. With ρ, this takes a round of dummies, which do not count as background
     /// evictions.
     pub(super) fn make_room(&mut self) -> Result<(), Error> {
         self.background_evictions += u64::from(!self.has_rho);

@@ -15,15 +15,15 @@ const DETAIL_HEAD: &str = "\
 ";
 
 impl Results {
-    /// All tables: one for each workload, then the gains, then the papers' numbers.
+    /// Formats all tables: one per workload, then the gains, then the papers' numbers.
     pub fn text(&self) -> String {
         let details = (0..self.workloads().count()).map(|number| self.detail_table(number));
         let tables = details.chain([self.gain_table(), self.paper_table()]);
         tables.collect::<Vec<_>>().join("\n")
     }
 
-    /// The cost of a request under workload `number`: path accesses by purpose, bytes and AES
-    /// blocks; and the largest number of blocks in the stash.
+    /// A table of the cost per request under workload `number`: path accesses by purpose, bytes and
+    /// AES blocks. It also has the maximum number of blocks in the stash.
     pub fn detail_table(&self, number: usize) -> String {
         let runs = self.rows.iter().filter_map(|row| row.runs.get(number).map(|run| (row, run)));
         let head = self.workloads().nth(number).unwrap_or_default();
@@ -51,8 +51,8 @@ impl Results {
         })
     }
 
-    /// Bytes of a request relative to the row that a technique is compared with: less than 1 is a
-    /// gain. The last column is the geometric mean.
+    /// A table of bytes per request relative to the row that a technique is compared with. Less
+    /// than 1 is a gain. The last column is the geometric mean.
     pub fn gain_table(&self) -> String {
         let columns: Vec<_> = self.workloads().chain(["mean"]).collect();
         let widths: Vec<_> = columns.iter().map(|column| column.len().max(5)).collect();
@@ -77,8 +77,8 @@ impl Results {
         format!("{head}{rule}{}", rows.collect::<String>())
     }
 
-    /// `count` for each request of one row relative to another: a ratio for each workload. Empty if
-    /// a row is missing.
+    /// The ratio of `count` per request between one row and another, for each workload. Empty if a
+    /// row is missing.
     pub(super) fn over(
         &self,
         technique: &str,

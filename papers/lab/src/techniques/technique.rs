@@ -2,7 +2,7 @@
 
 use oblivio_core::{HitPolicy, Integrity, RemapPolicy, TreeTopKind};
 
-/// A row: one technique, or several together.
+/// A row of the table: one technique, or several together.
 #[derive(Clone, Copy, Debug)]
 pub struct Technique {
     /// The name of the row.
@@ -38,9 +38,9 @@ pub(super) enum Scheme {
 /// The location of the position map.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Map {
-    /// In client memory.
+    /// The map is in client memory.
     Flat,
-    /// In the tree (Freecursive), two levels of it.
+    /// Two levels of the map are in the tree (Freecursive).
     Recursive { has_plb: bool, integrity: Integrity },
 }
 
@@ -50,13 +50,13 @@ pub(super) enum Map {
 /// technique is measured with the number that it depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Top {
-    /// Such that as many levels are in storage as in the paper: 15, or 60 slots a path.
+    /// The number that leaves as many levels in storage as in the paper: 15, or 60 slots per path.
     LikePaths,
     /// The paper's number: ten.
     LikeClient,
 }
 
-/// A cache in front of the ORAM.
+/// The cache in front of the ORAM.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Front {
     Nothing,

@@ -9,7 +9,8 @@ use super::*;
 use crate::counting::{Counting, assert_survive_their_file, results_of};
 use crate::{Experiment, LabError, Trace, Workload};
 
-/// The quick table, with a trace of a few lines that is repeated. It is computed once.
+/// The results of the quick table, with a trace of a few lines that is repeated. They are computed
+/// once.
 static QUICK: LazyLock<Results> = LazyLock::new(|| results(&TechniquesPlan::quick(), 2));
 
 fn trace() -> Trace {
@@ -44,8 +45,8 @@ fn every_row_was_run_and_is_compared_with_an_existing_row() {
     }
 }
 
-/// The counts of storage match the ORAM's. Paths without a counter are evictions of RAW
-/// ORAM, one for every five accesses.
+/// The counts of storage match the counts of the ORAM. Paths without a counter are evictions of RAW
+/// ORAM, one per five accesses.
 #[test]
 fn storage_saw_only_paths_that_are_counted() {
     for row in &QUICK.rows {
@@ -98,7 +99,7 @@ fn ir_stash_needs_fewer_accesses_for_repeated_blocks() {
     assert!(10 * stash.bytes < 9 * baseline.bytes, "{stash:?} {baseline:?}");
 }
 
-/// AES blocks of the headers and of the bodies on the path's levels in storage.
+/// The numbers of AES blocks of the headers and of the bodies, on the path's levels in storage.
 fn aes_of_path(tree: &TreeConfig) -> (u64, u64) {
     let shape = tree.shape().unwrap();
     let levels = &shape.levels()[usize::from(tree.tree_top_levels)..];
@@ -150,7 +151,7 @@ fn rho_keeps_its_pattern_two_small_for_each_main() {
     }
 }
 
-/// Delayed remapping fetches a block for each miss and none for a victim; a victim only costs
+/// Delayed remapping fetches one block per miss and no block for a victim. A victim only costs
 /// accesses to the position map.
 #[test]
 fn delayed_remapping_saves_data_accesses_for_changed_victims() {

@@ -17,7 +17,8 @@ pub(super) const TREE_TOP_LEVELS: u8 = 2;
 const BLOCKS: u64 = 36;
 const SEED: u64 = 1;
 
-/// Batches until all places are in use, the latest checkpoint is recent, and some places are free.
+/// The number of batches. After them, all places are in use, the latest checkpoint is recent, and
+/// some places are free.
 const BATCHES: u64 = 58;
 
 /// A step of the volume. Successive similar steps are merged.
@@ -33,20 +34,20 @@ pub(super) enum VolumeStep {
     WriteAnchor,
     /// Storage was made durable.
     Flush,
-    /// This number of paths was read, one after the other.
+    /// This number of paths was read in sequence.
     ReadPaths(usize),
     /// A path was written to these places, one on each level, as storage numbers them.
     WritePath(Vec<BucketSlot>),
 }
 
-/// A place: a level of the tree, and the number of the place on it.
+/// A physical place of a bucket: a level of the tree, and the number of the place on the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BucketSlot {
     pub(super) level: u8,
     pub(super) index: u64,
 }
 
-/// A step on one of the two sides.
+/// A step on the client or in storage.
 enum SideStep {
     Client(DirStep),
     Storage(Event),
@@ -140,8 +141,8 @@ fn note_of_storage(steps: &mut Vec<VolumeStep>, event: &Event, is_new_trip: bool
     }
 }
 
-/// The places of a level are named as buckets of the store's next level, since there are more
-/// places than buckets.
+/// Converts a bucket of the store to a place. The store numbers the places of a level as buckets of
+/// its next level, since there are more places than buckets.
 fn place(bucket: oblivio_core::BucketId) -> BucketSlot {
     BucketSlot { level: bucket.level() - 1, index: bucket.index() }
 }

@@ -22,12 +22,13 @@ struct Logged {
 }
 
 impl Logged {
-    /// The moves: an access reads a path, and so does an eviction.
+    /// The number of path reads: an access reads a path, and so does an eviction.
     fn moves(&self) -> usize {
         self.paths - self.evictions
     }
 
-    /// The blocks: moves are much shorter than a block, so that bytes determine their number.
+    /// The number of blocks in the append. The other data is much shorter than a block, so the
+    /// bytes determine the number.
     fn blocks(&self) -> usize {
         self.bytes / BLOCK_BYTES as usize
     }

@@ -23,15 +23,15 @@ pub(super) struct SlotContents {
     pub(super) role: Role,
 }
 
-/// Levels in storage.
+/// The levels in storage.
 pub(super) fn levels() -> impl Iterator<Item = u8> {
     TREE_TOP_LEVELS..=LEAF_LEVEL
 }
 
-/// The place of each bucket of each level, after some of the writes.
+/// The contents of each place, by level and number, after some of the writes.
 type Versions = BTreeMap<(u8, u64), SlotContents>;
 
-/// All places after `steps`, and the number of the next eviction.
+/// Returns all places after `steps`, and the number of the next eviction.
 ///
 /// The result only depends on the view of storage: the order of writes, and the checkpoint.
 pub(super) fn slot_contents(steps: &[VolumeStep]) -> (Vec<SlotContents>, u64) {

@@ -38,7 +38,7 @@ impl Maker<'_> {
         })
     }
 
-    /// The number under `setting`, with each mean that the paper may have used.
+    /// The value of the number under `setting`, with each mean that the paper may have used.
     fn readings(
         &self,
         number: &StatedNumber,
@@ -73,7 +73,7 @@ impl Maker<'_> {
         Ok(self.pairs(measure, &number.variant, &number.workloads(&shown), setting)?.len())
     }
 
-    /// The bar that shows the number, if one does.
+    /// The bar that shows the number, or `None` if no bar does.
     fn place(&self, number: &StatedNumber) -> Result<Option<MarkPlace>, LabError> {
         let plot = &self.manifest.plot;
         let named = plot.measures.iter().find(|named| named.measure == number.measure);

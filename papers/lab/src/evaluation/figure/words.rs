@@ -30,7 +30,8 @@ impl Maker<'_> {
         Ok(remarks)
     }
 
-    /// A remark about a machine from a file whose tree does not follow the size of the evaluation.
+    /// Returns a remark about a machine from a file if its tree does not follow the size of the
+    /// evaluation.
     fn other_tree(&self, machine: &Variant) -> Option<String> {
         let oram = machine.described()?.oram.as_ref()?;
         let levels = [oram.leaf_level(), self.plan.scale.leaf_level];
@@ -69,7 +70,8 @@ impl Maker<'_> {
         ))
     }
 
-    /// Descriptions of `machine` that hold in all settings of the figure. Labels show the others.
+    /// Descriptions of `machine` that hold in all settings of the figure. Labels show the other
+    /// descriptions.
     fn common_words(&self, machine: &Variant) -> Vec<String> {
         let of_each = self.manifest.settings.iter().map(|setting| {
             let level = machine
@@ -83,8 +85,8 @@ impl Maker<'_> {
         common.unwrap_or_default()
     }
 
-    /// The geometric mean of times that are drawn as stacks. Their parts only add up to the
-    /// arithmetic mean.
+    /// Describes the geometric mean of times that are drawn as stacks. Parts of a stack only add up
+    /// to the arithmetic mean.
     fn mean_of_stacks(&self) -> Result<Option<String>, LabError> {
         let plot = &self.manifest.plot;
         let reference = plot.measures.first().and_then(|named| named.measure.reference());

@@ -4,7 +4,7 @@ use super::*;
 
 const GOOD: &str = include_str!("../../../manifests/fig11.toml");
 
-/// The manifest without its readings.
+/// The text of the manifest without its readings.
 fn without_readings() -> String {
     let lines = GOOD.lines().filter(|line| !line.starts_with("readings = "));
     lines.map(|line| format!("{line}\n")).collect()

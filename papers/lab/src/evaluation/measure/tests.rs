@@ -6,7 +6,7 @@ use oblivio_sim::system::{MemoryTally, SystemSpec};
 use super::*;
 use crate::evaluation::record::Scale;
 
-/// The measure of runs with these outcomes, on Baseline with a small tree.
+/// Evaluates the measure on runs with these outcomes, on Baseline with a small tree.
 fn number(measure: &Measure, outcomes: &[(&Outcome, &Outcome)], mean: Mean) -> Option<f64> {
     let records: Vec<_> = outcomes
         .iter()

@@ -16,8 +16,8 @@ pub(super) fn bars(figure: &Figure) -> &Bars {
     bars
 }
 
-/// Records in which runs of IR-Alloc 4 take the given cycles and Baseline takes 1000: on one
-/// channel, and on others, for each workload.
+/// Returns records in which Baseline takes 1000 cycles, and IR-Alloc 4 takes the given cycles for
+/// each workload: on one channel, and on other numbers of channels.
 fn with_cycles(records: &[RunRecord], [one, others]: [[u64; 2]; 2]) -> Vec<RunRecord> {
     let mut records = records.to_vec();
     for RunRecord { variant, workload, spec, outcome, .. } in &mut records {

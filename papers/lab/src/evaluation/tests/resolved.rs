@@ -3,7 +3,7 @@
 use super::*;
 
 /// For each figure, the number of its runs, and a checksum over their names, seeds and labels. The
-/// name of a run contains all parameters that it depends on. The runs are in the committed
+/// name of a run contains all parameters that the run depends on. The runs are in the committed
 /// results. If a figure changes on purpose, update its checksum and repeat its runs.
 const RESOLVED: [(&str, usize, u32); 35] = [
     ("slowdown", 112, 1848298618),

@@ -6,7 +6,7 @@ use oblivio_sim::system::{self, WarmUp};
 use super::*;
 use crate::memory_trees::MemoryTrees;
 
-/// The records without times, and the remarks.
+/// Makes the runs with `trees`. Returns the records without times, and the remarks.
 fn with(
     plan: &EvaluationPlan,
     figures: &[Manifest],
@@ -16,7 +16,7 @@ fn with(
     (untimed(&records), host.remarks.into_inner().unwrap().join("\n"))
 }
 
-/// Every kind of ORAM, under two workloads.
+/// A manifest with every kind of ORAM, under two workloads.
 fn all_kinds() -> Manifest {
     let variants = ["baseline", "rho", "llc-d", "ir-stash", "ir-oram", "tiny-raw", "none"];
     Manifest { variants: variants.map(str::to_owned).to_vec(), ..manifest() }
