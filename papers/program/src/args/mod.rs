@@ -47,7 +47,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command line, with help texts that the terminal wraps.
+/// Builds the command line, with help texts that the terminal wraps.
 pub(crate) fn command() -> clap::Command {
     help::flowing(Cli::command())
 }

@@ -3,7 +3,7 @@
 
 use oblivio_lab::evaluation::Switches;
 
-/// Copies the value of a switch from the second set to the first.
+/// A function that copies the value of a switch from the second set to the first.
 type Take = fn(&mut Switches, &Switches);
 
 /// All switches, by their names on the command line.
@@ -28,7 +28,8 @@ const SWITCHES: [(&str, Take); 18] = [
     ("--fill-small-tree", |to, from| to.fills_small_tree = from.fills_small_tree),
 ];
 
-/// The switches in `typed` that differ from `default` but do not change what `made` returns.
+/// Returns the switches in `typed` that differ from `default` but do not change the return value of
+/// `made`.
 pub(crate) fn without_effect<T: PartialEq>(
     typed: &Switches,
     default: &Switches,
@@ -56,7 +57,7 @@ const KEYS: [(&str, &str); 8] = [
     ("llc_bytes", "--llc-kib"),
 ];
 
-/// A message of the simulator, with keys of the description replaced by switches.
+/// Replaces keys of the description in a message of the simulator by switches.
 pub(crate) fn in_switches(message: &str) -> String {
     let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     let mut said = String::new();

@@ -112,7 +112,7 @@ pub(crate) struct RequestArgs {
 }
 
 impl SwitchArgs {
-    /// The switches, with an LLC of `llc_bytes` if `--llc-kib` is not given.
+    /// The switches of the command line, with an LLC of `llc_bytes` if `--llc-kib` is not given.
     pub(crate) fn switches(&self, requests: &RequestArgs, llc_bytes: u64) -> Switches {
         Switches {
             pace: self.pace,
@@ -171,7 +171,7 @@ pub(crate) enum InitialName {
     Aged,
 }
 
-/// Random requests for each thousand blocks.
+/// Random requests per thousand blocks.
 const AGING: u32 = 20;
 
 impl From<InitialName> for Initial {
@@ -205,7 +205,7 @@ impl From<PagesName> for Pages {
     }
 }
 
-/// More write-backs than wait in any run.
+/// The maximum number of waiting write-backs. No run has that many.
 const WRITE_BACKS_MAX: usize = 1 << 20;
 
 fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
@@ -221,7 +221,7 @@ fn write_marks(text: &str) -> Result<WriteWatermarks, String> {
 /// Cycles of a pace without a number: T of IR-ORAM.
 const CYCLES: &str = "1000";
 
-/// More cycles than a run of any figure has between two paths.
+/// The maximum number of cycles of a pace. Runs of figures have fewer between two paths.
 const CYCLES_MAX: u64 = 1_000_000;
 
 pub(crate) fn pace(text: &str) -> Result<Pace, String> {

@@ -28,8 +28,8 @@ pub(crate) struct AllArgs {
     /// them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     figure: Vec<String>,
-    /// Directory for the results: one directory for each experiment, and the report. Created if
-    /// missing. Runs recorded there are not repeated.
+    /// Directory for the results: one directory per experiment, and the report. Created if missing.
+    /// Runs recorded there are not repeated.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     output: PathBuf,
     /// Print the figures as JSON instead of tables.
@@ -39,7 +39,7 @@ pub(crate) struct AllArgs {
     runs: RunsArgs,
 }
 
-/// `oblivio-lab run`: the experiments that make figures, one after the other, and a report of all.
+/// `oblivio-lab run`: the experiments that make figures in sequence, and a report of all figures.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let AllArgs { quick, figure, output, json, runs } = args;
     // Figures that take a night are made only if `--figure` names them.

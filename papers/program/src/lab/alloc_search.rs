@@ -16,7 +16,7 @@ use crate::error::ProgramError;
 /// The level of the leaves in the paper, and the default of a search by time.
 const TIMED_LEAF_LEVEL: u8 = 24;
 
-/// Counted records in a run of a search by time: in full, and with `--quick`.
+/// Measured records in a run of a search by time: by default, and with `--quick`.
 const RECORDS: [u64; 2] = [20_000, 4000];
 
 /// How small may the buckets of the middle levels be (IR-Alloc)?

@@ -20,7 +20,7 @@ use crate::args::{RequestArgs, SwitchArgs, in_switches, without_effect};
 use crate::error::ProgramError;
 use crate::simulate::SPEC_BYTES_MAX;
 
-/// An upper bound on the size of a manifest, in bytes.
+/// The maximum size of a manifest, in bytes.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
@@ -104,7 +104,7 @@ impl LabCommand for Evaluation {
     }
 }
 
-/// The requested figures: from files, or built in.
+/// Reads the requested figures from files, or returns the built-in ones.
 fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, ProgramError> {
     if args.manifest.is_empty() {
         return Ok(Manifest::chosen(&args.figure)?);
@@ -125,7 +125,7 @@ fn manifest(path: &Path) -> Result<Manifest, ProgramError> {
     Ok(Manifest::read(&path.display().to_string(), &text, &beside)?)
 }
 
-/// The figures of the evaluation, for `oblivio-lab list`.
+/// Lists the figures of the evaluation, for `oblivio-lab list`.
 pub(super) fn list() -> Result<String, ProgramError> {
     let all = Manifest::all()?;
     let width = all.iter().map(|figure| figure.id.len()).max().unwrap_or(0);

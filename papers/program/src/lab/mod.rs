@@ -31,7 +31,7 @@ use crate::args::{Cli, DrawArgs};
 use crate::error::ProgramError;
 use runs::{LabHost, RunsFile};
 
-/// An upper bound on the size of a results file, in bytes.
+/// The maximum size of a results file, in bytes.
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
 
 /// The file with all figures of an experiment.
@@ -39,7 +39,7 @@ const FIGURES_FILE: &str = "figures.json";
 
 /// An experiment as a command.
 pub(crate) trait LabCommand: Experiment {
-    /// The experiment's own arguments.
+    /// The arguments that only this experiment has.
     type Args: Args;
 
     /// The default of `--output`.
@@ -48,7 +48,7 @@ pub(crate) trait LabCommand: Experiment {
     /// Builds the experiment from its arguments.
     fn from_args(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
 
-    /// The number of threads, if given.
+    /// The number of threads, if the arguments give one.
     fn threads(_: &Self::Args) -> Option<NonZeroUsize> {
         None
     }
@@ -216,7 +216,7 @@ fn not_results(args: &DrawArgs, why: &str) -> ProgramError {
     CliError::Input(format!("{path}: {why}; give a results file that this program wrote")).into()
 }
 
-/// The given number of threads, or one for each processor.
+/// The given number of threads, or one per processor.
 fn threads(typed: Option<NonZeroUsize>) -> NonZeroUsize {
     typed.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }

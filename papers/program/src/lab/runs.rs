@@ -39,7 +39,7 @@ pub(crate) struct RunsArgs {
 }
 
 impl RunsArgs {
-    /// The traces, or the samples if no directory is given.
+    /// Reads the traces, or returns the samples if no directory is given.
     pub(super) fn programs(&self) -> Result<Arc<Programs>, ProgramError> {
         let none = self.traces.is_empty();
         Ok(Arc::new(if none { Programs::samples()? } else { recorded(&self.traces)? }))
@@ -52,7 +52,7 @@ fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }
 
-/// The traces in the directories whose file names are names of known programs.
+/// Reads the traces in the directories whose file names are names of known programs.
 fn recorded(directories: &[PathBuf]) -> Result<Programs, ProgramError> {
     let mut traces = Vec::new();
     for directory in directories {
@@ -175,7 +175,7 @@ impl RunsFile {
     }
 }
 
-/// This machine, this program, and the file of its runs.
+/// The host of an experiment: this machine, this program, and the file of its runs.
 pub(super) struct LabHost {
     stopwatch: Stopwatch,
     bar: ProgressBar,
@@ -191,7 +191,7 @@ pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
 };
 
 impl LabHost {
-    /// A host whose progress bar counts `steps`.
+    /// Creates a host whose progress bar counts `steps`.
     pub(super) fn new(file: Option<RunsFile>, steps: &str) -> Self {
         Self {
             stopwatch: Stopwatch::start(),

@@ -75,7 +75,7 @@ pub(super) fn clocks() -> Clocks {
     }
 }
 
-/// The load average of the last minute: runnable threads.
+/// The load average of the last minute, in runnable threads.
 fn load() -> Option<String> {
     let loads = fs::read_to_string("/proc/loadavg").ok()?;
     loads.split(' ').next().map(str::to_owned)

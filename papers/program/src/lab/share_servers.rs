@@ -1,5 +1,5 @@
-//! Share servers and a bucket server in this process, over sockets and TLS. Their files are in a
-//! folder that is removed with them.
+//! Share servers and a bucket server in this process, over sockets and TLS. The servers' files are
+//! in a folder that is removed when the servers end.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -33,10 +33,10 @@ pub(crate) struct ShareServers {
     addresses: Vec<SocketAddr>,
     keys: Vec<PublicKey>,
     running: Vec<Running>,
-    /// The bucket server, once started: its address and its key.
+    /// The address and the key of the bucket server, once it has started.
     alone: Option<(SocketAddr, PublicKey)>,
     relays: Vec<RunningRelay>,
-    /// Servers of the latest volume, and how many of them may collude.
+    /// The number of servers of the latest volume, and the number that may collude.
     used: (u8, u8),
     client: AllowedClient,
 }
@@ -90,8 +90,8 @@ impl ShareServers {
         Ok(started)
     }
 
-    /// Runs a server whose files are in the folder `name`, and returns its address. Without peers
-    /// it is a bucket server.
+    /// Runs a server whose files are in the folder `name`, and returns its address. Without peers,
+    /// the server is a bucket server.
     fn run(
         &mut self,
         address: SocketAddr,
@@ -135,7 +135,7 @@ impl ShareServers {
         Ok(self.relays.iter().map(|it| it.relay.address()).collect())
     }
 
-    /// The location of the volume, if its servers have these addresses.
+    /// The location of the volume on servers at these addresses.
     fn location(&self, addresses: &[SocketAddr]) -> Result<Location, LabError> {
         let list = |each: Vec<String>| each.join(",");
         let (servers, colluding) = self.used;
@@ -150,7 +150,7 @@ impl ShareServers {
         url.parse().map_err(no_servers)
     }
 
-    /// The location of the volume on the bucket server, if that has this address.
+    /// The location of the volume on the bucket server at `address`.
     fn location_alone(&self, address: SocketAddr, key: &PublicKey) -> Result<Location, LabError> {
         let (key, client_key) = (in_url(key), self.client_key());
         let url =
@@ -225,7 +225,7 @@ impl Drop for ShareServers {
     }
 }
 
-/// Free addresses. All listeners exist at once, so no two addresses are equal.
+/// Finds free addresses. All listeners exist at once, so no two addresses are equal.
 fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     let listening: Vec<_> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
@@ -237,7 +237,7 @@ fn in_url(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// An empty tree: a store needs one, and share servers keep no buckets in it.
+/// An empty tree. A store needs a tree, but share servers keep no buckets in it.
 fn no_tree() -> TreeShape {
     TreeShape::new(vec![LevelShape {
         buckets: 1,

@@ -7,11 +7,11 @@ use oblivio_cli::error::CliError;
 use oblivio_cli::files::{self, AtomicFile, OutputDir};
 use oblivio_lab::{LabError, Trees};
 
-/// A directory with one file for each tree.
+/// A directory with one file per tree.
 pub(super) struct TreesDir(OutputDir);
 
 impl TreesDir {
-    /// The given directory, if any. Created if missing.
+    /// Opens the given directory, and creates it if missing. `None` if no directory is given.
     pub(super) fn from_args(path: Option<&Path>) -> Result<Option<Box<dyn Trees>>, CliError> {
         let prepare = |path| Ok(Box::new(Self(OutputDir::prepare(path)?)) as Box<dyn Trees>);
         path.map(prepare).transpose()

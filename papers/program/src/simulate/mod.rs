@@ -24,7 +24,7 @@ use report::Report;
 /// Default number of counted records of a generated trace.
 const MADE_RECORDS: u64 = 100_000;
 
-/// An upper bound on the size of a description of a machine, in bytes.
+/// The maximum size of a description of a machine, in bytes.
 pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 
 /// `oblivio-lab simulate`.
@@ -94,7 +94,7 @@ fn has_small_tree(spec: &SystemSpec) -> bool {
     spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some())
 }
 
-/// Reports switches that do not affect this machine. They are no error, since all machines of a
+/// Reports switches that do not affect this machine. This is no error, since all machines of a
 /// series may be run with the same switches.
 fn report_idle_switches(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), ProgramError> {
     let mut idle = match &args.spec {
@@ -154,7 +154,7 @@ fn print_spec(spec: &SystemSpec, as_json: bool) -> Result<(), ProgramError> {
     })?)
 }
 
-/// The error for a machine that cannot run; names its file, if any.
+/// The error for a machine that cannot run. It names the machine's file, if any.
 fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     match spec {
         Some(path) => {
@@ -165,8 +165,8 @@ fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     }
 }
 
-/// Lines of the protected space. A variant without an ORAM has the same number as with one; another
-/// machine without an ORAM has all of DRAM.
+/// The number of lines of the protected space. A variant without an ORAM has the same number as
+/// with one; another machine without an ORAM has all of DRAM.
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     Ok(match &spec.oram {
         Some(oram) => oram.lines(),
@@ -175,7 +175,7 @@ fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     })
 }
 
-/// The records to run.
+/// The records of a run.
 struct Work {
     name: String,
     records: Vec<Record>,

@@ -79,7 +79,7 @@ impl Report {
         Some(format!("{:.3} mJ in DRAM, {of_line:.1} nJ a line", total / 1e6))
     }
 
-    /// Gigabytes read and written in a second of simulated time.
+    /// Gigabytes read and written per second of simulated time.
     fn gb_per_second(&self) -> f64 {
         let bytes = self.outcome.memory.dram.lines() * LINE_BYTES;
         // Bytes per microsecond are megabytes per second.

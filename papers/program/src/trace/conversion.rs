@@ -65,12 +65,12 @@ pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), ProgramError> {
     write(&synthetic.make(&name_of(args.kind))?, output, &args.write)
 }
 
-/// The traces of several files.
+/// Reads the traces of several files.
 pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Trace>, ProgramError> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// Reads the trace in a file, in the format that its contents show.
+/// Reads the trace in a file, in the format recognized from its contents.
 pub(crate) fn read(path: &Path) -> Result<Trace, ProgramError> {
     Ok(Trace::read(&name_of_file(path), files::open_regular(path)?)?)
 }
@@ -80,7 +80,7 @@ fn read_in(format: Format, path: &Path) -> Result<Trace, ProgramError> {
     Ok(Trace::read_as(format, &name_of_file(path), files::open_regular(path)?)?)
 }
 
-/// A trace is named after its file, without the directory.
+/// The name of a trace: its file name, without the directory.
 fn name_of_file(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
 }

@@ -16,7 +16,7 @@ use crate::error::ProgramError;
 
 const PLUGIN: &str = "liboblivio_trace_plugin.so";
 
-/// An emulator that records.
+/// An emulator with the recording plugin.
 pub(super) struct Emulator {
     path: PathBuf,
     plugin: PathBuf,
@@ -61,7 +61,7 @@ impl Emulator {
     }
 }
 
-/// The path of a program that the emulator can run.
+/// Finds the path of a program that the emulator can run.
 pub(super) fn program(name: &OsStr) -> Result<PathBuf, ProgramError> {
     let path = on_path(name).ok_or_else(|| {
         let name = name.display();
@@ -101,7 +101,8 @@ pub(super) fn on_path(name: &OsStr) -> Option<PathBuf> {
     candidates.into_iter().find(|candidate| candidate.is_file())
 }
 
-/// The emulator splits its plugin's arguments at commas; a double comma is one.
+/// Doubles the commas in `value`. The emulator splits its plugin's arguments at commas, and reads a
+/// double comma as one.
 fn doubled_commas(value: &OsStr) -> OsString {
     if let Some(text) = value.to_str() {
         return text.replace(',', ",,").into();

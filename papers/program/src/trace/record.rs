@@ -67,7 +67,7 @@ pub(super) struct Recording<'a> {
     pub(super) warm_up: u64,
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<OsString>,
-    /// The program's output goes to standard error.
+    /// Whether the program's output goes to standard error.
     pub(super) stdout_apart: bool,
 }
 
@@ -167,7 +167,7 @@ impl Recording<'_> {
     }
 }
 
-/// A program in the emulator. Killed on drop.
+/// A program in the emulator. It is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -194,7 +194,7 @@ fn not_loaded(emulator: &Path) -> CliError {
     ))
 }
 
-/// Writes the trace. Returns its misses, those past a last-level cache, and its pages.
+/// Writes the trace. Returns its misses, the misses past a last-level cache, and its pages.
 fn write_trace(
     mut raw: &File,
     progress: &Progress,

@@ -12,7 +12,7 @@ pub(super) struct Entry {
     stats: TraceStats,
 }
 
-/// Caches whose hits the table shows, as powers of two of lines: 64 KiB, 2 MiB, 64 MiB.
+/// Base-2 logarithms of the lines of the caches whose hits the table shows: 64 KiB, 2 MiB, 64 MiB.
 const REUSE_LOG2_LINES: [usize; 3] = [10, 15, 20];
 
 const HEAD: [&str; 12] = [

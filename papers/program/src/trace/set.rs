@@ -19,7 +19,8 @@ use super::workloads::{Program, WORKLOADS, Workload};
 use crate::args::TraceRecordSetArgs;
 use crate::error::ProgramError;
 
-/// Fewer records do not fill a last-level cache of 2 MiB often enough for its rates to settle.
+/// The minimum number of records for reliable rates. With fewer, a last-level cache of 2 MiB is not
+/// filled often enough for its rates to settle.
 const RECORDS_FOR_FIGURES: u64 = 500_000;
 
 /// `oblivio-lab trace record-set`.
@@ -94,7 +95,7 @@ fn kernels(named: Option<PathBuf>) -> Result<PathBuf, ProgramError> {
 struct Ready {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// Kept until the program has ended.
+    /// The generated source file, kept until the program has ended.
     _source: Option<NamedTempFile>,
 }
 
@@ -136,14 +137,15 @@ impl Program {
     }
 }
 
-/// The path that a program prints. `None` if there is no such program or file.
+/// Runs a program, and returns the path that it prints. `None` if the program or the file does not
+/// exist.
 fn answer(program: &str, arguments: &[&str]) -> Option<PathBuf> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     path.is_file().then_some(path)
 }
 
-/// A generated C program.
+/// Generates a C program.
 fn source(kernels: &Path, functions: u32) -> Result<NamedTempFile, ProgramError> {
     let failed = |error| CliError::Engine(format!("cannot generate a C program: {error}"));
     let functions = functions.to_string();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Counts of a recorded trace.
 pub(super) struct Summary {
     pub(super) path: PathBuf,
-    /// The records: reads, writes, and instructions.
+    /// The traffic of the records: reads, writes, and instructions.
     pub(super) misses: Traffic,
     /// The traffic past a last-level cache.
     pub(super) past_last_level: Traffic,

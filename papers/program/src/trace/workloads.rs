@@ -1,30 +1,31 @@
 //! Programs that replace the programs of Table II of IR-ORAM.
 //!
 //! SPEC may not be redistributed. If a free program of the same kind is available, it is recorded:
-//! a compiler, a database. For the others a kernel imitates the access pattern, with sizes and work
-//! chosen so that reads and writes per 1000 instructions, past a cache of 2 MiB, come close to the
-//! table.
+//! a compiler, a database. Otherwise, a kernel imitates the access pattern, with sizes and work
+//! chosen to come close to the table in reads and writes per 1000 instructions, past a cache of 2
+//! MiB.
 
 /// A program to record, and the name of its trace.
 pub(super) struct Workload {
-    /// The name in the table, or the program's own name if it is not in the table.
+    /// The program's name in the table, or its own name if it is not in the table.
     pub(super) name: &'static str,
     /// A short description of the recorded program.
     pub(super) what: &'static str,
-    /// Table II: reads and writes per 1000 instructions.
+    /// Reads and writes per 1000 instructions in Table II.
     pub(super) paper: Option<(f64, f64)>,
     pub(super) program: Program,
-    /// Instructions before the first record, enough to skip the creation of the data.
+    /// Instructions before the first record. The number is large enough to skip the creation of the
+    /// data.
     pub(super) warm_up: u64,
 }
 
 /// The program to run.
 pub(super) enum Program {
-    /// `oblivio-kernels`, with these arguments.
+    /// `oblivio-kernels`, run with these arguments.
     Kernel(&'static str),
-    /// The compiler proper of gcc (`cc1`), on a generated program.
+    /// The compiler proper of gcc (`cc1`), run on a generated program.
     Compiler { functions: u32 },
-    /// An installed program and its arguments.
+    /// An installed program, run with these arguments.
     System(&'static str, &'static [&'static str]),
     /// A program in Python.
     Python(&'static str),

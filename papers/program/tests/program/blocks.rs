@@ -52,7 +52,7 @@ fn figures_are_listed_and_impossible_ones_refused() {
     assert!(empty.contains("no trace of any program"), "{empty}");
 }
 
-/// Records without the seconds, which differ between runs.
+/// Reads the records of runs without the seconds, which differ between runs.
 fn untimed(runs: &Path) -> Vec<Value> {
     let text = fs::read_to_string(runs).unwrap();
     let record = |line: &str| {

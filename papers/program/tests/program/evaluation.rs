@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::common::{fails_with, oblivio, succeeds};
 
-/// Few records, and the smallest tree that the figures of these tests allow.
+/// The command for few records, with the smallest tree that the figures of these tests allow.
 const SMALL: &str = "run evaluation --quick --records 400 --levels 12 --figure made --output out";
 
 fn file(dir: &TempDir, name: &str) -> PathBuf {
@@ -219,7 +219,7 @@ fn initial_trees_are_kept_and_reused() {
     assert_eq!(outcomes("third"), expected);
 }
 
-/// The example of `docs/add-a-figure.md`.
+/// Runs the example of `docs/add-a-figure.md`.
 #[test]
 fn a_figure_and_its_machines_come_from_files() {
     const PAGE: &str = include_str!("../../../../docs/add-a-figure.md");

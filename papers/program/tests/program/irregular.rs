@@ -9,12 +9,13 @@ use tempfile::TempDir;
 
 use crate::common::{command, succeeds};
 
-/// Time until a command counts as hanging.
+/// The time after which a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOKS: u32 = 3000;
 
-/// Exit code and standard error of a command line. Panics if it runs longer than [`PATIENCE`].
+/// Runs a command line. Returns its exit code and standard error. Panics if it runs longer than
+/// [`PATIENCE`].
 fn ended(dir: &TempDir, command_line: &str) -> (i32, String) {
     let mut command = command(dir.path(), command_line);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -16,14 +16,14 @@ use crate::common::{command, fails_with, oblivio, succeeds};
 /// Lines of the first-level cache in these tests: 16 KiB.
 const L1_LINES: usize = 256;
 
-/// An upper bound on the misses of a program while it is loaded and reads its arguments.
+/// The maximum number of misses of a program while it is loaded and reads its arguments.
 const OF_THE_START: usize = 8000;
 
-/// If this variable is set, the plugin and the kernels are already built beside the program.
+/// If this variable is set, the plugin and the kernels are already built, next to the program.
 const ARE_BUILT: &str = "OBLIVIO_RECORDING_IS_BUILT";
 
-/// The folder of the plugin and the kernels, built here: cargo does not build them for tests of
-/// this crate.
+/// The folder of the plugin and the kernels. They are built here because cargo does not build them
+/// for tests of this crate.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(crate::PROGRAM).parent().unwrap();
     if env::var_os(ARE_BUILT).is_none() {
@@ -58,7 +58,7 @@ fn kernels() -> String {
     BUILT.join("oblivio-kernels").display().to_string()
 }
 
-/// The records of a kernel: gap, whether it is a write, line.
+/// Records a kernel. Returns its records as the gap, whether it is a write, and the line.
 fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> {
     records_of(dir, options, &format!("{} {kernel}", kernels()))
 }
@@ -80,7 +80,7 @@ fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u6
     text.lines().map(record).collect()
 }
 
-/// The number of records whose line follows the line of the record before.
+/// The number of records whose line is the successor of the previous record's line.
 fn steps_of_one(records: &[(u64, bool, u64)]) -> usize {
     records.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1).count()
 }
@@ -104,7 +104,8 @@ fn a_scan_reads_line_after_line() {
     assert_eq!(records(&dir, "--warm-up 0", scan), recorded, "the same run gives the same trace");
 }
 
-/// Sixteen loads in one block of code, each from another line, with ten instructions after each.
+/// A program with sixteen loads in one block of code. Each load is from another line, and ten
+/// instructions follow each.
 #[cfg(target_arch = "x86_64")]
 const ONE_BLOCK: &str = r#"
     static char lines[16 * 64 + 4096];
