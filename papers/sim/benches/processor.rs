@@ -1,4 +1,5 @@
-//! Records of a trace per second that the processor model handles, with a memory of fixed latency.
+//! Measures the records of a trace per second that the processor model handles, with a memory of
+//! fixed latency.
 
 #![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
 
@@ -10,14 +11,15 @@ use oblivio_sim::trace::{AccessKind, Record};
 
 const RECORDS: usize = 1 << 20;
 
-/// Lines that the traces use: a quarter of the LLC, the whole LLC, and 16 times its size.
+/// The numbers of lines that the traces use: a quarter of the LLC, the whole LLC, and 16 times its
+/// size.
 const LINES: [u64; 3] = [1 << 13, 1 << 15, 1 << 19];
 
 fn main() {
     divan::main();
 }
 
-/// Records for random lines, a quarter of them writes, 31 instructions apart on average.
+/// Makes records for random lines, a quarter of them writes, 31 instructions apart on average.
 fn trace(lines: u64) -> Vec<Record> {
     let mut state = 1u64;
     let mut draw = move || {

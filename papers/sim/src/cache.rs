@@ -10,7 +10,7 @@ use crate::SimError;
 pub struct CacheShape {
     /// Number of lines: a multiple of `ways`.
     pub lines: usize,
-    /// Associativity.
+    /// Ways of the cache (associativity).
     pub ways: usize,
 }
 
@@ -26,17 +26,18 @@ pub struct Victim {
 /// A cache. The set of a line is its number modulo the number of sets.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The ways of all sets, set after set. Within a set, the most recently used line comes first.
+    /// The ways of all sets, in order of set. Within a set, the most recently used line comes
+    /// first.
     places: Vec<Option<Victim>>,
     ways: usize,
     sets: u64,
 }
 
 impl Cache {
-    /// An empty cache.
+    /// Creates an empty cache.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if it has no lines, or their number is not a multiple of its ways.
+    /// [`SimError::Spec`] if the cache has no lines, or their number is not a multiple of its ways.
     pub fn new(shape: CacheShape) -> Result<Self, SimError> {
         let CacheShape { lines, ways } = shape;
         if lines == 0 || ways == 0 || !lines.is_multiple_of(ways) {
@@ -52,8 +53,8 @@ impl Cache {
         self.sets
     }
 
-    /// Accesses `line`, and marks it dirty if `changes`. It becomes the most recently used line of
-    /// its set. Returns whether it was cached; if not, nothing changes.
+    /// Accesses `line`, and marks it dirty if `changes`. The line becomes the most recently used
+    /// one of its set. Returns whether it was cached. If not, nothing changes.
     pub fn touch(&mut self, line: u64, changes: bool) -> bool {
         let set = self.set_mut(line);
         let Some(place) = set.iter().position(|held| is(held, line)) else { return false };
@@ -72,7 +73,7 @@ impl Cache {
         set[0].replace(Victim { line, dirty })
     }
 
-    /// All cached lines, set after set.
+    /// All cached lines, in order of set.
     pub fn lines(&self) -> impl Iterator<Item = u64> {
         self.places.iter().flatten().map(|held| held.line)
     }
@@ -134,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a list of all lines in the order of their last use.
+        /// Compares the cache with a list of all lines in the order of their last use.
         #[test]
         fn it_is_a_list_in_order_of_use(
             uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)

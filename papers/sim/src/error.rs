@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a simulation gave no result.
+/// The reason why a simulation gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// A trace is invalid. The message names the file and the line, and says what to do.

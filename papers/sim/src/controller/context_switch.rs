@@ -9,19 +9,20 @@
 //! of the tree top and writes them to memory, whether they are kept in sets (S-Stash) or in a
 //! dedicated cache. When the program resumes, they are read again, and the table of pointers to
 //! them (TT) is rebuilt. The paper does not mention the PLB, the positions on chip, and the LLC, so
-//! they stay unchanged. The number of evictions shows an observer how full the stash was.
+//! they stay unchanged. The number of evictions shows an observer the number of blocks in the
+//! stash.
 
 use crate::{Cycle, SimError};
 
-/// More evictions than emptying any stash can take.
+/// The maximum number of evictions of a flush. Emptying a stash never takes that many.
 const EVICTIONS_MAX: u64 = 100_000;
 
 /// The context switches of a program.
 #[derive(Clone, Debug)]
 pub(super) struct ContextSwitches {
-    /// How long the program runs between switches; `None` if it is never switched out.
+    /// The time that the program runs between switches; `None` if it is never switched out.
     slice: Option<Cycle>,
-    /// Time of the next switch, provided that the program has run.
+    /// The time of the next switch, provided that the program has run.
     due: Cycle,
     /// Whether the program has taken a slot since it was switched in. It must take at least one, or
     /// it would never finish.
@@ -40,7 +41,8 @@ impl ContextSwitches {
         (self.slice.is_some() && self.has_run).then_some(self.due)
     }
 
-    /// Called when no request is in progress at `now`. Switches the program out if it is time.
+    /// Switches the program out if a switch is due. The caller ensures that no request is in
+    /// progress at `now`.
     pub(super) fn begin(&mut self, now: Cycle) {
         if self.evictions.is_none() && self.due().is_some_and(|due| due <= now) {
             self.evictions = Some(0);
@@ -65,7 +67,8 @@ impl ContextSwitches {
         )))
     }
 
-    /// A path has taken a slot. It counts for the program unless the program is switched out.
+    /// Notes that a path has taken a slot. It counts for the program unless the program is switched
+    /// out.
     pub(super) fn ran(&mut self) {
         self.has_run |= self.evictions.is_none();
     }

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use crate::Cycle;
 use crate::cache::Victim;
 
-/// Cycles to pause after a search of all sets that found nothing.
+/// The pause in cycles after a search of all sets that found nothing.
 const REST: Cycle = 1000;
 
 /// The view of a last-level cache that early write-backs need.
@@ -27,12 +27,12 @@ pub trait LastLevel {
 
 /// Searches the sets in turn for an LRU line that is dirty.
 pub(super) struct EarlyWriter {
-    /// Ptr: the line being written back.
+    /// The line being written back (Ptr).
     pointer: Option<u64>,
     set: u64,
     rests_until: Cycle,
     coins: StdRng,
-    /// Write-backs given up because the line was used again.
+    /// The number of early write-backs given up because the line was used again.
     pub(super) given_up: u64,
 }
 
@@ -68,7 +68,7 @@ impl EarlyWriter {
         None
     }
 
-    /// The current line has been written back.
+    /// Notes that the current line has been written back.
     pub(super) fn done(&mut self) {
         self.pointer = None;
     }
@@ -99,7 +99,8 @@ mod tests {
         }
     }
 
-    /// Four sets of two: line 0 is dirty and next to go, as is line 2.
+    /// A cache with four sets of two ways. Line 0 is dirty and the next victim of its set, as is
+    /// line 2.
     fn cache() -> Cache {
         let mut cache = Cache::new(CacheShape { lines: 8, ways: 2 }).unwrap();
         for (line, dirty) in

@@ -1,4 +1,4 @@
-//! The engine as the controller uses it: any ORAM of core over trees of tags. The path log records
+//! The engine as used by the controller: any ORAM of core over trees of tags. The path log records
 //! the paths of each call.
 
 use oblivio_core::front::rho::TwoTrees;
@@ -20,11 +20,11 @@ use crate::SimError;
 pub(super) struct Engine {
     oram: Box<dyn Front>,
     block_lines: u64,
-    /// Contents for writes.
+    /// The contents of all writes.
     zeros: Vec<u8>,
-    /// Buffer for reads.
+    /// The buffer for reads.
     bytes: Vec<u8>,
-    /// In ρ, accesses to the small tree per access to the main tree; 0 without ρ.
+    /// The number of accesses to ρ's small tree per access to the main tree; 0 without ρ.
     small_per_main: u64,
 }
 
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Serves a request for a line without a path access, if its block is found on the client by
-    /// address. Returns whether it was.
+    /// address. Returns whether the block was found.
     pub(super) fn serve_on_client(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.serve_on_client(block, &mut Op::Write(&self.zeros))
@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// Takes a line's block out of the ORAM without a path access, if it is found on the client by
-    /// address. Returns whether it was.
+    /// address. Returns whether the block was found.
     pub(super) fn take_on_client(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.take_on_client(block, &mut self.bytes)
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// Takes a line's block out of the main tree. Then makes dummies until the stashes have room
-    /// again, and the round of the two trees is where it was before.
+    /// again, and the round of the two trees is at the same point as before.
     pub(super) fn take_and_resume(&mut self, line: u64) -> Result<(), Error> {
         let place = self.place_in_round();
         self.take(line)?;
@@ -121,7 +121,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether `tree` is the small tree of ρ. Trees of a position map are not.
+    /// Whether `tree` is the small tree of ρ. Trees of a position map do not count.
     pub(super) fn is_small_tree(&self, tree: TreeId) -> bool {
         self.small_per_main > 0 && tree != MAIN_TREE
     }
@@ -131,26 +131,26 @@ impl Engine {
         self.oram.is_in_small_tree(self.block(line))
     }
 
-    /// Accesses to the small tree of ρ since the last access to the main tree.
+    /// The number of accesses to the small tree of ρ since the last access to the main tree.
     fn place_in_round(&self) -> u64 {
         let Some(tally) = self.oram.counters().rho else { return 0 };
         tally.small_accesses + tally.small_dummies - tally.rounds() * self.small_per_main
     }
 
-    /// Puts a line's block back that was taken out.
+    /// Puts back a line's block that was taken out.
     pub(super) fn put_back(&mut self, line: u64) -> Result<(), Error> {
         let block = self.block(line);
         self.oram.put_back(block, &self.zeros)
     }
 
     /// Makes the first of the position-map accesses that a request for a line would need now.
-    /// Returns whether there was one.
+    /// Returns whether the request needs any.
     pub(super) fn fetch_position(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.fetch_position(block)
     }
 
-    /// Makes a dummy access. On the bus it looks like any other.
+    /// Makes a dummy access, which looks like any other access on the bus.
     pub(super) fn dummy(&mut self) -> Result<(), Error> {
         self.oram.dummy()
     }
@@ -165,7 +165,7 @@ impl Engine {
         self.oram.check_ready().is_ok()
     }
 
-    /// Blocks in the stash; in ρ, in both stashes.
+    /// The number of blocks in the stash; in ρ, in both stashes.
     pub(super) fn stash_blocks(&self) -> usize {
         self.oram.stash_blocks()
     }
@@ -176,8 +176,8 @@ impl Engine {
     }
 }
 
-/// Adds ρ in front. Its small tree is empty at first, and fills with blocks that are written or put
-/// back.
+/// Adds ρ in front of the ORAM. The small tree is empty at first, and fills with blocks that are
+/// written or put back.
 fn with_rho(
     spec: &OramSpec,
     rho: &RhoSpec,

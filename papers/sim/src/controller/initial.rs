@@ -7,7 +7,7 @@
 //! ```
 //!
 //! With leaves on level 24, this state takes longer to make than many runs. It depends on no
-//! request. So it is made once for all runs of a specification, and kept as a [`Study`] that has
+//! request, so all runs of a specification can share it. It is stored as a [`Study`] that has
 //! served no request.
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
@@ -28,14 +28,15 @@ pub(super) type LoggedOram = FreecursiveOram<Box<dyn scheme::Scheme>, Box<dyn Cr
 
 /// The ORAM's state before the first request of a run.
 pub enum InitialOram {
-    /// Ready-made: a study of [`OramSpec::studied`] that has served no request.
+    /// A study of [`OramSpec::studied`] that has served no request.
     Made(Box<Study>),
-    /// To be made from this seed.
+    /// The seed from which to make the state.
     Seed(u64),
 }
 
 impl InitialOram {
-    /// Builds the ORAM of `spec`, which uses `coins` from here on. Its paths go to `log`.
+    /// Builds the ORAM of `spec`, which then draws its random numbers from `coins`. Its paths go to
+    /// `log`.
     pub(super) fn into_oram(
         self,
         spec: &OramSpec,
@@ -74,7 +75,7 @@ impl OramSpec {
     }
 }
 
-/// Path ORAM over `tags`, whose paths are logged.
+/// Creates a Path ORAM over `tags`, whose paths are logged.
 pub(super) fn noted(
     mut tags: PathScheme<TagTree>,
     contents: Contents,
@@ -86,7 +87,7 @@ pub(super) fn noted(
     Box::new(TagScheme::new(tags, contents, log.clone()))
 }
 
-/// RAW ORAM, filled by writing its blocks one after the other.
+/// Creates a RAW ORAM, and fills it by writing its blocks in order.
 fn scanned(
     spec: &OramSpec,
     evict_period: u32,
@@ -108,7 +109,7 @@ fn scanned(
     Ok(oram)
 }
 
-/// Fills an ORAM whose blocks cannot be placed directly, by writing them one after the other.
+/// Fills an ORAM whose blocks cannot be placed directly, by writing them in order.
 pub(super) fn fill(
     oram: &mut dyn Front,
     spec: &OramSpec,
@@ -127,7 +128,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// A sequential scan costs little more than one path per block.
+/// Writes each of `blocks`. A sequential scan costs little more than one path per block.
 fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     let zeros = vec![0; oram.block_bytes()];
     for block in blocks {

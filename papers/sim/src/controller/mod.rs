@@ -9,7 +9,7 @@
 //!
 //! This module implements no scheme. The engine serves a request as usual, and the store under it
 //! logs the paths ([`PathAccess`]). The controller then plays them on the bus one by one, in slots
-//! that the [`Pace`] allows. Nothing comes between the paths of one request. So it makes no
+//! that the [`Pace`] allows. No other path comes between the paths of one request. So it makes no
 //! difference that the engine has made all of them when the first one starts.
 //!
 //! | slot | use |
@@ -58,12 +58,12 @@ use pace::Slots;
 use path_log::PathLog;
 use requests::{NextRequest, PendingRequest, Requests};
 
-/// When a path has been read, and when it has been written back.
+/// The times at which a path has been read, and has been written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathTimes {
-    /// The last of its blocks has arrived.
+    /// The time at which the last block of the path has arrived.
     pub read: Cycle,
-    /// The last of its blocks has been sent.
+    /// The time at which the last block of the path has been sent.
     pub end: Cycle,
 }
 
@@ -75,8 +75,8 @@ pub trait Bus {
     /// Writes a path whose reads are answered from the queue of these writes.
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 
-    /// Writes the tree top to memory, starting at `start`, and then reads it again. Returns when
-    /// the last bucket has arrived.
+    /// Writes the tree top to memory, starting at `start`, and then reads it again. Returns the
+    /// time at which the last bucket has arrived.
     fn move_tree_top(&mut self, start: Cycle) -> Cycle;
 }
 
@@ -85,21 +85,21 @@ pub trait Bus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
-    /// When paths start.
+    /// The rule for when paths start.
     pub pace: Pace,
     /// Whether unused slots write back dirty lines (IR-DWB).
     pub early_write_backs: bool,
     /// Latency on the chip in cycles: for a hit in the stash, and from the bus to the LLC.
     pub on_chip: Cycle,
-    /// When write-backs go before reads.
+    /// Numbers of waiting write-backs at which write-backs gain or lose priority over reads.
     pub write_marks: WriteWatermarks,
     /// Whether DRAM answers the reads of evictions and dummies from the queue of their own writes.
-    /// Such a path then costs half, and never stops retirement where paths do. No paper mentions
-    /// this, but published simulators seem to do it.
+    /// Such a path costs half, and never stops retirement in machines whose paths do. No paper
+    /// mentions this, but published simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
     /// Cycles that the program runs until it is switched out and the ORAM's state on the chip is
-    /// flushed. `None`: it is never switched out.
+    /// flushed. `None` if it is never switched out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switch: Option<Cycle>,
 }
@@ -117,7 +117,7 @@ impl Default for ControllerSpec {
     }
 }
 
-/// The main tree. In ρ, its access ends a round.
+/// The main tree. In ρ, an access to it ends a round.
 const MAIN_TREE: TreeId = TreeId(0);
 
 /// The controller, with its ORAM. `T` identifies a read.
@@ -132,7 +132,7 @@ pub struct Controller<B, T> {
     requests: Requests<T>,
     /// Remaining paths of the current request.
     chain: VecDeque<PathAccess>,
-    /// The read to answer when the chain is done.
+    /// The read to answer when the chain is complete.
     reader: Option<T>,
     early: EarlyWriter,
     switches: ContextSwitches,
@@ -184,21 +184,22 @@ pub enum ControllerEvent<T> {
     ReadAnswered(T, Cycle),
     /// A waiting write-back is accepted at this cycle.
     WriteBackAccepted(Cycle),
-    /// The bus is busy reading: a path of any purpose, or the tree top.
+    /// The bus is busy reading a path of any purpose, or the tree top.
     BusReading {
-        /// Start of the path.
+        /// The start of the path.
         from: Cycle,
-        /// When its last block has arrived.
+        /// The time at which the last block of the path has arrived.
         until: Cycle,
     },
 }
 
 impl<B: Bus, T: Copy> Controller<B, T> {
-    /// A controller whose ORAM has served no request. All later randomness follows from `seed`.
+    /// Creates a controller whose ORAM has served no request. All later randomness follows from
+    /// `seed`.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the specifications cannot be combined. [`SimError::Engine`] if the
-    /// engine has no such ORAM.
+    /// engine does not support the ORAM.
     pub fn new(
         oram: &OramSpec,
         spec: &ControllerSpec,
@@ -229,11 +230,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Requests `line` at `at`. It is answered at once if its block is on the client, or waits to
-    /// be written.
+    /// Requests `line` at `at`. The request is answered at once if the line's block is on the
+    /// client, or waits to be written.
     ///
     /// # Errors
-    /// [`SimError::Engine`] if there is no such line.
+    /// [`SimError::Engine`] if the line does not exist.
     pub fn read(
         &mut self,
         name: T,
@@ -253,7 +254,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// A line leaves the LLC at `at`. If it is dirty, [`ControllerEvent::WriteBackAccepted`]
+    /// Evicts a line from the LLC at `at`. If it is dirty, [`ControllerEvent::WriteBackAccepted`]
     /// reports when its write-back is accepted. A clean line matters only to delayed remapping.
     pub fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) {
         if is_dirty || self.remap == Remap::Delayed {
@@ -261,11 +262,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         }
     }
 
-    /// The LLC holds `line` before the timed run begins. With delayed remapping this takes the
-    /// block out of the ORAM, by untimed paths. Otherwise it does nothing.
+    /// Notes that the LLC holds `line` before the timed run begins. With delayed remapping, this
+    /// takes the block out of the ORAM, by untimed paths. Otherwise it does nothing.
     ///
     /// # Errors
-    /// [`SimError::Engine`] if there is no such line.
+    /// [`SimError::Engine`] if the line does not exist.
     pub fn preload_line(&mut self, line: u64) -> Result<(), SimError> {
         if self.remap == Remap::Delayed {
             self.make_ready()?;
@@ -276,11 +277,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// A line left the LLC before the timed run begins. In ρ this moves the block to the small tree
-    /// as in the timed run, by untimed paths. Otherwise it does nothing.
+    /// Notes that a line left the LLC before the timed run begins. In ρ, this moves the block to
+    /// the small tree as in the timed run, by untimed paths. Otherwise it does nothing.
     ///
     /// # Errors
-    /// [`SimError::Engine`] if there is no such line.
+    /// [`SimError::Engine`] if the line does not exist.
     pub fn preload_victim(&mut self, line: u64, is_dirty: bool) -> Result<(), SimError> {
         if !self.engine.has_small_tree() || (self.remap == Remap::AtAccess && !is_dirty) {
             return Ok(());
@@ -310,7 +311,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// begins at the start of a round of ρ.
     ///
     /// # Errors
-    /// [`SimError::Engine`], as for any path.
+    /// [`SimError::Engine`] for errors of the paths.
     pub fn start_timed_run(&mut self) -> Result<(), SimError> {
         self.make_ready()?;
         let mut untimed = Vec::new();
@@ -332,7 +333,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// When the controller acts next, if no other request arrives.
+    /// The time at which the controller acts next, if no other request arrives.
     pub fn next_slot(&self) -> Option<Cycle> {
         let is_under_way =
             !self.chain.is_empty() || !self.engine.is_ready() || self.switches.is_under_way();
@@ -344,7 +345,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// resulting events to `events`.
     ///
     /// # Errors
-    /// [`SimError::Engine`], which ends the simulation.
+    /// [`SimError::Engine`] for errors of the paths. The simulation ends then.
     pub fn act(
         &mut self,
         slot: Cycle,
@@ -397,12 +398,12 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// The bus.
+    /// The bus to memory.
     pub fn bus(&self) -> &B {
         &self.bus
     }
 
-    /// Counts so far.
+    /// The counts so far.
     pub fn tally(&self) -> ControllerTally {
         ControllerTally { early_given_up: self.early.given_up, ..self.tally.clone() }
     }
@@ -416,7 +417,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 
     /// Whether `line` waits to be written, so that it can be forwarded instead of read. With
-    /// delayed remapping its block is not in the ORAM; then the write-back is cancelled and the
+    /// delayed remapping, its block is not in the ORAM. The write-back is then cancelled and the
     /// block stays with the LLC.
     fn forward(&mut self, line: u64, at: Cycle, events: &mut Vec<ControllerEvent<T>>) -> bool {
         match self.remap {
@@ -476,7 +477,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Whether a block that is given back would leave its old copy in the main tree.
+    /// Whether a block that is put back would leave its old copy in the main tree.
     fn keeps_old_copy(&self, line: u64) -> bool {
         self.old_copy == OldCopyPolicy::LeftBehind && !self.engine.is_in_small_tree(line)
     }
@@ -500,8 +501,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Makes the next stage of an early write-back. Returns whether there was one; it may have made
-    /// no path.
+    /// Makes the next stage of an early write-back. Returns whether a stage was made; it may have
+    /// made no path.
     fn write_early(&mut self, slot: Cycle, cache: &mut impl LastLevel) -> Result<bool, SimError> {
         let Some(line) = self.early.line(slot, cache) else { return Ok(false) };
         let was_path = self.engine.fetch_position(line)?;
@@ -530,9 +531,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
 ///
 /// The initial ORAM has a seed of its own, used by [`SeedableRng::seed_from_u64`], and many runs
 /// start from it. If both seeds are equal and expanded in the same way, the same numbers occur
-/// twice: first as the positions of blocks, and then as the paths of dummies and evictions. Those
-/// paths would lead to these very blocks. So the seed of a run is expanded into the key in another
-/// way.
+/// twice: first as the positions of blocks, and then as the paths of dummies and evictions. These
+/// paths would lead to exactly these blocks. So the seed of a run is expanded into the key in
+/// another way.
 fn request_rng(seed: u64) -> StdRng {
     let mut key = *b"........coins of requests.......";
     key[..size_of::<u64>()].copy_from_slice(&seed.to_le_bytes());

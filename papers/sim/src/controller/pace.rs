@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// What the start times of paths tell an observer of the bus (IR-ORAM, section II-C: one path
-/// access per T cycles). The paper does not say from where to where T counts, and this decides how
-/// much shorter paths gain.
+/// The information that the start times of paths reveal to an observer of the bus (IR-ORAM, section
+/// II-C: one path access per T cycles). The paper does not define the ends of the interval T, and
+/// they decide the gain of shorter paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// A path starts as soon as there is work: no protection.
+    /// A path starts as soon as a request waits: no protection.
     Free,
     /// `T` cycles from one start to the next, or the duration of the path if it is longer.
     StartToStart(Cycle),
     /// `T` cycles from the end of one path to the start of the next.
     Gap(Cycle),
-    /// At once if there is a request, and a dummy after `T` cycles without one. This is not
-    /// oblivious. Published runs seem to have measured it.
+    /// A path starts at once if a request waits, and a dummy starts after `T` cycles without a
+    /// request. This is not oblivious. Published runs seem to have measured it.
     WhenIdle(Cycle),
 }
 
@@ -63,7 +63,7 @@ impl Slots {
         }
     }
 
-    /// A path has taken this slot.
+    /// Notes that a path has taken this slot.
     pub(super) fn take(&mut self, start: Cycle, end: Cycle) {
         (self.start, self.end) = (start, end);
     }

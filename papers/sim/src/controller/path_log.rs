@@ -32,7 +32,7 @@ pub enum Writes {
 /// A path that is read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PathAccess {
-    /// The tree of the path; ρ has two.
+    /// The tree of the path. ρ has two trees.
     pub tree: TreeId,
     /// The leaf of the path.
     pub leaf: Leaf,
@@ -42,7 +42,7 @@ pub struct PathAccess {
     pub purpose: Purpose,
 }
 
-/// The log of one controller, in the order of its paths. Clones share it.
+/// The log of one controller, in the order of its paths. Clones share one log.
 #[derive(Clone)]
 pub(crate) struct PathLog {
     shared: Rc<Shared>,
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl PathLog {
-    /// A log that is turned off.
+    /// Creates a log that is turned off.
     pub(crate) fn new() -> Self {
         Self {
             shared: Rc::new(Shared {
@@ -98,7 +98,7 @@ impl PathLog {
         self.push(PathAccess { tree, leaf, writes: Writes::Buckets, purpose });
     }
 
-    /// Logs a path of RAW ORAM, in which only evictions write whole buckets.
+    /// Logs a path of RAW ORAM if `part` begins one. Only evictions write whole buckets.
     fn note_raw(&self, Piece { tree, bucket, part }: Piece) {
         let (writes, purpose) = match part {
             Part::Header => (Writes::Headers, self.shared.purpose.get()),

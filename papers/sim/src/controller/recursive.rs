@@ -12,8 +12,8 @@ use super::spec::OramSpec;
 use super::tags::Contents;
 use crate::SimError;
 
-/// Builds the ORAM of `spec` with its initial contents, which uses `coins` from here on. Its paths
-/// go to `log`.
+/// Builds the ORAM of `spec` with its initial contents. The ORAM then draws its random numbers from
+/// `coins`, and its paths go to `log`.
 pub(super) fn recursive(
     spec: &OramSpec,
     log: &PathLog,
@@ -35,7 +35,7 @@ pub(super) fn recursive(
     Ok(oram.with_coins(coins))
 }
 
-/// The tree of a level. Level 0 holds the data.
+/// The tree of a level of the position map. Level 0 is the data.
 fn tree_of(
     level: usize,
     tree: &TreeConfig,

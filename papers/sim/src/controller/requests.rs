@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// Numbers of waiting write-backs at which they get or lose priority.
+/// Numbers of waiting write-backs at which write-backs gain or lose priority over reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteWatermarks {
-    /// From this number on, write-backs go before reads, until only [`Self::low`] are left.
+    /// The number of waiting write-backs from which they go before reads, until only [`Self::low`]
+    /// remain.
     pub high: usize,
     /// The number of waiting write-backs at which reads go first again.
     pub low: usize,
@@ -21,7 +22,7 @@ pub struct WriteWatermarks {
 pub(super) struct PendingRequest<T> {
     pub(super) what: T,
     pub(super) line: u64,
-    /// When the request arrived.
+    /// The arrival time of the request.
     pub(super) since: Cycle,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Requests<T> {
 /// The request to serve next.
 pub(super) enum NextRequest<T> {
     Read(PendingRequest<T>),
-    /// Includes whether the line is dirty.
+    /// A write-back, and whether the line is dirty.
     Write(PendingRequest<bool>),
 }
 
@@ -65,16 +66,16 @@ impl<T: Copy> Requests<T> {
         self.writes.iter().any(|waiting| waiting.line == line)
     }
 
-    /// Arrival time of the oldest request.
+    /// The arrival time of the oldest request.
     pub(super) fn first(&self) -> Option<Cycle> {
         let read = self.reads.front().map(|waiting| waiting.since);
         let write = self.writes.front().map(|waiting| waiting.since);
         [read, write].into_iter().flatten().min()
     }
 
-    /// A read that must precede the first write-back. A line can leave the LLC before its read was
-    /// served. With delayed remapping, its block must be taken out of the ORAM before it is put
-    /// back.
+    /// Takes the read that must precede the first write-back, if any. A line can leave the LLC
+    /// before its read was served. With delayed remapping, its block must be taken out of the ORAM
+    /// before it is put back.
     fn take_read_of_first_write(&mut self) -> Option<PendingRequest<T>> {
         let line = self.writes.front()?.line;
         let at = self.reads.iter().position(|waiting| waiting.line == line)?;

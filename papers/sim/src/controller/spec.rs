@@ -22,13 +22,13 @@ pub enum Scheme {
     },
 }
 
-/// When a block gets a new leaf.
+/// The time at which a block gets a new leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remap {
-    /// At each access. The block stays in the ORAM while the LLC has a copy.
+    /// At each access of the block. The block stays in the ORAM while the LLC has a copy.
     AtAccess,
-    /// When the LLC evicts it (LLC-D). While the LLC holds the block, it is not in the ORAM.
+    /// When the LLC evicts the block (LLC-D). While the LLC holds the block, it is not in the ORAM.
     Delayed,
 }
 
@@ -36,12 +36,12 @@ pub enum Remap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initial {
-    /// Empty. The first request for a block creates it. So a short trace uses little of the tree,
-    /// and buckets never run short of slots. No paper reports such measurements.
+    /// No blocks. The first request for a block creates it. So a short trace uses little of the
+    /// tree, and buckets never run short of slots. No paper reports such measurements.
     Empty,
     /// All blocks, each placed directly in the deepest free slot of its path. Compared with a tree
     /// in use, buckets are fuller near the leaves and emptier near the root. RAW ORAM writes its
-    /// blocks one after the other instead.
+    /// blocks in order instead.
     Placed,
     /// All blocks, after one access to each data block in random order (IR-ORAM, section III-B).
     EachOnce,
@@ -106,7 +106,7 @@ pub struct OramSpec {
     pub scheme: Scheme,
     /// Levels on the client.
     pub tree_top_levels: u8,
-    /// Associativity, if the client keeps them in sets (S-Stash of IR-Stash); `None` for a
+    /// Associativity, if the client keeps the tree top in sets (S-Stash of IR-Stash); `None` for a
     /// dedicated cache.
     pub tree_top_ways: Option<u16>,
     /// Stash bound in blocks. Above it, the controller makes background evictions.
@@ -117,16 +117,16 @@ pub struct OramSpec {
     pub plb_ways: usize,
     /// Positions per position-map block (X).
     pub fan_out: u64,
-    /// The most positions kept on the client.
+    /// The maximum number of positions kept on the client.
     pub client_entries_max: u64,
-    /// Location of the other positions.
+    /// The location of the positions that are not on the client.
     #[serde(default)]
     pub position_map: PositionMap,
-    /// When blocks get new leaves.
+    /// The time at which blocks get new leaves.
     pub remap: Remap,
-    /// ρ's small tree.
+    /// The parameters of ρ's small tree. `None` without ρ.
     pub rho: Option<RhoSpec>,
-    /// Initial contents.
+    /// The contents of the ORAM before the first request.
     pub initial: Initial,
 }
 
@@ -134,7 +134,8 @@ fn one_line() -> u64 {
     1
 }
 
-/// Skips the default in files, so that they stay the same as before this field existed.
+/// Whether blocks have one line, the default. Files omit the default, so that they stay the same as
+/// before this field existed.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 fn is_one_line(lines: &u64) -> bool {
     *lines == one_line()
@@ -197,7 +198,7 @@ impl OramSpec {
         u64::try_from(requests).unwrap_or(u64::MAX)
     }
 
-    /// All data blocks, in the random order of [`Initial::EachOnce`].
+    /// Returns all data blocks, in the random order of [`Initial::EachOnce`].
     pub(crate) fn shuffled_blocks<R: Rng>(
         &self,
         coins: &mut R,
@@ -245,7 +246,7 @@ impl OramSpec {
             .with_hits(HitPolicy::Serve))
     }
 
-    /// The main tree, of tags.
+    /// The configuration of the main tree, which holds tags.
     pub(crate) fn tree(&self) -> Result<TreeConfig, SimError> {
         let frontend = self.frontend()?;
         let geometry = Geometry::profile(&self.slots)?;
@@ -281,8 +282,9 @@ impl OramSpec {
         Ok(config)
     }
 
-    /// The trees of plain recursion, of tags: first the tree of the data. The others have the same
-    /// number of blocks per leaf, and in all buckets as many slots as its leaves.
+    /// The trees of plain recursion, which hold tags. The first is the tree of the data. The others
+    /// have the same number of blocks per leaf, and each of their buckets has the slots of a leaf
+    /// of that tree.
     pub(super) fn recursive_trees(&self) -> Result<Vec<TreeConfig>, SimError> {
         let slots = self.slots.last().copied().unwrap_or(0);
         let leaves = 1 << self.leaf_level();

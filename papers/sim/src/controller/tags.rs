@@ -1,8 +1,9 @@
 //! A scheme whose tree holds tags but no block contents. The cost of a path does not depend on
-//! contents, and eight gigabytes of them would only take memory.
+//! contents, and eight gigabytes of contents would only take memory.
 //!
 //! The contents of position-map blocks are needed, though. They are stored outside of the tree, by
-//! address. Where these blocks are, and which path finds them, is up to the tree, as for any block.
+//! address. As for any block, the tree determines the location of these blocks and the path that
+//! finds them.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -22,28 +23,29 @@ use crate::SimError;
 /// zeros.
 pub(crate) struct TagScheme<B, W> {
     tags: B,
-    /// The tree's parameters as the frontend sees them.
+    /// The tree's parameters as seen by the frontend.
     config: TreeConfig,
     contents: Contents,
     observer: W,
-    /// Paths to prefetch, one at the start of each access. Prefetching all at once would make them
-    /// wait for each other.
+    /// The paths to prefetch, one at the start of each access. Prefetching all at once would make
+    /// them wait for each other.
     fetched_soon: Vec<Leaf>,
 }
 
 /// An observer of accesses to a tree of tags. It is called before each access.
 pub(crate) trait AccessObserver<B> {
-    /// The block `address` of level `level` (0 is data, others are position map) is looked up on
-    /// the path to `leaf`.
+    /// Notes that the block `address` of level `level` is looked up on the path to `leaf`. Level 0
+    /// is data; others are position map.
     fn access(&mut self, tags: &mut B, level: usize, address: u64, leaf: Leaf);
 
-    /// The block `address` of level `level` was served on the client, where it still is.
+    /// Notes that the block `address` of level `level` was served on the client, where it still is.
     fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
-    /// The block `address` of level `level` is looked up on the client, and taken out if found.
+    /// Notes that the block `address` of level `level` is looked up on the client, and taken out if
+    /// found.
     fn look_up(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
-    /// A dummy or eviction reads a path and writes it back.
+    /// Notes that a dummy or eviction reads a path and writes it back.
     fn idle(&mut self);
 }
 
@@ -61,23 +63,23 @@ impl<B> AccessObserver<B> for PathLog {
 }
 
 impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
-    /// A scheme over `tags`, whose blocks have no contents.
+    /// Creates a scheme over `tags`, whose blocks have no contents.
     pub(crate) fn new(tags: B, contents: Contents, observer: W) -> Self {
         let config = tags.config().clone().with_block_bytes(contents.block_bytes);
         Self { tags, config, contents, observer, fetched_soon: Vec::new() }
     }
 
-    /// Splits into tags and contents, to be used with another observer.
+    /// Splits the scheme into tags and contents, which another observer can then use.
     pub(crate) fn into_parts(self) -> (B, Contents) {
         (self.tags, self.contents)
     }
 
-    /// The observer.
+    /// The observer of accesses.
     pub(crate) fn observer(&self) -> &W {
         &self.observer
     }
 
-    /// The observer.
+    /// The observer of accesses.
     pub(crate) fn observer_mut(&mut self) -> &mut W {
         &mut self.observer
     }
@@ -123,14 +125,15 @@ impl<B: Scheme, W: AccessObserver<B>> TagScheme<B, W> {
 
 /// The contents of the position-map blocks.
 pub(crate) struct Contents {
-    /// First address of each position-map level.
+    /// The first address of each position-map level.
     starts: Vec<u64>,
     block_bytes: usize,
     bytes: Region,
 }
 
 impl Contents {
-    /// Contents for `levels`, the address ranges from the data level on. A block has `block_bytes`.
+    /// Creates contents for `levels`, the address ranges from the data level on. A block has
+    /// `block_bytes`.
     ///
     /// # Errors
     /// [`SimError::Spec`] if there is not enough memory.
@@ -213,7 +216,7 @@ impl<B: Scheme, W: AccessObserver<B>> Scheme for TagScheme<B, W> {
         self.tags.announce(leaves);
     }
 
-    /// In a simulation the first access creates a block.
+    /// Accesses a block. In a simulation, the first access creates it.
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.begin(address, from);
         self.tags.access(address, from, to, &mut Op::Write(&[]))?;

@@ -18,7 +18,7 @@ pub struct ControllerTally {
     pub dummies: u64,
     /// Paths of early write-backs, in place of dummies.
     pub converted: u64,
-    /// Paths of ρ's small tree; they are also counted above.
+    /// Paths of ρ's small tree. Other counters of paths include them.
     pub small: u64,
     /// Requests without a path: the block was in the stash or, with IR-Stash, in the tree top.
     pub served_on_client: u64,
@@ -26,23 +26,23 @@ pub struct ControllerTally {
     pub forwarded: u64,
     /// Lines written back.
     pub write_backs: u64,
-    /// Lines written back early; they are also counted in `write_backs`.
+    /// Lines written back early. `write_backs` includes them.
     pub early_write_backs: u64,
     /// Early write-backs given up because the line was used again.
     pub early_given_up: u64,
     /// Cycles in which a path was in progress.
     pub busy: Cycle,
-    /// The part of `busy` that was for evictions.
+    /// The part of `busy` that was spent on evictions.
     pub busy_evicting: Cycle,
-    /// The most blocks in the stash after a path.
+    /// The maximum number of blocks in the stash after a path.
     pub stash_blocks_max: usize,
-    /// Context switches.
+    /// The number of context switches.
     #[serde(default)]
     pub context_switches: u64,
-    /// Evictions that emptied the stash at a context switch; they are also counted in `evictions`.
+    /// Evictions that emptied the stash at a context switch. `evictions` includes them.
     #[serde(default)]
     pub flush_evictions: u64,
-    /// The part of `busy_evicting` that was for `flush_evictions`.
+    /// The part of `busy_evicting` that was spent on `flush_evictions`.
     #[serde(default)]
     pub busy_flushing: Cycle,
     /// Cycles in which the tree top was moved to memory and back, and no path was in progress.
@@ -56,7 +56,7 @@ impl ControllerTally {
         self.data + self.position_map.iter().sum::<u64>() + self.evictions + self.dummies
     }
 
-    /// The difference from `before`. `stash_blocks_max` stays the maximum over all time.
+    /// The difference from `before`. `stash_blocks_max` stays the maximum of the whole run.
     pub(crate) fn since(self, before: &Self) -> Self {
         let level = |level: usize| before.position_map.get(level).copied().unwrap_or(0);
         let position_map =

@@ -127,7 +127,7 @@ fn raw() -> OramSpec {
     OramSpec { scheme: Scheme::Raw { evict_period: 5 }, slots, data_blocks: 1000, ..small() }
 }
 
-/// Two levels of position map in trees of their own.
+/// A specification with two levels of position map in trees of their own.
 fn recursive() -> OramSpec {
     OramSpec { position_map: PositionMap::OwnTrees, client_entries_max: 8, ..small() }
 }
@@ -139,7 +139,7 @@ fn at(pace: Pace) -> ControllerSpec {
 const PACES: [Pace; 4] =
     [Pace::Free, Pace::StartToStart(1000), Pace::Gap(200), Pace::WhenIdle(1000)];
 
-/// Lines in the LLC of [`random_requests`].
+/// The number of lines in the LLC of [`random_requests`].
 const HELD: usize = 20;
 
 /// Makes random reads and write-backs of a few lines, and checks properties that hold for any ORAM
@@ -262,7 +262,7 @@ fn the_starts_of_a_fixed_rate_do_not_depend_on_requests() {
     }
 }
 
-/// What the bus shows apart from leaves: start times, and the tree and the written part of each
+/// The view of the bus apart from leaves: start times, and the tree and the written part of each
 /// path.
 fn bus_view(bench: &Bench) -> (Vec<Cycle>, Vec<(TreeId, Writes)>) {
     let carried = bench.carried.borrow();
@@ -305,7 +305,7 @@ fn the_use_of_a_slot_is_visible_only_if_the_write_queue_answers() {
     }
 }
 
-/// Reads at random times, by a program whose lines in the LLC are all dirty.
+/// Makes reads at random times, by a program whose lines in the LLC are all dirty.
 fn with_dirty_lines(oram: &OramSpec, spec: &ControllerSpec) -> Bench {
     // Long enough to leave slots unused, but not so long that dummies replace evictions. In ρ every
     // third slot is for the main tree.
@@ -400,7 +400,8 @@ fn a_tree_top_in_sets_saves_what_a_dedicated_one_reads() {
     assert!(sets.served_on_client > dedicated.served_on_client + 20, "{sets:?} {dedicated:?}");
 }
 
-/// A dummy or an eviction then takes only the time of its writes. Paths of requests are still read.
+/// If the write queue answers a dummy or an eviction, the path takes only the time of its writes.
+/// Paths of requests are still read.
 #[test]
 fn evictions_and_dummies_may_be_answered_from_the_write_queue() {
     let mut oram = small();
@@ -478,8 +479,8 @@ fn a_program_is_switched_out_with_an_empty_stash() {
     assert!(evictions > 100, "{evictions}");
 }
 
-/// Lines that the LLC holds at first are taken out of the ORAM without taking time, and the timed
-/// run begins with a whole round.
+/// Lines that the LLC holds at first are taken out of the ORAM by untimed paths, and the timed run
+/// begins with a whole round.
 #[test]
 fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
     for oram in [OramSpec { remap: Remap::Delayed, ..in_sets() }, with_delayed_rho(), small()] {
@@ -570,7 +571,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
 }
 
-/// Both may get the same seed.
+/// A run and its initial ORAM may have the same seed.
 #[test]
 fn a_run_throws_other_coins_than_its_initial_oram() {
     for seed in 0..100 {

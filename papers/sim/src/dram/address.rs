@@ -3,7 +3,7 @@
 use super::DramSpec;
 use crate::SimError;
 
-/// What a group of address bits selects.
+/// The part of a location that a group of address bits selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AddressField {
     Row,
@@ -24,7 +24,7 @@ impl AddressField {
         ("channel", Self::Channel),
     ];
 
-    /// The number of values to choose from: a power of two.
+    /// The number of values of the field: a power of two.
     fn choices(self, spec: &DramSpec, channels: u32) -> u64 {
         match self {
             Self::Row => u64::from(spec.rows),
@@ -41,7 +41,7 @@ impl AddressField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DramAddress {
     pub(super) channel: u32,
-    /// Index in the channel: ranks contain groups, and groups contain banks.
+    /// The index of the bank in the channel: ranks contain groups, and groups contain banks.
     pub(super) bank: u32,
     pub(super) row: u32,
 }
@@ -69,7 +69,7 @@ pub(super) struct AddressMap {
     bank: Bits,
     row: Bits,
     bits: u32,
-    /// Neighbouring lines that lie in a single row of each bank they touch.
+    /// The number of neighbouring lines that lie in a single row of each bank they touch.
     row_span: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Loads that other simulators were measured with.
+//! Loads under which other simulators were measured.
 //!
 //! The requests of a [`Load`] come from a processor that waits only for memory. It has up to
 //! [`IN_FLIGHT`] requests in a reorder buffer, which admits and retires them in order. A read
-//! retires when it is done, and a write at once. The reads of [`Unloaded`] find the DRAM idle.
+//! retires when it is complete, and a write at once. The reads of [`Unloaded`] find the DRAM idle.
 //! [`super::published`] has the figures of the other simulators.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub const IN_FLIGHT: usize = 128;
 const BUCKET_LINES: u64 = 4;
 /// Buckets of a path below the tree top.
 const PATH_BUCKETS: usize = 15;
-/// Clocks between unloaded requests. The previous request is done by then.
+/// Clocks between unloaded requests. The previous request completes within this time.
 const REST: std::ops::Range<Clock> = 60..140;
 
 /// A load of requests without pauses.
@@ -51,7 +51,7 @@ impl Load {
     ];
 
     /// The first `count` requests to a DRAM of `lines` lines (a power of two), up to the end of the
-    /// last path: each with its line, and whether it reads or writes.
+    /// last path. Each has a line, and whether it reads or writes.
     pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, AccessKind)> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut coin = move || rng.random::<u64>();
@@ -87,7 +87,7 @@ impl Load {
     /// end of the last burst of `count` requests.
     ///
     /// # Errors
-    /// The same as of [`Dram::new`].
+    /// The errors of [`Dram::new`].
     pub fn gb_per_second(
         self,
         spec: &DramSpec,
@@ -104,7 +104,8 @@ impl Load {
     }
 }
 
-/// Passes `requests` through a reorder buffer. Returns when the last request was done.
+/// Passes `requests` through a reorder buffer. Returns the time at which the last request was
+/// complete.
 fn replay(dram: &mut Dram, requests: &[(u64, AccessKind)]) -> Result<Clock, SimError> {
     let mut clock = 0;
     // The requests in the buffer: whether each may retire.
@@ -143,7 +144,7 @@ impl Unloaded {
     /// Average clocks of a read, over `count` reads.
     ///
     /// # Errors
-    /// The same as of [`Dram::new`].
+    /// The errors of [`Dram::new`].
     pub fn clocks(
         self,
         spec: &DramSpec,

@@ -1,7 +1,7 @@
 //! The controller of one channel. It jumps from event to event.
 //!
 //! An event is the arrival of a request, a refresh that becomes due, or a command, which
-//! [`super::schedule`] chooses. Reads and writes enter the view in order of arrival, when there is
+//! [`super::schedule`] chooses. Reads and writes enter the view in order of arrival, when it has
 //! room. A read of a line with a waiting write gets the data of that write one clock later.
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ enum Event {
     Command(ScheduledCommand),
 }
 
-/// One channel.
+/// The controller and the DRAM of one channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     number: u32,
@@ -36,10 +36,10 @@ pub(super) struct Channel {
     device: Device,
     refreshes: Refreshes,
     backlog: VecDeque<(Request, DramAddress)>,
-    /// Number of reads in the backlog.
+    /// The number of reads in the backlog.
     reads_behind: usize,
     view: View,
-    /// Age of the next request that enters the view.
+    /// The age of the next request that enters the view.
     age: u64,
     /// Completions in order of time.
     done: VecDeque<Completion>,
@@ -70,7 +70,8 @@ impl Channel {
         self.planned = None;
     }
 
-    /// Whether all requests that arrived are done. Planning answers those that need no command.
+    /// Whether all requests that arrived are complete. Planning answers requests that need no
+    /// command.
     pub(super) fn is_idle(&mut self) -> bool {
         self.next_planned_event();
         self.backlog.is_empty() && self.view.is_empty()
@@ -81,12 +82,12 @@ impl Channel {
         self.reads_behind > 0 || self.view.has_reads()
     }
 
-    /// Time of the first known completion that was not taken yet.
+    /// The time of the first known completion that was not taken yet.
     pub(super) fn first_done(&self) -> Option<Clock> {
         self.done.front().map(|done| done.clock)
     }
 
-    /// Time of the last known completion.
+    /// The time of the last known completion.
     pub(super) fn last_done(&self) -> Option<Clock> {
         self.done.back().map(|done| done.clock)
     }
@@ -210,7 +211,7 @@ impl Channel {
         }
     }
 
-    /// A command to a bank of the channel, sent now.
+    /// Makes a command to a bank of the channel, sent now.
     fn command(&self, kind: CommandKind, bank: u32, row: u32) -> Command {
         let rank = self.device.rank_of(bank);
         let bank = bank - self.device.banks_of(rank).start;

@@ -1,4 +1,5 @@
-//! An independent check of the DRAM rules for every command. It shares no code with the scheduler.
+//! An independent check of every command against the rules of DRAM. It shares no code with the
+//! scheduler.
 //!
 //! The checker keeps the recent commands of each channel, and compares each new command with all
 //! that are close enough to matter. This is slow and simple on purpose.
@@ -12,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{Clock, Command, CommandKind, DramSpec, Observer};
 
-/// The most refreshes of a rank that may be outstanding.
+/// The maximum number of outstanding refreshes of a rank.
 pub const LATE_REFRESHES: u64 = 1;
 
 /// Observes the commands of a DRAM, and keeps the first violation of a rule.
@@ -28,14 +29,14 @@ pub struct Checker {
 #[derive(Clone, Debug, Default)]
 struct Past {
     recent: VecDeque<Command>,
-    /// By rank and bank.
+    /// The open row of each bank, by rank and bank.
     open_rows: HashMap<(u32, u32), u32>,
-    /// Number of refreshes by rank.
+    /// The number of refreshes, by rank.
     refreshes: HashMap<u32, u64>,
 }
 
 impl Checker {
-    /// A checker of commands to `channels` channels of `spec`.
+    /// Creates a checker of commands to `channels` channels of `spec`.
     pub fn new(spec: &DramSpec, channels: u32) -> Self {
         let channels = vec![Past::default(); channels as usize];
         Self { spec: spec.clone(), channels, violation: None, commands: 0 }
@@ -46,10 +47,10 @@ impl Checker {
         self.commands
     }
 
-    /// Returns the first violation, if there was one.
+    /// Returns the first violation of a rule, if any.
     ///
     /// # Errors
-    /// The description of the violation.
+    /// The description of the first violation.
     pub fn verdict(&self) -> Result<(), String> {
         self.violation.clone().map_or(Ok(()), Err)
     }
@@ -116,7 +117,7 @@ struct Burst {
 struct Rules<'a>(&'a DramSpec);
 
 impl Rules<'_> {
-    /// Checks that the command finds its row open or closed, as it needs.
+    /// Checks that the row of the command is open or closed, as the command needs.
     fn check_state(&self, past: &Past, new: Command) -> Result<(), String> {
         let open = past.open_rows.get(&(new.rank, new.bank));
         let rank_open = past.open_rows.keys().any(|(rank, _)| *rank == new.rank);
@@ -178,7 +179,8 @@ impl Rules<'_> {
         }
     }
 
-    /// The data bus carries one burst at a time, and pauses when the rank or the direction changes.
+    /// Checks the data bus, which carries one burst at a time, and pauses when the rank or the
+    /// direction changes.
     fn check_bus(&self, old: Command, new: Command) -> Result<(), String> {
         let changes = old.rank != new.rank || old.kind != new.kind;
         let rest = if changes { Clock::from(self.0.timing.rtrs) } else { 0 };
@@ -240,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// The verdict on commands to two banks of a rank, given as clock, bank, row and kind.
+    /// Checks commands to two banks of a rank, given as clock, bank, row and kind.
     fn verdict(commands: &[(Clock, u32, u32, CommandKind)]) -> Result<(), String> {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
         let mut checker = Checker::new(&spec, 1);

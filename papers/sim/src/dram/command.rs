@@ -20,7 +20,7 @@ pub enum CommandKind {
 /// A command to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Command {
-    /// Time on the command bus.
+    /// The time of the command on the command bus.
     pub clock: Clock,
     /// The channel.
     pub channel: u32,
@@ -30,17 +30,18 @@ pub struct Command {
     pub bank: u32,
     /// The row that is opened, closed, read or written. 0 for a refresh.
     pub row: u32,
-    /// The kind.
+    /// The kind of the command.
     pub kind: CommandKind,
 }
 
 /// Observes each command. The commands of one channel are in order of time; channels are
 /// independent.
 pub trait Observer {
-    /// A command was sent.
+    /// Notes that a command was sent.
     fn observe(&mut self, command: Command);
 
-    /// All commands up to `clock` have been sent in all channels. Most observers ignore this.
+    /// Notes that all commands up to `clock` have been sent in all channels. Most observers ignore
+    /// this.
     #[inline]
     fn passed(&mut self, clock: Clock) {
         let _ = clock;

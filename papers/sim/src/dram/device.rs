@@ -42,13 +42,13 @@ enum Relation {
     Channel,
 }
 
-/// Minimum distances that are not given directly by the specification.
+/// Minimum distances between commands that the specification does not give directly.
 #[derive(Clone, Debug)]
 struct Distances {
     activate: [Clock; 2],
-    /// From a read or write to a read or write of any bank: `[first][second][relation]`.
+    /// Clocks from a read or write to a read or write of any bank: `[first][second][relation]`.
     column: [[[Clock; 3]; 2]; 2],
-    /// From a read or write to a precharge of the bank.
+    /// Clocks from a read or write to a precharge of the bank.
     precharge: [Clock; 2],
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Device {
     open_banks: u64,
     groups: Vec<Group>,
     opened: Vec<Opened>,
-    /// Earliest clock at which the command bus is free.
+    /// The earliest clock at which the command bus is free.
     bus: Clock,
     rcd: Clock,
     rp: Clock,
@@ -69,7 +69,7 @@ pub(super) struct Device {
     faw: Clock,
     rfc: Clock,
     distances: Distances,
-    /// From a read or write to the end of its burst.
+    /// Clocks from a read or write to the end of its burst.
     latency: [Clock; 2],
     log2_group: u32,
     log2_rank: u32,
@@ -110,7 +110,7 @@ impl Device {
         self.open_banks
     }
 
-    /// Earliest clock at which the command bus is free. The functions below give the earliest
+    /// The earliest clock at which the command bus is free. The functions below give the earliest
     /// clocks by all other rules.
     #[inline]
     pub(super) fn bus_free(&self) -> Clock {
@@ -143,7 +143,7 @@ impl Device {
         self.banks[bank as usize].precharge
     }
 
-    /// Earliest refresh of a rank without open rows.
+    /// The earliest clock of a refresh of a rank without open rows.
     pub(super) fn refresh_at(&self, rank: u32) -> Clock {
         self.banks_of(rank).map(|bank| self.banks[bank as usize].activate).fold(0, Ord::max)
     }

@@ -20,13 +20,13 @@ const BUILT_IN: [&str; 1] = [include_str!("../../specs/currents/DDR3-1600.toml")
 pub struct Currents {
     /// The [DRAM](DramSpec::name) built from these chips.
     pub dram: String,
-    /// Source of the numbers.
+    /// The source of the numbers.
     pub source: String,
     /// Supply voltage.
     pub volts: f64,
     /// Chips per rank.
     pub chips: u32,
-    /// Currents of one chip.
+    /// The currents of one chip.
     pub milliamperes: Milliamperes,
 }
 
@@ -34,22 +34,22 @@ pub struct Currents {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Milliamperes {
-    /// One bank is activated every tRC, and precharged after tRAS.
+    /// The current while one bank is activated every tRC, and precharged after tRAS.
     #[serde(rename = "IDD0")]
     pub idd0: f64,
-    /// All banks are precharged.
+    /// The current while all banks are precharged.
     #[serde(rename = "IDD2N")]
     pub idd2n: f64,
-    /// A bank is active.
+    /// The current while a bank is active.
     #[serde(rename = "IDD3N")]
     pub idd3n: f64,
-    /// Back-to-back reads.
+    /// The current of back-to-back reads.
     #[serde(rename = "IDD4R")]
     pub idd4r: f64,
-    /// Back-to-back writes.
+    /// The current of back-to-back writes.
     #[serde(rename = "IDD4W")]
     pub idd4w: f64,
-    /// Back-to-back refreshes.
+    /// The current of back-to-back refreshes.
     #[serde(rename = "IDD5B")]
     pub idd5b: f64,
 }
@@ -87,10 +87,10 @@ impl Energy {
 }
 
 impl Currents {
-    /// The currents of the DRAM `name`.
+    /// The built-in currents of the DRAM `name`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if they are not built in.
+    /// [`SimError::Spec`] if this DRAM has no built-in currents.
     pub fn built_in(name: &str) -> Result<Self, SimError> {
         let mut names = Vec::new();
         for text in BUILT_IN {

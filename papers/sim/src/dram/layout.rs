@@ -1,13 +1,12 @@
 //! The layout of a tree's buckets in DRAM.
 //!
-//! [`LayoutOrder::Subtrees`] keeps subtrees together whose levels fill a row of every channel, so a
-//! path opens few rows (Ren et al., ISCA'13). [`LayoutOrder::Heap`], level after level, is the
-//! baseline for comparison. Levels without slots in DRAM are on chip; they must be the topmost
-//! ones.
+//! [`LayoutOrder::Subtrees`] keeps a subtree together in a row of every channel, so a path opens
+//! few rows (Ren et al., ISCA'13). [`LayoutOrder::Heap`], in order of level, is the baseline for
+//! comparison. Levels without slots in DRAM are on chip; they must be the topmost levels.
 //!
 //! If the number of lines per bucket is a multiple of the number of channels, every path loads all
-//! channels equally. IR-Alloc has other buckets. If these are packed one after the other, some
-//! paths have many of their lines on one channel, and take as long as that channel. So
+//! channels equally. IR-Alloc has other buckets. If these are packed without gaps, some paths have
+//! many of their lines on one channel, and take as long as that channel. So
 //! [`LayoutOrder::Balanced`] fixes the channels of each level: the first line of its buckets is on
 //! the channel after the last line of the bucket above.
 //!
@@ -22,17 +21,18 @@ use crate::SimError;
 /// The order of buckets in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutOrder {
-    /// Level after level, each from left to right.
+    /// In order of level, and from left to right.
     Heap,
     /// Subtrees that fill `row_span` lines: see [`Dram::row_span`](super::Dram::row_span).
     Subtrees {
-        /// Lines that should hold a subtree: a power of two.
+        /// The number of lines that should hold a subtree: a power of two.
         row_span: u64,
     },
-    /// As [`Self::Subtrees`], with the lines of each path spread evenly over the channels.
-    /// Neighbouring lines must be on neighbouring channels, as in the usual order of address bits.
+    /// Subtrees as in [`Self::Subtrees`], with the lines of each path spread evenly over the
+    /// channels. Neighbouring lines must be on neighbouring channels, as in the usual order of
+    /// address bits.
     Balanced {
-        /// Lines that should hold a subtree: a power of two.
+        /// The number of lines that should hold a subtree: a power of two.
         row_span: u64,
         /// Number of channels: a power of two.
         channels: u64,
@@ -40,7 +40,7 @@ pub enum LayoutOrder {
 }
 
 impl LayoutOrder {
-    /// Lines for a subtree of more than one level; `None` without subtrees.
+    /// The number of lines for a subtree of more than one level; `None` without subtrees.
     fn row_span(self) -> Option<u64> {
         match self {
             Self::Heap => None,
@@ -76,7 +76,7 @@ pub struct BucketLines {
 #[derive(Clone, Debug, Default)]
 struct Level {
     base: u64,
-    /// Level of the subtrees' roots.
+    /// The level of the subtrees' roots.
     root_level: u32,
     subtree_stride: u64,
     /// For each line of a bucket, its location in the subtree.
@@ -119,7 +119,7 @@ impl BucketLines {
         Ok(layout)
     }
 
-    /// Lines that the tree spans, gaps included.
+    /// The number of lines that the tree spans, gaps included.
     pub fn total(&self) -> u64 {
         self.lines
     }
@@ -128,7 +128,7 @@ impl BucketLines {
     /// the bucket's leaves, as in `oblivio_core`. A level on chip has no lines.
     ///
     /// # Panics
-    /// If there is no such level.
+    /// If the tree lacks this level.
     pub fn lines(&self, level: usize, index: u64) -> impl ExactSizeIterator<Item = u64> {
         let Level { base, root_level, subtree_stride, places } = &self.levels[level];
         // Subtrees are laid out from left to right, by the reversed low bits of the index.
@@ -161,7 +161,7 @@ impl BucketLines {
 struct Subtree {
     /// For each level, the lines of a bucket.
     levels: Vec<Vec<LinePlace>>,
-    /// Lines that the subtree spans.
+    /// The number of lines that the subtree spans.
     lines: u64,
 }
 
@@ -215,8 +215,8 @@ impl Subtree {
     }
 }
 
-/// The end of each group of levels, from the top. A group has as many levels as fit into a row.
-/// Groups are formed from the leaves upwards, so the topmost one is the small one.
+/// The end of each group of levels, from the top. A group has the maximum number of levels that fit
+/// into a row. Groups are formed from the leaves upwards, so the topmost group is the small one.
 fn group_ends(sizes: &[u64], order: LayoutOrder) -> Vec<usize> {
     let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
     let mut ends = Vec::new();
@@ -242,12 +242,12 @@ mod tests {
     use crate::dram::{Command, CommandKind, Dram, DramSpec, Request};
     use crate::trace::AccessKind;
 
-    /// The tree of IR-ORAM, Table I: 25 levels, 10 of them on chip.
+    /// Slots of the tree of IR-ORAM, Table I: 25 levels, 10 of them on chip.
     fn slots() -> Vec<u64> {
         [vec![0; 10], vec![4; 15]].concat()
     }
 
-    /// Average number of rows that the commands for a path open.
+    /// The average number of rows that the commands for a path open.
     fn rows_of_a_path(channels: u32, order: LayoutOrder) -> f64 {
         const PATHS: u64 = 100;
         // The gaps between subtrees exceed the spare capacity of one channel.

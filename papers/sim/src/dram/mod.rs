@@ -49,19 +49,19 @@ use crate::trace::AccessKind;
 use address::AddressMap;
 use channel::Channel;
 
-/// A point in time, or a stretch of it, in clocks of the command bus.
+/// A point in time or a duration, in clocks of the command bus.
 pub type Clock = u64;
 
 /// A request to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Identifies the completion.
+    /// The number that identifies the completion.
     pub id: u64,
-    /// The line, below [`Dram::lines`].
+    /// The number of the line, below [`Dram::lines`].
     pub line: u64,
-    /// Read or write.
+    /// Whether the request is a read or a write.
     pub kind: AccessKind,
-    /// Time of arrival.
+    /// The time at which the request arrives.
     pub arrival: Clock,
 }
 
@@ -70,7 +70,7 @@ pub struct Request {
 pub struct Completion {
     /// The `id` of the request.
     pub id: u64,
-    /// End of the last beat of its data.
+    /// The end of the last beat of the request's data.
     pub clock: Clock,
 }
 
@@ -83,7 +83,7 @@ pub struct Dram<O = ()> {
 }
 
 impl Dram {
-    /// A DRAM of `channels` identical channels, with all rows closed, at clock 0.
+    /// Creates a DRAM of `channels` identical channels, with all rows closed, at clock 0.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the specification contradicts itself, or `channels` is not a power of
@@ -94,10 +94,10 @@ impl Dram {
 }
 
 impl<O: Observer> Dram<O> {
-    /// As [`Dram::new`], with an observer of each command.
+    /// Creates a DRAM like [`Dram::new`], with an observer of each command.
     ///
     /// # Errors
-    /// The same as of [`Dram::new`].
+    /// The errors of [`Dram::new`].
     pub fn observed(spec: &DramSpec, channels: u32, observer: O) -> Result<Self, SimError> {
         let map = AddressMap::new(spec, channels)?;
         let channels = (0..channels).map(|number| Channel::new(spec, number)).collect();
@@ -120,7 +120,7 @@ impl<O: Observer> Dram<O> {
     /// counts as now.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there is no such line.
+    /// [`SimError::Spec`] if the line does not exist.
     pub fn enqueue(&mut self, request: Request) -> Result<(), SimError> {
         let lines = self.lines();
         if request.line >= lines {
@@ -143,8 +143,8 @@ impl<O: Observer> Dram<O> {
         self.take_done(clock, done);
     }
 
-    /// Runs until all requests are done. Appends the remaining completions to `done`, in order of
-    /// time. Returns the time of the last one.
+    /// Runs until all requests are complete. Appends the remaining completions to `done`, in order
+    /// of time. Returns the time of the last one.
     pub fn run_until_idle(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while !channel.is_idle() {
@@ -156,8 +156,8 @@ impl<O: Observer> Dram<O> {
         Some(last)
     }
 
-    /// Runs until all reads are done. Appends the completions up to then to `done`, in order of
-    /// time. Writes may remain. Returns when the last read was done, if there was any read.
+    /// Runs until all reads are complete. Appends the completions up to then to `done`, in order of
+    /// time. Writes may remain. Returns the time at which the last read was complete, if any.
     pub fn finish_reads(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while channel.has_reads() {
@@ -169,8 +169,8 @@ impl<O: Observer> Dram<O> {
         Some(last)
     }
 
-    /// Runs until the next completion; `None` if there are no requests. No channel runs ahead of
-    /// it.
+    /// Runs until the next completion, and returns it; `None` if no requests remain. No channel
+    /// runs ahead of the completion.
     pub fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let events = self.channels.iter_mut().enumerate().filter_map(|(number, channel)| {
@@ -192,7 +192,7 @@ impl<O: Observer> Dram<O> {
         }
     }
 
-    /// Time of the next command or completion; `None` if there is nothing to do.
+    /// The time of the next command or completion; `None` if no requests remain.
     pub fn next_event(&mut self) -> Option<Clock> {
         let event = |channel: &mut Channel| {
             let done = channel.first_done();
@@ -202,7 +202,7 @@ impl<O: Observer> Dram<O> {
         self.channels.iter_mut().filter_map(event).min()
     }
 
-    /// The observer.
+    /// The observer of the commands.
     pub fn observer(&self) -> &O {
         &self.observer
     }

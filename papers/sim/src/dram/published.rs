@@ -14,7 +14,7 @@ use super::DramSpec;
 use super::bandwidth::{Load, Unloaded};
 use crate::SimError;
 
-/// The measured part.
+/// The name of the measured part.
 pub const PART: &str = "DDR3-1600";
 /// Requests of a load, and reads of an unloaded latency, per measurement.
 const REQUESTS: usize = 60_000;
@@ -24,35 +24,35 @@ const READS: u32 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
-    /// GB/s (10⁹).
+    /// Bandwidth under a load, in GB/s (10⁹).
     Bandwidth(Load),
-    /// Clocks per read.
+    /// Latency in clocks per read.
     Latency(Unloaded),
 }
 
 /// A quantity, with the figures of the other simulators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Channels of the part.
+    /// The number of channels of the part.
     pub channels: u32,
-    /// The quantity.
+    /// The measured quantity.
     pub quantity: Quantity,
-    /// USIMM.
+    /// The figure of USIMM.
     pub usimm: Option<f64>,
-    /// `DRAMsim3`.
+    /// The figure of `DRAMsim3`.
     pub dramsim3: Option<f64>,
-    /// Ramulator 1.
+    /// The figure of Ramulator 1.
     pub ramulator: Option<f64>,
 }
 
 /// A cell with our own measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The figures of the others.
+    /// The figures of the other simulators.
     pub cell: Cell,
     /// Our figure.
     pub ours: f64,
-    /// The accepted range.
+    /// The accepted range of our figure.
     pub band: (f64, f64),
 }
 
@@ -64,7 +64,7 @@ impl Verdict {
 }
 
 impl Cell {
-    /// The range of the others' figures, plus the tolerance.
+    /// The range of the other simulators' figures, plus the tolerance.
     pub fn band(&self) -> (f64, f64) {
         let others = [self.usimm, self.dramsim3, self.ramulator].into_iter().flatten();
         let least = others.clone().fold(f64::INFINITY, f64::min);
@@ -81,7 +81,7 @@ impl Cell {
     /// Measures the quantity on `spec`.
     ///
     /// # Errors
-    /// The same as of [`super::Dram::new`].
+    /// The errors of [`super::Dram::new`].
     pub fn measure(&self, spec: &DramSpec, seed: u64) -> Result<Verdict, SimError> {
         let ours = match self.quantity {
             Quantity::Bandwidth(load) => load.gb_per_second(spec, self.channels, REQUESTS, seed)?,

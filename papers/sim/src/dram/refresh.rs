@@ -13,7 +13,7 @@ pub(super) struct Refreshes {
     interval: Clock,
     /// Bit mask of the ranks that are due and not refreshed yet.
     waiting: u64,
-    /// Bit mask of the banks of these ranks.
+    /// Bit mask of the banks of the waiting ranks.
     banks: u64,
     rank_banks: u32,
 }
@@ -34,13 +34,13 @@ impl Refreshes {
         new
     }
 
-    /// Time at which the next rank becomes due.
+    /// The time at which the next rank becomes due.
     #[inline]
     pub(super) fn next_due(&self) -> Clock {
         self.next_due
     }
 
-    /// Moves the ranks that are due at `now` to the waiting ones.
+    /// Adds the ranks that are due at `now` to the waiting ranks.
     pub(super) fn due_at(&mut self, now: Clock) {
         for rank in 0..self.due.len() {
             if self.due[rank] <= now {

@@ -1,8 +1,8 @@
 //! Chooses the next command and its time (FR-FCFS with open rows).
 //!
 //! Each bank with requests has one useful command. It is a read or write for the oldest request to
-//! the open row. If there is no such request, the command closes the row. If no row is open, it
-//! opens the row of the oldest request. The scheduler sends the command that is possible first.
+//! the open row. If no request is for the open row, the command closes the row. If no row is open,
+//! it opens the row of the oldest request. The scheduler sends the command that is possible first.
 //! Among commands possible at the same time, reads and writes precede others, and then older
 //! requests precede younger ones.
 //!
@@ -26,7 +26,7 @@ pub(super) enum ScheduledCommand {
 /// is first.
 type CommandPriority = (Clock, u64);
 
-/// Set in the priority of commands that move no data.
+/// The bit set in the priority of commands that move no data.
 const NO_DATA: u64 = 1 << 63;
 
 /// The best command so far.
@@ -94,7 +94,7 @@ fn offer_refresh(best: &mut BestCommand, device: &Device, rank: u32, now: Clock)
     }
 }
 
-/// Positions of the one bits in `bits`.
+/// The positions of the one bits in `bits`.
 fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let place = bits.trailing_zeros();

@@ -38,12 +38,13 @@ pub struct DramSpec {
     pub line_bytes: u64,
     /// Clocks of a burst on the data bus.
     pub burst_clocks: u32,
-    /// What the bits of a line's number select, most significant first: `row`, `rank`, `bank`,
-    /// `column`, `channel`, and `group` for parts with bank groups. Separated by colons.
+    /// The parts of a location that the bits of a line's number select, most significant first:
+    /// `row`, `rank`, `bank`, `column`, `channel`, and `group` for parts with bank groups. The
+    /// names are separated by colons.
     pub address_order: String,
     /// Minimum distances between commands.
     pub timing: Timing,
-    /// Bank groups, from DDR4 on.
+    /// Bank groups, which exist from DDR4 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank_groups: Option<BankGroups>,
     /// The scheduler's queues.
@@ -67,7 +68,7 @@ impl DramSpec {
     /// The built-in part `name`, such as `DDR3-1600`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there is none.
+    /// [`SimError::Spec`] if no built-in part has this name.
     pub fn built_in(name: &str) -> Result<Self, SimError> {
         let mut specs = Self::built_ins()?;
         let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
@@ -81,7 +82,7 @@ impl DramSpec {
     /// All built-in parts.
     ///
     /// # Errors
-    /// None in practice: a test parses all of them.
+    /// Never in practice: a test parses all parts.
     pub fn built_ins() -> Result<Vec<Self>, SimError> {
         BUILT_IN.iter().map(|text| Self::parse(text, "a built-in spec")).collect()
     }
@@ -102,7 +103,7 @@ impl DramSpec {
         f64::from(channels) * bursts_a_microsecond * self.line_bytes as f64 / 1000.0
     }
 
-    /// Checks that the numbers are consistent. The address order is checked by its user.
+    /// Checks that the numbers are consistent. The code that uses the address order checks it.
     ///
     /// # Errors
     /// [`SimError::Spec`] that says what to change.

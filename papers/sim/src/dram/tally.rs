@@ -7,11 +7,11 @@ use super::{Command, CommandKind, Observer};
 /// An observer that counts commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramTally {
-    /// Lines read.
+    /// The number of lines read.
     pub reads: u64,
-    /// Lines written.
+    /// The number of lines written.
     pub writes: u64,
-    /// Rows opened.
+    /// The number of rows opened.
     pub activates: u64,
 }
 
@@ -28,12 +28,12 @@ impl Observer for DramTally {
 }
 
 impl DramTally {
-    /// Lines read or written.
+    /// The number of lines read or written.
     pub fn lines(&self) -> u64 {
         self.reads + self.writes
     }
 
-    /// The fraction of lines whose row was open already. `None` if there were no lines.
+    /// The fraction of lines whose row was already open. `None` if no lines were read or written.
     pub fn row_hits(&self) -> Option<f64> {
         let lines = self.lines();
         (lines > 0).then(|| lines.saturating_sub(self.activates) as f64 / lines as f64)

@@ -6,49 +6,50 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// From a read to the first beat of its data.
+    /// Clocks from a read to the first beat of its data.
     #[serde(rename = "tCAS")]
     pub cas: u32,
-    /// From opening a row to a read or write.
+    /// Clocks from opening a row to a read or write.
     #[serde(rename = "tRCD")]
     pub rcd: u32,
-    /// From closing a row to opening the next.
+    /// Clocks from closing a row to opening the next.
     #[serde(rename = "tRP")]
     pub rp: u32,
-    /// From opening a row to closing it.
+    /// Clocks from opening a row to closing it.
     #[serde(rename = "tRAS")]
     pub ras: u32,
-    /// From opening a row to opening the next.
+    /// Clocks from opening a row to opening the next.
     #[serde(rename = "tRC")]
     pub rc: u32,
-    /// From opening a row to opening one in another bank of the rank (of another group).
+    /// Clocks from opening a row to opening one in another bank of the rank (of another group).
     #[serde(rename = "tRRD")]
     pub rrd: u32,
-    /// A rank opens at most four rows in any window of this length.
+    /// The length of a window in which a rank opens at most four rows.
     #[serde(rename = "tFAW")]
     pub faw: u32,
-    /// From the last beat of a write to closing its row.
+    /// Clocks from the last beat of a write to closing its row.
     #[serde(rename = "tWR")]
     pub wr: u32,
-    /// From the last beat of a write to a read of the same rank (of another group).
+    /// Clocks from the last beat of a write to a read of the same rank (of another group).
     #[serde(rename = "tWTR")]
     pub wtr: u32,
-    /// From a read to closing its row.
+    /// Clocks from a read to closing its row.
     #[serde(rename = "tRTP")]
     pub rtp: u32,
-    /// From a read to a read and a write to a write of the same rank (of another group).
+    /// Clocks from a read to a read and from a write to a write of the same rank (of another
+    /// group).
     #[serde(rename = "tCCD")]
     pub ccd: u32,
-    /// From a write to the first beat of its data.
+    /// Clocks from a write to the first beat of its data.
     #[serde(rename = "tCWD")]
     pub cwd: u32,
-    /// Idle time of the data bus when the rank or the direction changes.
+    /// Idle clocks of the data bus when the rank or the direction changes.
     #[serde(rename = "tRTRS")]
     pub rtrs: u32,
-    /// Interval between refreshes of a rank.
+    /// Clocks between refreshes of a rank.
     #[serde(rename = "tREFI")]
     pub refi: u32,
-    /// From a refresh of a rank to the next command to it.
+    /// Clocks from a refresh of a rank to the next command to it.
     #[serde(rename = "tRFC")]
     pub rfc: u32,
 }
@@ -59,19 +60,19 @@ pub struct Timing {
 pub struct BankGroups {
     /// Groups per rank.
     pub groups: u32,
-    /// [`Timing::ccd`] within a group.
+    /// The value of [`Timing::ccd`] within a group.
     #[serde(rename = "tCCD_L")]
     pub ccd: u32,
-    /// [`Timing::rrd`] within a group.
+    /// The value of [`Timing::rrd`] within a group.
     #[serde(rename = "tRRD_L")]
     pub rrd: u32,
-    /// [`Timing::wtr`] within a group.
+    /// The value of [`Timing::wtr`] within a group.
     #[serde(rename = "tWTR_L")]
     pub wtr: u32,
 }
 
-/// The windows from which a channel's scheduler chooses, and the marks at which it turns to writes
-/// and back.
+/// The windows from which a channel's scheduler chooses, and the marks at which it switches to
+/// writes and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
@@ -79,8 +80,8 @@ pub struct Queues {
     pub read: u32,
     /// Size of the window of writes.
     pub write: u32,
-    /// Once this number of writes waits, writes go before reads, until only [`Self::drain_low`] are
-    /// left.
+    /// The number of waiting writes from which writes go before reads, until only
+    /// [`Self::drain_low`] remain.
     pub drain_high: u32,
     /// The number of waiting writes at which reads go first again.
     pub drain_low: u32,

@@ -1,20 +1,20 @@
-//! The scheduler's view of a channel: a window of reads, a window of writes, and which of them go
-//! now.
+//! The scheduler's view of a channel: a window of reads, a window of writes, and which of the two
+//! is served now.
 //!
-//! Reads go before writes until the writes in view reach the high mark. Then writes go until they
-//! reach the low mark. Writes also go if there are no reads. A write to a line with a waiting read
-//! is held back until the read has gone.
+//! Reads are served before writes until the writes in view reach the high mark. Then writes are
+//! served until they reach the low mark. Writes are also served if no reads wait. A write to a line
+//! with a waiting read is held back until the read has been served.
 
 use super::DramSpec;
 use super::window::{QueuedRequest, Window};
 use crate::trace::AccessKind;
 
-/// The requests in view.
+/// The requests that the scheduler sees.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     reads: Window,
     writes: Window,
-    /// Whether writes go although there are reads.
+    /// Whether writes are served although reads wait.
     draining: bool,
     drain_high: usize,
     drain_low: usize,
@@ -69,12 +69,12 @@ impl View {
         self.drain_from_the_high_mark();
     }
 
-    /// Whether reads or writes go now.
+    /// Whether reads or writes are served now.
     pub(super) fn direction(&self) -> AccessKind {
         if self.draining || self.reads.is_empty() { AccessKind::Write } else { AccessKind::Read }
     }
 
-    /// The window whose requests go now.
+    /// The window whose requests are served now.
     pub(super) fn window(&self) -> &Window {
         match self.direction() {
             AccessKind::Read => &self.reads,
@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    /// Removes the request that goes now for the open row of `bank`.
+    /// Removes the request that is served now for the open row of `bank`.
     pub(super) fn take_hit(&mut self, bank: u32) -> Option<QueuedRequest> {
         match self.direction() {
             AccessKind::Read => {

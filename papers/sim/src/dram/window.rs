@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-/// A request in view.
+/// A request in a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuedRequest {
     pub(super) id: u64,
     pub(super) line: u64,
     pub(super) row: u32,
-    /// Smaller for older requests.
+    /// The age of the request. Older requests have smaller numbers.
     pub(super) age: u64,
 }
 
@@ -17,9 +17,9 @@ pub(super) struct QueuedRequest {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     waiting: VecDeque<QueuedRequest>,
-    /// Position of the oldest request for the open row.
+    /// The position of the oldest request for the open row.
     hit: Option<usize>,
-    /// Writes held back behind a read of the same line. They take up room, but are not scheduled
+    /// Writes held back behind a read of the same line. They take up space, but are not scheduled
     /// yet.
     held: Vec<QueuedRequest>,
 }
@@ -59,7 +59,7 @@ impl Window {
         self.len + self.held == 0
     }
 
-    /// Number of requests that are not held.
+    /// The number of requests that are not held back.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -74,7 +74,7 @@ impl Window {
         self.banks
     }
 
-    /// Whether there is a request for `line` in `bank`.
+    /// Whether a request for `line` in `bank` is in the window.
     pub(super) fn holds(&self, bank: u32, line: u64) -> bool {
         if (self.banks | self.held_banks) >> bank & 1 == 0 {
             return false;
@@ -84,7 +84,7 @@ impl Window {
         queue.waiting.iter().any(is) || queue.held.iter().any(is)
     }
 
-    /// Adds a request that is held until [`Self::release`].
+    /// Adds a request that is held back until [`Self::release`].
     pub(super) fn hold(&mut self, bank: u32, request: QueuedRequest) {
         self.queues[bank as usize].held.push(request);
         self.held_banks |= 1 << bank;
@@ -123,8 +123,8 @@ impl Window {
         self.hits
     }
 
-    /// Age of the oldest request for the open row of `bank`, or of its oldest request if there is
-    /// none.
+    /// The age of the oldest request for the open row of `bank`, or of its oldest request if none
+    /// is for the open row.
     #[inline]
     pub(super) fn age(&self, bank: u32) -> u64 {
         self.ages[bank as usize]

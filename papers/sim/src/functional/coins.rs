@@ -7,10 +7,11 @@ use chacha20::ChaCha12Rng;
 use oblivio_core::image::{Image, refuse};
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 
-/// Yields the same numbers as [`StdRng`](rand::rngs::StdRng), which does not expose its position.
+/// A generator of the same numbers as [`StdRng`](rand::rngs::StdRng), which does not expose its
+/// position.
 pub(crate) struct Coins(ChaCha12Rng);
 
-/// Seed, stream, and position in words.
+/// Bytes of the seed, the stream, and the position in words.
 const STATE_BYTES: usize = 32 + 8 + 9;
 
 /// The top bytes of the position, which are always zero in practice.

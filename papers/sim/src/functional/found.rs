@@ -1,4 +1,4 @@
-//! Counts where requests found their blocks (IR-ORAM, Fig. 6).
+//! Counts the locations where requests found their blocks (IR-ORAM, Fig. 6).
 
 use std::io::{self, Read, Write};
 
@@ -13,16 +13,17 @@ use crate::controller::tags::AccessObserver;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FoundCounts {
-    /// By level of the bucket, from the root down, on the client or not.
+    /// Requests whose block was in the stash.
     pub stash: u64,
-    /// In a bucket of each level, from the root down, on the client or not.
+    /// Requests whose block was in a bucket, by level from the root down. The level may be on the
+    /// client.
     pub levels: Vec<u64>,
-    /// Not in the ORAM: the first request for the block.
+    /// Requests whose block was not in the ORAM: the first request for a block.
     pub nowhere: u64,
 }
 
 impl FoundCounts {
-    /// Number of all requests.
+    /// The number of all requests.
     pub fn requests(&self) -> u64 {
         self.stash + self.levels.iter().sum::<u64>() + self.nowhere
     }

@@ -1,15 +1,15 @@
 //! A copy of a study in memory, from which many studies can start.
 //!
 //! [Resuming](Study::resume) from a file checks every block, since the file is untrusted. An image
-//! never left this process, so it only needs to be copied. With leaves on level 24 this takes a
+//! never left this process, so it only needs to be copied. With leaves on level 24, this takes a
 //! tenth of the time.
 
 use super::Study;
 use crate::SimError;
 use crate::controller::OramSpec;
 
-/// A saved state of a study, as large as its file: 1.4 GB for a tree with leaves on level 24, and
-/// half for each level less.
+/// A saved state of a study. It has the size of the study's file: 1.4 GB for a tree with leaves on
+/// level 24, and half per level less.
 pub struct StudyImage {
     spec: OramSpec,
     seed: u64,
@@ -27,10 +27,10 @@ impl StudyImage {
         Ok(Self { spec: study.spec.clone(), seed: study.seed, bytes })
     }
 
-    /// A study that continues from the copied state.
+    /// Creates a study that continues from the copied state.
     ///
     /// # Errors
-    /// [`SimError::Spec`] and [`SimError::Engine`] if there is not enough memory.
+    /// [`SimError::Spec`] and [`SimError::Engine`] if memory does not suffice.
     pub fn study(&self) -> Result<Study, SimError> {
         let mut study = Study::empty(&self.spec, self.seed)?;
         study.read_state(&mut &self.bytes[..]).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Counts where blocks move when a path is written back (IR-ORAM, section III-C, Fig. 5).
+//! Counts the moves of blocks when a path is written back (IR-ORAM, section III-C, Fig. 5).
 
 use std::io::{self, Read, Write};
 
@@ -14,12 +14,12 @@ pub struct Migration {
     /// *Pre-existing* blocks, which were in the stash before the path was read, by their new level,
     /// from the root down.
     pub pre_existing: Vec<u64>,
-    /// Requested blocks, which have a new leaf, by their new level. Those that went to the stash or
-    /// the PLB are not counted.
+    /// Requested blocks, which have a new leaf, by their new level. Blocks that moved to the stash
+    /// or the PLB are not counted.
     #[serde(rename = "asked")]
     pub requested: Vec<u64>,
-    /// The other blocks of the path, by their old level. Each row counts them by new level; its
-    /// last entry counts those that went to the stash.
+    /// The other blocks of the path, by their old level. Each row counts them by new level. The
+    /// last entry of a row counts blocks that moved to the stash.
     pub from_path: Vec<Vec<u64>>,
 }
 

@@ -47,7 +47,8 @@ use phase::LineSource;
 /// Requests between reports of progress.
 const REQUESTS_PER_PROGRESS: u64 = 4096;
 
-/// A phase is given up after this many requests without a path, since it would never end.
+/// The maximum number of successive requests without a path. A phase that exceeds it would never
+/// end, so it fails.
 const REQUESTS_WITHOUT_PATH_MAX: u64 = 1 << 18;
 
 /// An ORAM under study. The same specification, seed and phases give the same snapshots.
@@ -60,13 +61,13 @@ pub struct Study {
 }
 
 impl Study {
-    /// An ORAM with the initial contents of `spec`. Counting begins afterwards, so it has made no
-    /// paths yet. `progress` receives the number of paths made so far.
+    /// Creates an ORAM with the initial contents of `spec`. Counting begins afterwards, so the
+    /// study has made no paths yet. `progress` receives the number of paths made so far.
     ///
     /// # Errors
     /// [`SimError::Spec`] for a specification without functional mode: RAW ORAM, ρ, plain
-    /// recursion, delayed remapping. [`SimError::Engine`] if the engine has no such ORAM, or its
-    /// tree is too small.
+    /// recursion, delayed remapping. [`SimError::Engine`] if the engine does not support the ORAM,
+    /// or its tree is too small.
     pub fn new(
         spec: &OramSpec,
         seed: u64,
@@ -86,7 +87,7 @@ impl Study {
         Ok(study)
     }
 
-    /// An ORAM without any accesses.
+    /// Creates an ORAM without any accesses.
     fn empty(spec: &OramSpec, seed: u64) -> Result<Self, SimError> {
         let mut coins = Coins::seed_from_u64(seed);
         let oram = WatchedOram::new(spec, Coins::from_rng(&mut coins))?;
@@ -146,7 +147,7 @@ impl Study {
         Ok(taken)
     }
 
-    /// Starts to count where blocks move when paths are written back. This takes time, but has no
+    /// Starts to count the moves of blocks when paths are written back. This takes time, but has no
     /// other effect.
     pub fn watch_migration(&mut self) {
         self.oram.watch_migration();
@@ -170,7 +171,7 @@ impl Study {
         })
     }
 
-    /// Checks the invariants of the ORAM. This is slow, and takes memory for each block.
+    /// Checks the invariants of the ORAM. This is slow, and takes memory per block.
     ///
     /// # Errors
     /// [`SimError::Engine`] with the first violation.
@@ -183,7 +184,7 @@ impl Study {
         &self.spec
     }
 
-    /// The ORAM in its current state.
+    /// Returns the ORAM in its current state.
     pub(crate) fn into_oram(self) -> FreecursiveOram<Tags, Coins> {
         self.oram.into_oram()
     }

@@ -1,8 +1,8 @@
 //! The ORAM of a study: Freecursive Path ORAM over a tree of tags, with prefetching of memory.
 //!
 //! Nearly all time is spent waiting for memory. A study knows the coming requests, and the position
-//! map tells their current paths. So it prefetches each path one request before it is read. The
-//! actual path may differ, or there may be none. This affects only the running time.
+//! map has their current paths. So it prefetches each path one request before the path is read. The
+//! actual path may differ, or the request may need none. This affects only the running time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,16 +23,16 @@ use crate::controller::{OramSpec, PositionMap, Remap, Scheme};
 
 pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFoundCounts>;
 
-/// See the [module](self).
+/// The ORAM of a study; see the [module](self).
 pub(super) struct WatchedOram {
     oram: FreecursiveOram<Tags, Coins>,
-    /// Contents for writes.
+    /// The contents of all writes.
     zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,
-    /// Counts at the time when counting began.
+    /// The counts at the time when counting began.
     before: PathCounts,
-    /// Counted only on request, since it takes time.
+    /// Moves of blocks. They are counted only on request, since this takes time.
     migration: Option<Rc<RefCell<Migration>>>,
 }
 
@@ -63,12 +63,12 @@ impl WatchedOram {
         Ok(self.oram.populate()?)
     }
 
-    /// The ORAM itself.
+    /// Returns the ORAM without the counts.
     pub(super) fn into_oram(self) -> FreecursiveOram<Tags, Coins> {
         self.oram
     }
 
-    /// Number of coming requests that [`Self::serve`] needs.
+    /// The number of coming requests that [`Self::serve`] needs.
     pub(super) fn lookahead_requests(&self) -> usize {
         self.oram.depth() + 2
     }
@@ -132,7 +132,7 @@ impl WatchedOram {
         }
     }
 
-    /// Paths since counting began.
+    /// The number of paths since counting began.
     pub(super) fn paths(&self) -> u64 {
         self.counts().paths()
     }
@@ -141,7 +141,7 @@ impl WatchedOram {
         self.oram.scheme().observer()
     }
 
-    /// Starts to count where blocks move.
+    /// Starts to count the moves of blocks.
     pub(super) fn watch_migration(&mut self) {
         let levels = self.oram.scheme().config().geometry.levels();
         let migration = Rc::new(RefCell::new(Migration::new(levels)));

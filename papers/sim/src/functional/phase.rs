@@ -67,7 +67,7 @@ pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,
     llc: Option<Cache>,
-    /// The second request of a miss: its dirty victim.
+    /// The second request of a miss, which is for its dirty victim.
     second: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Misses<'a> {
         )))
     }
 
-    /// The first request of a record, if it misses. The [second](Self::second) one may follow.
+    /// The first request of a record, if it misses. The [second](Self::second) request may follow.
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
         let Some(cache) = &mut self.llc else { return Some(line) };
         let is_write = kind == AccessKind::Write;

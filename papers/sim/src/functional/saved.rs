@@ -29,10 +29,10 @@ const VERSION: u64 = 3;
 /// Bytes read and written at once, small enough to stay cached until they are checksummed.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// Maximum length of a note.
+/// Maximum length of a note in bytes.
 const NOTE_BYTES_MAX: u64 = 1 << 24;
 
-/// Identifies the study of a saved state.
+/// The specification and the seed, which identify the study of a saved state.
 #[derive(Serialize)]
 struct StudyKey<'a> {
     spec: &'a OramSpec,

@@ -8,13 +8,13 @@ use super::{FoundCounts, Migration};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathCounts {
-    /// For data blocks (`PT_d`).
+    /// Paths for data blocks (`PT_d`).
     pub data: u64,
-    /// For position-map blocks (`PT_p`), and for blocks remapped by a group-counter overflow.
+    /// Paths for position-map blocks (`PT_p`), and for blocks remapped by a group-counter overflow.
     pub position_map: u64,
     /// Background evictions.
     pub evictions: u64,
-    /// The most blocks in the stash after a request.
+    /// The maximum number of blocks in the stash after a request.
     pub stash_blocks_max: usize,
 }
 
@@ -25,22 +25,22 @@ impl PathCounts {
     }
 }
 
-/// Locations of blocks, and where requests have found them so far.
+/// The locations of blocks, and the locations where requests have found them so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// The paths so far.
     pub paths: PathCounts,
-    /// Blocks on each level, from the root down, of data and of the position map.
+    /// Blocks on each level, from the root down. Blocks of data and of the position map count.
     pub blocks: Vec<u64>,
     /// Slots on each level.
     pub slots: Vec<u64>,
     /// Blocks in the stash. All other blocks are in the PLB.
     pub stash_blocks: usize,
-    /// Where requests for data found their blocks so far.
+    /// The locations where requests for data found their blocks so far.
     pub found: FoundCounts,
-    /// Where requests found position-map blocks that were not in the PLB, so far. Snapshots of
-    /// older versions lack this.
+    /// The locations where requests found position-map blocks that were not in the PLB, so far.
+    /// Snapshots of older versions lack this field.
     #[serde(default)]
     pub found_position_map: FoundCounts,
     /// Movements of blocks so far, if [requested](super::Study::watch_migration).

@@ -49,7 +49,7 @@ fn all_blocks(spec: &OramSpec) -> u64 {
         .0
 }
 
-/// Snapshots before and after `paths` random paths.
+/// Returns snapshots before and after `paths` random paths.
 fn mixed(spec: &OramSpec, paths: u64) -> Vec<Snapshot> {
     let mut study = study(spec, Initial::EachOnce);
     let snapshots = study.run(&[random(paths)], &[0, paths], &mut |_| ()).unwrap();

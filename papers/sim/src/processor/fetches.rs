@@ -11,18 +11,18 @@ use crate::Cycle;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     id: FetchId,
-    /// If the read found its line in flight: the cycle in which it did.
+    /// The cycle in which the read found its line in flight, if it did.
     merged: Option<Cycle>,
 }
 
 /// The fetches on which an instruction may still wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetches {
-    /// The fetches from number `forgotten` on, in order.
+    /// The stored fetches: all from number `forgotten` on, in order.
     kept: VecDeque<Fetch>,
     forgotten: u64,
-    /// The kept fetch of each line in the LLC. It is looked up for each record, so the hash must be
-    /// fast.
+    /// The stored fetch of each line in the LLC. It is looked up for each record, so the hash must
+    /// be fast.
     of_line: HashMap<u64, FetchId, FixedState>,
     merges: u64,
 }
@@ -32,7 +32,7 @@ struct Fetch {
     line: u64,
     asked: Cycle,
     answered: Option<Cycle>,
-    /// Number of reads that have not taken the answer yet.
+    /// The number of reads that have not taken the answer yet.
     waiting: u32,
 }
 
@@ -57,8 +57,8 @@ impl Fetches {
         }
     }
 
-    /// The wait of a read at `now` that finds `line` in the LLC. `None` if no kept fetch brings the
-    /// line.
+    /// The wait of a read at `now` that finds `line` in the LLC. `None` if no stored fetch brings
+    /// the line.
     pub(super) fn merge(&mut self, line: u64, now: Cycle) -> Option<Wait> {
         let id = *self.of_line.get(&line)?;
         Some(self.wait(id, Some(now)))
@@ -72,7 +72,7 @@ impl Fetches {
         Wait { id, merged }
     }
 
-    /// The cycle in which the line arrived; `None` if it is not known yet.
+    /// The cycle in which the line of `wait` arrived; `None` if it is not known yet.
     pub(super) fn answered(&self, wait: Wait) -> Option<Cycle> {
         self.kept[self.place(wait.id)].answered
     }
@@ -94,7 +94,7 @@ impl Fetches {
     /// Notes the answer to fetch `id`.
     ///
     /// # Panics
-    /// If it was answered before, or `at` is before its request.
+    /// If the fetch was answered before, or `at` is before its request.
     pub(super) fn answer(&mut self, id: FetchId, at: Cycle) {
         assert!(id.0 >= self.forgotten, "{id:?} is answered twice");
         let place = self.place(id);
@@ -104,7 +104,7 @@ impl Fetches {
         fetch.answered = Some(at);
     }
 
-    /// Number of reads that waited for the fetch of an earlier read.
+    /// The number of reads that waited for the fetch of an earlier read.
     pub(super) fn merges(&self) -> u64 {
         self.merges
     }

@@ -23,7 +23,7 @@ pub struct Processor<Records> {
     fetches: Fetches,
     fetch_room: SlotPool,
     write_back_room: SlotPool,
-    /// The victim of an instruction that also fetched; its request follows the fetch.
+    /// The victim of an instruction that also fetched. Its request follows the fetch.
     victim: Option<(Cycle, Request)>,
     /// The dirty line whose eviction delays the current instruction.
     in_the_way: Option<u64>,
@@ -35,10 +35,10 @@ pub struct Processor<Records> {
 }
 
 impl<Records: Iterator<Item = Record>> Processor<Records> {
-    /// A processor with an empty LLC, before its first instruction.
+    /// Creates a processor with an empty LLC, before its first instruction.
     ///
     /// # Errors
-    /// [`SimError::Spec`] as for [`ProcessorSpec::check`].
+    /// The errors of [`ProcessorSpec::check`].
     pub fn new(spec: &ProcessorSpec, records: Records) -> Result<Self, SimError> {
         spec.check()?;
         let mut new = Self {
@@ -62,8 +62,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     }
 
     /// Fills the LLC with the lines of the next `records` records, without time, requests or
-    /// counting. Call this before the first [`next`](Self::next). `left` receives each line that
-    /// leaves the LLC.
+    /// counting. The caller must do this before the first [`next`](Self::next). `left` receives
+    /// each line that leaves the LLC.
     ///
     /// # Errors
     /// The errors of `left`.
@@ -84,16 +84,15 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Ok(())
     }
 
-    /// Makes [`Self::next`] return [`ProcessorEvent::WarmupDone`] once after `records` records,
-    /// before it runs the next one, if there is one.
+    /// Makes [`Self::next`] return [`ProcessorEvent::WarmupDone`] once, after `records` records and
+    /// before the next record, if any, runs.
     pub fn mark_after(&mut self, records: u64) {
         self.mark = Some(records);
     }
 
     /// Runs to the next request or other event. Instructions after cycle `horizon` do not change
-    /// the LLC yet. With [`Cycle::MAX`], the processor runs ahead as far as the known answers
-    /// allow. Requests are in order of time, and reach memory at most the LLC's latency after the
-    /// horizon.
+    /// the LLC yet. With [`Cycle::MAX`], the processor runs until it needs an unknown answer.
+    /// Requests are in order of time, and reach memory at most the LLC's latency after the horizon.
     pub fn next(&mut self, horizon: Cycle) -> ProcessorEvent {
         loop {
             if let Some((at, request)) = self.victim.take() {
@@ -135,18 +134,19 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Memory answers fetch `id` at cycle `at`. Call this before [`Self::next`] with a later
-    /// horizon, since later instructions may use the freed [room](ProcessorSpec::fetch_room).
+    /// Notes that memory answers fetch `id` at cycle `at`. The caller must do this before
+    /// [`Self::next`] with a later horizon, since later instructions may use the freed
+    /// [room](ProcessorSpec::fetch_room).
     ///
     /// # Panics
-    /// If it was answered before, or `at` is before its request.
+    /// If the fetch was answered before, or `at` is before its request.
     pub fn answer(&mut self, id: FetchId, at: Cycle) {
         self.fetches.answer(id, at);
         self.fetch_room.release(at);
     }
 
-    /// Memory accepts one of the write-backs at cycle `at`. Call this before [`Self::next`] with a
-    /// later horizon.
+    /// Notes that memory accepts one of the write-backs at cycle `at`. The caller must do this
+    /// before [`Self::next`] with a later horizon.
     ///
     /// # Panics
     /// If no write-back waits.
@@ -154,7 +154,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         self.write_back_room.release(at);
     }
 
-    /// Stops retirement from cycle `from` to before `until`, while a path is read. Call this in
+    /// Stops retirement from cycle `from` to before `until`, while a path is read. Calls must be in
     /// order of time, and before [`Self::next`] with a horizon of `from` or later.
     ///
     /// # Panics
@@ -181,7 +181,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         &self.llc
     }
 
-    /// Counts so far.
+    /// The counts so far.
     pub fn tally(&self) -> Tally {
         Tally { merges: self.fetches.merges(), ..self.tally }
     }
@@ -261,7 +261,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         }
     }
 
-    /// Whether a missing instruction fetches its line from memory.
+    /// Whether an instruction that misses the LLC fetches its line from memory.
     fn fetches_for(&self, kind: AccessKind) -> bool {
         kind == AccessKind::Read || self.fetch_on_write_miss
     }

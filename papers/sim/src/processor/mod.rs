@@ -2,7 +2,7 @@
 //! IR-ORAM's evaluation (section V, Table I).
 //!
 //! Its input is a trace of first-level cache misses, and it requests from memory the lines that
-//! miss the LLC. The latency of memory determines when the next requests come: a reorder buffer
+//! miss the LLC. The latency of memory determines the times of the next requests: a reorder buffer
 //! (ROB) that is full behind a waiting read stalls fetch.
 //!
 //! # The model
@@ -29,8 +29,8 @@
 //!
 //! # How to drive it
 //! The caller *pulls* requests with [`Processor::next`], and passes in the answers of memory with
-//! their cycles. The result depends on these cycles, but not on when the caller passes them in: a
-//! request is returned only when no answer can change it any more.
+//! their cycles. The result depends on these cycles, but not on the order of the calls: a request
+//! is returned only when no answer can change it any more.
 //!
 //! ```
 //! use oblivio_sim::Cycle;

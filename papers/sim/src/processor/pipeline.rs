@@ -54,15 +54,15 @@ pub(super) struct Pipeline {
     fetch_hold: Jump,
     /// Jumps of retirement whose effect fetch has not reached yet.
     pending_holds: VecDeque<Jump>,
-    /// Instructions at which retirement may have to jump, in order.
+    /// The completions of instructions at which retirement may have to jump, in order.
     completing: VecDeque<Completion>,
     /// Whether the caller may stop retirement.
     can_stop: bool,
-    /// Stops that retirement has not passed, in order of time and disjoint.
+    /// Stops that retirement has not passed yet, in order of time and disjoint.
     stops: VecDeque<Stop>,
 }
 
-/// A stop: no instruction retires from cycle `from` to before `until`.
+/// A period in which no instruction retires: from cycle `from` to before `until`.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     from: Cycle,
@@ -72,16 +72,16 @@ struct Stop {
 /// The time of an event of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// At this cycle.
+    /// The event is at this cycle.
     At(Cycle),
-    /// At this cycle or later; it is past the horizon.
+    /// The event is at this cycle or later, which is past the horizon.
     Later(Cycle),
-    /// The time depends on a fetch that has no answer yet.
+    /// The time depends on a fetch without an answer.
     Waits,
 }
 
-/// Instruction `index` takes `slot`, and the following ones take the next slots, up to the next
-/// jump.
+/// A jump: instruction `index` takes `slot`, and the following instructions take the next slots, up
+/// to the next jump.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
     index: u64,
@@ -130,8 +130,8 @@ impl Pipeline {
         }
     }
 
-    /// Fetches all instructions before `index`, which do not use the LLC. Returns when `index` can
-    /// be fetched.
+    /// Fetches all instructions before `index`, which do not use the LLC. Returns the time at which
+    /// `index` can be fetched.
     pub(super) fn fetch_up_to(
         &mut self,
         index: u64,
@@ -201,7 +201,7 @@ impl Pipeline {
         cycle * self.fetch_width > self.fetched.slot_of(index)
     }
 
-    /// When the last instruction, `index`, retires.
+    /// The time at which the last instruction, `index`, retires.
     pub(super) fn retires(&mut self, index: u64, fetches: &mut Fetches, horizon: Cycle) -> When {
         loop {
             let next = self.retire(fetches, horizon);
@@ -218,7 +218,8 @@ impl Pipeline {
         if self.is_past(cycle, horizon) { When::Later(cycle) } else { When::At(cycle) }
     }
 
-    /// Follows retirement as far as answers and the horizon allow. Returns when it continues.
+    /// Follows retirement until an answer is missing or the horizon is reached. Returns the time at
+    /// which it continues.
     fn retire(&mut self, fetches: &mut Fetches, horizon: Cycle) -> When {
         while let Some(&Completion { index, at, wait }) = self.completing.front() {
             let Some(come) = wait.map_or(Some(at), |wait| fetches.answered(wait)) else {
@@ -242,7 +243,7 @@ impl Pipeline {
         When::Waits
     }
 
-    /// Makes retirement jump to `slot` at `index`, if it would be earlier otherwise.
+    /// Makes retirement jump to `slot` at `index`, if the slot would be earlier otherwise.
     fn jump(&mut self, index: u64, slot: u64) {
         if slot > self.retired.slot_of(index) {
             self.retired = Jump { index, slot };
@@ -254,7 +255,7 @@ impl Pipeline {
     }
 
     /// Passes the next stop, if one of the instructions up to `index` would retire during or after
-    /// it. Apart from stops, the slots of all of them must be known.
+    /// it. Apart from stops, the slots of all these instructions must be known.
     fn apply_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
         let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
         let first = from * self.retire_width;
@@ -276,7 +277,7 @@ impl Pipeline {
         reached.fold(cycle, |cycle, stop| cycle.max(stop.until))
     }
 
-    /// Whether a later stop may still change what retires at `cycle`.
+    /// Whether a later stop may still change the instructions that retire at `cycle`.
     fn is_past(&self, cycle: Cycle, horizon: Cycle) -> bool {
         self.can_stop && cycle > horizon
     }

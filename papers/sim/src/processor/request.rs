@@ -2,7 +2,7 @@
 
 use crate::Cycle;
 
-/// Identifies a fetch. Fetches are numbered from 0 in the order of their requests.
+/// The number of a fetch. Fetches are numbered from 0 in the order of their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FetchId(pub(super) u64);
 
@@ -11,12 +11,12 @@ pub struct FetchId(pub(super) u64);
 pub enum Request {
     /// The LLC needs a line. Answer with [`Processor::answer`](super::Processor::answer).
     Fetch {
-        /// The fetch.
+        /// The number of the fetch.
         id: FetchId,
         /// The line.
         line: u64,
     },
-    /// A dirty line leaves the LLC. It takes up room for write-backs until
+    /// A dirty line leaves the LLC. It counts as a waiting write-back until
     /// [`Processor::written_back`](super::Processor::written_back).
     WriteBack {
         /// The line.
@@ -37,25 +37,27 @@ pub enum ProcessorEvent {
     Request {
         /// The cycle at which the request reaches memory.
         at: Cycle,
-        /// The request.
+        /// The request to memory.
         request: Request,
     },
     /// No further instruction up to the horizon uses the LLC.
     Idle {
-        /// The earliest cycle at which the next such instruction is fetched.
+        /// The earliest cycle at which the next instruction that uses the LLC is fetched.
         at: Cycle,
     },
     /// The next event depends on a fetch without an answer, or a write-back that was not accepted
     /// yet.
     Blocked,
-    /// All records up to the [mark](super::Processor::mark_after) have run. Returned once.
+    /// All records up to the [mark](super::Processor::mark_after) have run. This event is returned
+    /// once.
     WarmupDone {
-        /// When the next instruction that uses the LLC is fetched, unless it must wait for room.
+        /// The cycle at which the next instruction that uses the LLC is fetched, unless it must
+        /// wait for room.
         at: Cycle,
     },
     /// The end of the trace.
     Done {
-        /// When the last instruction retires; 0 if there was none.
+        /// The cycle at which the last instruction retires; 0 without instructions.
         at: Cycle,
     },
 }

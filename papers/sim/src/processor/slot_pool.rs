@@ -1,4 +1,4 @@
-//! A bounded number of places for requests that wait for memory.
+//! A pool of places for requests that wait for memory.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::Cycle;
 /// longest is used first, so a request gets its place as early as possible.
 #[derive(Clone, Debug)]
 pub(super) struct SlotPool {
-    /// Number of places that were never used.
+    /// The number of places that were never used.
     fresh: u64,
     used: u64,
     /// For the other free places, the cycles at which they became free, in order.
@@ -35,8 +35,8 @@ impl SlotPool {
         }
     }
 
-    /// Frees a place at cycle `at`. Calls may be out of order of time, as long as each comes before
-    /// its place is needed.
+    /// Frees a place at cycle `at`. Calls may be out of order of time, if each comes before its
+    /// place is needed.
     ///
     /// # Panics
     /// If no place was in use.

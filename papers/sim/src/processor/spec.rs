@@ -34,9 +34,9 @@ pub struct ProcessorSpec {
     /// Whether a write that misses the LLC fetches its line first. This is unnecessary if the first
     /// level writes back whole lines.
     pub fetch_on_write_miss: bool,
-    /// The most write-backs that may wait for memory.
+    /// The maximum number of write-backs that may wait for memory.
     pub write_back_room: u64,
-    /// The most fetches in flight: of reads, and of writes if they
+    /// The maximum number of fetches in flight: of reads, and of writes if they
     /// [fetch](Self::fetch_on_write_miss). No paper gives a number; 16 miss registers are usual.
     /// Records of runs from before this bound existed have `null`.
     #[serde(deserialize_with = "fetch_room")]
@@ -46,7 +46,7 @@ pub struct ProcessorSpec {
     pub paths_stop_retirement: bool,
 }
 
-/// No bound on fetches.
+/// The value of `fetch_room` for an unlimited number of fetches.
 pub const FETCH_ROOM_MAX: u64 = MAX;
 
 fn fetch_room<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -73,10 +73,10 @@ impl Default for ProcessorSpec {
 }
 
 impl ProcessorSpec {
-    /// Checks that the parameters are possible.
+    /// Checks that all parameters are in their ranges.
     ///
     /// # Errors
-    /// [`SimError::Spec`] that names the field and its range.
+    /// [`SimError::Spec`]. The message names the field and its range.
     pub fn check(&self) -> Result<(), SimError> {
         check_range("clock_mhz", self.clock_mhz.into(), 1)?;
         check_range("width", self.width, 1)?;
@@ -108,7 +108,7 @@ impl ProcessorSpec {
         self.retire_width.unwrap_or(self.width)
     }
 
-    /// An empty LLC.
+    /// Creates an empty LLC.
     pub(super) fn llc(&self) -> Result<Cache, SimError> {
         let lines = self.llc_bytes / LINE_BYTES;
         check_range("llc_bytes / 64", lines, 1)?;

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// Counts up to the last request.
+/// Counts of a processor up to the last request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Instructions fetched. At the end of the trace, all of them have retired.
     pub instructions: u64,
     /// Reads that hit the LLC, including lines in flight.
     pub read_hits: u64,
-    /// The part of `read_hits` whose line was in flight, so that they waited for an earlier fetch.
-    /// Counted when they complete.
+    /// The part of `read_hits` whose line was in flight, so that the reads waited for an earlier
+    /// fetch. Reads are counted when they complete.
     pub merges: u64,
     /// Reads that missed the LLC.
     pub read_misses: u64,
@@ -54,13 +54,14 @@ impl Tally {
     }
 }
 
-/// Cycles in which no instruction was fetched although there was one, by the first cause.
+/// Cycles in which no instruction was fetched although one remained, by the first cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// The reorder buffer was full.
+    /// Cycles in which the reorder buffer was full.
     pub rob: Cycle,
-    /// A dirty line had to leave the LLC, but too many write-backs waited for memory.
+    /// Cycles in which a dirty line had to leave the LLC, but too many write-backs waited for
+    /// memory.
     pub write_backs: Cycle,
-    /// A line was missing, but too many fetches were in flight.
+    /// Cycles in which a line was missing, but too many fetches were in flight.
     pub fetches: Cycle,
 }

@@ -14,9 +14,9 @@ use crate::{LINE_BYTES, SimError};
 /// The effect of a store that misses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreMisses {
-    /// Only a write when its line leaves the cache. A read is something a program waits for, and it
-    /// never waits for a store. Table II of IR-ORAM counts in this way: lbm writes 45 lines per
-    /// 1000 instructions and reads none.
+    /// The store causes only a write when its line leaves the cache. A trace has reads for which a
+    /// program waits, and no program waits for a store. Table II of IR-ORAM counts in this way: lbm
+    /// writes 45 lines per 1000 instructions and reads none.
     #[default]
     Write,
     /// The store reads the line, like a load: the cache fetches the bytes that the store does not
@@ -38,7 +38,7 @@ pub struct FirstLevelSpec {
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Number of its instruction, from 1.
+    /// The number of the access's instruction, from 1.
     pub instruction: u64,
     /// Address of the first byte accessed.
     pub address: u64,
@@ -59,17 +59,17 @@ pub struct FirstLevel {
 }
 
 impl FirstLevel {
-    /// An empty cache.
+    /// Creates an empty cache.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if no cache has these dimensions.
+    /// [`SimError::Spec`] if a cache cannot have these dimensions.
     pub fn new(spec: FirstLevelSpec) -> Result<Self, SimError> {
         let FirstLevelSpec { shape, store_misses, warm_up } = spec;
         Ok(Self { cache: Cache::new(shape)?, store_misses, warm_up, counted_instructions: warm_up })
     }
 
-    /// Makes an access, and passes its records to `emit`: one for each missed line, each followed
-    /// by its dirty victim.
+    /// Makes an access, and passes its records to `emit`: one per missed line, each followed by its
+    /// dirty victim.
     pub fn access(&mut self, access: Access, mut emit: impl FnMut(Record)) {
         let Access { instruction, address, bytes, is_store } = access;
         let last_byte = address.saturating_add(bytes.saturating_sub(1));

@@ -21,7 +21,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// `requests` per 1000 instructions (MPKI).
+    /// The value of `requests` per 1000 instructions (MPKI).
     pub fn per_kilo(&self, requests: u64) -> f64 {
         requests as f64 * 1000.0 / self.instructions.max(1) as f64
     }
@@ -35,7 +35,8 @@ impl AddAssign for Traffic {
     }
 }
 
-/// A last-level cache: write-back, and a line that is written as a whole is not fetched.
+/// A last-level cache that writes back dirty lines. It does not fetch a line that is written as a
+/// whole.
 #[derive(Clone, Debug)]
 pub struct LastLevel {
     cache: Cache,
@@ -45,13 +46,13 @@ pub struct LastLevel {
 }
 
 impl LastLevel {
-    /// 2 MiB in 8 ways (IR-ORAM, Table I).
+    /// The shape of the LLC in IR-ORAM, Table I: 2 MiB in 8 ways.
     pub const SHAPE: CacheShape = CacheShape { lines: 32 << 10, ways: 8 };
 
-    /// An empty cache, for a trace of `records` records.
+    /// Creates an empty cache, for a trace of `records` records.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if no cache has this shape.
+    /// [`SimError::Spec`] if a cache cannot have this shape.
     pub fn new(shape: CacheShape, records: u64) -> Result<Self, SimError> {
         Ok(Self { cache: Cache::new(shape)?, warm_up: records / 4, traffic: Traffic::default() })
     }
@@ -73,7 +74,7 @@ impl LastLevel {
         }
     }
 
-    /// The traffic after the first quarter.
+    /// The traffic of the trace after the first quarter.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }

@@ -1,14 +1,14 @@
-//! Compact addresses.
+//! Renumbers pages to get compact addresses.
 //!
-//! The pages of a program are spread over 47 bits of addresses. Numbered from 0 in the order of
-//! first use, as an operating system assigns frames, they fit the protected memory.
+//! The pages of a program are spread over 47 bits of addresses. If they are numbered from 0 in the
+//! order of first use, as an operating system assigns frames, they fit the protected memory.
 
 use std::collections::HashMap;
 
 use crate::LINE_BYTES;
 use crate::trace::Record;
 
-/// Lines of a page of 4 KiB.
+/// Lines per page of 4 KiB.
 const LINES_PER_PAGE: u64 = 4096 / LINE_BYTES;
 
 /// The pages used so far, with their numbers.
@@ -18,14 +18,14 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The record with its line in the compact address space.
+    /// Returns the record with its line in the compact address space.
     pub fn compact(&mut self, record: Record) -> Record {
         let next = self.numbers.len() as u64;
         let page = *self.numbers.entry(record.line / LINES_PER_PAGE).or_insert(next);
         Record { line: page * LINES_PER_PAGE + record.line % LINES_PER_PAGE, ..record }
     }
 
-    /// Number of pages used.
+    /// The number of pages used.
     pub fn count(&self) -> u64 {
         self.numbers.len() as u64
     }

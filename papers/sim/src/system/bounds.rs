@@ -1,29 +1,30 @@
-//! Upper bounds for the numbers of a machine. A file may contain any numbers, and none of them may
-//! cost excessive memory or time. Consistency between numbers is checked elsewhere.
+//! Upper bounds for the numbers of a machine. A file may contain any numbers, and no number may
+//! cost excessive memory or time. Other code checks the consistency between numbers.
 
 use super::SystemSpec;
 use crate::SimError;
 use crate::controller::{Initial, Pace};
 
-/// The most levels of a tree. A larger tree takes more memory than machines have.
+/// The maximum number of levels of a tree. A larger tree takes more memory than machines have.
 const LEVELS_MAX: usize = 26;
 
 /// The maximum number of data blocks, which exceeds the number of slots of the largest tree.
 const BLOCKS_MAX: u64 = 1 << 32;
 
-/// The most lines of a block: 64 KiB, which a bucket with the most slots can hold.
+/// The maximum number of lines of a block: 64 KiB, which a bucket with the maximum number of slots
+/// can hold.
 const BLOCK_LINES_MAX: u64 = 1 << 10;
 
-/// The most cycles of a delay or period. A path takes thousands.
+/// The maximum number of cycles of a delay or period. A path takes thousands.
 const CYCLES_MAX: u64 = 1 << 24;
 
-/// The most cycles between two context switches: minutes.
+/// The maximum number of cycles between two context switches: minutes.
 const SLICE_CYCLES_MAX: u64 = 1 << 40;
 
-/// The most blocks of a cache on the chip.
+/// The maximum number of blocks of a cache on the chip.
 const CACHE_BLOCKS_MAX: u64 = 1 << 20;
 
-/// The most requests per thousand data blocks before a run: ten per block.
+/// The maximum number of requests per thousand data blocks before a run: ten per block.
 const AGING_MAX: u64 = 10_000;
 
 /// Checks the upper and lower bounds.

@@ -1,7 +1,7 @@
 //! Writes a machine as a TOML file with a comment on every key, including keys that are not set.
 //!
 //! TOML's serialiser does not support comments, so they are inserted between its lines. Keys that
-//! this machine lacks are taken from a machine that has them all, and commented out with `#`.
+//! this machine lacks are taken from a machine that has all keys, and commented out with `#`.
 
 use std::fmt::Write;
 
@@ -10,19 +10,19 @@ use super::notes::note;
 /// Maximum width of a comment line, in characters.
 const WIDTH: usize = 110;
 
-/// A table as lines. The top-level table has an empty path.
+/// The lines of a table. The top-level table has an empty path.
 struct Table<'a> {
     path: &'a str,
     entries: Vec<Entry<'a>>,
 }
 
-/// A key with its line.
+/// A key and its line.
 struct Entry<'a> {
     key: &'a str,
     line: &'a str,
 }
 
-/// `text` with comments, and with the missing keys of `full` commented out.
+/// Adds comments to `text`, and the missing keys of `full`, commented out.
 pub(super) fn commented(text: &str, full: &str) -> String {
     let (own, full) = (tables(text), tables(full));
     let mut file = String::new();
@@ -43,7 +43,7 @@ pub(super) fn commented(text: &str, full: &str) -> String {
     file
 }
 
-/// Whether there is a key or table with this path, or a table within it.
+/// Whether a key or table with this path exists, or a table within it.
 fn has_entry(tables: &[Table<'_>], path: &str) -> bool {
     tables.iter().any(|table| {
         let is_within = table.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
@@ -92,8 +92,8 @@ fn path_of(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
-/// Writes the comment on a key. The name of an alternative has none, since the comment on its key
-/// covers it.
+/// Writes the comment on a key. The name of a variant has none, since the comment on its key covers
+/// it.
 fn explain(file: &mut String, path: &str) {
     let mut line = String::from("#");
     for word in note(path).into_iter().flat_map(str::split_whitespace) {
@@ -121,7 +121,7 @@ mod tests {
     use crate::system::SystemSpec;
     use crate::system::notes::NOTES;
 
-    /// Captures the field names that a type would read.
+    /// A deserializer that captures the field names that a type would read.
     struct Fields(&'static [&'static str]);
 
     impl<'de> Deserializer<'de> for &mut Fields {
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Machines with all keys between them. Not all keys can be combined in one machine.
+    /// Machines that together have all keys. Not all keys can be combined in one machine.
     fn machines() -> [SystemSpec; 5] {
         let paper = || SystemSpec::paper(12).unwrap();
         let plain = SystemSpec { oram: None, ..paper() };

@@ -10,13 +10,13 @@ use crate::{Cycle, SimError};
 
 /// Memory, with or without ORAM. It passes its answers directly to the processor.
 pub(super) trait Memory {
-    /// A line leaves the LLC before the timed run begins.
+    /// Notes that a line leaves the LLC before the timed run begins.
     fn preload_victim(&mut self, victim: Victim) -> Result<(), SimError>;
 
-    /// The timed run begins, with these lines in the LLC.
+    /// Notes that the timed run begins, with these lines in the LLC.
     fn start_timed_run(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
 
-    /// The LLC needs `line`.
+    /// Fetches `line`, which the LLC needs.
     fn fetch(
         &mut self,
         id: FetchId,
@@ -25,23 +25,23 @@ pub(super) trait Memory {
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError>;
 
-    /// A line leaves the LLC.
+    /// Notes that a line leaves the LLC.
     fn evict_line(&mut self, line: u64, is_dirty: bool, at: Cycle) -> Result<(), SimError>;
 
-    /// Time of the next event that does not depend on further requests of the processor.
+    /// The time of the next event that does not depend on further requests of the processor.
     fn next_event(&mut self) -> Option<Cycle>;
 
-    /// Handles that event.
+    /// Handles the event that [`Self::next_event`] returned.
     fn act(
         &mut self,
         event: Cycle,
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError>;
 
-    /// Counts so far.
+    /// The counts so far.
     fn tally(&self) -> MemoryTally;
 
-    /// The observer of its DRAM.
+    /// The observer of the memory's DRAM.
     fn watched(&self) -> &Watched;
 }
 

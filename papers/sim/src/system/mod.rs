@@ -5,8 +5,9 @@
 //!                                  └──► DRAM, without ORAM
 //! ```
 //!
-//! One loop serves both kinds. It handles the earlier of the processor's next request and the
-//! memory's next event. Results depend only on the specification, the trace and the seed.
+//! One loop serves memory with and without ORAM. It handles the earlier of the processor's next
+//! request and the memory's next event. Results depend only on the specification, the trace and the
+//! seed.
 
 mod bounds;
 mod commented;
@@ -38,8 +39,8 @@ use watched::Watched;
 
 /// Receives the progress of a run.
 pub trait Progress {
-    /// `done` records of the trace have run. Called when the machine is built, at the end of its
-    /// warm-up, and regularly.
+    /// Reports that `done` records of the trace have run. Called when the machine is built, at the
+    /// end of its warm-up, and regularly.
     fn records(&self, done: u64);
 }
 
@@ -50,13 +51,13 @@ impl Progress for () {
 /// The part of a run before counting begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// Records that only fill the LLC, and take no time. With delayed remapping, the blocks that
+    /// Records that only fill the LLC, and are not timed. With delayed remapping, the blocks that
     /// are then in the LLC are out of the ORAM.
     pub llc_records: u64,
     /// Whether lines that leave the LLC during `llc_records` move to the small tree of ρ, by
-    /// untimed paths. If not, that tree is empty at first. It has no effect without ρ.
+    /// untimed paths. If not, that tree is empty at first. This has no effect without ρ.
     pub fills_small_tree: bool,
-    /// Further records that fill all caches and mix the tree. They take time, but are not in the
+    /// Further records that fill all caches and mix the tree. They are timed, but not in the
     /// [`Outcome`].
     pub records: u64,
 }
@@ -77,8 +78,8 @@ pub fn run(
     run_from(spec, InitialOram::Seed(seed), records, warm_up, seed, progress)
 }
 
-/// As [`run`], but from an initial ORAM, which may be ready-made. All later randomness follows from
-/// `seed`. A machine without an ORAM ignores `initial`.
+/// Runs a machine like [`run`], but from an initial ORAM, which may be ready-made. All later
+/// randomness follows from `seed`. A machine without an ORAM ignores `initial`.
 ///
 /// # Errors
 /// The errors of [`run`], and [`SimError::Spec`] for an initial ORAM of another specification.
@@ -94,8 +95,9 @@ pub fn run_from(
     Ok(run_watched(spec, initial, records, warm_up, seed, progress, watched)?.0)
 }
 
-/// As [`run_from`], with a [`Checker`] of all DRAM commands, including the warm-up. The outcome is
-/// the same, but the run takes several times as long. Also returns the number of checked commands.
+/// Runs a machine like [`run_from`], with a [`Checker`] of all DRAM commands, including the
+/// warm-up. The outcome is the same, but the run takes several times as long. Also returns the
+/// number of checked commands.
 ///
 /// # Errors
 /// The errors of [`run_from`], and [`SimError::Command`] at the first illegal command.
@@ -129,7 +131,8 @@ fn run_watched(
     run_any(spec, initial, records, warm_up, seed, progress, watched)
 }
 
-/// Independent of the type of the records, so it is compiled only once.
+/// Runs a machine. The function does not depend on the type of the records, so it is compiled only
+/// once.
 fn run_any(
     spec: &SystemSpec,
     initial: InitialOram,
@@ -154,12 +157,12 @@ fn run_any(
 
 /// Records from any kind of trace.
 struct Records<'r> {
-    /// Appends the next records; appends none at the end of the trace.
+    /// Appends the next records to a queue. Appends none at the end of the trace.
     bring: &'r mut dyn FnMut(&mut VecDeque<Record>),
     ahead: VecDeque<Record>,
 }
 
-/// Records fetched at once, since a call per record would be expensive.
+/// The number of records fetched at once, since a call per record would be expensive.
 const RECORDS_BROUGHT: usize = 1 << 8;
 
 impl Iterator for Records<'_> {
@@ -199,8 +202,8 @@ impl<'r, M: Memory> Machine<'r, M> {
         Ok(Self { processor, memory })
     }
 
-    /// Runs to the end. Returns the outcome, and the number of checked DRAM commands if there is a
-    /// checker.
+    /// Runs to the end of the trace. Returns the outcome, and the number of checked DRAM commands
+    /// if the machine has a checker.
     fn run(
         mut self,
         warm_up: u64,

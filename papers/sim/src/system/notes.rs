@@ -1,13 +1,13 @@
 //! The comments on the keys of a machine's file: meaning, unit, and source of the number.
 //!
-//! *The paper* is IR-ORAM. Sections and tables without a name are in it.
+//! *The paper* is IR-ORAM. Sections and tables without a paper's name are in IR-ORAM.
 
 /// The comment on the key with this path.
 pub(super) fn note(path: &str) -> Option<&'static str> {
     NOTES.iter().find(|(key, _)| *key == path).map(|(_, note)| *note)
 }
 
-/// In the order of the file.
+/// Pairs of a path and its comment, in the order of the file.
 pub(super) const NOTES: &[(&str, &str)] = &[
     ("channels", "Channels of DRAM. Table I: 4."),
     (

@@ -110,7 +110,7 @@ pub(super) struct DramBus<O> {
     pub(super) dram: Dram<O>,
     clocks: Clocks,
     latency: Cycle,
-    /// By the number of the tree.
+    /// The layouts of the trees, by the number of the tree.
     trees: Vec<TreeLayout>,
     /// The lines for the tree top at a context switch.
     tree_top: Range<u64>,
@@ -143,7 +143,7 @@ impl TreeLayout {
 }
 
 impl<O: Observer> DramBus<O> {
-    /// A bus for the trees of `oram`. `observer` sees each DRAM command.
+    /// Creates a bus for the trees of `oram`. `observer` sees each DRAM command.
     pub(super) fn new(spec: &SystemSpec, oram: &OramSpec, observer: O) -> Result<Self, SimError> {
         let dram = Dram::observed(&spec.dram, spec.channels, observer)?;
         let row_span = dram.row_span();
@@ -193,7 +193,7 @@ impl<O: Observer> DramBus<O> {
         }
     }
 
-    /// Runs until all requests are done. Returns the time, which is at least `start`.
+    /// Runs until all requests are complete. Returns the time, which is at least `start`.
     fn finish(&mut self, start: Cycle) -> Cycle {
         self.done.clear();
         let last = self.dram.run_until_idle(&mut self.done);
@@ -223,7 +223,7 @@ impl<O: Observer> Bus for DramBus<O> {
     }
 }
 
-/// Number of lines of the tree top.
+/// The number of lines of the tree top.
 fn tree_top_lines(spec: &SystemSpec, oram: &OramSpec) -> u64 {
     let kept = (0..).zip(&oram.slots).take(oram.tree_top_levels.into());
     kept.map(|(level, slots)| (u64::from(*slots) * oram.block_lines + spec.header_lines) << level)

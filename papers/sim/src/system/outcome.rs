@@ -11,9 +11,9 @@ use crate::{Cycle, SimError};
 /// The counts of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Duration in cycles.
+    /// Duration of the run in cycles.
     pub cycles: Cycle,
-    /// Records of the trace.
+    /// The number of records of the trace that have run.
     pub records: u64,
     /// Counts of the processor.
     pub processor: Tally,
@@ -24,9 +24,9 @@ pub struct Outcome {
 /// The counts of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryTally {
-    /// The ORAM controller, if there is one.
+    /// The counts of the ORAM controller; `None` without an ORAM.
     pub controller: Option<ControllerTally>,
-    /// The DRAM. Results of older versions lack it.
+    /// The counts of the DRAM. Results of older versions lack this field.
     #[serde(default)]
     pub dram: DramTally,
 }
@@ -35,7 +35,7 @@ impl Outcome {
     /// The energy that the DRAM of `spec` used for this outcome.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if the currents of its chips are not known.
+    /// [`SimError::Spec`] if the currents of the DRAM's chips are not known.
     pub fn dram_energy(&self, spec: &SystemSpec) -> Result<Energy, SimError> {
         let currents = Currents::built_in(&spec.dram.name)?;
         let microseconds = self.cycles as f64 / f64::from(spec.processor.clock_mhz);

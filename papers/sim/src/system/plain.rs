@@ -16,7 +16,7 @@ pub(super) struct PlainMemory {
     dram: Dram<Watched>,
     clocks: Clocks,
     latency: Cycle,
-    /// For each request, the fetch to answer; `None` for a write-back.
+    /// The fetch to answer, for each request by its id; `None` for a write-back.
     readers: HashMap<u64, Option<FetchId>>,
     next_id: u64,
     done: Vec<Completion>,

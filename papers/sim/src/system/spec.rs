@@ -16,7 +16,7 @@ use crate::{Cycle, SimError, cut_lines};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
-    /// Level after level.
+    /// Buckets in order of level.
     Heap,
     /// Subtrees that fill a row of every channel.
     Subtrees,
@@ -30,7 +30,7 @@ pub enum Layout {
 pub struct SystemSpec {
     /// The processor, with its LLC.
     pub processor: ProcessorSpec,
-    /// One channel of DRAM.
+    /// The parameters of one channel of DRAM.
     pub dram: DramSpec,
     /// Number of DRAM channels.
     pub channels: u32,
@@ -43,14 +43,14 @@ pub struct SystemSpec {
     /// tables of the papers do not include any.
     #[serde(default)]
     pub memory_latency: Cycle,
-    /// The controller.
+    /// The parameters of the controller.
     pub controller: ControllerSpec,
-    /// The ORAM. Without one, the LLC accesses DRAM directly.
+    /// The ORAM. If it is `None`, the LLC accesses DRAM directly.
     pub oram: Option<OramSpec>,
 }
 
 impl SystemSpec {
-    /// Table I of IR-ORAM with its Baseline, for which `leaf_level` is 24.
+    /// The machine of Table I of IR-ORAM with its Baseline, for which `leaf_level` is 24.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the built-in DRAM is missing.
@@ -70,7 +70,7 @@ impl SystemSpec {
     /// Parses a machine from a file in TOML or JSON. `file` is the name used in messages.
     ///
     /// # Errors
-    /// [`SimError::Spec`] that names the file, if the text is not a machine.
+    /// [`SimError::Spec`] if the text is not a machine. The message names the file.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
         let wrong = |error: &dyn fmt::Display| {
             SimError::Spec(format!(
@@ -88,8 +88,8 @@ impl SystemSpec {
         Ok(spec)
     }
 
-    /// The machine as a TOML file for [`Self::parse`]. Each key has a comment, and keys that are
-    /// not set are commented out.
+    /// Writes the machine as a TOML file for [`Self::parse`]. Each key has a comment, and keys that
+    /// are not set are commented out.
     ///
     /// # Errors
     /// [`SimError::Spec`] for a number that TOML cannot represent.
@@ -126,7 +126,8 @@ impl SystemSpec {
     /// that passes can run.
     ///
     /// # Errors
-    /// [`SimError::Spec`] that says what is wrong, and [`SimError::Engine`] for an impossible tree.
+    /// [`SimError::Spec`] with a message that says what is wrong, and [`SimError::Engine`] for an
+    /// impossible tree.
     pub fn check(&self) -> Result<(), SimError> {
         self.processor.check()?;
         self.dram.check()?;
@@ -149,8 +150,8 @@ impl SystemSpec {
         Ok(())
     }
 
-    /// The same machine, with unused parameters reset to [`Self::paper`]. Without an ORAM there is
-    /// no controller, no tree, and no path that could stop retirement.
+    /// Resets unused parameters to [`Self::paper`]. Without an ORAM, this includes the controller,
+    /// the tree and the stop of retirement by paths.
     #[must_use]
     pub fn without_unused(self) -> Self {
         if self.oram.is_some() {
@@ -295,7 +296,7 @@ mod tests {
         assert!(error.starts_with("the trees have"), "{error}");
     }
 
-    /// The locations of numbers in a file.
+    /// The paths of numbers in a file.
     const PARTS: [&str; 11] = [
         "/channels",
         "/header_lines",

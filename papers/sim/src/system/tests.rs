@@ -17,7 +17,7 @@ use crate::trace::AccessKind;
 
 const LEAF_LEVEL: u8 = 12;
 
-/// Reads and writes of a hot and a cold part of memory.
+/// Makes reads and writes of a hot and a cold part of memory.
 pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     let mut coins = StdRng::seed_from_u64(seed);
     let blocks = 4 << LEAF_LEVEL;
@@ -32,7 +32,7 @@ pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     (0..records).map(record).collect()
 }
 
-/// As [`trace`], with long gaps, so that some slots are unused.
+/// Makes records like [`trace`], with long gaps, so that some slots are unused.
 fn quiet(records: usize, seed: u64) -> impl Iterator<Item = Record> {
     trace(records, seed).into_iter().map(|record| Record { gap: record.gap * 100, ..record })
 }
@@ -80,7 +80,7 @@ pub(super) fn machines() -> Vec<SystemSpec> {
     machines
 }
 
-/// Levels on the chip.
+/// The number of levels on the chip.
 const TREE_TOP_LEVELS: u8 = 5;
 
 /// A machine whose program is switched out regularly.
@@ -100,7 +100,7 @@ fn of_an_order() -> SystemSpec {
     of_an_order_with(OramSpec { plb_ways: 2, ..OramSpec::paper(LEAF_LEVEL) })
 }
 
-/// The same with another ORAM.
+/// A machine like [`of_an_order`], with another ORAM.
 fn of_an_order_with(oram: OramSpec) -> SystemSpec {
     let mut spec = machine(Some(oram));
     spec.processor.fetch_room = 1;
@@ -198,8 +198,8 @@ fn a_seed_gives_one_outcome() {
     assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "it uses no randomness");
 }
 
-/// Saved results of this model are reused. If a change is meant to alter results, [`MODEL`] must be
-/// raised with it.
+/// Saved results of this model are reused. If a change alters results on purpose, it must also
+/// raise [`MODEL`].
 #[test]
 fn the_same_model_gives_the_same_results() {
     let plain = machine(None);
@@ -254,7 +254,7 @@ fn warm_up_is_not_counted() {
     assert_eq!((nothing.records, nothing.cycles), (0, 0));
 }
 
-/// Stores to a part of memory that fits the small tree but not the LLC, and then reads of it.
+/// Makes stores to a part of memory that fits the small tree but not the LLC, and then reads of it.
 #[test]
 fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
     let stores = (0..4000).map(|i| Record { gap: 3, kind: AccessKind::Write, line: i * 7 % 450 });
@@ -291,7 +291,7 @@ fn a_warm_up_of_the_llc_can_fill_the_small_tree_of_rho() {
     }
 }
 
-/// A trace that then fits the LLC requests nothing, and another one evicts dirty lines from its
+/// A trace that fits the filled LLC requests nothing, and another trace evicts dirty lines from its
 /// first miss on. No record of the warm-up is counted. With delayed remapping, the lines of the LLC
 /// are out of the ORAM.
 #[test]
@@ -356,7 +356,7 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
     }
 }
 
-/// Also with long gaps without requests before and after it.
+/// This also holds with long gaps without requests before and after the last record.
 #[test]
 fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {
@@ -405,7 +405,8 @@ fn what_does_not_go_together_is_refused() {
     assert!(run(&spec, far, timed(0), 1, &()).unwrap_err().to_string().contains("past the end"));
 }
 
-/// Besides paths, only the buckets of the tree top move at a context switch, out and in again.
+/// At a context switch, only paths and the buckets of the tree top move. The buckets are written to
+/// memory and read again.
 #[test]
 fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     let spec = switched();
@@ -433,8 +434,8 @@ fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     bus.dram.observer().verdict().unwrap();
 }
 
-/// As many bytes on each path as in a tree with four times the leaves, apart from the two missing
-/// levels.
+/// Apart from the two missing levels, a path has the same bytes as in a tree with four times the
+/// leaves.
 #[test]
 fn a_path_moves_all_lines_of_its_blocks() {
     let lines_of_path = |block_lines, levels| {
@@ -486,7 +487,7 @@ fn neighbours_share_their_block() {
     assert!(four.position_map[0] < one.position_map[0], "{one:?} {four:?}");
 }
 
-/// The observed bus of a machine after 300 random paths in a row, and the cycles per path.
+/// Carries 300 random paths in sequence. Returns the observed bus, and the cycles per path.
 fn carried(spec: &SystemSpec) -> (DramBus<Checker>, u64) {
     const PATHS: u64 = 300;
     let oram = spec.oram.as_ref().unwrap();

@@ -4,7 +4,7 @@ use crate::SimError;
 use crate::dram::checker::Checker;
 use crate::dram::{Clock, Command, DramTally, Observer};
 
-/// Sees each command, including the warm-up.
+/// An observer that sees each command, including the warm-up.
 #[derive(Default)]
 pub(super) struct Watched {
     tally: DramTally,
@@ -12,8 +12,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// An observer with an optional checker. Checking takes several times as long as the simulation
-    /// itself.
+    /// Creates an observer with an optional checker. Checking takes several times as long as the
+    /// simulation itself.
     pub(super) fn with_checker(checker: Option<Checker>) -> Self {
         Self { tally: DramTally::default(), checker }
     }
@@ -22,15 +22,15 @@ impl Watched {
         self.tally
     }
 
-    /// Number of checked commands; `None` without a checker.
+    /// The number of checked commands; `None` without a checker.
     pub(super) fn checked(&self) -> Option<u64> {
         self.checker.as_ref().map(Checker::commands)
     }
 
-    /// Whether all commands so far are legal. Unchecked commands count as legal.
+    /// Checks that all commands so far are legal. Unchecked commands count as legal.
     ///
     /// # Errors
-    /// [`SimError::Command`] that names the first illegal command.
+    /// [`SimError::Command`]. The message names the first illegal command.
     pub(super) fn verdict(&self) -> Result<(), SimError> {
         self.checker.as_ref().map_or(Ok(()), Checker::verdict).map_err(SimError::Command)
     }
@@ -85,7 +85,7 @@ mod tests {
     type Change = fn(&mut DramSpec);
 
     /// The DRAM is faster than its rules allow, since the checker has the parameters of another
-    /// one.
+    /// DRAM.
     #[test]
     fn a_run_ends_at_its_first_illegal_command_and_names_it() {
         let slower = |change: Change| {

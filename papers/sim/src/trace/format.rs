@@ -9,9 +9,10 @@ pub enum Format {
     /// The program counter is ignored.
     Usimm,
     /// Ramulator 1.0, processor traces: `<gap> <read address> [<write-back address>]` in decimal. A
-    /// line is a read, optionally followed by a write with gap 0. So every write follows a read.
+    /// line of the file is a read, optionally followed by a write with gap 0. So every write
+    /// follows a read.
     Ramulator,
-    /// Our binary format: two to fourteen bytes per record, with a checksum.
+    /// This project's binary format: two to fourteen bytes per record, with a checksum.
     Binary,
 }
 
@@ -19,7 +20,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::Usimm, Self::Ramulator, Self::Binary];
 
-    /// Its name on the command line.
+    /// The name of the format on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Usimm => "usimm",

@@ -4,13 +4,13 @@ use super::{LINES_MAX, PAGE_LINES, Record, Trace};
 use crate::SimError;
 
 impl Trace {
-    /// A trace of several programs that take turns of `slice` instructions each, in order. Each
-    /// program is moved as a whole, by whole pages, to an address range of its own. A turn ends
-    /// after the record that uses it up; instructions beyond the slice are deducted from the next
-    /// turn. A program that has ended takes no more turns.
+    /// Mixes programs that take turns of `slice` instructions each, in order. Each program is moved
+    /// as a whole, by whole pages, to an address range of its own. A turn ends after the record
+    /// that uses it up; instructions beyond the slice are deducted from the next turn. A program
+    /// that has ended takes no more turns.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there are no traces, the slice is empty, the result exceeds
+    /// [`SimError::Spec`] if `traces` or the slice is empty, the result exceeds
     /// [`RECORDS_MAX`](super::RECORDS_MAX) records, or the address ranges do not fit next to each
     /// other.
     pub fn mix(name: &str, traces: &[Self], slice: u64) -> Result<Self, SimError> {
@@ -33,19 +33,19 @@ impl Trace {
 /// A program, with its remaining records.
 struct Program<'a> {
     left: &'a [Record],
-    /// Added to its lines, modulo 2^64.
+    /// The offset added to the program's lines, modulo 2^64.
     offset: u64,
     instructions: u64,
     slice: u64,
 }
 
 impl Program<'_> {
-    /// Number of turns used up so far.
+    /// The number of turns used up so far.
     fn turn(&self) -> u64 {
         self.instructions / self.slice
     }
 
-    /// The records of its current turn, in its own range.
+    /// Takes the records of the program's current turn, in its own range.
     fn take_turn(&mut self) -> impl Iterator<Item = Record> {
         let turn = self.turn();
         let mut count = 0;
@@ -60,7 +60,7 @@ impl Program<'_> {
     }
 }
 
-/// The programs of `traces`, each with the range after the previous one.
+/// Creates the programs of `traces`, each with the range after the previous one.
 fn programs(traces: &[Trace], slice: u64) -> Result<Vec<Program<'_>>, SimError> {
     let mut end = 0;
     let programs = traces.iter().map(|trace| {

@@ -6,7 +6,7 @@
 //! [synthesized](synthetic::Synthetic), [mixed](Trace::mix) from others, [remapped](Trace::remap)
 //! into a small memory, and [measured](TraceStats).
 //!
-//! A file is untrusted. An error names the first invalid place, and [`RECORDS_MAX`] bounds the
+//! A file is untrusted. An error names the first invalid position, and [`RECORDS_MAX`] bounds the
 //! memory used.
 
 mod binary;
@@ -34,10 +34,10 @@ pub use stats::TraceStats;
 
 use crate::{LINE_BYTES, SimError};
 
-/// The most records of a trace: a gigabyte of them.
+/// The maximum number of records of a trace, which take a gigabyte.
 pub const RECORDS_MAX: usize = 1 << 26;
 
-/// The most bytes of a trace's name.
+/// The maximum length of a trace's name in bytes.
 pub const NAME_BYTES_MAX: usize = 1024;
 
 /// Bytes of a page, the unit of [`Trace::remap`] and of operating systems.
@@ -54,11 +54,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace of `records`. `name` is used in results and messages.
+    /// Creates a trace of `records`. `name` is used in results and messages.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there are no records or more than [`RECORDS_MAX`], if a line is not
-    /// below [`LINES_MAX`], or if the name is longer than [`NAME_BYTES_MAX`] bytes or has a control
+    /// [`SimError::Spec`] in these cases: `records` is empty or exceeds [`RECORDS_MAX`]; a line is
+    /// not below [`LINES_MAX`]; the name is longer than [`NAME_BYTES_MAX`] bytes or has a control
     /// character.
     pub fn new(name: impl Into<String>, records: Vec<Record>) -> Result<Self, SimError> {
         let name = name.into();
@@ -79,7 +79,7 @@ impl Trace {
         Ok(Self { name, records })
     }
 
-    /// The name.
+    /// The name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -89,7 +89,7 @@ impl Trace {
         &self.records
     }
 
-    /// Number of instructions; see [`Record::instructions`].
+    /// The number of instructions; see [`Record::instructions`].
     pub fn instructions(&self) -> u64 {
         self.records.iter().map(Record::instructions).sum()
     }

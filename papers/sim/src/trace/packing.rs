@@ -1,7 +1,7 @@
 //! Compressed files: reads gzip and zstd, and writes gzip.
 //!
-//! The zstd decoder is written in Rust, so no C compiler is needed. Its encoder is not used, since
-//! it compresses less than the original, and gzip suffices for our output.
+//! The zstd decoder is written in Rust, so no C compiler is needed. The same library's encoder is
+//! not used, since it compresses less than the original, and gzip suffices for our output.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 
@@ -25,8 +25,8 @@ pub enum Compression {
     Gzip,
 }
 
-/// Decompresses `file` if it starts with a known magic number. It decompresses while reading, so a
-/// small file that expands to many bytes costs no memory.
+/// Decompresses `file` if it starts with a known magic number. Decompression happens while reading,
+/// so a small file that expands to many bytes costs no memory.
 pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (start, file) = peek(file, ZSTD.len())?;
     let file = BufReader::new(file);
@@ -39,8 +39,8 @@ pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn BufRead + '
     })
 }
 
-/// Reads the first `count` bytes of `file`, or all of them if it is shorter. Also returns a reader
-/// of the complete file.
+/// Reads the first `count` bytes of `file`, or the whole file if it is shorter. Also returns a
+/// reader of the complete file.
 pub(super) fn peek<R: Read>(mut file: R, count: usize) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::new();
     file.by_ref().take(count as u64).read_to_end(&mut start)?;

@@ -12,8 +12,8 @@ impl Trace {
     /// trace, unless the file is binary and has a name.
     ///
     /// # Errors
-    /// [`SimError::Trace`] with the first invalid line (text) or byte (binary); also if there are
-    /// no records or too many, or if the file cannot be read or decompressed.
+    /// [`SimError::Trace`] with the first invalid line (text) or byte (binary). Also if the file
+    /// has no records or too many, or cannot be read or decompressed.
     pub fn read(name: &str, file: impl Read) -> Result<Self, SimError> {
         read(name, None, file)
     }
@@ -21,7 +21,7 @@ impl Trace {
     /// Reads a trace in a given format.
     ///
     /// # Errors
-    /// The same as of [`Trace::read`], and if the file has another format.
+    /// The errors of [`Trace::read`], and an error if the file has another format.
     pub fn read_as(format: Format, name: &str, file: impl Read) -> Result<Self, SimError> {
         read(name, Some(format), file)
     }

@@ -2,15 +2,15 @@
 
 use crate::LINE_BYTES;
 
-/// Upper bound of line numbers: 64-bit byte addresses have this number of lines.
+/// Upper bound of line numbers: the number of lines that 64-bit byte addresses have.
 pub const LINES_MAX: u64 = u64::MAX / LINE_BYTES + 1;
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// The line is fetched, and the program waits for it.
+    /// A read: the line is fetched, and the program waits for it.
     Read,
-    /// A dirty line leaves the first-level cache. The program does not wait for it.
+    /// A write: a dirty line leaves the first-level cache. The program does not wait for it.
     Write,
 }
 
@@ -21,18 +21,18 @@ pub struct Record {
     pub gap: u32,
     /// The kind of request.
     pub kind: AccessKind,
-    /// The line: byte address divided by [`LINE_BYTES`], below [`LINES_MAX`].
+    /// The number of the line: byte address divided by [`LINE_BYTES`], below [`LINES_MAX`].
     pub line: u64,
 }
 
 impl Record {
-    /// Number of instructions of this record: its gap, and one for a read. A write counts none,
+    /// The number of instructions of this record: its gap, and one for a read. A write adds none,
     /// since the cache makes it.
     pub fn instructions(&self) -> u64 {
         u64::from(self.gap) + u64::from(self.kind == AccessKind::Read)
     }
 
-    /// Address of the line's first byte.
+    /// The address of the line's first byte.
     pub(super) fn address(&self) -> u64 {
         self.line * LINE_BYTES
     }

@@ -1,8 +1,8 @@
 //! Moves a trace into a small memory.
 //!
 //! A program's addresses are spread over 47 bits. An operating system assigns a page of memory to
-//! each page that a program touches, and so does this module. Lines of a page stay together, and a
-//! footprint fits if the memory has enough pages, whatever its addresses are.
+//! each page that a program touches, and so does this module. Lines of a page stay together. A
+//! footprint fits if the memory has enough pages, for any addresses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use super::{PAGE_BYTES, PAGE_LINES, Record, Trace};
 use crate::SimError;
 
-/// The page of memory assigned when a page is first touched.
+/// The rule for the page of memory that a page gets when it is first touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placing {
     /// The next free page.
@@ -22,14 +22,14 @@ pub enum Placing {
         /// Seed of the random choice.
         seed: u64,
     },
-    /// The page with the same number modulo the size of memory, or the next free one. This
+    /// The page with the same number modulo the size of memory, or the next free page. This
     /// preserves distances within arrays.
     Preserving,
 }
 
 impl Trace {
-    /// The trace with its pages of [`PAGE_BYTES`] moved into a memory of `lines` lines. Lines
-    /// beyond the last whole page are not used.
+    /// Moves the pages of [`PAGE_BYTES`] into a memory of `lines` lines. Lines beyond the last
+    /// whole page are not used.
     ///
     /// # Errors
     /// [`SimError::Spec`] if the trace touches more pages than the memory has.
@@ -60,7 +60,7 @@ impl Trace {
     }
 }
 
-/// The pages of a memory, assigned one by one.
+/// The pages of a memory, which are assigned one by one.
 struct Memory {
     pages: u64,
     given: u64,
@@ -72,9 +72,9 @@ enum FreePages {
     /// All pages from the next one on.
     Later,
     /// A lazy shuffle of all pages (Fisher and Yates), so that a large memory costs nothing.
-    /// `moved` has the page at each position, where it differs from the position.
+    /// `moved` has the page at each position whose page is not the position itself.
     Shuffled { coins: Box<StdRng>, moved: HashMap<u64, u64> },
-    /// All pages but these.
+    /// All pages except these.
     Others(HashSet<u64>),
 }
 

@@ -3,8 +3,8 @@
 //! The *distance* of a use is the number of different lines used since the previous use of the same
 //! line, itself included. An LRU cache with this number of lines still holds the line, and a
 //! smaller one does not (Mattson et al., 1970). Each line counts only at its last use. So the
-//! distance is the number of times since then that are the last use of some line. A Fenwick tree
-//! (1994) computes this in logarithmic time.
+//! distance is the number of times since the previous use that are the last use of some line. A
+//! Fenwick tree (1994) computes this in logarithmic time.
 
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ impl LastUses {
         }
     }
 
-    /// Number of such times before `time`.
+    /// The number of last uses before `time`.
     fn count_before(&self, time: usize) -> usize {
         let (mut i, mut sum) = (time, 0);
         while i > 0 {

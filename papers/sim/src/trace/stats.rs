@@ -8,9 +8,9 @@ use crate::LINE_BYTES;
 /// Statistics of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStats {
-    /// Number of reads.
+    /// The number of reads.
     pub reads: u64,
-    /// Number of writes.
+    /// The number of writes.
     pub writes: u64,
     /// Number of instructions; see [`Record::instructions`](super::Record::instructions).
     pub instructions: u64,
@@ -24,7 +24,7 @@ pub struct TraceStats {
 }
 
 impl TraceStats {
-    /// Measures `trace`. For `n` records this takes time O(n log n).
+    /// Measures `trace`. For `n` records, this takes time O(n log n).
     pub fn from_trace(trace: &Trace) -> Self {
         let records = trace.records.as_slice();
         let lines: HashSet<u64> = records.iter().map(|record| record.line).collect();
@@ -59,7 +59,7 @@ impl TraceStats {
         (self.instructions > 0).then(|| 1000.0 * count as f64 / self.instructions as f64)
     }
 
-    /// Bytes of all different lines.
+    /// The number of bytes of all different lines.
     pub fn footprint_bytes(&self) -> u64 {
         self.lines * LINE_BYTES
     }

@@ -22,7 +22,7 @@ pub(super) fn record(gap: u32, kind: AccessKind, line: u64) -> Record {
     Record { gap, kind, line }
 }
 
-/// Records with numbers of all lengths, not mostly the longest.
+/// Generates records with numbers of all lengths, not mostly the longest.
 fn any_record() -> impl Strategy<Value = Record> {
     let kind = prop_oneof![Just(AccessKind::Read), Just(AccessKind::Write)];
     (any::<u32>(), 0u32..32, kind, 0..LINES_MAX, 0u32..58).prop_map(
@@ -37,7 +37,7 @@ pub(super) fn any_trace() -> impl Strategy<Value = Trace> {
     records.prop_map(|records| Trace::new("a.trace", records).unwrap())
 }
 
-/// A trace that Ramulator's format can hold.
+/// Generates traces that Ramulator's format can hold.
 fn any_ramulator_trace() -> impl Strategy<Value = Trace> {
     any_trace().prop_map(|mut trace| {
         let mut after_read = false;

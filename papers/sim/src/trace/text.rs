@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use super::{Record, ramulator, usimm};
 use crate::{LINE_BYTES, SimError};
 
-/// The most bytes of a line, including its end. No record comes near.
+/// The maximum length of a line in bytes, including its end. No record comes near.
 const TEXT_LINE_BYTES_MAX: usize = 128;
 
 /// A text format.
@@ -45,7 +45,8 @@ impl TextFormat {
     }
 }
 
-/// Reads all records of `file`, at most `records_max`. Without a format, the first line decides.
+/// Reads all records of `file`, at most `records_max`. Without a format, the first line determines
+/// it.
 pub(super) fn read(
     name: &str,
     mut format: Option<TextFormat>,
@@ -117,7 +118,7 @@ pub(super) fn number(digits: &str, radix: u32) -> Option<u64> {
     all_digits.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// A line without its end; `None` if it is too long or not UTF-8.
+/// Returns a line without its end; `None` if it is too long or not UTF-8.
 fn text_of(line: &[u8]) -> Option<&str> {
     let is_cut = line.len() == TEXT_LINE_BYTES_MAX && !line.ends_with(b"\n");
     let text = (!is_cut).then(|| str::from_utf8(line).ok()).flatten()?;

@@ -26,7 +26,7 @@ pub(super) fn parse(line: &str) -> Option<TextLine> {
     Some(TextLine { first, then: None })
 }
 
-/// A hex number, with or without `0x`.
+/// Parses a hex number, with or without `0x`.
 fn hex(digits: &str) -> Option<u64> {
     number(digits.strip_prefix("0x").unwrap_or(digits), 16)
 }

@@ -10,8 +10,8 @@ impl Trace {
     /// formats do not contain the name.
     ///
     /// # Errors
-    /// [`SimError::Trace`] if the format cannot represent the trace; nothing is then written.
-    /// Ramulator's format only has writes right after a read. [`SimError::Output`] if writing to
+    /// [`SimError::Trace`] if the format cannot represent the trace; no bytes are then written.
+    /// Ramulator's format only has writes directly after a read. [`SimError::Output`] if writing to
     /// `out` fails.
     pub fn write(
         &self,

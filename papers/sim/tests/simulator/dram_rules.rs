@@ -11,9 +11,9 @@ struct Load {
     requests: u64,
     writes_percent: u64,
     longest_pause: u64,
-    /// Lines are chosen in this number of rows of each bank …
+    /// The number of rows of each bank from which lines are chosen.
     rows: u64,
-    /// … and this number of columns.
+    /// The number of columns from which lines are chosen.
     columns: u64,
     seed: u64,
 }
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|done| done.clock));
     }
 
-    /// The completions do not depend on how the caller runs the DRAM.
+    /// The completions do not depend on the calls that run the DRAM.
     #[test]
     fn all_ways_to_run_give_the_same_completions(load in any_load(), step in 1u64..500) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -195,7 +195,7 @@ fn writes_wait_for_reads_until_the_high_mark_and_then_go_until_the_low_one() {
     }
 }
 
-/// A part with timings of which none follows from the others.
+/// Returns a part with changed timings, none of which follows from the others.
 fn tight(part: &str) -> DramSpec {
     let mut spec = DramSpec::built_in(part).unwrap();
     spec.timing.refi = 900;
@@ -208,7 +208,7 @@ fn tight(part: &str) -> DramSpec {
     spec
 }
 
-/// The first rule that is violated when the part with `change` is scheduled.
+/// Returns the first violated rule when the part with `change` is scheduled.
 fn violation(part: &str, change: impl Fn(&mut DramSpec)) -> Option<String> {
     let allowed = tight(part);
     let mut scheduled = allowed.clone();

@@ -16,7 +16,7 @@ fn baseline() -> OramSpec {
     OramSpec { tree_top_levels: 3, initial: Initial::EachOnce, ..OramSpec::paper(9) }
 }
 
-/// Few slots in the middle levels, to cause evictions.
+/// A specification with few slots in the middle levels, to cause evictions.
 fn alloc() -> OramSpec {
     let slots = vec![4, 4, 4, 1, 1, 1, 2, 3, 4, 4];
     OramSpec { slots, data_blocks: 1500, stash_blocks_max: 5, ..baseline() }
@@ -133,8 +133,8 @@ fn every_flipped_bit_is_found() {
     resumed(&spec, &saved).unwrap();
 }
 
-/// Any contents with a right checksum give either an error, or a study that ends with or without an
-/// error.
+/// Any contents with a correct checksum give either an error, or a study that ends with or without
+/// an error.
 #[test]
 fn impossible_contents_never_panic() {
     for spec in [baseline(), in_sets()] {
@@ -205,7 +205,7 @@ fn impossible_contents_are_named() {
     assert!(with(parts.found + 16, 11).contains("image holds"));
 }
 
-/// Offset of the state, after the note.
+/// The offset of the state, after the note.
 fn state_of(file: &[u8]) -> usize {
     let what = 16;
     let note = what + 8 + number(file, what) as usize;
@@ -225,7 +225,7 @@ fn sum_up(file: &mut [u8]) {
 /// Offsets of the parts of a file.
 struct SavedOffsets {
     counts: usize,
-    /// 4 bytes per entry: the leaf plus one.
+    /// The position table. It has 4 bytes per entry: the leaf plus one.
     table: Range<usize>,
     plb: usize,
     found: usize,

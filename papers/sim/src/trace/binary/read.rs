@@ -62,7 +62,7 @@ impl<R: BufRead> Input<'_, R> {
         Ok(name)
     }
 
-    /// Reads the next record. `before` is the line of the previous one.
+    /// Reads the next record. `before` is the line of the previous record.
     fn record_after(&mut self, before: u64) -> Result<Record, SimError> {
         let head = self.number()?;
         let gap = u32::try_from(head >> 1)
@@ -74,7 +74,7 @@ impl<R: BufRead> Input<'_, R> {
         Ok(Record { gap, kind, line })
     }
 
-    /// Checks the checksum, and that no bytes follow.
+    /// Checks the checksum, and that no bytes follow it.
     fn end(&mut self) -> Result<(), SimError> {
         let sum = self.sum.clone().finalize();
         if u32::from_le_bytes(self.array()?) != sum {
@@ -126,7 +126,7 @@ impl<R: BufRead> Input<'_, R> {
         }
     }
 
-    /// An error at the current position of the input.
+    /// Makes an error at the current position of the input.
     fn wrong(&self, what: &str) -> SimError {
         let record = self.record.map_or_else(String::new, |record| format!(", record {record}"));
         SimError::Trace(format!("{}{record}, byte {}: {what}", self.name, self.offset))

@@ -17,7 +17,7 @@ fn small() -> Trace {
     Trace::new("a", records).unwrap()
 }
 
-/// A file with these bytes after the version, and a matching checksum.
+/// Makes a file with these bytes after the version, and a matching checksum.
 fn file(after_version: &[u8]) -> Vec<u8> {
     let said = [&MAGIC[..], &[VERSION], after_version].concat();
     let sum = crc32fast::hash(&said).to_le_bytes();

@@ -7,7 +7,7 @@ use crc32fast::Hasher;
 use super::{MAGIC, VERSION};
 use crate::trace::{AccessKind, Trace};
 
-/// Writes `trace`.
+/// Writes `trace` in the binary format.
 pub(in crate::trace) fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let mut out = Summed { out, sum: Hasher::new() };
     out.write(&MAGIC)?;

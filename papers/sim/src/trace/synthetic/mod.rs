@@ -22,7 +22,7 @@ pub enum Pattern {
         /// Probability of a write, from 0 to 1.
         writes: f64,
     },
-    /// A fixed stride, modulo the footprint, like the columns of a table. If stride and footprint
+    /// A fixed stride, modulo the footprint, as in a column of a table. If stride and footprint
     /// have a common divisor, only some of the lines are accessed.
     Stride {
         /// Lines from one access to the next.
@@ -30,22 +30,22 @@ pub enum Pattern {
         /// Probability of a write, from 0 to 1.
         writes: f64,
     },
-    /// Reads a linked list in random order. It goes through all lines before it repeats.
+    /// Reads of a linked list in random order, which goes through all lines before it repeats.
     PointerChase,
-    /// Writes all lines in turn: filling memory.
+    /// Writes of all lines in turn, as when filling memory.
     StoreStream,
-    /// Reads and then writes a random line: counters in a hash table.
+    /// A read and then a write of a random line, as for counters in a hash table.
     HashUpdates,
 }
 
 /// The instructions before a record. The write that follows its read has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gap {
-    /// A constant number.
+    /// A constant number of instructions.
     Constant(u32),
-    /// Geometrically distributed.
+    /// A geometrically distributed number of instructions.
     Geometric {
-        /// The mean.
+        /// The mean number of instructions.
         mean: f64,
     },
 }
@@ -61,18 +61,18 @@ pub struct Synthetic {
     pub gap: Gap,
     /// Number of records.
     pub records: usize,
-    /// Seed of all randomness.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// The most lines of a pointer chase.
+/// The maximum number of lines of a pointer chase.
 const CHASE_LINES_MAX: u64 = RECORDS_MAX as u64;
 
 impl Synthetic {
-    /// Makes the trace.
+    /// Makes the trace with these parameters.
     ///
     /// # Errors
-    /// [`SimError::Spec`] that names the parameter to change.
+    /// [`SimError::Spec`]. The message names the parameter to change.
     pub fn make(&self, name: &str) -> Result<Trace, SimError> {
         self.check().map_err(SimError::Spec)?;
         let mut coins = StdRng::seed_from_u64(self.seed);

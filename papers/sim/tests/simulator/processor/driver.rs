@@ -10,15 +10,15 @@ use oblivio_sim::trace::Record;
 use super::memory::{Memory, MemoryRequest};
 use super::{Cleaning, Outcome};
 
-/// How the caller pulls requests and passes in memory's answers.
+/// The order of pulling requests and passing in memory's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Pulls as far ahead as possible. Passes in answers as soon as memory has decided them, long
-    /// before they take effect.
+    /// The caller pulls until it needs an answer. It passes in answers as soon as memory has
+    /// decided them, long before they take effect.
     AheadAndEarly,
-    /// Pulls as far ahead as possible. Passes in answers in order of time.
+    /// The caller pulls until it needs an answer. It passes in answers in order of time.
     Ahead,
-    /// Goes from event to event.
+    /// The caller goes from event to event.
     Stepwise,
 }
 
@@ -58,7 +58,7 @@ impl<'a, Records: Iterator<Item = Record>> Driver<'a, Records> {
         }
     }
 
-    /// `cleanings` are in order of time. They require [`Style::Stepwise`].
+    /// Runs the processor. `cleanings` are in order of time. They require [`Style::Stepwise`].
     pub(crate) fn run(mut self, style: Style, cleanings: &'a [Cleaning]) -> Outcome {
         self.cleanings = cleanings;
         if style != Style::Stepwise {

@@ -65,8 +65,8 @@ fn instructions_without_memory_run_at_full_width() {
     assert_eq!(outcome.tally.stalls, Stalls::default());
 }
 
-/// While the ROB has room, four instructions are fetched per cycle; then only two, the number that
-/// retires. The last instruction retires in the cycle of the last two.
+/// While the ROB has room, four instructions are fetched per cycle; later only two, the number that
+/// retires. The last instruction retires in the same cycle as the last two.
 #[test]
 fn instructions_without_memory_retire_at_the_retire_width() {
     let store = Record { gap: (1 << 30) - 1, kind: AccessKind::Write, line: 0 };
@@ -151,8 +151,8 @@ fn write_backs_that_memory_does_not_take_hold_up_fetch() {
     assert_eq!(processor.tally().stalls, Stalls { write_backs: 700 - 7, ..Stalls::default() });
 }
 
-/// The same, but the dirty line is written early, so no instruction waits for room. The LLC does
-/// not change past the horizon.
+/// The memory is as in the previous test, but the dirty line is written early, so no instruction
+/// waits for room. The LLC does not change past the horizon.
 #[test]
 fn a_line_written_early_is_not_in_the_way() {
     let spec = ProcessorSpec {
@@ -183,7 +183,7 @@ fn an_empty_trace_is_over_at_once() {
     assert_eq!(processor.next(0), ProcessorEvent::Done { at: 0 });
 }
 
-/// A processor with one fetch in flight, requested at 10.
+/// Makes a processor with one fetch in flight, requested at 10.
 fn asked_once() -> (Processor<impl Iterator<Item = Record>>, oblivio_sim::processor::FetchId) {
     let spec = ProcessorSpec { fetch_room: 2, ..ProcessorSpec::default() };
     let mut processor = Processor::new(&spec, reads(0, 0..2).into_iter()).unwrap();

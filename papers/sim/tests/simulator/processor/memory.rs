@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use oblivio_sim::Cycle;
 
-/// A request.
+/// A request to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryRequest {
     Fetch(u64),
@@ -15,9 +15,9 @@ pub(crate) enum MemoryRequest {
 /// The behaviour of a memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryBehaviour {
-    /// Cycles between turns. If 0, each request has its turn at once.
+    /// Cycles between two turns. If 0, each request has its turn at once.
     pub(crate) every: Cycle,
-    /// Which of the waiting requests takes the turn.
+    /// The order in which waiting requests take turns.
     pub(crate) order: TurnOrder,
     /// Latency from the turn to the answer: random, at least `latency` and less than
     /// `latency + spread`.
@@ -38,9 +38,9 @@ pub(crate) enum TurnOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TurnResult {
     pub(crate) at: Cycle,
-    /// Number of the answered fetch; `None` if a write-back is accepted.
+    /// The number of the answered fetch; `None` if a write-back is accepted.
     pub(crate) answers: Option<usize>,
-    /// Retirement stops from the first cycle to before the second.
+    /// A stop of retirement, from the first cycle to before the second.
     pub(crate) stop: Option<[Cycle; 2]>,
 }
 
@@ -69,7 +69,7 @@ impl Memory {
         }
     }
 
-    /// Time of the next turn, if no further request arrives before it.
+    /// The time of the next turn, if no further request arrives before it.
     pub(crate) fn next_turn(&self) -> Option<Cycle> {
         let (asked, _) = *self.asked.front()?;
         let MemoryBehaviour { every, .. } = self.behaviour;

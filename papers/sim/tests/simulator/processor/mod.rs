@@ -134,7 +134,8 @@ proptest! {
         ..ProptestConfig::with_cases(3000)
     })]
 
-    /// However far ahead it is pulled, and however early answers are passed in.
+    /// The match does not depend on the distance of the horizon, or on the times at which answers
+    /// are passed in.
     #[test]
     fn it_matches_the_literal_model(spec in specs(), trace in traces(), behaviour in memories()) {
         let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &[]);
