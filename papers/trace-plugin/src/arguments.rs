@@ -6,7 +6,7 @@ use oblivio_sim::LINE_BYTES;
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::recording::{FirstLevelSpec, StoreMisses};
 
-/// What to record, and where.
+/// The parameters of a recording, and the location of its file.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) output: PathBuf,

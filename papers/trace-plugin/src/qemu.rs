@@ -1,6 +1,6 @@
 //! The interface to the emulator: the only module with `unsafe` code.
 //!
-//! It declares the parts of version 1 of QEMU's plugin interface (`qemu-plugin.h`) that are used.
+//! The module declares the used parts of version 1 of QEMU's plugin interface (`qemu-plugin.h`).
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -54,13 +54,13 @@ unsafe extern "C" {
 #[allow(non_upper_case_globals)]
 static qemu_plugin_version: c_int = 1;
 
-/// Instructions of all blocks started so far. Translated code adds to it without a lock, so
-/// concurrent threads may lose a few additions.
+/// The number of instructions of all blocks started so far. Translated code adds to it without a
+/// lock, so concurrent threads may lose a few additions.
 static INSTRUCTIONS: AtomicU64 = AtomicU64::new(0);
 
 static RECORDER: OnceLock<Mutex<Recorder>> = OnceLock::new();
 
-/// Called once after the emulator has loaded the plugin. A result other than 0 ends the emulator.
+/// Installs the plugin, after the emulator has loaded it. A result other than 0 ends the emulator.
 ///
 /// # Safety
 /// `arguments` points to `count` C strings.
@@ -124,8 +124,8 @@ unsafe extern "C" fn on_translation(_plugin: u64, block: *mut Block) {
     }
 }
 
-/// `to_come` is the number of instructions of the block that follow and that the counter includes
-/// already.
+/// Records an access. `to_come` is the number of instructions of the block that follow and that the
+/// counter already includes.
 extern "C" fn on_access(_cpu: c_uint, info: u32, address: u64, to_come: *mut c_void) {
     let instruction = INSTRUCTIONS.load(Ordering::Relaxed) - to_come.addr() as u64;
     let bytes = 1 << qemu_plugin_mem_size_shift(info);
@@ -138,7 +138,7 @@ extern "C" fn on_end(_plugin: u64, _none: *mut c_void) {
     with_recorder(|recorder| recorder.end(INSTRUCTIONS.load(Ordering::Relaxed)));
 }
 
-/// All threads of the program share one cache.
+/// Calls `act` with the recorder, which all threads of the program share.
 fn with_recorder(act: impl FnOnce(&mut Recorder)) {
     if let Some(recorder) = RECORDER.get() {
         act(&mut recorder.lock().unwrap_or_else(PoisonError::into_inner));

@@ -10,10 +10,11 @@ use oblivio_sim::recording::{Access, FirstLevel};
 
 use crate::arguments::Arguments;
 
-/// Records written at once.
+/// The number of records written at once.
 const RECORDS_PER_PIECE: usize = 4096;
 
-/// The most instructions between two updates of the header, so that a warm-up shows progress too.
+/// The maximum number of instructions between two updates of the header, so that a warm-up also
+/// shows progress.
 const INSTRUCTIONS_PER_HEADER: u64 = 10_000_000;
 
 /// A first-level cache, and the file for its records.
@@ -29,7 +30,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the file.
+    /// Creates the file for the records.
     pub(crate) fn start(arguments: Arguments) -> Result<Self, String> {
         let Arguments { output, records_max, first_level } = arguments;
         let first_level = FirstLevel::new(first_level).map_err(|error| error.to_string())?;
@@ -71,7 +72,7 @@ impl Recorder {
         }
     }
 
-    /// Called when the program has ended.
+    /// Ends the recording, after the program has ended.
     pub(crate) fn end(&mut self, instructions: u64) {
         if self.progress.state == State::Running {
             self.progress.instructions = instructions;
