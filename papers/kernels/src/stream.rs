@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use crate::work::{WORDS_PER_LINE, array, words, work};
 
-/// Words stored to one array before the next array's turn: four lines.
+/// Words stored to one array before storing continues in the next array: four lines.
 const PIECE_WORDS: usize = 4 * WORDS_PER_LINE;
 
 #[derive(clap::Args)]
