@@ -26,11 +26,11 @@ use serde_json::{Value, json};
 use setups::setups;
 use tally::{Tally, replay};
 
-/// How many losses and panics the report describes.
+/// Number of losses and panics that the report describes.
 const DESCRIBED_MAX: usize = 10;
 
-/// Points that run at once per core. Share servers often wait for a dead peer, so more threads than
-/// cores keep the cores busy.
+/// Number of points that run at once per core. Share servers often wait for a dead peer, so more
+/// threads than cores keep the cores busy.
 const POINTS_AT_ONCE_PER_CORE: usize = 6;
 
 /// Tests a small volume at thousands of points where a machine can die or an operation can fail.
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns whether nothing was lost and nothing panicked.
+/// Runs the tool. Returns whether no data were lost and no thread panicked.
 fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     let panics = Panics::watch();
     let (points, parameters) = choose(arguments)?;
@@ -106,7 +106,7 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     Ok(tally.losses().len() == 0 && panics.is_empty())
 }
 
-/// The points to test, and the parameters that the results file records.
+/// Returns the points to test, and the parameters that the results file records.
 fn choose(arguments: &Arguments) -> Result<(Vec<(PointKind, Point)>, Value), String> {
     if !arguments.replay.is_empty() {
         let named = |name: &String| {
@@ -194,7 +194,7 @@ fn describe(tally: &Tally, panics: &[String]) -> String {
     text
 }
 
-/// A progress bar; it shows only on a terminal.
+/// Creates a progress bar. It shows only on a terminal.
 fn bar(points: u64) -> ProgressBar {
     let template = "{bar:40} {human_pos} of {human_len} points, {per_sec}, {eta} left";
     match ProgressStyle::with_template(template) {
@@ -203,8 +203,8 @@ fn bar(points: u64) -> ProgressBar {
     }
 }
 
-/// Collects the messages of all panics. A panic in a disk's thread would otherwise show only as a
-/// missing answer, and the planned fault would explain that.
+/// The messages of all panics. A panic in a disk's thread would otherwise show only as a missing
+/// answer, and the planned fault would explain that.
 struct Panics(Arc<Mutex<Vec<String>>>);
 
 impl Panics {

@@ -1,5 +1,5 @@
-//! Chooses the points to test. For each setup and seed, it draws a sample of all points with a
-//! fixed seed.
+//! Chooses the points to test: a sample of all points, drawn with a fixed seed for each setup and
+//! seed of a workload.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,12 @@ use rand::{RngExt, SeedableRng};
 use crate::point::Point;
 use crate::setups::{Setup, Storage};
 
-/// In a life that follows a crash, the next crash comes within this many operations. Most of them
-/// are recovery.
+/// Maximum number of operations between opening a volume after a crash and the next crash. Most of
+/// these operations are recovery.
 pub(crate) const RECOVERY_OPERATIONS_MAX: u64 = 120;
 
-/// The same bound for steps of one server's disk, and for messages on one link.
+/// Maximum number of steps of one server's disk, or of messages on one link, between opening a
+/// volume after a crash and the next fault.
 const RECOVERY_STEPS_MAX: u64 = 40;
 
 /// The kind of fault at a point.
@@ -83,7 +84,7 @@ impl PointKind {
         (Self::ServersInRecovery, 20),
     ];
 
-    /// The kind of a point that was parsed from its name. It does not distinguish all kinds.
+    /// The kind of a point that was parsed from its name. Some kinds cannot be distinguished.
     pub(crate) fn from_lives(lives: &[Life]) -> Self {
         let store_dies = |life: &Life| matches!(life.faults[..], [InjectedFault::StoreDiesAt(..)]);
         let of_station = |life: &Life| match life.faults[..] {
@@ -148,11 +149,11 @@ pub(crate) fn points(
     Ok(points)
 }
 
-/// The points of one setup and seed.
+/// The facts from which the points of one setup and seed are drawn.
 struct Group {
-    /// Operations of the first life. Entry `i` is for a run of `i + 1` lives.
+    /// Numbers of operations in the first life. Entry `i` is for a run of `i + 1` lives.
     operations: [u64; 3],
-    /// Steps at each station in the first life, indexed in the same way.
+    /// Numbers of steps at each station in the first life. Entry `i` is for a run of `i + 1` lives.
     steps: [BTreeMap<Station, u64>; 3],
     seed: u64,
 }
@@ -190,7 +191,7 @@ impl Group {
         all
     }
 
-    /// All points of a kind that injects the same fault in each of its lives.
+    /// Lists all points of a kind that injects the same fault in each of its lives.
     fn all(&self, kind: PointKind) -> Vec<Vec<Life>> {
         let modes = Survival::MODES.into_iter();
         let pairs = modes.flat_map(|store| Survival::MODES.map(|dir| (store, dir)));
@@ -217,7 +218,8 @@ impl Group {
         (0..self.operations[lives - 1]).flat_map(at).collect()
     }
 
-    /// Both lives end with a crash of the client that loses all unsynced writes.
+    /// Lists the points at which the store's machine dies. Both lives end with a crash of the
+    /// client that loses all unsynced writes.
     fn store_dies(&self) -> Vec<Vec<Life>> {
         let at = |n| {
             Survival::MODES.map(|survival| {
@@ -235,7 +237,7 @@ impl Group {
         [first].into_iter().chain(later).collect()
     }
 
-    /// A fault at a disk or a link in a life with `later` lives after it.
+    /// Draws a fault at a disk or a link, in a life with `later` lives after it.
     fn draw_station_fault(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
         fault_at_station(&self.steps[later], u64::MAX, dies, coins)
     }
@@ -261,8 +263,8 @@ fn crash(operations: u64, coins: &mut StdRng) -> Life {
     Life { faults: vec![InjectedFault::CrashAt(n)], store, dir }
 }
 
-/// A server dies, or a link ends, within the first `steps_max` steps of a random station. The
-/// client crashes at the end of the life.
+/// Returns a life in which a server dies, or a link ends, within the first `steps_max` steps of a
+/// random station. The client crashes at the end of the life.
 fn fault_at_station(
     steps: &BTreeMap<Station, u64>,
     steps_max: u64,

@@ -21,7 +21,7 @@ use crate::setups::{Setup, setups};
 pub(crate) struct Point {
     pub(crate) setup: Setup,
     pub(crate) seed: u64,
-    /// The lives of the volume, with one fault each.
+    /// The lives of the volume, with one planned fault each.
     pub(crate) lives: Vec<Life>,
 }
 

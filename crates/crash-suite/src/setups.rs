@@ -11,7 +11,7 @@ use oblivio_testkit::crash::{Life, Loss, TrialOutcome};
 use crate::remote::Remote;
 use crate::shares::{MissingAnswerPolicy, Servers};
 
-/// A named volume.
+/// A volume under test, with its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
@@ -19,14 +19,14 @@ pub(crate) struct Setup {
     pub(crate) storage: Storage,
 }
 
-/// Where the blocks of a volume are stored.
+/// The location of a volume's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// On the client's machine.
+    /// The client's machine.
     Local,
-    /// On a bucket server.
+    /// A bucket server.
     Remote,
-    /// On `servers` share servers.
+    /// `servers` share servers.
     Shared { servers: u8, missing_answer_policy: MissingAnswerPolicy },
 }
 
@@ -50,12 +50,12 @@ impl Setup {
     }
 }
 
-/// A volume stored on the client's machine.
+/// Creates the setup of a volume stored on the client's machine.
 fn local(name: &'static str, volume: SmallVolume) -> Setup {
     Setup { name, volume, storage: Storage::Local }
 }
 
-/// A volume stored on a bucket server.
+/// Creates the setup of a volume stored on a bucket server.
 fn remote(name: &'static str, volume: SmallVolume) -> Setup {
     Setup { name, volume, storage: Storage::Remote }
 }
@@ -64,7 +64,7 @@ fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
     Device::Scheduled { cache_blocks_max, accesses }
 }
 
-/// The base volume, from which each setup states its differences.
+/// The base volume. Each setup states its differences from it.
 fn common() -> SmallVolume {
     SmallVolume { steps: 60, ..SmallVolume::default() }
 }

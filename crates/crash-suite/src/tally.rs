@@ -1,4 +1,4 @@
-//! Counts of the tested points, and the losses found.
+//! Counts of the tested points, and the losses that the points showed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -18,14 +18,15 @@ pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the
 #[derive(Default)]
 pub(crate) struct Tally {
     kinds: BTreeMap<PointKind, KindCounts>,
-    /// Distinct points by the operation that the first fault struck.
+    /// Numbers of distinct points, by the operation that the first fault struck.
     operations: BTreeMap<String, u64>,
-    /// Distinct points by what survived of store and directory after the first life.
+    /// Numbers of distinct points, by the parts of store and directory that survived the first
+    /// life.
     survivals: BTreeMap<String, u64>,
     seen: HashSet<DistinctPoint>,
     lives: u64,
     operations_run: u64,
-    /// By the index of the point.
+    /// The name of each point that lost data, and the loss, by the index of the point.
     losses: BTreeMap<usize, (String, Loss)>,
 }
 
@@ -37,7 +38,7 @@ struct KindCounts {
     lost: u64,
 }
 
-/// Identifies a distinct point.
+/// The properties of a point that make it distinct from others.
 #[derive(PartialEq, Eq, Hash)]
 struct DistinctPoint {
     setup: &'static str,
@@ -46,7 +47,7 @@ struct DistinctPoint {
 }
 
 impl DistinctPoint {
-    /// `None` unless a fault struck in each life.
+    /// Returns the identity of a point. `None` unless a fault struck in each life.
     fn new(point: &Point, ran: &TrialOutcome) -> Option<Self> {
         let lives = point.lives.iter().zip(&ran.failures).map(|(life, strike)| {
             let (fault, _) = life.faults.first().map(fault_name)?;
@@ -139,7 +140,7 @@ impl Tally {
     }
 }
 
-/// The command that repeats a point.
+/// Returns the command that repeats a point.
 pub(crate) fn replay(point: &str) -> String {
     format!("cargo run --release --package oblivio-crash-suite -- --replay '{point}'")
 }

@@ -4,17 +4,17 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes, call};
 
 use super::MountError;
 
-/// How much of the start and the end is read. All file systems, volume managers and partition
-/// tables leave a signature there; the one of btrfs is at 64 KiB.
+/// Bytes that are read at the start and at the end of the disk. All file systems, volume managers
+/// and partition tables leave a signature there; the one of btrfs is at 64 KiB.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// Offset and value of the signature of ext2, ext3 and ext4.
 const EXT_MARK: (usize, [u8; 2]) = (1080, [0x53, 0xef]);
 
-/// The apparent contents of a disk.
+/// The contents of a disk, judged by its start and end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zeros wherever it was read.
+    /// All bytes that were read are zero.
     Zeros,
     /// A file system of the ext family.
     Ext,

@@ -1,8 +1,9 @@
 //! Detects files that a mount would hide from the processes that need them.
 //!
 //! A process that serves a mount, and the programs that unmount it, access their files by path. A
-//! file below the mount point is inaccessible while something is mounted there. A file created
-//! there lies on the mount itself, which can then never be unmounted.
+//! A process that serves a mount, and the programs that unmount it, access their files by path. A
+//! file below the mount point is inaccessible while a file system is mounted there. A file created
+//! there would be on the mount itself, which could then never be unmounted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf, absolute};
 use super::MountError;
 use crate::fuse::mount_point;
 
-/// The number of symbolic links that the kernel follows in one path.
+/// The maximum number of symbolic links that the kernel follows in one path.
 const LINKS_MAX: u32 = 40;
 
 /// Refuses to mount on `directory` if that would hide one of `paths`, which need not exist yet.
@@ -37,7 +38,7 @@ pub fn refuse_hiding<'a>(
     }
 }
 
-/// Resolves symbolic links as far as the path exists, including a link to a missing target.
+/// Resolves symbolic links in the existing part of the path, including a link to a missing target.
 fn resolve(path: &Path, links_max: u32) -> PathBuf {
     if let Ok(canonical) = path.canonicalize() {
         return canonical;

@@ -41,37 +41,37 @@ use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
 const MOUNT: Program = Program { name: "mount", package: "mount" };
 const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 
-/// On smaller disks, mkfs.ext4 fails half-way.
+/// Minimum size of a disk in bytes. On smaller disks, mkfs.ext4 fails half-way.
 const FILESYSTEM_BYTES_MIN: u64 = 128 << 10;
 
-/// With fewer blocks, mkfs.ext4 creates no journal.
+/// Minimum number of blocks for a journal. With fewer blocks, mkfs.ext4 creates none.
 const JOURNALED_BLOCKS_MIN: u64 = 2048;
 
-/// How long the kernel may take to close the disk after the file system is unmounted.
+/// Time for the kernel to close the disk after the file system is unmounted.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
-/// How a disk is mounted.
+/// Options for mounting a disk.
 #[derive(Clone, Debug, Default)]
 pub struct MountOptions {
     /// Whether a file system may be created.
     pub make: MakeFilesystem,
-    /// The file system.
+    /// The kind of file system.
     pub filesystem: Filesystem,
     /// Whether no block of the disk has contents, which the volume knows. A disk that reads as
     /// zeros at its start and end may contain data elsewhere.
     pub is_known_empty: bool,
-    /// Mount read-only. A file system that was not unmounted cleanly must be mounted for writing
-    /// once.
+    /// Whether to mount read-only. A file system that was not unmounted cleanly must be mounted for
+    /// writing once.
     pub read_only: bool,
 }
 
 /// Whether a file system may be created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MakeFilesystem {
-    /// No: an empty disk is an error.
+    /// Never create a file system. An empty disk is an error.
     #[default]
     Never,
-    /// Yes, if the disk [is known to be empty](MountOptions::is_known_empty).
+    /// Create a file system if the disk [is known to be empty](MountOptions::is_known_empty).
     IfEmpty,
 }
 
@@ -79,7 +79,7 @@ pub enum MakeFilesystem {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filesystem {
-    /// Linux's ext4.
+    /// The file system ext4 of Linux.
     #[default]
     Ext4,
 }
@@ -93,8 +93,8 @@ impl Filesystem {
     }
 
     /// The block size in bytes of a new file system on `disk`: the disk's block size, within the
-    /// limits of ext4; smaller if there would be too few blocks for a journal. A file system
-    /// without a journal must be repaired by hand after a power loss.
+    /// limits of ext4. The size is smaller if the disk would have too few blocks for a journal. A
+    /// file system without a journal must be repaired by hand after a power loss.
     fn block_bytes(self, disk: &dyn BlockDevice) -> u32 {
         let Self::Ext4 = self;
         let mut block_bytes = disk.block_bytes().clamp(1024, 4096).next_power_of_two();
@@ -104,7 +104,7 @@ impl Filesystem {
         block_bytes
     }
 
-    /// Creates a file system. The disk already reads as zeros, so it is not discarded first.
+    /// Creates a file system. Does not discard the disk first, because it already reads as zeros.
     fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
         let Self::Ext4 = self;
         let block_bytes = block_bytes.to_string();
@@ -193,14 +193,15 @@ impl FilesystemMount {
         &self.directory
     }
 
-    /// Waits until the file system is unmounted and its last user has ended, at most `patience`.
-    /// Returns `false` after a timeout.
+    /// Waits until the file system is unmounted and its last user has ended, for at most
+    /// `patience`. Returns `false` after a timeout.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.fuse.wait_until_unused(patience)
     }
 
-    /// Unmounts the file system, unless that has happened, takes down the loop device and the FUSE
-    /// mount, and flushes the disk. If the file system is in use, it stays; try again later.
+    /// Unmounts the file system, unless it has been unmounted already. Then removes the loop device
+    /// and the FUSE mount, and flushes the disk. If the file system is in use, it stays mounted;
+    /// try again later.
     ///
     /// # Errors
     /// If the file system is in use, or the flush fails.
@@ -226,8 +227,9 @@ impl Drop for FilesystemMount {
     }
 }
 
-/// Exempts this process from waiting for write-back when it allocates memory. Call it before any
-/// thread starts: it holds for this thread, and for threads and programs that it starts later.
+/// Exempts this process from waiting for write-back when it allocates memory. Call this function
+/// before any thread starts: the exemption holds for this thread, and for threads and programs that
+/// it starts later.
 ///
 /// # Errors
 /// If the process lacks `CAP_SYS_RESOURCE`, or the kernel is older than Linux 5.6.
@@ -235,8 +237,8 @@ pub fn exempt_from_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
 }
 
-/// Refuses a writable mount if this process is in a limited memory cgroup of version 1. For
-/// processes that are not [exempt](exempt_from_reclaim).
+/// Refuses a writable mount if this process is in a limited memory cgroup of version 1. Call this
+/// function in processes that are not [exempt](exempt_from_reclaim).
 ///
 /// # Errors
 /// [`MountError::MemoryGroup`].

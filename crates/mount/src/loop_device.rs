@@ -11,13 +11,13 @@ pub(super) const LOSETUP: Program = Program { name: "losetup", package: "mount" 
 /// A loop device. Detached from its file when dropped.
 pub(super) struct LoopDevice {
     path: PathBuf,
-    /// Whether automatic detaching was requested: the device may already serve another file.
+    /// Whether automatic detaching was requested. The device may then already serve another file.
     let_go: bool,
 }
 
 impl LoopDevice {
-    /// Attaches a free loop device to `file`. It bypasses the page cache of the file, so that many
-    /// requests can be in flight. It is read-only if the file is.
+    /// Attaches a free loop device to `file`. The device bypasses the page cache of the file, so
+    /// that many requests can be in flight. It is read-only if the file is.
     pub(super) fn attach(file: &Path) -> Result<Self, MountError> {
         let options = ["--find", "--show", "--direct-io=on"].map(AsRef::as_ref);
         let arguments = [options.as_slice(), &[file.as_os_str()]].concat();
@@ -46,7 +46,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Detaches all loop devices from `file`, even if the file does not respond.
+/// Detaches all loop devices attached to `file`, even if the file does not respond.
 pub(super) fn detach_all(file: &Path) {
     let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let ours = devices.filter(|device| {

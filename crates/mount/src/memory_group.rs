@@ -19,7 +19,8 @@ pub(super) struct LimitedGroup {
     pub(super) bytes: u64,
 }
 
-/// The group of this process, if it is limited; `None` if it cannot be determined.
+/// Returns the memory cgroup of this process, if it is limited. `None` if the group cannot be
+/// determined.
 pub(super) fn limited_group() -> Option<LimitedGroup> {
     let group = memory_group_in(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
     let hierarchy = mountinfo::memory_hierarchy()?;
@@ -39,7 +40,7 @@ fn memory_group_in(groups: &str) -> Option<PathBuf> {
     })
 }
 
-/// The directory of `group`, if `directory` shows the hierarchy from `root` on.
+/// Returns the directory of `group`, if `directory` shows the hierarchy from `root` on.
 fn place_of(group: &Path, root: &OsString, directory: &Path) -> Option<PathBuf> {
     Some(directory.join(group.strip_prefix(root).ok()?))
 }

@@ -9,23 +9,23 @@ use super::MountError;
 
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 
-/// A mount.
+/// An entry in the list of mounts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) number: DeviceNumber,
     pub(crate) directory: PathBuf,
-    /// A device, or the name that the file system gives itself.
+    /// The device, or the name that the file system gives itself.
     pub(crate) source: OsString,
 }
 
 /// A mounted cgroup hierarchy.
 pub(super) struct Hierarchy {
-    /// The group at its root.
+    /// The path of the group at the root of the mount.
     pub(super) root: OsString,
     pub(super) directory: PathBuf,
 }
 
-/// The cgroup hierarchy of version 1 with the memory controller.
+/// Returns the cgroup hierarchy of version 1 with the memory controller, if it is mounted.
 pub(super) fn memory_hierarchy() -> Option<Hierarchy> {
     fs::read(MOUNTINFO).ok()?.split(|byte| *byte == b'\n').find_map(parse_memory_hierarchy)
 }
@@ -40,11 +40,11 @@ fn parse_memory_hierarchy(line: &[u8]) -> Option<Hierarchy> {
     (is_version_1 && options.any(|it| it == b"memory")).then_some(Hierarchy { root, directory })
 }
 
-/// Major and minor number, in the kernel's notation.
+/// The major and minor number of a device, in the kernel's notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceNumber(pub(crate) String);
 
-/// The topmost mount at `directory`, a canonical path.
+/// Returns the topmost mount at `directory`, a canonical path.
 pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
     let text = fs::read(MOUNTINFO).map_err(MountError::file(Path::new(MOUNTINFO)))?;
     let mut mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
@@ -52,8 +52,8 @@ pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
     Ok(mounts.rfind(|mount| mount.directory == directory))
 }
 
-/// Parses a line: ids, device, root, directory, options, optional fields, `-`, type, source,
-/// options.
+/// Parses a line of the list: ids, device, root, directory, options, optional fields, `-`, type,
+/// source, options.
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let number = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;

@@ -1,7 +1,8 @@
 //! The registry of serving processes and their directories.
 //!
 //! Each serving process has a locked record in the runtime directory. The kernel releases the lock
-//! when the process ends, however it ends, so an unlocked record is stale. To wait for the end of a
+//! Each serving process has a locked record in the runtime directory. The kernel releases the lock
+//! when the process ends for any reason, so an unlocked record is stale. To wait for the end of a
 //! process, wait for its lock.
 
 use std::env;
@@ -22,13 +23,13 @@ use super::mountinfo;
 use super::unmount::{Unmounted, unmount_ours};
 use crate::fuse::{DISK_NAME, FUSERMOUNT, SOURCE, UMOUNT, mount_point, unmount_fuse};
 
-/// The longest record: a path and a number.
+/// Maximum bytes of a record, which consists mainly of a path and a number.
 const RECORD_BYTES_MAX: u64 = 8192;
 
 /// The parent of the users' runtime directories.
 const RUNTIME_DIRECTORIES: &str = "/run/user";
 
-/// The most directories that a process can serve.
+/// Maximum number of directories that a process can serve.
 const PER_PROCESS_MAX: u32 = 1000;
 
 /// The records of all serving processes.
@@ -37,18 +38,19 @@ pub struct Registry {
     directory: PathBuf,
 }
 
-/// This process's record of a directory that it serves. Keep it until the volume is closed;
+/// This process's record of a directory that it serves. Keep the value until the volume is closed;
 /// dropping it removes the record.
 #[derive(Debug)]
 pub struct Registration {
     directory: PathBuf,
     place: PathBuf,
-    /// Locked. The process number in decimal, a newline, and the directory. After the disk has
-    /// failed, also a zero byte, the exit code as one byte, and the reason.
+    /// The locked file of the record. It contains the process number in decimal, a newline, and the
+    /// directory. After the disk has failed, also a zero byte, the exit code as one byte, and the
+    /// reason.
     record: File,
 }
 
-/// A record of a directory that a process serves, or served until it died.
+/// The record of a directory that a process serves, or served until it died.
 #[derive(Debug)]
 pub struct Served {
     directory: PathBuf,
@@ -83,7 +85,8 @@ impl Registry {
         Ok(Self { directory })
     }
 
-    /// Registers that this process serves `directory`. Takes down what dead processes left.
+    /// Registers that this process serves `directory`. Removes the mounts and devices that dead
+    /// processes left there.
     ///
     /// # Errors
     /// If another process serves it, or the record cannot be written.
@@ -104,8 +107,8 @@ impl Registry {
         Ok(Registration { directory, place, record })
     }
 
-    /// Refuses a mount that would hide the records, `/proc`, `/sys` or the programs, which
-    /// unmounting needs.
+    /// Refuses a mount that would hide the records, `/proc`, `/sys` or the programs, because
+    /// unmounting needs them.
     fn refuse_hiding_the_system(&self, directory: &Path) -> Result<(), MountError> {
         let programs = [UMOUNT, LOSETUP, FUSERMOUNT].map(|program| program.find());
         let programs = programs.iter().flatten().map(PathBuf::as_path);
@@ -113,7 +116,7 @@ impl Registry {
         refuse_hiding(directory, programs.chain(shown).chain([self.directory.as_path()]))
     }
 
-    /// The record of `directory`, even if its process has died.
+    /// Returns the record of `directory`, even if its process has died.
     ///
     /// # Errors
     /// If the records cannot be read.
@@ -123,7 +126,7 @@ impl Registry {
         Ok(self.all()?.find(|served| served.directory == directory))
     }
 
-    /// A lock on the set of records, for reading and changing it.
+    /// Locks the set of records, for reading or changing it.
     fn lock(&self) -> Result<File, MountError> {
         let path = self.directory.join("lock");
         let file = private::file_options().create(true).truncate(false).write(true).open(&path);
@@ -152,7 +155,7 @@ impl Registry {
 }
 
 /// The runtime directory of this user: `named`, or the user's directory in `of_all`. Sessions
-/// without a login (`su`, cron) have no variable for it.
+/// without a login (`su`, cron) do not set the variable for it.
 fn runtime_directory(named: Option<OsString>, of_all: &Path) -> Result<PathBuf, MountError> {
     if let Some(named) = named.filter(|path| !path.is_empty()) {
         return Ok(named.into());
@@ -173,7 +176,8 @@ fn write_record(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(record)
 }
 
-/// The canonical path. Works even if a dead file system is mounted there, which answers no request.
+/// Returns the canonical path of `directory`. Works even if a dead file system, which answers no
+/// request, is mounted there.
 fn canonical_even_if_dead(directory: &Path) -> PathBuf {
     directory.canonicalize().unwrap_or_else(|_| {
         let parent = directory.parent().and_then(|parent| parent.canonicalize().ok());
@@ -183,19 +187,19 @@ fn canonical_even_if_dead(directory: &Path) -> PathBuf {
 }
 
 impl Registration {
-    /// The directory, as a canonical path.
+    /// The served directory, as a canonical path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Records that the disk has failed, with the exit code of this process and the reason, for
-    /// processes that wait for it.
+    /// Records that the disk has failed, with the exit code of this process and the reason. Other
+    /// processes that wait for this one read the record.
     pub fn has_failed(&mut self, exit_code: u8, why: &str) {
         // If this fails, the waiting process assumes a crash.
         let _ = self.record.write_all(&[&[0, exit_code], why.as_bytes()].concat());
     }
 
-    /// The directory on which the disk is shown to this process only.
+    /// The directory in which this process mounts the disk for its own use.
     pub(super) fn private_directory(&self) -> PathBuf {
         private_directory(&self.place)
     }
@@ -241,22 +245,22 @@ impl Served {
         Some(Self { directory, pid, is_alive, place, record })
     }
 
-    /// The directory, as a canonical path.
+    /// The served directory, as a canonical path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The process that serves it.
+    /// The number (PID) of the process that serves the directory.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Whether that process was running when the record was read.
+    /// Whether the process was running when the record was read.
     pub fn is_alive(&self) -> bool {
         self.is_alive
     }
 
-    /// The file on which the process shows itself the disk.
+    /// The file in which the process shows itself the disk.
     pub(super) fn disk(&self) -> PathBuf {
         private_directory(&self.place).join(DISK_NAME)
     }
@@ -274,7 +278,7 @@ impl Served {
         }
     }
 
-    /// Waits until the process has ended, or takes down what a dead process left.
+    /// Waits until the process has ended. If it has died, removes what it left.
     pub(super) fn wait_until_released(self) -> Result<Unmounted, MountError> {
         if self.is_alive {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;
@@ -305,7 +309,8 @@ impl Served {
         }))
     }
 
-    /// Takes down what a dead process left. Returns whether anything was still mounted.
+    /// Removes the mounts and devices that a dead process left. Returns whether any file system was
+    /// still mounted.
     fn take_down(self) -> Result<bool, MountError> {
         let mut was_mounted = unmount_ours(&self.directory, &self.disk(), true)?;
         loop_device::detach_all(&self.disk());

@@ -1,4 +1,4 @@
-//! Unmounts what this or another process serves.
+//! Unmounts the file systems that this or another process serves.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::mountinfo::{self, DeviceNumber};
 use super::registry::Registry;
 use crate::fuse::{self, UMOUNT};
 
-/// How often to check whether a process has mounted.
+/// The interval of checks whether a process has mounted its file system.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The outcome of unmounting.
@@ -18,17 +18,18 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum Unmounted {
     /// The serving process has closed its disk.
     Closed,
-    /// The disk of the serving process has failed: flushed data are kept, the rest may be lost.
+    /// The disk of the serving process has failed. Flushed data are safe, but later writes may be
+    /// lost.
     Failed {
         /// The exit code of the process.
         exit_code: u8,
-        /// The reason.
+        /// The reason for the failure.
         why: String,
     },
-    /// The serving process had died; what it left was taken down.
+    /// The serving process had died. Its mounts and devices were removed.
     Abandoned,
-    /// The serving process had ended and left nothing: it never mounted anything, or that was
-    /// unmounted before.
+    /// The serving process had ended and left nothing mounted: it never mounted a file system, or
+    /// that was unmounted before.
     NothingLeft,
 }
 
@@ -69,7 +70,8 @@ pub fn unmount_served(
 }
 
 /// Unmounts the topmost mount at `directory` if it is a file system on `disk` or a disk as a file.
-/// Returns whether it was. With `lazily`, it disappears at once and ends with its last user.
+/// Returns whether it was one. With `lazily`, the mount disappears at once and ends with its last
+/// user.
 pub(super) fn unmount_ours(
     directory: &Path,
     disk: &Path,
@@ -97,7 +99,7 @@ enum TopMount {
     Disk,
     /// A file system on the given disk.
     Filesystem,
-    /// Nothing, or a foreign mount.
+    /// No mount, or a mount of another program.
     Other,
 }
 

@@ -4,12 +4,12 @@ use oblivio_core::durable::Slots;
 use oblivio_core::durable::rotating::RawParams;
 use oblivio_volume::superblock::VolumeParams;
 
-/// Valid parameters of a small volume. The golden superblocks contain them.
+/// Returns valid parameters of a small volume. The golden superblocks contain them.
 pub fn example_params() -> VolumeParams {
     VolumeParams::of(&example_raw_params())
 }
 
-/// The same parameters, as RAW ORAM takes them.
+/// Returns the parameters of [`example_params`] in the form that RAW ORAM takes.
 pub fn example_raw_params() -> RawParams {
     RawParams {
         blocks: 1000,

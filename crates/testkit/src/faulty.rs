@@ -1,4 +1,4 @@
-//! A store whose calls a rule handles: for faults, lies, delays and counts.
+//! A store whose calls are handled by a rule: for faults, lies, delays and counts.
 
 use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape,
@@ -6,7 +6,7 @@ use oblivio_core::store::{
 use oblivio_core::view::Operation;
 use oblivio_core::{StoreError, StoreErrorKind};
 
-/// What happens to the calls of a [`Faulty`] store of type `S`. A closure is a rule.
+/// Decides the effect of the calls of a [`Faulty`] store of type `S`. A closure is a rule.
 pub trait Rule<S> {
     /// Handles `call`: [forwards it](Call::forward), changes it or its answer, or fails.
     ///
@@ -29,28 +29,28 @@ impl<S, F: FnMut(&mut S, &mut Call<'_>) -> Result<(), StoreError>> Rule<S> for F
     }
 }
 
-/// A store below a rule.
+/// A store whose calls pass through a rule.
 pub struct Faulty<S, R> {
-    /// The store below.
+    /// The store that the rule forwards calls to.
     pub store: S,
-    /// Handles the calls.
+    /// The rule that handles the calls.
     pub rule: R,
     answer: Answer,
 }
 
-/// The frames that a read answers.
+/// The frames that a read returns.
 #[derive(Default)]
 pub struct Answer {
-    /// Holds all frames.
+    /// The bytes of all frames.
     pub bytes: Vec<u8>,
-    /// The place of each frame.
+    /// The range of each frame in `bytes`.
     pub spans: Vec<Span>,
-    /// The piece that each frame is a value of.
+    /// The index of the piece that each frame is a value of.
     pieces: Vec<usize>,
 }
 
 impl Answer {
-    /// Adds a frame: a value of the piece of this index.
+    /// Adds a frame: a value of the piece with index `piece`.
     pub fn push(&mut self, piece: usize, frame: &[u8]) {
         self.spans.push(Span { start: self.bytes.len(), bytes: frame.len() });
         self.bytes.extend_from_slice(frame);
@@ -60,11 +60,11 @@ impl Answer {
 
 /// A call of a store.
 pub struct Call<'c> {
-    /// The operation.
+    /// The operation of the call.
     pub operation: Operation,
-    /// The pieces that `forward` requests.
+    /// The pieces that [`Self::forward`] requests.
     pub pieces: Vec<Piece>,
-    /// The frames of the answer. Before `forward`, the frames of the previous read.
+    /// The frames of the answer. Before [`Self::forward`], the frames of the previous read.
     pub answer: &'c mut Answer,
     fill: Option<&'c mut Fill<'c>>,
     has_candidates: bool,
@@ -100,7 +100,7 @@ impl Call<'_> {
 }
 
 impl<S: BucketStore, R: Rule<S>> Faulty<S, R> {
-    /// Lets `rule` handle the calls of `store`.
+    /// Creates a store that lets `rule` handle the calls of `store`.
     pub fn new(store: S, rule: R) -> Self {
         Self { store, rule, answer: Answer::default() }
     }
@@ -168,7 +168,7 @@ pub fn whole_buckets<S: BucketStore>(store: S) -> WholeBuckets<S> {
     Faulty::new(store, OnlyWhole)
 }
 
-/// Refuses parts of buckets.
+/// A rule that refuses parts of buckets.
 pub struct OnlyWhole;
 
 impl<S: BucketStore> Rule<S> for OnlyWhole {

@@ -1,4 +1,4 @@
-//! Helpers that the tests of Oblivio share. Used only as a dev-dependency.
+//! Helpers that Oblivio's tests share. Used only as a dev-dependency.
 //!
 //! - [`statistics`]: statistical tests of the leaves in a view, with a stated rate of false alarms.
 //! - [`crash`]: a simulation of machines that crash, to test durable volumes.

@@ -1,4 +1,4 @@
-//! Checks for what the tests of mounting need on the machine.
+//! Checks the machine for the features that the tests of mounting need.
 
 use std::env;
 use std::path::Path;

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 
-/// Bytes of a block of the disk.
+/// Bytes per block of the disk.
 pub const BLOCK_BYTES: u32 = 4096;
-/// A mebibyte.
+/// Bytes of a mebibyte.
 pub const MIB: u64 = 1 << 20;
 
 /// The timeout of tests: long enough for a busy machine, short enough for a test that hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Polls until `holds` returns true.
+/// Calls `holds` repeatedly until it returns true.
 ///
 /// # Panics
 /// After [`PATIENCE`].
@@ -42,36 +42,36 @@ pub struct MemoryDisk {
 /// The state that the test and the disk share. It is never freed, because tests are short.
 #[derive(Default)]
 pub struct Shared {
-    /// The contents of the disk.
+    /// The current contents of the disk.
     pub data: Mutex<Vec<u8>>,
-    /// Flushes so far.
+    /// Number of flushes so far.
     pub flushes: AtomicU64,
-    /// Writes so far that had to be durable.
+    /// Number of writes so far that had to be durable.
     pub durable_writes: AtomicU64,
-    /// Bytes trimmed so far.
+    /// Number of bytes trimmed so far.
     pub trimmed_bytes: AtomicU64,
-    /// Bytes zeroed so far.
+    /// Number of bytes zeroed so far.
     pub zeroed_bytes: AtomicU64,
-    /// Every write from now on fails.
+    /// Whether every write fails from now on.
     pub is_full: AtomicBool,
-    /// Every read from now on fails.
+    /// Whether every read fails from now on.
     pub is_broken: AtomicBool,
     in_flight: AtomicU32,
-    /// The most requests that were in flight at once.
+    /// Maximum number of requests that were in flight at once.
     pub in_flight_max: AtomicU32,
-    /// Answers wait until this number of requests is in flight, or for [`PATIENCE`].
+    /// Number of requests in flight until which answers wait, but for at most [`PATIENCE`].
     pub gather: AtomicU32,
     gathered: Condvar,
     gathering: Mutex<()>,
 }
 
 impl MemoryDisk {
-    /// A disk of `bytes` zeros.
+    /// Creates a disk of `bytes` zeros.
     pub fn new(bytes: u64) -> Self {
         Self::holding(vec![0; bytes as usize])
     }
 
-    /// A disk that holds `data`.
+    /// Creates a disk that holds `data`.
     pub fn holding(data: Vec<u8>) -> Self {
         let (sender, requests) = mpsc::channel::<Request>();
         let bytes = data.len() as u64;
@@ -96,7 +96,7 @@ impl MemoryDisk {
 }
 
 impl Shared {
-    /// A copy of the contents.
+    /// Returns a copy of the contents.
     pub fn image(&self) -> Vec<u8> {
         self.data.lock().unwrap().clone()
     }

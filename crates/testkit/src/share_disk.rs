@@ -10,7 +10,7 @@ use oblivio_shares::host::{Folder, ShareFile};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
 
-/// Bytes of a sector, which is written atomically.
+/// Bytes per sector. A sector is written atomically.
 const SECTOR: usize = 512;
 
 /// A folder in memory. Clones are the same folder.
@@ -20,7 +20,7 @@ pub struct ShareDisk(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, Content>,
-    /// Writes and syncs until the machine dies.
+    /// Number of writes and syncs until the machine dies. `None` if it stays alive.
     left: Option<u64>,
     power_losses: u64,
     /// The file whose syncs fail.
@@ -36,7 +36,7 @@ struct Content {
 }
 
 impl ShareDisk {
-    /// Fails everything after `steps` writes and syncs.
+    /// Makes the machine die after `steps` more writes and syncs. All later operations fail.
     pub fn dies_after(&self, steps: u64) {
         self.0.lock().unwrap().left = Some(steps);
     }
@@ -76,7 +76,7 @@ impl ShareDisk {
         self.0.lock().unwrap().failing = name;
     }
 
-    /// A new disk with the same contents.
+    /// Creates a new disk with equal contents.
     pub fn copy(&self) -> Self {
         let state = self.0.lock().unwrap();
         let copy = |(name, Content { now, .. }): (&String, &Content)| {
@@ -87,7 +87,7 @@ impl ShareDisk {
         Self(Arc::new(Mutex::new(State { files, ..State::default() })))
     }
 
-    /// The contents of a file.
+    /// Returns the contents of a file.
     pub fn content(&self, name: &str) -> Vec<u8> {
         self.0.lock().unwrap().files[name].now.clone()
     }

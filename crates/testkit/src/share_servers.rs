@@ -1,11 +1,11 @@
-//! Share servers as a store: with the records of a volume, or without any.
+//! Share servers as a store, with or without the records of a volume.
 
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{MemoryStore, StoreError};
 use oblivio_shares::message::Request;
 use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 
-/// Share servers `T`, with records on a store `R`.
+/// Share servers of type `T`, with records in a store of type `R`.
 pub struct ServersWithRecords<R, T> {
     /// The store of the records.
     pub records: R,
@@ -14,7 +14,7 @@ pub struct ServersWithRecords<R, T> {
 }
 
 impl<T> ServersWithRecords<MemoryStore, T> {
-    /// The store of a scheme without records.
+    /// Creates a store for a scheme without records.
     pub fn without(servers: T) -> Self {
         let records = MemoryStore::new(&[], MemoryStore::default_layout());
         Self { records: records.expect("a store without trees is valid"), servers }

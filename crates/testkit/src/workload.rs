@@ -1,14 +1,15 @@
-//! Named workloads: sequences of requests that differ in everything an oblivious RAM must hide.
+//! Named workloads: sequences of requests that differ in every property that an oblivious RAM must
+//! hide.
 
 use std::fmt;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// One request. Secret in a real system.
+/// One request to a block. Secret in a real system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The block.
+    /// The address of the block.
     pub address: u64,
     /// Whether to write the block instead of reading it.
     pub is_write: bool,
@@ -17,17 +18,18 @@ pub struct Request {
 /// A kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
-    /// Reads block 0 repeatedly. It is never written, so it is nowhere in the tree.
+    /// Reads block 0 repeatedly. The block is never written, so it is nowhere in the tree.
     NeverWritten,
     /// Writes block 0 once, and then reads it repeatedly.
     SameAddress,
     /// Writes all blocks in order, then reads all in order, and so on.
     Scan,
-    /// Any block, read or written with equal chance.
+    /// Reads or writes a uniformly random block, with equal probability.
     Uniform,
-    /// Block `x` with a frequency of about `1/(x+1)`. One in four requests is a write.
+    /// Requests block `x` with a probability of about `1/(x+1)`, relative to that of block 0. One
+    /// in four requests is a write.
     Zipf,
-    /// Blocks 0 and 1 in turn; every third request is a write.
+    /// Requests blocks 0 and 1 in turn. Every third request is a write.
     TwoAlternating,
 }
 
@@ -42,7 +44,7 @@ impl Workload {
         Self::TwoAlternating,
     ];
 
-    /// An endless sequence of requests to blocks below `capacity`. The same seed gives the same
+    /// Returns an endless sequence of requests to blocks below `capacity`. Equal seeds give equal
     /// requests.
     pub fn requests(self, capacity: u64, seed: u64) -> impl Iterator<Item = Request> {
         let mut coins = StdRng::seed_from_u64(seed);
@@ -60,7 +62,7 @@ impl Workload {
     }
 }
 
-/// `x` with probability `log((x+2)/(x+1)) / log(capacity+1)`, which is close to Zipf's law.
+/// Draws `x` with probability `log((x+2)/(x+1)) / log(capacity+1)`, which is close to Zipf's law.
 fn log_uniform(coins: &mut StdRng, capacity: u64) -> u64 {
     let exponent: f64 = coins.random();
     let rank = ((capacity + 1) as f64).powf(exponent) as u64;

@@ -1,4 +1,4 @@
-//! Access control: decides what each request may get.
+//! Access control: decides which response each request gets.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use hyper::{Method, Request, StatusCode};
 
 use super::token::Tokens;
 
-/// What an admitted request gets.
+/// The response that an admitted request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
     /// A redirect to the page, in exchange for the ticket.
@@ -16,7 +16,7 @@ pub(super) enum Admitted {
     Events,
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The `Host` is not a name of this server. This stops DNS rebinding: a foreign page whose name
@@ -27,11 +27,12 @@ pub(super) enum Refusal {
     /// The request comes from a page of another origin.
     Origin,
     Method,
-    /// The token is wrong or missing. A client without it learns only that a server runs here.
+    /// The token is wrong or missing. A client without the token learns only that a server runs
+    /// here.
     NotThere,
     /// The ticket was used before.
     Used,
-    /// The limit of readers is reached.
+    /// The maximum number of readers is connected.
     Full,
 }
 
@@ -48,7 +49,7 @@ impl Refusal {
         }
     }
 
-    /// The text of the refusal: what the person can do.
+    /// The text of the refusal, which tells the person what to do.
     pub(super) fn advice(self) -> &'static str {
         match self {
             Self::Name => {
@@ -107,15 +108,15 @@ pub(super) fn admit<B>(
     }
 }
 
-/// The value of a header that occurs exactly once.
+/// The value of a header. `None` unless the header occurs exactly once.
 fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
 }
 
-/// Whether a `Host` header names the server at this loopback address, in any case. A foreign page
-/// can use another name whose DNS entry points to this machine.
+/// Whether a `Host` header names the server at `address`, a loopback address. Letter case does not
+/// matter. A page from elsewhere could use another name, whose DNS entry points to this machine.
 pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
     const HTTP_PORT: u16 = 80;
     let name = name.to_ascii_lowercase();

@@ -13,14 +13,14 @@ pub(super) struct Hello {
     disk_bytes: u64,
     block_bytes: u32,
     frame_millis: u64,
-    /// Whether frames have the owner's side.
+    /// Whether frames contain the owner's side.
     shows_secrets: bool,
 }
 
 #[derive(Serialize)]
 struct Tree {
     number: u16,
-    /// Buckets of each level.
+    /// Number of buckets on each level.
     buckets: Vec<u64>,
 }
 
@@ -41,25 +41,26 @@ impl Hello {
 }
 
 /// The state at a point in time. Totals count from the start, so a reader that misses a frame
-/// recovers them from the next.
+/// recovers them from the next frame.
 #[derive(Serialize)]
 pub(super) struct Frame {
     /// Milliseconds since the start.
     pub(super) millis: u64,
     pub(super) storage: StorageFrame,
-    /// What the owner does. Secret.
+    /// The owner's activity. Secret. `None` if the page does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<OwnerFrame>,
 }
 
-/// What storage sees. Public.
+/// The view of storage in one frame. Public.
 #[derive(Serialize)]
 pub(super) struct StorageFrame {
-    /// In the order of [`Operation::ALL`](oblivio_core::view::Operation::ALL).
+    /// Totals of each operation, in the order of
+    /// [`Operation::ALL`](oblivio_core::view::Operation::ALL).
     pub(super) operations: [Sum; 4],
-    /// Pieces read and written on each level of each tree.
+    /// Numbers of pieces read and written on each level of each tree.
     pub(super) levels: Vec<Vec<[u64; 2]>>,
-    /// Visits since the previous frame.
+    /// The first visits of buckets since the previous frame.
     pub(super) visits: Vec<Visit>,
     pub(super) visits_left_out: u64,
 }
@@ -80,7 +81,7 @@ impl From<Total> for Sum {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visit {
     pub(super) trip: u64,
-    /// Index in [`Hello::trees`].
+    /// Index of the tree in [`Hello::trees`].
     pub(super) tree: usize,
     pub(super) is_write: bool,
     pub(super) level: u8,
@@ -95,13 +96,13 @@ impl Serialize for Visit {
     }
 }
 
-/// What the owner does. Secret.
+/// The owner's activity in one frame. Secret.
 #[derive(Serialize)]
 pub(super) struct OwnerFrame {
-    /// Number of requests of each [`RequestKind`].
+    /// Numbers of requests so far, by [`RequestKind`].
     pub(super) requests: [u64; RequestKind::COUNT],
     pub(super) bytes: [u64; RequestKind::COUNT],
-    /// Requests since the previous frame.
+    /// The first requests since the previous frame.
     pub(super) latest: Vec<Requested>,
     pub(super) left_out: u64,
     pub(super) inner: Inner,

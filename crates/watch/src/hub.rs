@@ -1,4 +1,4 @@
-//! Makes frames from events and sends them to readers.
+//! Makes frames from events, and sends the frames to readers.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::frame::{Frame, Hello};
 use super::{Shown, WatchLimits};
 
-/// Makes a frame periodically and sends it to all readers. It never waits for a reader.
+/// Makes a frame periodically and sends it to all readers. The hub never waits for a reader.
 pub(super) struct Hub {
     hello: Bytes,
-    /// `None` once the hub has ended.
+    /// The channel to the readers. `None` once the hub has ended.
     frames: Mutex<Option<broadcast::Sender<Bytes>>>,
     seats: Arc<Semaphore>,
 }
@@ -32,7 +32,7 @@ impl Hub {
         }
     }
 
-    /// Admits a reader; `None` if the limit is reached or the hub has ended.
+    /// Admits a reader. `None` if the limit is reached or the hub has ended.
     pub(super) fn register_reader(&self) -> Option<Reader> {
         let seat = self.seats.clone().try_acquire_owned().ok()?;
         let frames = self.frames().as_ref()?.subscribe();
@@ -78,7 +78,7 @@ pub(super) struct Reader {
 pub(super) type Events = Channel<Bytes, Infallible>;
 
 impl Reader {
-    /// Starts sending in a separate task, which ends with the reader or the hub.
+    /// Starts sending frames in a separate task, which ends with the reader or the hub.
     pub(super) fn start(self) -> Events {
         let (sender, events) = Channel::new(1);
         tokio::spawn(self.send_all(sender));

@@ -1,4 +1,4 @@
-//! A page for the owner's browser that draws live what storage sees and what the owner does.
+//! A page for the owner's browser. It draws live what storage sees and what the owner does.
 //!
 //! ```text
 //! view::Recorder ── events ──▶ StorageSide ─┐
@@ -38,41 +38,44 @@ pub use storage_side::{DrawnTree, StorageSide, drawn_trees};
 
 /// The data that a page shows.
 pub struct Shown {
-    /// What storage sees.
+    /// The view of storage. Public.
     pub storage: StorageSide,
-    /// What the owner does. Secret: `None` unless the owner wants it on the page.
+    /// The owner's activity. Secret: `None` unless the owner wants it on the page.
     pub owner: Option<OwnerSide>,
-    /// Levels of the tree, from the root down, that are on the client and not in storage. Public.
+    /// Number of levels of the tree, from the root down, that are on the client and not in storage.
+    /// Public.
     pub levels_on_client: u64,
-    /// Bytes of the disk. Public.
+    /// Size of the disk in bytes. Public.
     pub disk_bytes: u64,
-    /// Bytes of a block. Public.
+    /// Size of a block in bytes. Public.
     pub block_bytes: u32,
 }
 
 /// Limits on the resources of a page and its readers.
 #[derive(Clone, Debug)]
 pub struct WatchLimits {
-    /// Time between frames.
+    /// Milliseconds between frames.
     pub frame_millis: u64,
-    /// Frames queued for a reader. When the queue is full, the oldest is dropped.
+    /// Maximum number of frames queued for a reader. When the queue is full, the oldest is dropped.
     pub frames_waiting_max: usize,
-    /// Visits of buckets listed in a frame. Further ones are only counted.
+    /// Maximum number of visits of buckets listed in a frame. Further visits are only counted.
     pub visits_max: usize,
-    /// Requests of the owner listed in a frame. Further ones are only counted.
+    /// Maximum number of requests of the owner listed in a frame. Further requests are only
+    /// counted.
     pub requests_max: usize,
-    /// Pages open at a time.
+    /// Maximum number of pages open at a time.
     pub readers_max: usize,
-    /// Connections at a time, including unauthenticated ones. Further ones are closed at once.
+    /// Maximum number of connections at a time, including unauthenticated ones. Further ones are
+    /// closed at once.
     pub connections_max: usize,
-    /// The socket's send buffer for a reader.
+    /// Size of the socket's send buffer for a reader, in bytes.
     pub send_buffer_bytes: usize,
-    /// Time within which a request must arrive.
+    /// Seconds within which a request must arrive.
     pub request_seconds_max: u64,
 }
 
 impl WatchLimits {
-    /// Enough for one or two people who watch one disk.
+    /// Limits for one or two people who watch one disk.
     pub const DEFAULT: Self = Self {
         frame_millis: 100,
         frames_waiting_max: 16,
@@ -91,7 +94,7 @@ impl Default for WatchLimits {
     }
 }
 
-/// Why the page cannot be served.
+/// The reason why the page cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {

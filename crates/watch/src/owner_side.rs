@@ -1,4 +1,4 @@
-//! What the owner does. Secret.
+//! The owner's activity. Secret.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use oblivio_volume::insight::{Insight, VolumeCounts};
 use super::WatchLimits;
 use super::frame::{Inner, OwnerFrame, RequestKind, Requested, Stash};
 
-/// Counts the requests to a disk, keeps the first ones of each frame, and reads counters of the
+/// Counts the requests to a disk, lists the first ones of each frame, and reads counters of the
 /// volume. Secret.
 #[derive(Clone)]
 pub struct OwnerSide {
@@ -18,16 +18,16 @@ pub struct OwnerSide {
 
 struct Sums {
     requests_max: usize,
-    /// Number of requests of each [`RequestKind`].
+    /// Numbers of requests so far, by [`RequestKind`].
     requests: [u64; RequestKind::COUNT],
     bytes: [u64; RequestKind::COUNT],
-    /// Requests since the last frame.
+    /// The first requests since the last frame.
     latest: Vec<Requested>,
     left_out: u64,
 }
 
 impl OwnerSide {
-    /// Starts with all counters at zero.
+    /// Creates an owner's side with all counters at zero.
     pub fn new(insight: Insight, limits: &WatchLimits) -> Self {
         let sums = Sums {
             requests_max: limits.requests_max,
@@ -39,13 +39,13 @@ impl OwnerSide {
         Self { sums: Arc::new(Mutex::new(sums)), insight }
     }
 
-    /// Wraps the disk to be served, so that its requests are counted.
+    /// Wraps the disk to be served, so that requests to the disk are counted.
     pub fn watched(&self, disk: Arc<dyn BlockDevice>) -> Arc<dyn BlockDevice> {
         let side = self.clone();
         Arc::new(WatchedDisk::new(disk, move |op: &DiskOp| side.sums().note(op)))
     }
 
-    /// The owner's part of the current frame. Starts the next one.
+    /// Returns the owner's part of the current frame. Starts the next frame.
     pub(super) fn take_frame(&self) -> OwnerFrame {
         let VolumeCounts { to_blocks, to_positions, dummies, stash } = self.insight.counts();
         let stash = stash.map(|fill| Stash { blocks: fill.blocks, blocks_max: fill.blocks_max });

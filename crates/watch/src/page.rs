@@ -9,7 +9,7 @@ const FRAME: &str = include_str!("page/watch.html");
 const STYLE: &str = include_str!("page/watch.css");
 const SCRIPT: &str = include_str!("page/watch.js");
 
-/// One HTML document with inline style and script. It fetches only events.
+/// The page: one HTML document with inline style and script. The script fetches only events.
 pub(super) struct Page {
     pub(super) html: Bytes,
     /// The content security policy: only this script, only this style, and requests only to the
@@ -30,7 +30,7 @@ impl Page {
     }
 }
 
-/// The hash of an inline text, as a content security policy names it.
+/// The hash of an inline text, in the form that a content security policy uses.
 fn digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }

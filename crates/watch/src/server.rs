@@ -27,18 +27,17 @@ use super::page::Page;
 use super::token::Tokens;
 use super::{Shown, WatchError, WatchLimits};
 
-/// How long to wait after a connection could not be accepted, usually because too many files are
-/// open.
+/// The pause after a connection could not be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long readers have to receive the last event.
+/// Time for readers to receive the last event.
 const END: Duration = Duration::from_millis(500);
 
-/// The longest request. A browser sends a few hundred bytes, and cookies of other servers of this
-/// machine.
+/// Maximum bytes of a request. A browser sends a few hundred bytes, and cookies of other servers on
+/// this machine.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// Headers of every response. They keep the page out of caches and of other pages.
+/// Headers of every response. They keep the page out of caches and out of other pages.
 const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
     ("referrer-policy", "no-referrer"),
@@ -68,7 +67,7 @@ pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, Watc
     Ok(BoundWatch { listener, address, tokens, limits })
 }
 
-/// A server that listens and has no disk to show yet.
+/// A server that listens, but has no disk to show yet.
 pub struct BoundWatch {
     listener: StdListener,
     address: SocketAddr,
@@ -77,7 +76,7 @@ pub struct BoundWatch {
 }
 
 impl BoundWatch {
-    /// The limits that it was created with.
+    /// The limits with which the server was created.
     pub fn limits(&self) -> &WatchLimits {
         &self.limits
     }
@@ -112,8 +111,8 @@ pub struct WatchServer {
 }
 
 impl WatchServer {
-    /// The address to open. Secret until it was used. It works once: the first visitor is
-    /// redirected to the page's own address.
+    /// The one-time address of the page. Secret until it was used. The first visitor is redirected
+    /// to the page's own address.
     pub fn url(&self) -> &str {
         &self.url
     }

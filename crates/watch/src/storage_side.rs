@@ -1,4 +1,4 @@
-//! What storage sees. Public.
+//! The view of storage. Public.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,11 +13,11 @@ use super::frame::{StorageFrame, Visit};
 pub struct DrawnTree {
     /// The number of the tree in a view file.
     pub tree: TreeId,
-    /// Buckets of each level, root first.
+    /// Number of buckets on each level, root first.
     pub buckets: Vec<u64>,
 }
 
-/// The non-empty trees of a store, out of `ids`.
+/// Returns the trees out of `ids` that exist in the store and are not empty.
 pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -> Vec<DrawnTree> {
     let shapes = ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape)));
     let drawn = shapes.map(|(tree, shape)| {
@@ -27,8 +27,8 @@ pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -
     drawn.filter(|drawn| drawn.buckets.iter().any(|buckets| *buckets > 0)).collect()
 }
 
-/// An [event sink](EventSink) that counts what storage sees and keeps the first visits of each
-/// frame.
+/// An [event sink](EventSink) that counts the events that storage sees, and lists the first visits
+/// of each frame.
 #[derive(Clone)]
 pub struct StorageSide(Arc<Mutex<Sums>>);
 
@@ -36,16 +36,16 @@ struct Sums {
     trees: Vec<DrawnTree>,
     visits_max: usize,
     tally: Tally,
-    /// Pieces read and written on each level of each tree.
+    /// Numbers of pieces read and written on each level of each tree.
     levels: Vec<Vec<[u64; 2]>>,
-    /// Visits since the last frame.
+    /// The first visits of buckets since the last frame.
     visits: Vec<Visit>,
     visits_left_out: u64,
     latest: Option<Visit>,
 }
 
 impl StorageSide {
-    /// Starts with all counters at zero.
+    /// Creates a storage side with all counters at zero.
     pub fn new(trees: Vec<DrawnTree>, limits: &WatchLimits) -> Self {
         let levels = trees.iter().map(|tree| vec![[0; 2]; tree.buckets.len()]).collect();
         Self(Arc::new(Mutex::new(Sums {
@@ -63,7 +63,7 @@ impl StorageSide {
         self.sums().trees.clone()
     }
 
-    /// Storage's part of the current frame. Starts the next one.
+    /// Returns storage's part of the current frame. Starts the next frame.
     pub(super) fn take_frame(&self) -> StorageFrame {
         let mut sums = self.sums();
         let empty = Vec::with_capacity(sums.visits_max);

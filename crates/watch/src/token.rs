@@ -13,12 +13,12 @@ const TOKEN_BYTES: usize = 32;
 
 /// The two tokens of a page. The owner gets the ticket, which works once and redirects to the
 /// page's own token. If an address is passed to a browser as an argument, all users of the machine
-/// can read it in the process list; so the ticket becomes worthless once it was used.
+/// can read it in the process list. So the ticket becomes worthless once it was used.
 pub(super) struct Tokens {
-    /// In the address that is printed for the owner.
+    /// The ticket, which is part of the address that is printed for the owner.
     pub(super) ticket: Token,
     is_used: AtomicBool,
-    /// In the address to which the ticket redirects.
+    /// The page's own token, which is part of the address to which the ticket redirects.
     pub(super) page: Token,
 }
 
@@ -38,7 +38,7 @@ impl Tokens {
 pub(super) struct Token(Zeroizing<String>);
 
 impl Token {
-    /// Draws a token.
+    /// Draws a random token.
     pub(super) fn draw() -> Result<Self, SysError> {
         let mut bytes = [0; TOKEN_BYTES];
         SysRng.try_fill_bytes(&mut bytes)?;
@@ -47,12 +47,13 @@ impl Token {
         Ok(token)
     }
 
-    /// The token as it is written in the address.
+    /// The token in the form in which it is part of the address.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares digests, so that the time of the comparison reveals nothing about the token.
+    /// Whether `text` is the token. Compares digests, so that the time of the comparison reveals
+    /// nothing about the token.
     pub(super) fn is(&self, text: &str) -> bool {
         Sha256::digest(text) == Sha256::digest(self.0.as_bytes())
     }
@@ -74,7 +75,7 @@ mod tests {
         assert!(!one.is(""));
     }
 
-    /// All characters are random; none is padding.
+    /// All characters of a token are random; none is padding.
     #[test]
     fn every_letter_of_a_token_varies() {
         let tokens: Vec<_> = (0..32).map(|_| Token::draw().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Adapts the simulated lines of the world to the link traits of client and server.
+//! Adapts the simulated connections of the world to the link traits of client and server.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! A volume on a bucket server, in the simulated world. It runs the real client and server, on two
-//! machines with a line between them.
+//! machines connected by a line.
 //!
 //! The server's machine dies alone or together with the client's, and the line is cut after a
-//! random byte. Client and server act in one fixed order, which depends only on the seed.
+//! random number of bytes. Client and server act in a fixed order, which depends only on the seed.
 
 mod link;
 mod place;
@@ -29,36 +29,37 @@ use self::place::{LineEnds, OnDisk, SingleVolumeStorage, lock};
 
 const NAME: &str = "volume";
 
-/// Percentage of lines that are cut.
+/// Percentage of connections (lines) that are cut.
 const CUT_LINES: u32 = 30;
 
-/// A line is cut within this many bytes, in either direction.
+/// Maximum number of bytes, in either direction, after which a line is cut.
 const CUT_BYTES_MAX: usize = 60_000;
 
-/// How often opening a volume is retried; an opening has no session that would retry for it.
+/// Maximum number of attempts to open a volume. During an opening, no session exists that would
+/// retry.
 const TRIES_MAX: usize = 50;
 
-/// Retry limit of a session: longer than all attempts take, even if no line carries enough to make
-/// progress.
+/// Time limit for the retries of a session: longer than all attempts take, even if every line is
+/// cut before any progress.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
 /// Bytes of unflushed writes that trigger a flush. These volumes are so small that the default
 /// would never be reached.
 const UNFLUSHED_BYTES_MAX: usize = 40_000;
 
-/// A server of one volume. Clones refer to the same server.
+/// The server of one volume. Clones refer to the same server.
 #[derive(Clone)]
 pub(crate) struct Remote(Arc<Mutex<Machine>>);
 
 struct Machine {
-    /// Decides which lines are cut, and where.
+    /// Random choices of the lines to cut, and of the bytes after which to cut them.
     coins: StdRng,
-    /// What survives a death of the machine.
+    /// The data that survive a death of the machine.
     disk: Arc<Mutex<OnDisk>>,
     running: Option<Running>,
 }
 
-/// The server program, from one death of its machine to the next.
+/// The server program. It runs until its machine dies.
 struct Running {
     server: Arc<LinkServer>,
     store_run: u64,
@@ -109,8 +110,8 @@ impl Remote {
     }
 }
 
-/// The connector of one client. It works for one run of the world; after that run the client counts
-/// as dead.
+/// The connector of one client. It is valid for one run of the world. After that run, the client
+/// counts as dead.
 struct WorldConnector {
     remote: Remote,
     world: World,
@@ -175,7 +176,7 @@ impl Machine {
     }
 }
 
-/// Answers the first request with a failure, and closes the line.
+/// Answers the first request with a failure, and closes the connection.
 fn refuse_request(end: LineEnd) -> io::Result<()> {
     let refuse = move || {
         let mut link = link(end.clone(), Role::IsCalled);

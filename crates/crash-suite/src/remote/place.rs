@@ -1,4 +1,4 @@
-//! The server's storage of the volume, and how the program dies with its machine.
+//! The server's storage of the volume, and the death of the server program with its machine.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
 use oblivio_testkit::{Call, Faulty};
 
-/// What the machine keeps about the volume when its program dies.
+/// The machine's data about the volume that survive when the program dies.
 #[derive(Default)]
 pub(super) struct OnDisk {
     pub(super) shapes: Option<Vec<TreeShape>>,
@@ -61,7 +61,7 @@ impl VolumeStorage for SingleVolumeStorage {
         Ok(())
     }
 
-    /// The world has allocated the store already.
+    /// Only stores the shapes, because the world has already allocated the store.
     fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
         lock(&self.disk).shapes = Some(shapes.to_vec());
         Ok(())
@@ -88,8 +88,8 @@ impl VolumeStorage for SingleVolumeStorage {
     }
 }
 
-/// The store of a server. Once the machine has died, the first error of the store also cuts all
-/// connections to clients.
+/// Wraps the store of a server. Once the machine has died, the first error of the store also cuts
+/// all connections to clients.
 fn with_death_of_machine(store: CrashStore, lines: Arc<LineEnds>) -> impl BucketStore + Send {
     Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
         call.forward(store).inspect_err(|_| {

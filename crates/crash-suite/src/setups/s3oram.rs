@@ -5,7 +5,7 @@ use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use super::{Setup, Storage, scheduled};
 use crate::shares::MissingAnswerPolicy;
 
-/// A volume on share servers, with fewer accesses because each takes longer.
+/// Creates the setup of a volume on share servers, with fewer accesses because each takes longer.
 fn shared(
     name: &'static str,
     servers: u8,
@@ -17,7 +17,7 @@ fn shared(
     Setup { name, volume, storage: Storage::Shared { servers, missing_answer_policy } }
 }
 
-/// A volume on three share servers, with its position map in a tree.
+/// Creates the setup of a volume on three share servers, with its position map in a tree.
 fn recursive(
     name: &'static str,
     missing_answer_policy: MissingAnswerPolicy,

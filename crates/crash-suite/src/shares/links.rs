@@ -15,7 +15,7 @@ use super::sharing_log::{Dealer, SharingLog};
 pub(super) struct Links {
     world: World,
     sharing_log: Arc<Mutex<SharingLog>>,
-    /// Run and mailbox of each running program, by server number.
+    /// The mailbox of each running program, and the run of its machine, by server number.
     mailboxes: Mutex<BTreeMap<u8, (u64, Arc<Mailbox>)>>,
 }
 
@@ -28,14 +28,14 @@ impl Links {
         lock(&self.mailboxes)
     }
 
-    /// Registers a program that has started in run `run` of its machine.
+    /// Registers a program that has started in run number `run` of its machine.
     pub(super) fn start(&self, server: u8, run: u64, mailbox: Arc<Mailbox>) {
         // A link is set up by the first message on it.
         (1..=SERVERS_MAX).for_each(|other| mailbox.record_lost_link(other));
         self.mailboxes().insert(server, (run, mailbox));
     }
 
-    /// Ends the links from a server, and also those to it if it has died.
+    /// Ends the links from a server, and also those to the server if it has died.
     pub(super) fn end(&self, server: u8) {
         let mailboxes = self.mailboxes();
         let is_dead = |run| self.world.server_run(server) != run;
@@ -58,11 +58,11 @@ impl Links {
     }
 }
 
-/// The peers of one server.
+/// The connections of one server to its peers.
 pub(super) struct WorldPeers<'l> {
     pub(super) links: &'l Links,
     pub(super) dealer: Dealer,
-    /// The run of its machine.
+    /// The number of the run of the server's machine.
     pub(super) run: u64,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The client and each server die independently. Any link ends at any message, and a server can
 //! also die at any step of its disk. A dead server restarts when the client sends it a request. The
-//! volume's records besides its blocks are on the store of the world.
+//! records of the volume are in the store of the world.
 //!
 //! Steps are counted per disk and per direction of a link, so the number of a step does not depend
 //! on other threads. Until the first fault, everything follows from the seed. After it, the
@@ -31,10 +31,10 @@ use self::folder::OnDisk;
 use self::links::{Links, WorldPeers, lock};
 use self::sharing_log::{Dealer, SharingLog};
 
-/// How often a client sends a request, if it retries.
+/// Maximum number of times that a client sends a request, if it retries.
 const TRIES_MAX: usize = 10;
 
-/// How a client reacts to a missing answer.
+/// The reaction of a client to a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingAnswerPolicy {
     /// The client gives up.
@@ -51,10 +51,10 @@ struct Machines {
     servers: Vec<Server>,
     missing_answer_policy: MissingAnswerPolicy,
     sharing_log: Arc<Mutex<SharingLog>>,
-    /// `None` until the first client connects.
+    /// The links between the servers. `None` until the first client connects.
     links: Option<Arc<Links>>,
     asked: usize,
-    /// Whether a server timed out waiting for another.
+    /// Whether a server timed out while it waited for another.
     is_stuck: bool,
 }
 
@@ -67,13 +67,13 @@ struct Server {
     starts: u64,
 }
 
-/// The server's program, from one death of the machine to the next.
+/// The server's program. It runs until the machine dies.
 struct Running {
     host: Host,
     run: u64,
 }
 
-/// Why a server does not answer.
+/// The reason why a server does not answer.
 enum NoAnswer {
     /// The server's machine has died.
     Died,
@@ -82,7 +82,7 @@ enum NoAnswer {
 }
 
 impl Server {
-    /// Starts the program if necessary, and returns its answer to `message`.
+    /// Starts the program if necessary, and returns the program's answer to `message`.
     fn answer(
         &mut self,
         world: &World,
@@ -112,7 +112,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// Answers an eviction. On any other answer than `Done`, the server's links end.
+    /// Answers an eviction request. On any other answer than `Done`, the server's links end.
     fn answer_in_eviction(
         &mut self,
         world: &World,
@@ -150,15 +150,15 @@ impl Servers {
         Self(Arc::new(Mutex::new(machines)))
     }
 
-    /// Combines the store of the world, which holds the records, with the servers.
+    /// Combines the servers with `records`, the store of the world, which holds the records.
     pub(crate) fn connect(&self, records: CrashStore) -> AnyServers {
         let world = records.world().clone();
         let servers = OnServers { run: world.run(), world, servers: self.clone() };
         Box::new(ServersWithRecords { records, servers })
     }
 
-    /// Checks that no randomness was reused in any life, and that no server timed out waiting for
-    /// another.
+    /// Checks that no randomness was reused in any life, and that no server timed out while it
+    /// waited for another.
     pub(crate) fn check(&self) -> Result<(), Loss> {
         let machines = lock(&self.0);
         let loss = |message| Loss { bytes: 0, message };
@@ -186,7 +186,7 @@ impl Client<'_> {
         self.missing_answer_policy == MissingAnswerPolicy::Retry && !self.is_off()
     }
 
-    /// Sends a request to a server. Returns how it arrived, or `None` if it did not.
+    /// Sends a request to a server. Returns how the request arrived, or `None` if it did not.
     fn send(&self, to: u8, links: &Links) -> Option<Delivery> {
         for _ in 0..TRIES_MAX {
             match self.world.message_of_client(self.run, CLIENT, to) {
@@ -201,7 +201,7 @@ impl Client<'_> {
         None
     }
 
-    /// Receives an answer. Returns whether it arrived.
+    /// Receives the answer of a server. Returns whether the answer arrived.
     fn take(&self, from: u8, links: &Links) -> bool {
         match self.world.message_of_client(self.run, from, CLIENT) {
             Delivery::Arrives | Delivery::ArrivesLast => true,
@@ -291,8 +291,8 @@ impl Machines {
         client.unanswered()
     }
 
-    /// Sends an eviction to all servers, which then work at the same time. Returns the answers that
-    /// arrived.
+    /// Sends an eviction request to all servers, which then work at the same time. Returns the
+    /// answers that arrived.
     fn evict(
         &mut self,
         client: &Client<'_>,
@@ -343,7 +343,8 @@ impl Machines {
     }
 }
 
-/// Whether a server timed out waiting for another. No link is slow here, so this is a defect.
+/// Whether a server timed out while it waited for another. No link is slow here, so that is a
+/// defect.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);
     answer.is_ok_and(
@@ -351,7 +352,7 @@ fn has_waited(answer: &[u8]) -> bool {
     )
 }
 
-/// Connects one run of the client to the servers.
+/// The share servers as seen by one run of the client.
 struct OnServers {
     world: World,
     run: u64,
@@ -363,7 +364,7 @@ impl ShareServers for OnServers {
         lock(&self.servers.0).servers.len()
     }
 
-    /// Ignores the patience, because a server never answers `Working` here.
+    /// Ignores the time limit, because a server never answers `Working` here.
     fn ask(
         &mut self,
         tree: u8,
@@ -373,7 +374,7 @@ impl ShareServers for OnServers {
         lock(&self.servers.0).ask(&self.world, self.run, tree, requests)
     }
 
-    /// The client knows at once which servers are dead, so it never waits.
+    /// Does nothing. The client knows at once which servers are dead, so it never waits.
     fn begin_retries(&mut self) {}
 
     fn wait_for_missing(&mut self) {}
@@ -399,7 +400,7 @@ mod tests {
     use super::*;
 
     /// Runs a volume through the death of a server. With `are_same`, each start of a server draws
-    /// the same seed.
+    /// an equal seed.
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };

@@ -1,9 +1,9 @@
-//! Records everything that is shared during the lives of a volume, and checks that no randomness
-//! was reused.
+//! Records all shares that are sent during the lives of a volume, and checks that no randomness was
+//! reused.
 //!
-//! Some servers get a seed instead of a share, and the randomness drawn from it hides the secret
-//! from the others. So a seed belongs to one sharing. It may be sent again with the same shares,
-//! but never with different ones.
+//! Some servers receive a seed instead of a share, and the randomness drawn from it hides the
+//! secret from the others. So a seed belongs to one sharing. It may be sent again with the same
+//! shares, but never with different ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,21 +13,21 @@ use oblivio_core::Leaf;
 use oblivio_shares::message::{DealtShares, Request, TreePoint};
 use oblivio_shares::sharing::{Seed, Share};
 
-/// Everything that servers received. Several threads may add to it.
+/// All shares and queries that servers received. Several threads may add to the log.
 #[derive(Default)]
 pub(super) struct SharingLog {
     sharings: Vec<Sharing>,
-    /// Index into `sharings` of each bucket that a dealer has dealt, since it sends to one server
+    /// The index in `sharings` of each bucket that a dealer has dealt. A dealer sends to one server
     /// after the other.
     dealt: HashMap<Deal, usize>,
-    /// The queries that servers received, in order, by tree.
+    /// The queries that servers received, in order, by tree number.
     queries: BTreeMap<u8, Vec<(TreePoint, Leaf)>>,
 }
 
 /// The shares of one secret.
 struct Sharing {
     of: SharedSecret,
-    /// By server number.
+    /// The shares by server number.
     shares: BTreeMap<u8, ShareFingerprint>,
 }
 
@@ -51,14 +51,14 @@ struct Deal {
     child: usize,
 }
 
-/// A server's program, from one start to the next.
+/// One run of a server's program, from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dealer {
     pub(super) server: u8,
     pub(super) start: u64,
 }
 
-/// Identifies a share.
+/// The identity of a share: its seed, or a hash of its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShareFingerprint {
     Seed(Seed),
@@ -108,7 +108,7 @@ impl SharingLog {
         self.sharings.append(&mut sharings);
     }
 
-    /// Records that a server dealt to another.
+    /// Records shares that a server dealt to another.
     pub(super) fn record_dealt(&mut self, dealer: Dealer, to: u8, dealt: &DealtShares<u8>) {
         let DealtShares { number: eviction, attempt, tile, level, shares } = dealt;
         let (eviction, attempt, tile, level) = (*eviction, *attempt, *tile, *level);
@@ -123,8 +123,9 @@ impl SharingLog {
         }
     }
 
-    /// Checks that no seed was used for two different sharings. Accesses must also come in order,
-    /// and only the latest may be repeated, on its path. Returns the number of distinct seeds.
+    /// Checks that no seed was used for two different sharings. Also checks that accesses come in
+    /// order, and that only the latest is repeated, on its path. Returns the number of distinct
+    /// seeds.
     pub(super) fn check(&self) -> Result<usize, ReusedRandomness> {
         let pairs = self.queries.values().flat_map(|queries| queries.windows(2));
         for (before, after) in pairs.map(|pair| (pair[0], pair[1])) {
@@ -156,7 +157,7 @@ impl SharingLog {
     }
 }
 
-/// The shares in a request.
+/// Returns the shares in a request.
 fn shares((tree, request): &(u8, Request)) -> Vec<(SharedSecret, &Share<u8>)> {
     let tree = *tree;
     match request {

@@ -83,9 +83,9 @@ impl Profile {
         less
     }
 
-    /// All single steps that leave no bucket larger than a bucket nearer to the leaves. A step
-    /// takes one slot from the topmost levels of a stretch of levels with equal slots; `at_once`
-    /// lists the numbers of levels to try.
+    /// Lists all single steps that leave no bucket larger than a bucket nearer to the leaves. A
+    /// step takes one slot from the topmost levels of a stretch of levels with equal slots.
+    /// `at_once` lists the numbers of levels to try.
     pub fn steps_down(&self, tree_top_levels: u8, at_once: &[usize]) -> Vec<Self> {
         let top = usize::from(tree_top_levels).min(self.0.len());
         let mut steps = Vec::new();

@@ -1,4 +1,4 @@
-//! The contents of the FUSE file system: a directory with the file `disk`.
+//! The attributes and entries of the FUSE file system: a directory with the file `disk`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use fuser::{FileAttr, FileType, INodeNo};
 /// The name of the file that shows the disk.
 pub const DISK_NAME: &str = "disk";
 
-/// How long the kernel may cache names and attributes, which never change.
+/// Time for which the kernel may cache names and attributes, which never change.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(3600);
 
 pub(super) const DIRECTORY: INodeNo = INodeNo::ROOT;

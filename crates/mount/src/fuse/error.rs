@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use oblivio_volume::device::DiskError;
 
-/// Why a disk could not be mounted or unmounted.
+/// The reason why a disk could not be mounted or unmounted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
@@ -23,7 +23,7 @@ pub enum MountError {
     NoProgram {
         /// The program's name.
         program: &'static str,
-        /// The Debian package that contains it.
+        /// The Debian package that contains the program.
         package: &'static str,
     },
     /// A system program failed.
@@ -31,7 +31,7 @@ pub enum MountError {
     Program {
         /// The program's name.
         program: &'static str,
-        /// What the program wrote to stderr.
+        /// The program's output on stderr.
         said: String,
     },
     /// Only root can mount file systems.
@@ -61,7 +61,7 @@ pub enum MountError {
         "the disk is empty, and creating a file system was not allowed; allow it, or create one"
     )]
     Empty,
-    /// The disk is empty, and smaller than this number of bytes, the minimum for a file system.
+    /// The disk is empty, but smaller than this number of bytes, the minimum for a file system.
     #[error(
         "the disk is too small for a file system, which needs {} KiB; mount the raw disk, or \
          create a larger volume",
@@ -75,7 +75,7 @@ pub enum MountError {
          inspect it; to overwrite it anyway, run mkfs.ext4 on the file `disk` there"
     )]
     MayHoldData,
-    /// The disk contains something other than this file system.
+    /// The disk has contents other than this file system.
     #[error(
         "the disk is not empty and has no {0} file system, so it was not changed; mount the raw \
          disk to inspect it"
@@ -90,24 +90,25 @@ pub enum MountError {
     /// A process already serves this directory.
     #[error("{} is already served by process {pid}; unmount it first", .directory.display())]
     AlreadyServed {
-        /// The directory.
+        /// The directory that the process serves.
         directory: PathBuf,
-        /// The process.
+        /// The number of the process (PID).
         pid: u32,
     },
     /// No process serves this directory.
     #[error("no volume is mounted on {}", .0.display())]
     NotServed(PathBuf),
-    /// A process serves this directory, but has nothing mounted there yet, or no longer.
+    /// A process serves this directory, but it has not mounted a file system there yet, or no
+    /// longer has one mounted.
     #[error(
         "nothing is mounted on {} now: process {pid} is still opening the volume, or already \
          closing it. Try again later, or ask the process to end (kill {pid})",
         .directory.display()
     )]
     NotMountedYet {
-        /// The directory.
+        /// The directory that the process serves.
         directory: PathBuf,
-        /// The process.
+        /// The number of the process (PID).
         pid: u32,
     },
     /// The mount would hide a file that serving or unmounting needs.
@@ -133,12 +134,12 @@ pub enum MountError {
         .root.display()
     )]
     MemoryGroup {
-        /// The mount point of the memory cgroups.
+        /// The mount point of the memory cgroups of version 1.
         root: PathBuf,
-        /// The limit of this process's cgroup.
+        /// The limit of this process's cgroup in bytes.
         bytes: u64,
     },
-    /// There is no directory for the records of serving processes.
+    /// No directory exists for the records of serving processes.
     #[error(
         "XDG_RUNTIME_DIR is not set, and {} is not a directory of yours; set XDG_RUNTIME_DIR to \
          one of your directories, the same for mount and umount",
@@ -148,15 +149,15 @@ pub enum MountError {
     /// An I/O operation on a file or directory failed.
     #[error("{}: {error}", .path.display())]
     File {
-        /// The path.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// The error.
+        /// The error of the operation.
         #[source]
         error: io::Error,
     },
 }
 
-/// The message for a failed FUSE session.
+/// Returns the message for a failed FUSE session.
 fn fuse_failure(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

@@ -1,4 +1,4 @@
-//! Passes the requests of the file to the device. Requests do not wait for each other here.
+//! Passes the requests to the file on to the device. Requests do not wait for each other here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,10 +19,11 @@ use super::attributes::{Attributes, DISK, ENTRIES, REMEMBERED};
 use super::users::Users;
 use super::{FuseOptions, PAGE_BYTES};
 
-/// The most bytes of a request. It is also the kernel's default.
+/// Maximum bytes of a request. Also the kernel's default.
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 
-/// The most background requests (readahead and asynchronous I/O) that the kernel keeps in flight.
+/// Maximum number of background requests (readahead and asynchronous I/O) that the kernel keeps in
+/// flight.
 const BACKGROUND_REQUESTS_MAX: u16 = 64;
 
 /// The file system that shows a device as a file.
@@ -46,7 +47,7 @@ impl Image {
         Self { device, attributes, users }
     }
 
-    /// The part of `bytes` from `offset` that is within the disk, in bytes.
+    /// Returns the number of bytes, of `bytes` from `offset` on, that are within the disk.
     fn clip(&self, offset: u64, bytes: u64) -> u64 {
         self.attributes.bytes.saturating_sub(offset).min(bytes)
     }
@@ -146,7 +147,7 @@ impl Filesystem for Image {
         reply.statfs(blocks, 0, 0, 2, 0, block_bytes, 255, block_bytes);
     }
 
-    /// Truncating on open has no effect, as on a block device.
+    /// Opens the file. Truncation has no effect, as on a block device.
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         if inode != DISK {
             return reply.error(Errno::EISDIR);
@@ -171,7 +172,7 @@ impl Filesystem for Image {
         self.users.closed();
     }
 
-    /// Closing guarantees no durability; programs that need it call fsync.
+    /// Closes the file without making data durable. Programs that need durability call fsync.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -296,7 +297,7 @@ impl Image {
         self.submit_all(ops.into_iter().flatten().collect(), reply);
     }
 
-    /// Submits `ops` at once, and replies when all have been answered.
+    /// Submits all of `ops` at once, and replies when the device has answered all.
     fn submit_all(&self, ops: Vec<DiskOp>, reply: ReplyEmpty) {
         if ops.is_empty() {
             return reply.ok();
@@ -314,7 +315,7 @@ impl Image {
     }
 }
 
-/// A request of the kernel that was split into several of the device.
+/// A request of the kernel that was split into several requests to the device.
 struct Pending {
     left: usize,
     failed: Option<DiskErrorKind>,

@@ -30,23 +30,24 @@ use crate::mountinfo::{self, DeviceNumber};
 /// The source of the mount, as the kernel shows it.
 pub(crate) const SOURCE: &str = "oblivio";
 
-/// The kernel requests whole pages, so a device must accept requests of this size.
+/// The page size in bytes. The kernel requests whole pages, so a device must accept requests of
+/// this size.
 const PAGE_BYTES: u32 = 4096;
 
-/// How long the kernel may take to release an unmounted file system.
+/// Time for the kernel to release an unmounted file system.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
-/// How often unmounting is retried if the mount is busy. A process that is being started holds its
-/// parent's open files until it executes its program.
+/// Maximum number of retries of unmounting while the mount is busy. A process that is being started
+/// holds its parent's open files until it executes its program.
 const BUSY_MAX: u32 = 10;
 
-/// The pause between the retries.
+/// The pause between attempts to unmount.
 const MOMENT: Duration = Duration::from_millis(25);
 
-/// How long the session may take to end once no process has the file open.
+/// Time for the session to end once no process has the file open.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// How a disk is shown as a file.
+/// Options for showing a disk as a file.
 #[derive(Clone, Debug, Default)]
 pub struct FuseOptions {
     /// Whether writing to the file is refused.
@@ -56,7 +57,7 @@ pub struct FuseOptions {
 /// A disk that is shown as a file. Unmounted when dropped.
 pub struct FuseMount {
     directory: PathBuf,
-    /// The kernel's device number of the mount.
+    /// The kernel's device number of the mount. `None` if it is unknown.
     number: Option<DeviceNumber>,
     session: Option<BackgroundSession>,
     users: Arc<Users>,
@@ -114,23 +115,25 @@ fn config(options: &FuseOptions) -> Config {
 }
 
 impl FuseMount {
-    /// The file that shows the disk.
+    /// The path of the file that shows the disk.
     pub fn disk(&self) -> PathBuf {
         self.directory.join(DISK_NAME)
     }
 
-    /// Waits until the file system is unmounted, at most `patience`. Returns whether it is.
+    /// Waits until the file system is unmounted, for at most `patience`. Returns whether it is
+    /// unmounted.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.users.wait_until_ended(patience)
     }
 
-    /// Waits until no process has the file open, at most `patience`. Returns whether that is so.
+    /// Waits until no process has the file open, for at most `patience`. Returns whether no process
+    /// has.
     pub(crate) fn wait_until_unused(&self, patience: Duration) -> bool {
         self.users.wait_until_none(patience)
     }
 
-    /// Unmounts, unless that has happened, and flushes the disk. If the mount is in use, it stays;
-    /// try again later.
+    /// Unmounts the file system, unless it has been unmounted already, and flushes the disk. If the
+    /// mount is in use, it stays mounted; try again later.
     ///
     /// # Errors
     /// If the file is open, or the flush fails.
@@ -190,7 +193,8 @@ pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountEr
     unmount_with(program, &arguments, directory)
 }
 
-/// Runs `program` to unmount `directory`. Retries [`BUSY_MAX`] times while it is busy.
+/// Runs `program` to unmount `directory`. Retries at most [`BUSY_MAX`] times while the mount is
+/// busy.
 pub(crate) fn unmount_with(
     program: Program,
     arguments: &[&OsStr],

@@ -15,21 +15,21 @@ use super::MountError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// The Debian package that contains it.
+    /// The Debian package that contains the program.
     pub(crate) package: &'static str,
 }
 
 pub(crate) const UMOUNT: Program = Program { name: "umount", package: "mount" };
 pub(crate) const FUSERMOUNT: Program = Program { name: "fusermount3", package: "fuse3" };
 
-/// Directories of programs for root, which the PATH of other users lacks.
+/// Directories of programs for root. The `PATH` of other users does not contain them.
 const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// The most characters of a program's error output that are passed on.
+/// Maximum number of characters of a program's error output that are passed on.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 impl Program {
-    /// Finds the program.
+    /// Returns the path of the program.
     pub(crate) fn find(&self) -> Result<PathBuf, MountError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = env::split_paths(&path).chain(MORE_DIRECTORIES.map(PathBuf::from));

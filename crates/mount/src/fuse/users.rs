@@ -1,9 +1,9 @@
-//! Tracks how often the file is open, and whether the file system has ended.
+//! Counts the open handles of the file, and records whether the file system has ended.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// The users of a served file.
+/// The open handles of a served file.
 #[derive(Default)]
 pub(crate) struct Users {
     state: Mutex<State>,
@@ -27,7 +27,8 @@ impl Users {
         self.changed.notify_all();
     }
 
-    /// Notes that it is unmounted everywhere: nothing has the file open, and nothing can open it.
+    /// Notes that the file system is unmounted everywhere: no process has the file open or can open
+    /// it.
     pub(super) fn ended(&self) {
         let mut state = self.state();
         *state = State { opens: 0, ended: true };
@@ -42,7 +43,8 @@ impl Users {
         self.wait_while(patience, |state| !state.ended)
     }
 
-    /// Waits while the condition holds. Returns whether it ended in time.
+    /// Waits while `is_pending` holds, for at most `patience`. Returns whether it stopped holding
+    /// in time.
     fn wait_while(&self, patience: Duration, is_pending: impl Fn(&State) -> bool) -> bool {
         let waited =
             self.changed.wait_timeout_while(self.state(), patience, |state| is_pending(state));

@@ -57,7 +57,7 @@ impl MountPoint {
         Ok(Mounted { mount: mount?, registration, shared })
     }
 
-    /// Mounts and loop devices of this mount point that still exist.
+    /// Lists the mounts and loop devices of this mount point that still exist.
     fn leftovers(&self) -> Vec<String> {
         let home = self.home.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -85,7 +85,7 @@ impl Drop for MountPoint {
     }
 }
 
-/// Fields are dropped in order: the registration last.
+/// A mounted disk. The fields are dropped in order, the registration last.
 struct Mounted {
     mount: FilesystemMount,
     #[expect(dead_code, reason = "held")]
@@ -109,7 +109,7 @@ fn run(program: &str, arguments: &[&Path]) {
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
 }
 
-/// e2fsck finds no errors.
+/// Checks that e2fsck finds no errors.
 fn check_image(image: &[u8]) {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), image).unwrap();
@@ -117,7 +117,7 @@ fn check_image(image: &[u8]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// A tree of files with known contents.
+/// Creates a tree of files with known contents.
 fn fill(directory: &Path) {
     let mut random = StdRng::seed_from_u64(2);
     for (number, bytes) in [0, 1, 4096, 100_000, 3_000_000].into_iter().enumerate() {
@@ -400,8 +400,8 @@ fn only_one_process_serves_a_directory() {
     mount_point.registry.register(&mount_point.directory).unwrap();
 }
 
-/// With these environment variables, this test program becomes a server: the directory to serve,
-/// and the registry.
+/// Environment variables that turn this test program into a server. Their values are the directory
+/// to serve, and the registry.
 const SERVE: &str = "OBLIVIO_TEST_SERVE";
 const REGISTRY: &str = "OBLIVIO_TEST_REGISTRY";
 const DIE_HALF_WAY: &str = "OBLIVIO_TEST_DIE_HALF_WAY";
@@ -427,7 +427,7 @@ fn serve_when_asked_to() {
     fs::write(registration.directory().join("closed"), "").unwrap();
 }
 
-/// Ends like a process that is killed before its loop device is set to detach itself.
+/// Ends in the same way as a process that is killed before its loop device is set to detach itself.
 fn die_between_loop_device_and_mount(disk: Arc<MemoryDisk>, registry: &Path) -> ! {
     let private = registry.join(format!("{}-0/raw", std::process::id()));
     fs::create_dir(&private).unwrap();
@@ -461,7 +461,7 @@ fn leftovers_of_a_process_that_died_while_mounting_are_taken_down() {
     });
 }
 
-/// Starts another process that serves `mount_point`.
+/// Starts another process, which serves `mount_point`.
 fn server(mount_point: &MountPoint) -> Server {
     let server = Server(server_command(mount_point).spawn().unwrap());
     wait_until(|| mount_point.directory.join("lost+found").exists());
@@ -529,7 +529,7 @@ fn leftovers_of_a_killed_process_are_taken_down() {
     }
 }
 
-/// Not a test: the body of the process below.
+/// Not a test: the body of the process that mounts without root.
 #[test]
 fn mount_without_root_when_asked_to() {
     let Some(directory) = env::var_os(WITHOUT_ROOT) else {

@@ -1,4 +1,4 @@
-//! Tests of disks mounted as files and as file systems, with foreign programs.
+//! Tests of disks mounted as files and as file systems, with programs of other projects.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use oblivio_testkit::machine::can_mount;
 use oblivio_testkit::memory_disk::{BLOCK_BYTES, MIB, MemoryDisk, PATIENCE, Shared};
 
-/// A mounted disk. Fields are dropped in order: the mount first, then its directory.
+/// A mounted disk. The fields are dropped in order: the mount first, then its directory.
 struct Raw {
     mount: FuseMount,
     directory: TempDir,
@@ -108,7 +108,7 @@ fn accesses_past_the_end_are_cut_or_refused() {
     assert_eq!(errno(disk.write_at(&data, 1 << 40)), Some(Errno::FBIG));
 }
 
-/// A block device ignores the truncation too.
+/// A block device also ignores the truncation.
 #[test]
 fn opening_with_truncation_keeps_size_and_contents() {
     if !can_mount() {

@@ -1,4 +1,4 @@
-//! The client's directory: files, and separately their names.
+//! The client's directory: its files and, separately, their names.
 //!
 //! A crash keeps or drops each change of a name independently. A change is also dropped if the
 //! change that it depends on was dropped. So each name has one file and each file one name, and a
@@ -15,10 +15,10 @@ use super::fault::{FailedSync, OpKind, Survival, Verdict};
 use super::medium::Medium;
 use super::world::World;
 
-/// Removed files whose contents may show through holes of later files.
+/// Maximum number of removed files whose contents may show through holes of later files.
 const FREED_FILES_MAX: usize = 4;
 
-/// Bytes kept of each removed file.
+/// Maximum bytes kept of each removed file.
 const FREED_FILE_BYTES_MAX: usize = 256 << 10;
 
 const NAME_BYTES_MAX: usize = 255;
@@ -33,7 +33,8 @@ pub(super) struct Directory {
     cached: Names,
     /// Changes of names since the last sync, oldest first.
     pending: Vec<Change>,
-    /// The next file's number. Numbers are never reused, so an old handle cannot reach a new file.
+    /// The number of the next file. Numbers are never reused, so an old handle cannot reach a new
+    /// file.
     next: FileId,
     freed: VecDeque<Vec<u8>>,
 }
@@ -164,7 +165,7 @@ fn free(freed: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
     }
 }
 
-/// Whether a call takes effect. A failed one may.
+/// Whether a call takes effect. A call that fails for another reason than lack of space may.
 fn happens(verdict: Verdict, coins: &mut StdRng) -> bool {
     match verdict {
         Verdict::Go => true,
@@ -270,18 +271,18 @@ fn check_name(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// Filler written behind an append if more appends are expected. It is longer than a sector, so
-/// that filler and data both get torn.
+/// Bytes of filler written after an append if more appends are expected. The filler is longer than
+/// a sector, so that filler and data both get torn.
 const FILLER_BYTES: usize = 700;
 
-/// A file of a [`CrashDir`], open to append.
+/// A file of a [`CrashDir`], opened for appending.
 pub struct CrashFile {
     world: World,
     run: u64,
     file: FileId,
-    /// Where the next append goes.
+    /// The offset of the next append.
     end: usize,
-    /// Whether to write filler behind the end.
+    /// Whether to write filler past the end.
     has_filler: bool,
 }
 

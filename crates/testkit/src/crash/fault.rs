@@ -1,4 +1,4 @@
-//! Faults that a test can plan, and when they occur.
+//! Faults that a test can plan, and the times at which they occur.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ pub enum InjectedFault {
     FailAt(u64),
     /// Every `n`-th operation fails. Never zero.
     FailEvery(u64),
-    /// The first operation from this one on that needs space fails. Later ones work.
+    /// The first operation from this one on that needs space fails. Later operations work.
     DiskFullAt(u64),
     /// All operations from this one on that need space fail.
     DiskFullFrom(u64),
@@ -29,20 +29,20 @@ pub enum InjectedFault {
     StationAt(Station, u64, StationFailure),
 }
 
-/// A place with its own count of steps, from 0 in each run of the client. Servers are numbered from
-/// 1; the client is 0.
+/// A component with its own count of steps, from 0 in each run of the client. Servers are numbered
+/// from 1; the client is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Station {
     /// The disk of a server. Its steps are writes and syncs.
     Disk {
-        /// The server.
+        /// The number of the server.
         server: u8,
     },
     /// One direction of the link between two machines. Its steps are messages.
     Link {
-        /// The sender.
+        /// The number of the sender.
         from: u8,
-        /// The receiver.
+        /// The number of the receiver.
         to: u8,
     },
 }
@@ -54,19 +54,20 @@ pub enum StationFailure {
     Lost,
     /// The message arrives, and then the link ends.
     Cut,
-    /// The server crashes. A message to it is not received; a message from it to the client was not
-    /// sent.
+    /// The server crashes. If the step is a message to the server, it is not received. If it is a
+    /// message from the server to the client, it was not sent.
     Dies(Survival),
 }
 
-/// Which unsynced changes survive a crash.
+/// The unsynced changes that survive a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Survival {
-    /// All of them, still not durable: the process was killed, but the page cache survived.
+    /// All changes survive, but are still not durable: the process was killed, but the page cache
+    /// survived.
     All,
-    /// No change.
+    /// No change survives.
     None,
-    /// A random choice for each operation, with a random bias.
+    /// Each change survives or not by a random choice, with a random bias.
     Random {
         /// Whether a write may survive in some of its sectors only.
         torn: bool,
@@ -74,7 +75,7 @@ pub enum Survival {
 }
 
 impl Survival {
-    /// All modes.
+    /// All survival modes.
     pub const MODES: [Self; 4] =
         [Self::All, Self::None, Self::Random { torn: false }, Self::Random { torn: true }];
 }
@@ -82,11 +83,11 @@ impl Survival {
 /// The effect of a failed sync on changes that were not durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FailedSync {
-    /// Some are lost, although reads show them until the next crash and a later sync succeeds. The
-    /// rest become durable. Linux behaves this way.
+    /// Some of the changes are lost, although reads show them until the next crash and a later sync
+    /// succeeds. The others become durable. Linux behaves in this way.
     #[default]
     Drops,
-    /// A later sync makes them durable.
+    /// A later sync makes the changes durable.
     Retains,
 }
 
@@ -133,13 +134,13 @@ impl Counts {
         self.0[kind as usize]
     }
 
-    /// All operations. Also the number of the next one.
+    /// The number of all operations. Also the number of the next one.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// The first operation of a run that met a fault.
+/// The first operation of a run that a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FailedOperation {
     /// The number of the operation.
@@ -160,7 +161,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// The result that the caller gets.
+    /// Converts the outcome to the result that the caller receives.
     pub(super) fn answer(self) -> io::Result<()> {
         match self {
             Self::Go => Ok(()),
@@ -181,20 +182,23 @@ pub(super) fn machine_is_off() -> io::Error {
     )
 }
 
-/// The faults of one run, and its progress.
+/// The planned faults of one run, and the progress of the run.
 pub(super) struct FaultPlan {
     faults: Vec<InjectedFault>,
     pub(super) coins: StdRng,
     pub(super) counts: Counts,
     pub(super) steps: BTreeMap<Station, u64>,
-    /// Faults so far that a client may notice.
+    /// Number of faults so far that a client may notice.
     pub(super) fired: u64,
     pub(super) first_failure: Option<FailedOperation>,
-    /// Set if the current operation crashes the store's machine: what survives there.
+    /// The survival of changes on the store's machine, if the current operation crashes that
+    /// machine.
     pub(super) store_dies: Option<Survival>,
 }
 
 impl FaultPlan {
+    /// Creates the plan for one run. `seed` determines the effect of failed operations.
+    ///
     /// # Panics
     /// If a fault is impossible.
     pub(super) fn new(faults: &[InjectedFault], seed: u64) -> Self {
@@ -214,7 +218,7 @@ impl FaultPlan {
         }
     }
 
-    /// Counts the next operation and returns its outcome.
+    /// Counts the next operation and returns its planned outcome.
     pub(super) fn next(&mut self, kind: OpKind) -> Verdict {
         let number = self.counts.total();
         self.counts.0[kind as usize] += 1;
@@ -252,7 +256,7 @@ impl FaultPlan {
         verdict
     }
 
-    /// Counts the next step of a station and returns its failure, if one is planned.
+    /// Counts the next step of a station and returns the step's failure, if one is planned.
     pub(super) fn next_at(&mut self, station: Station, kind: OpKind) -> Option<StationFailure> {
         let steps = self.steps.entry(station).or_default();
         let number = *steps;
@@ -272,7 +276,7 @@ impl FaultPlan {
 mod tests {
     use super::*;
 
-    /// The outcomes of the first operations of a run, one letter each.
+    /// Returns the outcomes of the first operations of a run, one letter each.
     fn fates(faults: &[InjectedFault], kinds: &[OpKind]) -> String {
         let mut plan = FaultPlan::new(faults, 0);
         let fates = kinds.iter().map(|kind| match plan.next(*kind) {

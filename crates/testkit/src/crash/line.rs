@@ -10,25 +10,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// Bytes in each direction after which the line is cut. Later bytes never arrive.
+/// The numbers of bytes after which a line is cut, one for each direction. Later bytes never
+/// arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutAfter {
-    /// From the calling machine.
+    /// Bytes from the calling machine.
     pub there: usize,
-    /// To the calling machine.
+    /// Bytes to the calling machine.
     pub back: usize,
 }
 
 impl CutAfter {
-    /// The line is never cut.
+    /// Limits with which the line is never cut.
     pub const NEVER: Self = Self { there: usize::MAX, back: usize::MAX };
 }
 
-/// One end of the line, for reading and writing. Clones are the same end.
+/// One end of a line, for reading and writing. Clones are the same end.
 #[derive(Clone)]
 pub struct LineEnd {
     line: Arc<SharedLine>,
-    /// Index of the incoming direction.
+    /// Index of the direction from which this end receives.
     comes: usize,
 }
 
@@ -38,27 +39,27 @@ struct SharedLine {
 }
 
 struct State {
-    /// Indexed by [`THERE`] and [`BACK`].
+    /// The two directions, indexed by [`THERE`] and [`BACK`].
     ways: [LineDirection; 2],
     is_cut: bool,
 }
 
 struct LineDirection {
     bytes: VecDeque<u8>,
-    /// Bytes until the cut.
+    /// Number of bytes until the cut.
     left: usize,
-    /// A reader waits, and there are no bytes.
+    /// Whether a reader waits, because no bytes have arrived.
     is_awaited: bool,
     /// The thread of the latest read.
     read_by: Option<ThreadId>,
-    /// Reading has ended.
+    /// Whether the reader has finished.
     is_over: bool,
 }
 
 const THERE: usize = 0;
 const BACK: usize = 1;
 
-/// Both ends: of the calling machine, and of the called one.
+/// Creates a line. Returns the ends of the calling machine and of the called one.
 pub fn line(cut: CutAfter) -> (LineEnd, LineEnd) {
     let way = |left| LineDirection {
         bytes: VecDeque::new(),
@@ -119,7 +120,8 @@ impl LineEnd {
     }
 
     /// Waits until the other side has handled all requests and waits for more. If another thread
-    /// reads at this end, also waits until it has read all answers, or has noticed the cut.
+    /// reads at this end, also waits until that thread has read all answers, or has noticed the
+    /// cut.
     ///
     /// # Panics
     /// After a minute, because the order of events would no longer depend only on the seed.

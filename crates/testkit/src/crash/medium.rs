@@ -1,9 +1,10 @@
-//! A file or a disk, whose latest writes are not durable yet.
+//! A file or a disk whose latest writes are not durable yet.
 //!
 //! A crash keeps or drops each write. A torn write is kept or dropped sector by sector. That covers
-//! every order in which a cache may write back. Take two writes to one sector: if only the later
-//! one is kept, the result is the same as both in order. If only the earlier one is kept, it is the
-//! same as both in reverse order.
+//! A crash keeps or drops each write. A torn write is kept or dropped sector by sector. That covers
+//! every order in which a cache may write back. Take two writes to one sector. If only the later
+//! one is kept, the result equals that of both in order. If only the earlier one is kept, it equals
+//! that of both in reverse order.
 
 use std::io;
 use std::ops::Range;
@@ -13,10 +14,11 @@ use rand::rngs::StdRng;
 
 use super::fault::{FailedSync, Survival, Verdict};
 
-/// Bytes that a disk writes atomically.
+/// Number of bytes that a disk writes atomically.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// Above this, the oldest writes become durable without a sync, as in a kernel short of memory.
+/// Maximum bytes of pending writes. Above this, the oldest writes become durable without a sync, as
+/// in a kernel that is short of memory.
 const PENDING_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Clone, Default)]
@@ -28,7 +30,7 @@ pub(super) struct Medium {
     /// Writes since the last sync, oldest first.
     pending: Vec<Write>,
     pending_bytes: usize,
-    /// Pending writes that the current sync makes durable.
+    /// Number of pending writes that the current sync makes durable.
     being_synced: Option<usize>,
 }
 
@@ -39,7 +41,7 @@ struct Write {
 }
 
 impl Medium {
-    /// A medium that holds `bytes` durably.
+    /// Creates a medium that contains `bytes` durably.
     pub(super) fn holding(bytes: Vec<u8>) -> Self {
         Self { cached: bytes.clone(), durable: bytes, ..Self::default() }
     }
@@ -70,7 +72,7 @@ impl Medium {
         }
     }
 
-    /// A failed write: writes a random subset of its sectors.
+    /// Does a failed write: writes a random subset of its sectors.
     pub(super) fn write_sectors(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
         for range in sectors(offset, bytes.len()) {
             if coins.random() {
@@ -79,7 +81,7 @@ impl Medium {
         }
     }
 
-    /// A failed append: writes a random prefix.
+    /// Does a failed append: writes a random prefix.
     pub(super) fn write_prefix(&mut self, offset: usize, bytes: &[u8], coins: &mut StdRng) {
         let most = match coins.random_range(0..4) {
             0 => 0,
@@ -91,7 +93,7 @@ impl Medium {
         }
     }
 
-    /// A sync with the outcome `verdict`. A sync during a crash may have worked.
+    /// Does a sync with the outcome `verdict`. A sync during a crash may have worked.
     pub(super) fn answer_sync(
         &mut self,
         verdict: Verdict,
@@ -102,12 +104,14 @@ impl Medium {
         self.answer_sync_of(self.pending.len(), verdict, mode, coins)
     }
 
-    /// Begins a sync of the writes so far. It takes effect when it is finished, or in a crash.
+    /// Begins a sync of the writes so far. The sync takes effect when it is finished, or in a
+    /// crash.
     pub(super) fn begin_sync(&mut self) {
         self.being_synced = Some(self.pending.len());
     }
 
-    /// Finishes the sync that was begun with the outcome `verdict`. Without one, syncs all writes.
+    /// Finishes the sync that was begun, with the outcome `verdict`. If no sync was begun, syncs
+    /// all writes.
     pub(super) fn answer_begun_sync(
         &mut self,
         verdict: Verdict,
@@ -150,7 +154,7 @@ impl Medium {
         }
     }
 
-    /// A crash. Holes in the grown part show `beneath`, then zeros.
+    /// Crashes. Holes in the grown part show `beneath`, then zeros.
     pub(super) fn crash(
         &mut self,
         survival: Survival,

@@ -6,16 +6,16 @@ use oblivio_core::{Access, Op};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 
-/// A [`Disk`](oblivio_volume::Disk) without cache and thread.
+/// A disk without the cache and the thread of [`Disk`](oblivio_volume::Disk).
 pub struct RawDisk {
-    /// `None` after closing.
+    /// The volume. `None` after closing.
     volume: Mutex<Option<Volume>>,
     bytes: u64,
     block_bytes: u32,
 }
 
 impl RawDisk {
-    /// A disk on `volume`. Dropping the disk closes the volume.
+    /// Creates a disk on `volume`. Dropping the disk closes the volume.
     pub fn new(volume: Volume) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
@@ -101,7 +101,7 @@ impl Blocks {
         self.count * self.block_bytes
     }
 
-    /// Position of byte `offset` of the disk within these blocks.
+    /// The position of byte `offset` of the disk within these blocks.
     fn offset_in_blocks(&self, offset: u64) -> usize {
         (offset - self.first * self.block_bytes as u64) as usize
     }
@@ -153,7 +153,7 @@ impl BlockDevice for RawDisk {
     }
 }
 
-/// An error of a volume as a disk error.
+/// Converts an error of a volume to a disk error.
 pub(super) fn disk_error(error: &VolumeError) -> DiskError {
     let kind = match error.kind() {
         VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,

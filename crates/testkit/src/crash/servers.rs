@@ -1,8 +1,9 @@
 //! Server machines, each with its own disk, and the links between any two machines.
 //!
 //! Each [`Station`] counts its own steps, because machines run concurrently: the steps of a station
-//! depend on its requests, not on which machine was faster. A crashed machine restarts at once,
-//! with what survived on its disk.
+//! Each [`Station`] counts its own steps, because machines run concurrently: the steps of a station
+//! depend on the requests to it, not on which machine was faster. A crashed machine restarts at
+//! once, with the surviving data on its disk.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -41,14 +42,14 @@ pub enum Delivery {
     Lost,
     /// The message arrives, and then its link ends.
     ArrivesLast,
-    /// The message is lost because the receiving server crashed; for a message to the client, the
-    /// sending one.
+    /// The message is lost because the receiving server crashed. For a message to the client, the
+    /// sending server crashed.
     Kills,
 }
 
 impl World {
-    /// The current run of a server's machine: from one crash to the next. Servers are numbered from
-    /// 1.
+    /// The number of the current run of a server's machine. A run lasts from one crash to the next.
+    /// Servers are numbered from 1.
     pub fn server_run(&self, server: u8) -> u64 {
         self.state().servers.entry(server).or_default().run
     }
@@ -63,8 +64,8 @@ impl World {
         self.state().message(from, to)
     }
 
-    /// Sends a message between the client of this run and a server, and returns the outcome. It
-    /// counts as an operation of the client.
+    /// Sends a message between the client of this run and a server, and returns the outcome. The
+    /// message counts as an operation of the client.
     pub fn message_of_client(&self, run: u64, from: u8, to: u8) -> Delivery {
         let mut state = self.state();
         let delivery = match state.begin(run, OpKind::Message) {
@@ -109,7 +110,7 @@ pub struct ServerDisk {
 }
 
 impl ServerDisk {
-    /// The run of the machine.
+    /// The number of the run of the machine.
     pub fn run(&self) -> u64 {
         self.run
     }
@@ -219,7 +220,7 @@ fn file<'m>(machine: &'m mut Machine, name: &str) -> io::Result<&'m mut Medium> 
     machine.files.get_mut(name).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Whether a fault can occur at its station.
+/// Whether the fault can occur at its station.
 pub(super) fn is_sound(fault: &InjectedFault) -> bool {
     match *fault {
         InjectedFault::StationAt(Station::Disk { server }, _, failure) => {

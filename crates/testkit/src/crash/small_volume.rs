@@ -1,4 +1,5 @@
-//! A volume so small that a run has a few hundred operations, so that tests can crash at each.
+//! A volume so small that a run has only a few hundred operations. So tests can crash at each
+//! operation.
 
 use oblivio_core::durable::ArrayRequirements;
 use oblivio_core::durable::Contents;
@@ -29,60 +30,62 @@ use super::{
     CrashDir, CrashStore, FailedSync, Life, Loss, TickingDisk, Trial, TrialOutcome, World,
 };
 
-/// Bytes of a block: one sector, the worst case for torn writes.
+/// Bytes per block: one sector, the worst case for torn writes.
 pub const BLOCK_BYTES: u32 = 512;
 
 /// Default number of blocks of the disk.
 pub const BLOCKS: u64 = 64;
 
-/// Accesses between evictions.
+/// Number of accesses per eviction.
 pub const EVICT_PERIOD: u32 = 3;
 
-/// Slots of a bucket of shares: about the minimum that evictions do not overflow.
+/// Slots per bucket of shares: about the minimum with which evictions do not overflow.
 const SHARE_SLOTS: u16 = 24;
 
-/// The key file of all small volumes.
+/// The contents of the key file of all small volumes.
 const KEY_FILE: [u8; 32] = [5; 32];
 
 /// Parameters of a volume and of its use. A volume is deterministic: with equal [`Life`] values, it
 /// gives the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmallVolume {
-    /// Steps of the workload, over all lives.
+    /// Number of steps of the workload, over all lives.
     pub steps: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// When moves become durable.
+    /// The time at which moves become durable.
     pub sync_moves: SyncMoves,
     /// The effect of failed syncs.
     pub failed_sync: FailedSync,
-    /// Number of disks that its store is striped over.
+    /// Number of disks that the store is striped over.
     pub disks: usize,
-    /// The scheme. The fields below are for schemes with trees.
+    /// The scheme of the volume. The following fields are for schemes with trees.
     pub scheme: SmallScheme,
-    /// The tree has `2^leaf_level` leaves. With many, two accesses rarely show the same leaf by
-    /// chance.
+    /// Level of the leaves. The tree has `2^leaf_level` leaves. With many leaves, two accesses
+    /// rarely show the same leaf by chance.
     pub leaf_level: u8,
-    /// Blocks of the disk.
+    /// Number of blocks of the disk.
     pub blocks: u64,
-    /// Slots of a bucket.
+    /// Slots per bucket.
     pub slots: u16,
-    /// Slots of a bucket at the leaves, if different.
+    /// Slots per bucket at the leaves, if different.
     pub leaf_slots: Option<u16>,
-    /// Associativity of the tree top if it is in sets, else 0. With sets, the volume serves blocks
-    /// on the client without an access.
+    /// Associativity of the tree top if it is stored in sets, else 0. With sets, the volume serves
+    /// blocks that the client has without an access.
     pub tree_top_ways: u16,
     /// The recursion of the position map, if part of it is in the tree.
     pub recursion: Option<MapRecursion>,
-    /// Levels on the client. At most `2^tree_top_levels` evictions lie between two checkpoints.
+    /// Number of levels on the client. At most `2^tree_top_levels` evictions happen between two
+    /// checkpoints.
     pub tree_top_levels: u8,
-    /// Bound on the blocks in the stash.
+    /// Maximum number of blocks in the stash.
     pub stash_blocks_max: u32,
-    /// Bound on the state file in bytes. A small bound makes snapshots frequent.
+    /// Maximum size of the state file in bytes. A small value makes snapshots frequent.
     pub state_file_bytes_max: u64,
     /// The disk between requests and the volume.
     pub device: Device,
-    /// Opens the volume although tampering was found before: the owner has restored storage.
+    /// Whether to open the volume although tampering was found before: the owner has restored
+    /// storage.
     pub after_tampering: bool,
 }
 
@@ -93,12 +96,12 @@ pub enum SmallScheme {
     Raw,
     /// rORAM, with blocks and one class of ranges.
     Range {
-        /// The class.
+        /// The class of the ranges.
         class: u8,
     },
     /// rORAM with the policy [`RangePolicy::Fixed`]: the disk accesses only ranges of one class.
     FixedRange {
-        /// The class.
+        /// The class of the ranges.
         class: u8,
     },
     /// rORAM with two classes of ranges and the policy [`RangePolicy::Exact`].
@@ -110,10 +113,10 @@ pub enum SmallScheme {
     },
     /// The trivial ORAM.
     Scan {
-        /// Bound on the accesses between two checkpoints.
+        /// Maximum number of accesses between two checkpoints.
         spare: u64,
     },
-    /// S³ORAM, with share servers beside the store. One server alone learns nothing.
+    /// S³ORAM, with share servers in addition to the store. One server alone learns nothing.
     Shares {
         /// Number of servers.
         servers: u8,
@@ -123,7 +126,7 @@ pub enum SmallScheme {
 }
 
 impl SmallScheme {
-    /// The usual small parameters of a scheme.
+    /// The usual parameters of a scheme in tests.
     pub fn from_scheme(scheme: VolumeScheme) -> Self {
         match scheme {
             VolumeScheme::Raw => Self::Raw,
@@ -138,7 +141,7 @@ impl SmallScheme {
         matches!(self, Self::Shares { .. })
     }
 
-    /// One of each scheme that needs only a store. Tests of all schemes use these.
+    /// Returns one of each scheme that needs only a store. Tests of all schemes use these.
     pub fn each() -> impl Iterator<Item = Self> {
         VolumeScheme::ALL
             .iter()
@@ -155,14 +158,14 @@ pub enum Device {
     Raw,
     /// A [`Disk`].
     Disk {
-        /// Blocks in its cache.
+        /// Maximum number of blocks in the cache.
         cache_blocks_max: u64,
     },
     /// A [`Disk`] that makes accesses only at ticks.
     Scheduled {
-        /// Blocks in its cache.
+        /// Maximum number of blocks in the cache.
         cache_blocks_max: u64,
-        /// Accesses at each tick.
+        /// Number of accesses at each tick.
         accesses: usize,
     },
 }
@@ -207,15 +210,15 @@ impl Default for SmallVolume {
 }
 
 impl SmallVolume {
-    /// The same volume with a recursive position map. It has more blocks, because one position-map
-    /// block covers about a hundred blocks.
+    /// Returns this volume with a recursive position map. It has more blocks, because one
+    /// position-map block covers about a hundred blocks.
     pub fn with_map_in_tree(self) -> Self {
         let recursion = Some(MapRecursion { client_entries_max: 8, plb_blocks: 4 });
         Self { blocks: 700, leaf_level: 8, recursion, ..self }
     }
 
-    /// The same volume with each scheme of [`SmallScheme::each`]. With the trivial ORAM, whose
-    /// accesses read all blocks, it has fewer blocks.
+    /// Returns this volume with each scheme of [`SmallScheme::each`]. With the trivial ORAM, whose
+    /// accesses read all blocks, the volume has fewer blocks.
     pub fn on_each_scheme(self) -> impl Iterator<Item = Self> {
         SmallScheme::each().map(move |scheme| match scheme {
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
@@ -297,7 +300,7 @@ impl SmallVolume {
         }
     }
 
-    /// A world with storage for the volume.
+    /// Creates a world with storage for the volume.
     pub fn world(&self) -> World {
         let world = World::striped(&self.trial().shapes, self.disks);
         world.set_failed_sync(self.failed_sync);
@@ -312,7 +315,7 @@ impl SmallVolume {
         self.run_over(lives, Ok)
     }
 
-    /// Like [`Self::run`]. `reach` wraps the store of the world, or connects to it.
+    /// Runs `lives` as [`Self::run`] does. `reach` wraps the store of the world, or connects to it.
     ///
     /// # Errors
     /// If the volume violates the contract of a disk.
@@ -434,7 +437,7 @@ impl SmallVolume {
         })
     }
 
-    /// Opens the volume if it exists. An earlier life may have left it incomplete: then creates it.
+    /// Opens the volume if it exists. If an earlier life left it incomplete, creates it.
     fn open_or_create(
         &self,
         mut store: impl BucketStore + Send + 'static,
@@ -448,7 +451,7 @@ impl SmallVolume {
         }
     }
 
-    /// The trees of its store.
+    /// The shapes of the trees of the volume's store.
     pub fn shapes(&self) -> Vec<TreeShape> {
         shapes(&self.params()).expect("the parameters are valid")
     }

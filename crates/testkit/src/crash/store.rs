@@ -14,16 +14,17 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use super::fault::{OpKind, Verdict};
 use super::world::{State, World};
 
-/// Alignment of buckets. It is small, so that most buckets cross sector boundaries.
+/// Alignment of buckets in bytes. It is small, so that most buckets cross sector boundaries.
 const BUCKET_ALIGN_BYTES: u64 = 8;
 
-/// Bound on the bytes of a store: tests are small.
+/// Maximum bytes of a store. Tests are small.
 const STORE_BYTES_MAX: u64 = 1 << 30;
 
 /// The location of each piece on the disks.
 pub(super) struct Places {
     trees: Vec<(TreeShape, Layout, u64)>,
-    /// Size of each disk. It has space for all levels; those on other disks stay unwritten.
+    /// Size of each disk in bytes. A disk has space for all levels; levels on other disks stay
+    /// unwritten.
     pub(super) bytes: u64,
     disks: usize,
 }
@@ -63,6 +64,8 @@ impl Places {
         Some(PieceLocation { disk: (tree + usize::from(piece.bucket.level())) % self.disks, span })
     }
 
+    /// The location of a bucket.
+    ///
     /// # Panics
     /// If the bucket does not exist.
     pub(super) fn bucket(&self, tree: TreeId, bucket: BucketId) -> PieceLocation {
@@ -89,7 +92,7 @@ impl CrashStore {
         Self { world, run, buffer: Vec::new(), spans: Vec::new(), places: Vec::new() }
     }
 
-    /// Locates the pieces, and resizes the buffer for them.
+    /// Locates `pieces`, and resizes the buffer for them.
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.spans.clear();
         self.places.clear();
@@ -111,7 +114,7 @@ impl CrashStore {
         &self.world
     }
 
-    /// The run of its machine.
+    /// The number of the run of the store's machine.
     pub fn run(&self) -> u64 {
         self.run
     }
@@ -126,7 +129,7 @@ impl BucketStore for CrashStore {
         Capabilities::PARTS
     }
 
-    /// Does not count as an operation, because it cannot fail. The view records it.
+    /// Records the prefetch in the view. It does not count as an operation, because it cannot fail.
     fn prefetch(&mut self, pieces: &[Piece]) {
         let mut state = self.world.state();
         if state.is_store_running(self.run) {
@@ -190,8 +193,9 @@ impl BucketStore for CrashStore {
 }
 
 impl State {
-    /// Does the same on several disks at once. A failure on one disk does not stop the others.
-    /// After a crash on one disk, the effect on later disks is random. Returns the first error.
+    /// Calls `act` for several disks that work at once. A failure on one disk does not stop the
+    /// others. After a crash on one disk, the effect on later disks is random. Returns the first
+    /// error.
     fn on_each_disk(
         &mut self,
         run: u64,

@@ -1,5 +1,5 @@
-//! A fixed-rate disk that ticks only while a request waits. Without a clock, the same requests give
-//! the same run.
+//! A fixed-rate disk that ticks only while a request waits. Because there is no clock, equal
+//! requests give equal runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use oblivio_volume::device::{BlockDevice, Request};
 use oblivio_volume::disk::Ticks;
 use oblivio_volume::{Disk, Volume, VolumeError};
 
-/// Give up after this many ticks.
+/// Maximum number of ticks to wait for an answer.
 const TICKS_MAX: usize = 100_000;
 
 /// A [`Disk`] that ticks, at least once, until a request is answered.
@@ -18,7 +18,7 @@ pub struct TickingDisk {
 }
 
 impl TickingDisk {
-    /// A disk on `volume` that makes `accesses` accesses at a tick.
+    /// Starts a disk on `volume` that makes `accesses` accesses at a tick.
     ///
     /// # Errors
     /// See [`Disk::start_without_clock`].
@@ -45,6 +45,8 @@ impl BlockDevice for TickingDisk {
         self.disk.request_bytes_max()
     }
 
+    /// Submits a request, and ticks until the disk has answered.
+    ///
     /// # Panics
     /// If the disk does not answer within 100,000 ticks.
     fn submit(&self, Request { op, done }: Request) {

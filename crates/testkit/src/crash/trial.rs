@@ -19,15 +19,15 @@ use super::world::World;
 /// run.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The trees of the store.
+    /// The shapes of the store's trees.
     pub shapes: Vec<TreeShape>,
     /// Number of disks that the store is striped over.
     pub disks: usize,
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     pub bytes: u64,
-    /// The block size of the disk.
+    /// The block size of the disk in bytes.
     pub block_bytes: u32,
-    /// Steps of the workload, over all lives.
+    /// Number of steps of the workload, over all lives.
     pub steps: usize,
     /// Seed of all random choices.
     pub seed: u64,
@@ -38,16 +38,16 @@ pub struct Trial {
 /// One run of the machine, from opening the disk to a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Planned faults. Operations count from the opening of the disk.
+    /// The planned faults. Operations are numbered from the opening of the disk.
     pub faults: Vec<InjectedFault>,
-    /// What survives of the store.
+    /// The unsynced changes that survive in the store.
     pub store: Survival,
-    /// What survives of the directory.
+    /// The unsynced changes that survive in the directory.
     pub dir: Survival,
 }
 
 impl Life {
-    /// A life after which store and directory survive to the same degree.
+    /// Creates a life after which store and directory survive to the same degree.
     pub fn new(faults: &[InjectedFault], survival: Survival) -> Self {
         Self { faults: faults.to_vec(), store: survival, dir: survival }
     }
@@ -56,16 +56,16 @@ impl Life {
 /// Statistics of a trial that the disk passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialOutcome {
-    /// The operations of each life, by kind.
+    /// The numbers of operations of each life, by kind.
     pub operations: Vec<Counts>,
-    /// The steps of each life at each station.
+    /// The numbers of steps of each life at each station.
     pub steps: Vec<BTreeMap<Station, u64>>,
-    /// The first operation of each life that met a planned fault.
+    /// The first operation of each life that a planned fault struck.
     pub failures: Vec<Option<FailedOperation>>,
 }
 
 impl TrialOutcome {
-    /// The number of lives that met a planned fault.
+    /// The number of lives that a planned fault struck.
     pub fn struck(&self) -> usize {
         self.failures.iter().flatten().count()
     }
@@ -74,9 +74,9 @@ impl TrialOutcome {
 /// A violation of the contract by the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Wrong bytes; all bytes of the disk if it does not answer.
+    /// Number of wrong bytes. If the disk does not answer, the number of all its bytes.
     pub bytes: u64,
-    /// Description, with the life and the step.
+    /// A description that names the life and the step.
     pub message: String,
 }
 
@@ -143,12 +143,12 @@ impl Trial {
     }
 }
 
-/// The kind of crash before this run, which decides how durable the contents are.
+/// The kind of crash before the current run, which decides how durable the contents are.
 #[derive(Clone, Copy)]
 enum After {
-    /// All contents are durable.
+    /// The power failed: all contents are durable.
     PowerCut,
-    /// Some contents may exist only in a cache.
+    /// The process was killed: some contents may exist only in a cache.
     Kill,
 }
 
@@ -161,7 +161,7 @@ impl After {
 
 struct Bench<'w, O, S> {
     world: &'w World,
-    /// Size of the disk.
+    /// Size of the disk in bytes.
     bytes: u64,
     open: O,
     shadow: ShadowDisk,
@@ -176,7 +176,7 @@ where
     O: FnMut() -> Result<D, DiskError>,
     S: Iterator<Item = WorkloadStep>,
 {
-    /// Opens and checks the disk, and runs steps until one fails.
+    /// Opens and checks the disk, and runs steps until a step fails.
     fn live(&mut self, steps: usize) -> Result<Option<D>, Loss> {
         let mut device = match (self.open)() {
             Ok(device) => device,
@@ -242,7 +242,7 @@ where
     }
 }
 
-/// Sends a request to a disk and to its model. Returns the errors of a read.
+/// Sends a request to a disk and to the disk's model. Returns the errors of a read.
 ///
 /// # Errors
 /// The error of the disk.

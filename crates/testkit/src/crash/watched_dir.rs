@@ -7,16 +7,16 @@ use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use super::CrashDir;
 
-/// A step that a directory is about to do.
+/// A step that a directory is about to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirStep {
     /// A file is created.
     Create,
     /// Bytes are appended to a file.
     Append {
-        /// Number of calls. [`WatchedDir`] reports each call, so it is 1.
+        /// Number of calls. Always 1, because [`WatchedDir`] reports each call.
         records: usize,
-        /// Number of bytes.
+        /// Number of appended bytes.
         bytes: usize,
     },
     /// A file is made durable.
@@ -25,7 +25,7 @@ pub enum DirStep {
     Rename,
     /// A file is removed.
     Remove,
-    /// Names are made durable.
+    /// The names in the directory are made durable.
     SyncNames,
 }
 
@@ -38,7 +38,7 @@ pub struct WatchedDir {
 }
 
 impl WatchedDir {
-    /// Calls `observer` before each step of `dir`.
+    /// Creates a directory that calls `observer` before each step of `dir`.
     pub fn new(dir: CrashDir, observer: impl Fn(DirStep) + Send + Sync + 'static) -> Self {
         Self { dir, observer: Arc::new(observer) }
     }

@@ -4,10 +4,10 @@ use oblivio_volume::device::DiskOp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// The longest write and read of a workload.
+/// Maximum bytes of a write or read of a workload.
 pub const REQUEST_BYTES_MAX: u32 = 64 << 10;
 
-/// One step.
+/// One step of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants are those in `DiskOp`")]
 pub enum WorkloadStep {
@@ -31,12 +31,12 @@ pub enum WorkloadStep {
         durable: bool,
     },
     Flush,
-    /// Closes the disk, after a flush, and opens it again.
+    /// Flush and close the disk, and open it again.
     Reopen,
 }
 
 impl WorkloadStep {
-    /// The request, or `None` for `Reopen`.
+    /// The request of the step. `None` for `Reopen`.
     pub fn op(&self) -> Option<DiskOp> {
         Some(match self.clone() {
             Self::Read { offset, bytes } => DiskOp::Read { offset, bytes },
@@ -51,9 +51,9 @@ impl WorkloadStep {
     }
 }
 
-/// `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot spots.
-/// Lengths are log-uniform from one byte to [`REQUEST_BYTES_MAX`]. Half of the requests are aligned
-/// to 512 bytes. All data is random, so that any two versions differ.
+/// Generates `steps` steps on a disk of `bytes` bytes: mostly writes, half of them on a few hot
+/// spots. Lengths are log-uniform from one byte to [`REQUEST_BYTES_MAX`]. Half of the requests are
+/// aligned to 512 bytes. All data is random, so that any two versions differ.
 ///
 /// # Panics
 /// If the disk is smaller than a sector.
@@ -88,7 +88,7 @@ fn step(coins: &mut StdRng, disk_bytes: u64, hot: &[u64]) -> WorkloadStep {
     }
 }
 
-/// Draws offset and length of a request.
+/// Draws the offset and length of a request.
 fn extent(coins: &mut StdRng, disk_bytes: u64, hot: &[u64], bytes_max: u64) -> (u64, u64) {
     let magnitude = coins.random_range(0..=bytes_max.ilog2());
     let mut bytes = coins.random_range(1..=1u64 << magnitude).min(disk_bytes);

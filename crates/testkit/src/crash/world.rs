@@ -1,4 +1,4 @@
-//! The state that outlives a process.
+//! The simulated world: the state that outlives a process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,16 +30,16 @@ pub struct World {
 }
 
 pub(super) struct State {
-    /// Disks of the store.
+    /// The disks of the store.
     pub(super) disks: Vec<Medium>,
     pub(super) directory: Directory,
-    /// Servers beside the store, by number.
+    /// The servers besides the store, by number.
     pub(super) servers: BTreeMap<u8, Machine>,
     pub(super) plan: FaultPlan,
     pub(super) failed_sync: FailedSync,
     pub(super) view: View,
     run: u64,
-    /// Run of the store's machine, which may crash alone.
+    /// The number of the run of the store's machine, which may crash alone.
     store_run: u64,
     is_off: bool,
 }
@@ -64,7 +64,8 @@ impl State {
         run == self.store_run && !self.is_off
     }
 
-    /// Ends an operation of the store. If its machine crashed during it, restarts the machine.
+    /// Ends an operation of the store. If the store's machine crashed during the operation,
+    /// restarts the machine.
     pub(super) fn end_store_operation(&mut self) {
         if let Some(survival) = self.plan.store_dies.take() {
             let mut coins = StdRng::seed_from_u64(self.plan.coins.random());
@@ -74,7 +75,7 @@ impl State {
     }
 }
 
-/// The contents of a world at one time: a backup, or a copy of the adversary.
+/// The contents of a world at one time: a backup, or a copy that the adversary made.
 #[derive(Clone)]
 pub struct Snapshot {
     store: Vec<u8>,
@@ -112,8 +113,8 @@ pub(super) fn crash_disks<'d>(
 }
 
 impl World {
-    /// An empty directory, and a store with trees of these shapes, `TreeId(0)` first. No faults are
-    /// planned.
+    /// Creates an empty directory, and a store with trees of these shapes, `TreeId(0)` first. No
+    /// faults are planned.
     ///
     /// # Panics
     /// If the trees exceed 1 GiB, or cannot be laid out.
@@ -121,7 +122,7 @@ impl World {
         Self::striped(shapes, 1)
     }
 
-    /// Like [`Self::new`], with the store striped over `disks` disks. All disks do a write or flush
+    /// Like [`Self::new`], but stripes the store over `disks` disks. All disks do a write or flush
     /// at the same time, but each fails and loses writes independently.
     ///
     /// # Panics
@@ -142,19 +143,19 @@ impl World {
         Self { places: places.into(), state: Mutex::new(state).into() }
     }
 
-    /// A handle to the store, valid for this run.
+    /// Returns a handle to the store, valid for this run.
     pub fn store(&self) -> CrashStore {
         let run = self.state().store_run;
         CrashStore::new(self.clone(), run)
     }
 
-    /// A handle to the directory, valid for this run.
+    /// Returns a handle to the directory, valid for this run.
     pub fn dir(&self) -> CrashDir {
         let run = self.state().run;
         CrashDir { world: self.clone(), run }
     }
 
-    /// Replaces the planned faults of this run, and restarts counting from 0. `coins` decide the
+    /// Replaces the planned faults of this run, and restarts counting from 0. `coins` determine the
     /// effect of failed operations.
     ///
     /// # Panics
@@ -168,12 +169,12 @@ impl World {
         self.state().failed_sync = mode;
     }
 
-    /// Operations of this run so far. Also the number of the next one.
+    /// The number of operations of this run so far. Also the number of the next one.
     pub fn operations(&self) -> u64 {
         self.counts().total()
     }
 
-    /// Operations of this run so far, by kind.
+    /// The numbers of operations of this run so far, by kind.
     pub fn counts(&self) -> Counts {
         self.state().plan.counts
     }
@@ -188,12 +189,12 @@ impl World {
         self.state().store_run
     }
 
-    /// Operations of this run that met a fault that a client may notice.
+    /// The number of faults of this run so far that a client may notice.
     pub fn faults_fired(&self) -> u64 {
         self.state().plan.fired
     }
 
-    /// The first operation of this run that met a fault.
+    /// The first operation of this run that a fault struck.
     pub fn first_failure(&self) -> Option<FailedOperation> {
         self.state().plan.first_failure
     }
@@ -203,18 +204,18 @@ impl World {
         self.state().is_off
     }
 
-    /// Steps of this run so far at each station.
+    /// The numbers of steps of this run so far at each station.
     pub fn steps(&self) -> BTreeMap<Station, u64> {
         self.state().plan.steps.clone()
     }
 
     /// Ends the run, applies `survival` to store and directory, and begins a run without faults.
-    /// Servers crash as the store does; with [`Survival::All`], they keep running.
+    /// Servers crash in the same way as the store. With [`Survival::All`], they keep running.
     pub fn crash(&self, coins: &mut impl Rng, survival: Survival) {
         self.crash_apart(coins, survival, survival);
     }
 
-    /// Like [`Self::crash`], with different survival of store and directory.
+    /// Like [`Self::crash`], but store and directory survive to different degrees.
     pub fn crash_apart(&self, coins: &mut impl Rng, store: Survival, dir: Survival) {
         let mut coins = StdRng::seed_from_u64(coins.random());
         let mut state = self.state();
@@ -320,7 +321,8 @@ impl World {
         std::mem::take(&mut self.state().view.events)
     }
 
-    /// Ignores poisoning: after a panic of another thread, the world is still usable.
+    /// Locks the state. Ignores poisoning: after a panic of another thread, the world is still
+    /// usable.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

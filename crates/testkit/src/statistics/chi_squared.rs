@@ -4,7 +4,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{EXPECTED_MIN, histogram};
 
-/// Whether all cells are equally likely: goodness of fit.
+/// Tests whether all cells are equally likely: goodness of fit.
 ///
 /// Two-sided: counts that are *too* even, as from leaves taken in rotation, are as suspicious as
 /// uneven ones.
@@ -21,8 +21,8 @@ pub fn uniformity(counts: &[u64]) -> f64 {
     two_sided(statistic, counts.len() - 1)
 }
 
-/// Whether consecutive values are uniform *and* independent: the serial test (Knuth, TAOCP 3.3.2
-/// B).
+/// Tests whether consecutive values are uniform *and* independent: the serial test (Knuth, TAOCP
+/// 3.3.2 B).
 ///
 /// Sorts each value of a pair into one of `bins` bins, and tests the `bins²` cells for uniformity.
 /// The pairs must not overlap, so that they are independent. Two-sided.
@@ -39,7 +39,7 @@ pub fn uniformity_of_pairs(
     uniformity(&histogram(cells, bins * bins, bins * bins))
 }
 
-/// Whether two samples come from one (unknown) distribution: the two-sample test.
+/// Tests whether two samples come from one (unknown) distribution: the two-sample test.
 ///
 /// One-sided: good agreement of two independent samples is not suspicious.
 ///
@@ -49,8 +49,8 @@ pub fn homogeneity(a: &[u64], b: &[u64]) -> f64 {
     contingency(&[a, b])
 }
 
-/// Whether the column of a sample is independent of its row, given a table of counts. One-sided.
-/// Empty columns are ignored.
+/// Tests whether the column of a sample is independent of its row, given a table of counts.
+/// One-sided. Empty columns are ignored.
 ///
 /// # Panics
 /// If rows differ in length, fewer than two rows or columns have samples, or samples are too few

@@ -1,6 +1,6 @@
 //! Detects two ciphertexts under one key stream.
 
-/// The longest run of bytes in which `one` is the bitwise complement of `other`.
+/// The length of the longest run of bytes in which `one` is the bitwise complement of `other`.
 ///
 /// Zero bytes and 0xFF bytes sealed under one key stream are complements. Under independent
 /// streams, a run of eight bytes occurs at a given position with probability 2^-64.

@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Whether values and their successors are uncorrelated (Knuth, TAOCP 3.3.2 K). Finds a drift or an
-/// order that is too weak in each cell of a chi-squared test.
+/// Tests whether values and their successors are uncorrelated (Knuth, TAOCP 3.3.2 K). Finds a drift
+/// or an order that is too weak to show in a chi-squared test.
 ///
 /// Under independence, and for 1000 values or more, the lag-1 correlation is close to normal with
 /// variance `1/n`. Two-sided. The result for equal values is 0, although they have no correlation.

@@ -23,7 +23,7 @@ pub use verdicts::Verdicts;
 /// The textbook value of 5 is for p-values around 0.01. Verdicts here use far smaller p-values.
 pub const EXPECTED_MIN: f64 = 20.0;
 
-/// Counts `values`, which must be below `range`, in `bins` equal bins.
+/// Counts `values`, which must be below `range`, in `bins` bins of equal size.
 ///
 /// # Panics
 /// If `bins` does not divide `range`, or a value is out of range.
@@ -45,7 +45,7 @@ mod tests {
 
     pub(super) const SAMPLES: usize = 20_000;
 
-    /// Fair draws below `range`.
+    /// Draws uniformly random numbers below `range`.
     pub(super) fn draws(seed: u64, range: u64) -> Vec<u64> {
         let mut coins = StdRng::seed_from_u64(seed);
         (0..SAMPLES).map(|_| coins.random_range(0..range)).collect()

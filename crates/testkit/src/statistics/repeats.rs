@@ -9,11 +9,12 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 pub struct Return {
     /// The leaf of the earlier access.
     pub earlier: u64,
-    /// The leaf of the later one.
+    /// The leaf of the later access.
     pub later: u64,
 }
 
-/// The returns in a sequence of accesses. Each access is an address and the leaf that storage saw.
+/// Returns the returns in a sequence of accesses. Each access consists of an address and the leaf
+/// that storage saw.
 ///
 /// Each access belongs to at most one return, so that returns are independent.
 pub fn returns(accesses: impl IntoIterator<Item = (u64, u64)>) -> Vec<Return> {
@@ -30,7 +31,7 @@ pub fn returns(accesses: impl IntoIterator<Item = (u64, u64)>) -> Vec<Return> {
     returns
 }
 
-/// Whether blocks repeat their leaf with the probability of chance, `1 / leaves`.
+/// Tests whether blocks repeat their leaf with the probability of chance, `1 / leaves`.
 ///
 /// Exact: under independence the number of repeats is binomial. Two-sided.
 ///

@@ -1,4 +1,4 @@
-//! Turns p-values into a verdict.
+//! Turns the p-values of tests into a verdict.
 
 /// Collects the p-values of a family of tests and judges them together.
 ///
@@ -13,7 +13,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// A family with this rate of false alarms over all of its tests.
+    /// Creates a family with this rate of false alarms over all of its tests.
     pub fn new(false_alarms: f64) -> Self {
         Self { false_alarms, tests: Vec::new() }
     }
@@ -23,7 +23,7 @@ impl Verdicts {
         self.tests.push((name.into(), p_value));
     }
 
-    /// The tests that alarm, the worst first.
+    /// The tests whose p-value is too small, the smallest first.
     pub fn alarms(&self) -> Vec<(&str, f64)> {
         let threshold = self.false_alarms / self.tests.len() as f64;
         let mut alarms: Vec<_> = self
@@ -37,7 +37,7 @@ impl Verdicts {
         alarms
     }
 
-    /// Judges the tests.
+    /// Judges all tests of the family.
     ///
     /// # Panics
     /// If a test alarms, or none was added.

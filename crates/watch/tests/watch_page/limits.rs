@@ -11,8 +11,8 @@ use super::reader::Reader;
 use super::{LIMITS, Watched, until_trips};
 use oblivio_testkit::memory_disk::wait_until;
 
-/// Queues of a reader that does not read fill soon: the socket buffer is small and frames are
-/// frequent.
+/// Limits with which the queue of a reader that does not read fills soon: the socket buffer is
+/// small and frames are frequent.
 const NARROW: WatchLimits = WatchLimits {
     frame_millis: 1,
     frames_waiting_max: 4,
@@ -20,7 +20,7 @@ const NARROW: WatchLimits = WatchLimits {
     ..WatchLimits::DEFAULT
 };
 
-/// Requests complete while no reader reads.
+/// Requests to the disk complete while no reader reads.
 #[test]
 fn the_disk_waits_for_no_reader_and_a_slow_one_gets_the_count_of_missed_frames() {
     const ROUNDS: u64 = 600;
@@ -82,7 +82,7 @@ fn the_page_ends_with_its_server_and_readers_get_an_end_event() {
     assert!(TcpStream::connect(address.socket).is_err(), "the server still listens");
 }
 
-/// The name of the last event of the stream.
+/// Returns the name of the last event of the stream.
 fn last(reader: &mut Reader) -> String {
     let mut last = String::new();
     while let Some((name, _)) = reader.next() {

@@ -1,4 +1,4 @@
-//! Tests of the watch page: access, contents, and that the disk never waits for it.
+//! Tests of the watch page: access, contents, and that the disk never waits for the page.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
@@ -22,12 +22,12 @@ use serde_json::Value;
 use self::reader::{Address, Reader};
 use oblivio_testkit::memory_disk::{BLOCK_BYTES, MIB, MemoryDisk};
 
-/// A short frame time, so that tests do not wait.
+/// Limits with a short frame time, so that tests do not wait.
 const LIMITS: WatchLimits = WatchLimits { frame_millis: 5, ..WatchLimits::DEFAULT };
 
 const TREE: TreeId = TreeId(2);
 
-/// A page of a disk in memory. The test plays the storage.
+/// A page that shows a disk in memory. The test plays the storage.
 struct Watched {
     server: WatchServer,
     /// The address of the page.
@@ -76,7 +76,7 @@ fn until_trips(reader: &mut Reader, trips: u64) -> Value {
     reader.until(|name, data| name == "frame" && trips_read(data) >= trips).1
 }
 
-/// The reads of storage that a frame counts.
+/// The number of reads of storage that a frame counts.
 fn trips_read(frame: &Value) -> u64 {
     frame["storage"]["operations"][1]["trips"].as_u64().unwrap()
 }

@@ -1,4 +1,4 @@
-//! What the owner does is on the page only if the owner wants it there.
+//! The owner's activity is on the page only if the owner wants it there.
 
 use oblivio_volume::device::{DiskOp, WipedBytes, call};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn with_secrets_enabled_requests_are_sent() {
     }
 }
 
-/// The left side is complete.
+/// The left side of the page, which shows the view of storage, is complete.
 #[test]
 fn what_storage_sees_is_sent_with_and_without_the_owner() {
     for shows_secrets in [false, true] {

@@ -1,4 +1,4 @@
-//! A minimal browser.
+//! A minimal browser for tests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Long enough for a busy machine, short enough for a hanging test.
+/// The timeout of an answer: long enough for a busy machine, short enough for a hanging test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Limit on the bytes of an answer: more than the page has.
+/// Maximum bytes of an answer: more than the page has.
 const ANSWER_BYTES_MAX: u64 = 100_000;
 
-/// Limit on the events before the awaited one.
+/// Maximum number of events before the awaited one.
 const EVENTS_MAX: usize = 20_000;
 
 /// The parts of an address of the page, or of the one-time address.
@@ -45,7 +45,7 @@ impl Address {
         stream
     }
 
-    /// Gets a path with these headers. Returns the whole response, or its beginning if it does not
+    /// Gets `path` with these headers. Returns the whole response, or its beginning if it does not
     /// end.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         self.try_get(path, headers).unwrap()
@@ -60,7 +60,7 @@ impl Address {
         Ok(answer)
     }
 
-    /// The `Host` header of a browser.
+    /// The `Host` header that a browser would send.
     pub(crate) fn host(&self) -> String {
         format!("Host: {}\r\n", self.socket)
     }
@@ -70,7 +70,7 @@ impl Address {
 pub(crate) struct Reader {
     pub(crate) head: String,
     stream: BufReader<TcpStream>,
-    /// Everything received so far.
+    /// All bytes received so far, as text.
     pub(crate) heard: String,
 }
 
@@ -90,7 +90,7 @@ impl Reader {
         reader
     }
 
-    /// The next event; `None` at the end of the stream.
+    /// Returns the next event. `None` at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<ServerEvent> {
         let (mut name, mut data) = (String::new(), None);
         loop {
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// The first event that satisfies `is_wanted`.
+    /// Returns the first event that satisfies `is_wanted`.
     pub(crate) fn until(&mut self, is_wanted: impl Fn(&str, &Value) -> bool) -> ServerEvent {
         for _ in 0..EVENTS_MAX {
             let (name, data) = self.next().expect("no more events came");

@@ -63,7 +63,8 @@ fn without_the_token_there_is_nothing() {
     assert_ne!(Watched::start(LIMITS, true).address().token, address.token);
 }
 
-/// The process list shows the arguments of a browser to all users of the machine.
+/// The address must become worthless after its first use: the process list shows the arguments of a
+/// browser to all users of the machine.
 #[test]
 fn the_printed_address_works_once() {
     let watched = Watched::start(LIMITS, true);
@@ -86,7 +87,7 @@ fn the_printed_address_works_once() {
     }
 }
 
-/// DNS rebinding: a foreign page's name may resolve to this machine.
+/// DNS rebinding: the name of a page from elsewhere may resolve to this machine.
 #[test]
 fn other_names_and_other_pages_are_refused_even_with_the_token() {
     let watched = Watched::start(LIMITS, true);

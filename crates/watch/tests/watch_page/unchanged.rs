@@ -1,4 +1,4 @@
-//! Storage sees the same whether a disk is watched or not.
+//! The view of storage is the same whether a disk is watched or not.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use super::LIMITS;
 use super::reader::{Address, Reader};
 
-/// Everything that storage saw, including contents.
+/// All events that storage saw, including contents.
 #[derive(Clone, Default)]
 struct RecordedView(Arc<Mutex<Contents>>);
 
@@ -26,7 +26,7 @@ impl EventSink for RecordedView {
     }
 }
 
-/// Requests of all kinds.
+/// Returns requests of all kinds.
 fn requests() -> impl Iterator<Item = DiskOp> {
     let mut coins = StdRng::seed_from_u64(9);
     let bytes = u64::from(BLOCK_BYTES) * BLOCKS;
@@ -41,7 +41,7 @@ fn requests() -> impl Iterator<Item = DiskOp> {
     })
 }
 
-/// Storage's view of a volume in use. Each run has the same randomness.
+/// Records the view of storage for a volume in use. Each run uses equal randomness.
 fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let world = setup.world();
     let view = RecordedView::default();

@@ -8,13 +8,13 @@ use std::io;
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "events/block/block_rq_issue";
 
-/// Trace buffer of each processor, in KiB.
+/// Size of the trace buffer of each processor, in KiB.
 const BUFFER_KIB: u32 = 32 << 10;
 
-/// Sectors of a block of 4 KiB.
+/// Number of sectors in a block of 4 KiB.
 const BLOCK_SECTORS: u64 = 8;
 
-/// A request to the disk.
+/// A request that the kernel sent to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     is_write: bool,

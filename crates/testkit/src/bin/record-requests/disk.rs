@@ -1,4 +1,4 @@
-//! A loop device with an ext4 file system, removed on drop.
+//! A loop device with an ext4 file system. Removed when dropped.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The size in the paper: 2^22 blocks of 4 KiB.
+/// The size of the disk in the paper: 2^22 blocks of 4 KiB.
 const BYTES: u64 = 16 << 30;
 
 pub(super) struct LoopDisk {
     base: PathBuf,
-    /// The mount point.
+    /// The mount point of the disk.
     folder: PathBuf,
     device: String,
 }
@@ -42,7 +42,7 @@ impl LoopDisk {
         &self.folder
     }
 
-    /// Major and minor number of the device.
+    /// Returns the major and minor number of the device.
     pub(super) fn number(&self) -> io::Result<(u64, u64)> {
         let number = fs::metadata(&self.device)?.rdev();
         Ok((number >> 8, number & 0xff))
@@ -53,7 +53,7 @@ impl LoopDisk {
         run("sync", &["--file-system".as_ref(), self.folder.as_os_str()]).map(drop)
     }
 
-    /// Syncs, and empties the page cache.
+    /// Syncs the file system, and empties the page cache.
     pub(super) fn forget_what_is_cached(&self) -> io::Result<()> {
         self.sync()?;
         fs::write("/proc/sys/vm/drop_caches", "3")

@@ -20,7 +20,7 @@ use block_trace::BlockTrace;
 use disk::LoopDisk;
 use mixes::Mix;
 
-/// Requests kept of each recording, from its start.
+/// Number of requests that are kept of each recording, from its start.
 const REQUESTS_MAX: usize = 4000;
 
 /// Records the disk requests of ext4, one file for each mix of programs
@@ -57,7 +57,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Prints an error of the cleanup.
+/// Prints an error that occurred during the cleanup.
 fn warn(error: io::Error) {
     drop(writeln!(io::stderr(), "record-requests: {error}"));
 }

@@ -17,14 +17,14 @@ const MIB: usize = 1 << 20;
 pub(super) enum Mix {
     /// One program reads a file of 1 GiB sequentially, in reads of 1 MiB.
     SeqRead,
-    /// 50 programs repeat: create a file of 128 KiB, append 16 KiB to a second, read a third in
-    /// reads of 1 MiB, delete a fourth, and stat a fifth.
+    /// 50 programs repeat these steps: create a file of 128 KiB, append 16 KiB to a second, read a
+    /// third in reads of 1 MiB, delete a fourth, and stat a fifth.
     FileServer,
     /// 48 programs read videos in reads of 256 KiB while one replaces videos in writes of 1 MiB.
     VideoServer,
 }
 
-/// Files of the file server.
+/// Number of files of the file server.
 const FILES: usize = 5000;
 const FILES_PER_FOLDER: usize = 20;
 const FILE_BYTES: usize = 128 * KIB;
@@ -32,13 +32,14 @@ const APPEND_BYTES: usize = 16 * KIB;
 const CLIENTS: u64 = 50;
 const ROUNDS: usize = 20;
 
-/// Videos of the video server. Readers read the first half; the writer replaces the second half.
+/// Number of videos of the video server. Readers read the first half; the writer replaces the
+/// second half.
 const VIDEOS: usize = 32;
 const VIDEO_BYTES: usize = 64 * MIB;
 const READERS: u64 = 48;
 const READ_BYTES: usize = 256 * KIB;
 const READS: usize = 64;
-/// Reads, over all readers, for each piece that the writer writes.
+/// Number of reads, over all readers, per piece that the writer writes.
 const READS_PER_PIECE: usize = 64;
 
 impl Mix {
@@ -52,7 +53,7 @@ impl Mix {
         }
     }
 
-    /// Read-ahead of the kernel: the size of one read.
+    /// The read-ahead of the kernel in KiB: the size of one read.
     pub(super) fn read_ahead_kib(self) -> usize {
         match self {
             Self::SeqRead | Self::FileServer => MIB / KIB,
@@ -111,7 +112,7 @@ fn on_threads(
     })
 }
 
-/// One round of a client of the file server. `next` is the number of the next new file.
+/// Runs one round of a client of the file server. `next` is the number of the next new file.
 fn serve_files(folder: &Path, next: &Mutex<usize>, coins: &mut StdRng) -> io::Result<()> {
     let number = {
         let mut next = next.lock().map_err(|_| io::Error::other("a client panicked"))?;
@@ -132,7 +133,8 @@ fn serve_files(folder: &Path, next: &Mutex<usize>, coins: &mut StdRng) -> io::Re
     unless_gone(fs::metadata(looked_at).map(drop))
 }
 
-/// Reads and written pieces so far. They determine the next piece to write.
+/// The writer of videos, with the numbers of reads and written pieces so far. They determine the
+/// next piece to write.
 struct Writer {
     reads: usize,
     pieces: usize,

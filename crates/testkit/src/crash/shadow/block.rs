@@ -1,22 +1,22 @@
-//! One block: its last durable contents, and every request since.
+//! The model of one block: its last durable contents, and every request since.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
-/// Maximum of requests to one block that are in flight together, or overlap in a chain.
+/// Maximum number of requests to one block that are in flight together, or overlap in a chain.
 const TOGETHER_MAX: usize = 64;
 
-/// Maximum of different contents that one block may have.
+/// Maximum number of different contents that one block may have.
 const CONTENTS_MAX: usize = 1 << 14;
 
-/// Time of the answer to a request that has none yet.
+/// The answer time of a request that has no answer yet.
 const UNANSWERED: u64 = u64::MAX;
 
 pub(super) struct Block {
-    /// Contents possible with the durable requests only.
+    /// The contents that are possible with the durable requests only.
     base: BTreeSet<Vec<u8>>,
-    /// Requests since then, in the order of submission.
+    /// The requests after those in `base`, in the order of submission.
     requests: Vec<BlockRequest>,
     /// Hashes of past contents, to recognise stale data.
     past: HashSet<u64>,
@@ -33,7 +33,7 @@ pub(super) struct BlockRequest {
 }
 
 impl BlockRequest {
-    /// A request in flight that writes `patch` at `start`.
+    /// Creates a request in flight that writes `patch` at `start`.
     pub(super) fn new(start: usize, patch: Vec<u8>, submitted: u64) -> Self {
         Self { start, patch, submitted, answered: UNANSWERED, failed: false, durable: false }
     }
@@ -44,7 +44,7 @@ impl Block {
         Self { base: [vec![0; bytes]].into(), requests: Vec::new(), past: HashSet::new() }
     }
 
-    /// Whether `content` is the only possible contents, after any crash.
+    /// Whether the block has the contents `content` for certain, after any crash.
     pub(super) fn is_durably(&self, content: &[u8]) -> bool {
         self.requests.is_empty() && self.base.len() == 1 && self.base.contains(content)
     }
@@ -95,8 +95,8 @@ impl Block {
         }
     }
 
-    /// All possible contents after the requests that `must` selects were served. Failed requests
-    /// may be missing.
+    /// Returns all contents that are possible if the requests that `must` selects were served.
+    /// Failed requests may be missing.
     pub(super) fn contents(&self, must: impl Fn(&BlockRequest) -> bool) -> BTreeSet<Vec<u8>> {
         let mut before = self.base.clone();
         let mut found = self.base.clone();
@@ -113,7 +113,7 @@ impl Block {
         found
     }
 
-    /// Adds all possible contents to the past ones.
+    /// Adds all contents that are possible now to the past ones.
     pub(super) fn remember_all(&mut self) {
         let contents = self.contents(|_| false);
         self.past.extend(contents.iter().map(|content| hash(content)));
@@ -142,10 +142,10 @@ fn groups(requests: &[BlockRequest]) -> impl Iterator<Item = &[BlockRequest]> {
     })
 }
 
-/// Sets of served requests of a group (a bit each), with the resulting contents.
+/// The sets of served requests of a group (a bit each), with the resulting contents.
 type Served = BTreeSet<(u64, Vec<u8>)>;
 
-/// All outcomes of serving a subset of a group in any order that the times allow.
+/// Returns all outcomes of serving a subset of a group in any order that the times allow.
 fn served(together: &[BlockRequest], before: &BTreeSet<Vec<u8>>) -> Served {
     assert!(together.len() <= TOGETHER_MAX, "too many requests to one block at once for the model");
     let mut seen: Served = before.iter().map(|content| (0, content.clone())).collect();
@@ -171,7 +171,7 @@ fn served(together: &[BlockRequest], before: &BTreeSet<Vec<u8>>) -> Served {
     seen
 }
 
-/// The contents after all requests that did not fail were served.
+/// Returns the contents after all requests that did not fail were served.
 fn complete(together: &[BlockRequest], served: Served) -> BTreeSet<Vec<u8>> {
     let all = mask(together, |request| !request.failed);
     let whole = served.into_iter().filter(|(done, _)| done & all == all);

@@ -1,4 +1,5 @@
-//! A model of the contract of a disk: what reads may return, at any time and after a crash.
+//! A model of the contract of a disk: the data that reads may return, at any time and after a
+//! crash.
 //!
 //! Each block remembers its last durable contents and every request since. Blocks are written
 //! atomically: a crash keeps a prefix of the requests to a block, in an order in which they may
@@ -18,17 +19,18 @@ use oblivio_volume::device::DiskOp;
 use block::{Block, BlockRequest};
 pub use report::{Report, Wrong, WrongBlock};
 
-/// The answers and the contents that the contract allows. The disk starts with durable zeros.
+/// A disk's requests and answers, and the contents that the contract allows. The disk starts with
+/// durable zeros.
 pub struct ShadowDisk {
     bytes: u64,
     block_bytes: usize,
-    /// Blocks that had a request. All others hold zeros.
+    /// The models of blocks that had a request. All other blocks hold zeros.
     blocks: BTreeMap<u64, Block>,
-    /// Logical time: advances with each submission and each answer.
+    /// The logical time, which advances with each submission and each answer.
     now: u64,
 }
 
-/// A request in flight. If it is never answered, it may have been served or not.
+/// A request in flight. If it is never answered, it may or may not have been served.
 #[derive(Debug)]
 #[must_use = "report the answer to the shadow"]
 pub struct Ticket {
@@ -43,12 +45,12 @@ enum Pins {
     Nothing,
     /// Requests answered before this one was submitted.
     Earlier,
-    /// The requests of [`Self::Earlier`], and this one.
+    /// The requests of [`Self::Earlier`], and this request itself.
     Itself,
 }
 
 impl ShadowDisk {
-    /// A disk of zeros.
+    /// Creates the model of a disk of zeros.
     ///
     /// # Panics
     /// If the disk does not consist of whole blocks.
@@ -83,7 +85,7 @@ impl ShadowDisk {
         }
     }
 
-    /// Records that the request succeeded.
+    /// Records that the request of `ticket` succeeded.
     pub fn answered(&mut self, ticket: Ticket) {
         self.complete(&ticket, false);
         if ticket.pins == Pins::Nothing {
@@ -97,7 +99,8 @@ impl ShadowDisk {
         }
     }
 
-    /// Records that the request failed. It may have been served, but will not be served later.
+    /// Records that the request of `ticket` failed. It may have been served, but will not be served
+    /// later.
     pub fn failed(&mut self, ticket: Ticket) {
         self.complete(&ticket, true);
     }
@@ -139,7 +142,7 @@ impl ShadowDisk {
         report
     }
 
-    /// Checks the whole disk after a crash.
+    /// Compares the whole disk with the model after a crash.
     pub fn check(&self, mut read: impl FnMut(u64, &mut [u8])) -> Report {
         let mut report = Report::default();
         self.each_block(&mut read, |block, found| {
@@ -209,7 +212,7 @@ impl ShadowDisk {
         }
     }
 
-    /// Splits a request at block boundaries. Ranges are relative to its start.
+    /// Splits a request at block boundaries. Ranges are relative to the start of the request.
     fn split(&self, offset: u64, bytes: u64) -> Vec<(u64, Range<u64>)> {
         let block_bytes = self.block_bytes as u64;
         let end = offset + bytes;
@@ -255,8 +258,8 @@ impl ShadowDisk {
         }
     }
 
-    /// Compares part of a block with all possible contents after the requests that `must` selects
-    /// were served.
+    /// Compares part of a block with all contents that are possible if the requests that `must`
+    /// selects were served.
     fn compare(
         &self,
         block: u64,

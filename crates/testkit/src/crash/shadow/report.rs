@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Wrong blocks that a report describes individually.
+/// Maximum number of wrong blocks that a report describes individually.
 const DESCRIBED_MAX: usize = 8;
 
-/// Bytes and blocks that violate the contract.
+/// The bytes and blocks that violate the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes that differ from the nearest allowed contents.
+    /// Number of bytes that differ from the nearest allowed contents.
     pub bytes_wrong: u64,
-    /// Blocks with such bytes.
+    /// Number of blocks with wrong bytes.
     pub blocks_wrong: u64,
-    /// The first of these blocks.
+    /// The first of the wrong blocks.
     pub first: Vec<WrongBlock>,
 }
 
@@ -21,7 +21,7 @@ pub struct Report {
 pub struct WrongBlock {
     /// The number of the block.
     pub block: u64,
-    /// Bytes that differ from the nearest allowed contents.
+    /// Number of bytes that differ from the nearest allowed contents.
     pub bytes_wrong: u64,
     /// The kind of error.
     pub wrong: Wrong,
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Whether there is no wrong block.
+    /// Whether the report contains no wrong block.
     pub fn is_clean(&self) -> bool {
         self.blocks_wrong == 0
     }

@@ -6,7 +6,7 @@ fn write(offset: u64, data: &[u8]) -> DiskOp {
     DiskOp::Write { offset, data: data.to_vec().into(), durable: false }
 }
 
-/// The errors of a disk that holds `held` after a crash.
+/// Returns the errors of a disk that holds `held` after a crash.
 fn wrong(shadow: &ShadowDisk, held: &[u8]) -> Vec<(u64, Wrong)> {
     let report = shadow.check(reader(held));
     assert_eq!(report.bytes_wrong > 0, !report.is_clean());

@@ -272,10 +272,10 @@ fn the_view_continues_across_crashes() {
     assert!(world.view().is_empty());
 }
 
-/// A model of the directory, after the calls so far.
+/// A model of the directory after the calls so far.
 #[derive(Default)]
 struct ExpectedDirectory {
-    /// Synced bytes of each file ever created.
+    /// Number of synced bytes of each file ever created.
     synced: BTreeMap<u8, usize>,
     /// The names as of the last sync of names.
     durable: BTreeMap<String, u8>,
@@ -283,7 +283,8 @@ struct ExpectedDirectory {
     is_changed: bool,
 }
 
-/// The bytes of file `id`. No two files share a byte at any position, and no byte is zero.
+/// Returns the bytes `range` of file `id`. No two files share a byte at any position, and no byte
+/// is zero.
 fn content(id: u8, range: std::ops::Range<usize>) -> Vec<u8> {
     range.map(|at| (id.wrapping_mul(31).wrapping_add(at as u8) % 255) + 1).collect()
 }

@@ -22,7 +22,7 @@ pub(super) const DISK: usize = BUCKETS * BLOCK;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
     None,
-    /// A flush is answered without a sync.
+    /// A flush is answered although no sync was made.
     FlushDoesNotSync,
     /// A failed sync is retried, and the second answer is trusted.
     SyncIsRetried,
@@ -44,7 +44,7 @@ pub(super) enum Flaw {
     StoreIsNotFlushed,
 }
 
-/// One tree of seven buckets, with one block each.
+/// The shapes of one tree of seven buckets, with one block each.
 pub(super) fn shapes() -> Vec<TreeShape> {
     let level = |level: u32| LevelShape {
         buckets: 1 << level,
@@ -166,7 +166,7 @@ pub(super) struct JournalDisk {
     disk: Vec<u8>,
     log: Log,
     store: CrashStore,
-    /// Blocks that are newer than in the store.
+    /// Blocks whose contents are newer than those in the store.
     dirty: BTreeSet<usize>,
 }
 
@@ -285,7 +285,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Adds a log to the earlier ones.
+    /// Creates a log that follows the earlier ones.
     fn follow(dir: &mut CrashDir, generation: u64, flaw: Flaw) -> io::Result<Self> {
         let name = format!("log-{generation:08}");
         if dir.names()?.contains(&name) {
