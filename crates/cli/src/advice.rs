@@ -1,7 +1,7 @@
 //! Translates the advice of libraries into options and commands.
 //!
-//! A library's message names what its caller can do. Here this becomes the option or command that
-//! does it.
+//! A library's message names what its caller can do. This module replaces it by the option or
+//! command that does it.
 
 /// Advice in library messages, and its replacement in messages of this program.
 const ADVICE: [(&str, &str); 28] = [

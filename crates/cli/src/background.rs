@@ -28,7 +28,7 @@ use crate::output;
 /// Default name of the log, in the client's directory.
 const LOG_NAME: &str = "background.log";
 
-/// Last byte on the pipe: the disk can be used.
+/// The last byte on the pipe. It reports that the disk can be used.
 const READY: u8 = 0;
 
 /// Runs `here`, or starts a process that runs it in the background.

@@ -10,13 +10,13 @@ use plotters::prelude::*;
 
 use crate::view::{BucketVisit, TreeSummary};
 
-/// Maximum number of points in a panel. More points show no more.
+/// Maximum number of points in a panel. More points would not be visible.
 pub(crate) const POINTS_MAX: usize = 4000;
 
-/// Factor of space above the highest point, for labels.
+/// Ratio of the height of a panel to its highest point, which leaves room for labels.
 pub(crate) const HEADROOM: f64 = 1.16;
 
-/// The last number of the x axis may reach beyond the end of the axis.
+/// Right margin in pixels. The last number of the x axis may reach beyond the end of the axis.
 const RIGHT_MARGIN: i32 = 40;
 
 pub(crate) type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;

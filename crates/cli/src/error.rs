@@ -13,7 +13,7 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_watch::WatchError;
 
-/// Shells add this to the number of the signal that ended a command.
+/// Number that shells add to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
@@ -23,7 +23,7 @@ pub enum CliError {
     Usage(String),
     /// Something failed: a disk, the system, the engine.
     Engine(String),
-    /// The input cannot be used.
+    /// The input is invalid.
     Input(String),
     /// The output cannot be written.
     Output(String),
@@ -45,7 +45,7 @@ pub enum CliError {
     State(String),
     /// The client's directory is older than storage.
     StateRolledBack(String),
-    /// Another version of this program wrote it.
+    /// The volume or file was written by another version of this program.
     UnknownVersion(String),
     /// The volume was not closed.
     NeedsRecovery(String),

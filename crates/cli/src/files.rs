@@ -34,7 +34,7 @@ pub fn open_regular(path: &Path) -> Result<File, CliError> {
     )))
 }
 
-/// `O_NONBLOCK`, which has no effect on a regular file.
+/// The flag `O_NONBLOCK`, which has no effect on a regular file.
 const NO_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// Reads a text file of at most `bytes_max` bytes.
@@ -122,31 +122,32 @@ impl OutputDir {
 /// or the state of a client.
 #[derive(Clone, Copy)]
 pub struct FileKind {
-    /// The name of the kind, with an article.
+    /// The name of the kind, with its article.
     name: &'static str,
     /// Whether a file that begins with these bytes may be of this kind.
     begins_with: fn(&[u8]) -> bool,
-    /// Whether only the owner may read a new one.
+    /// Whether only the owner may read a new file of this kind.
     is_private: bool,
 }
 
 impl FileKind {
-    /// `view record`, `--record-view`. Recorded shares of t + 1 servers reveal the blocks.
+    /// A view, written by `view record` and `--record-view`. It is private, because the recorded
+    /// shares of t + 1 servers reveal the blocks.
     pub(crate) const VIEW: Self =
         Self::private("a view file", |start| start.starts_with(b"OBLVIEW"));
 
-    /// `view export`.
+    /// Comma-separated values, written by `view export`.
     pub(crate) const CSV: Self =
         Self::private("an exported view", |start| start.starts_with(b"order,"));
 
-    /// `view show --svg`. It shows which buckets storage saw, and when.
+    /// A picture, written by `view show --svg`. It shows which buckets storage saw, and when.
     pub(crate) const PICTURE: Self = Self::private("a picture", |start| start.starts_with(b"<svg"));
 
-    /// `plan --alloc-output`.
+    /// An allocation of slots, written by `plan --alloc-output`.
     pub(crate) const SLOTS: Self =
         Self::public("a file of slots", |start| is_text(start) && start.starts_with(b"{"));
 
-    /// `--log`, to which the program appends.
+    /// A log, to which the program appends with `--log`.
     pub(crate) const LOG: Self =
         Self::public("a log of this program", |start| is_text(start) && start.starts_with(b"20"));
 
@@ -189,8 +190,8 @@ pub fn refuse_other(path: &Path, kind: FileKind) -> Result<(), CliError> {
 /// Bytes of a file from which its kind is recognized.
 const START_BYTES: u64 = 24;
 
-/// An output in progress. It gets its name when it is complete. If that fails, nothing of it is
-/// left, and a previous file of the name stays.
+/// An output in progress. The file is named when it is complete. If that fails, nothing of the
+/// output is left, and a previous file of the name stays.
 pub struct OutputTarget(TargetKind);
 
 enum TargetKind {
@@ -200,7 +201,7 @@ enum TargetKind {
 }
 
 impl OutputTarget {
-    /// Begins an output. It may replace a file of the same kind only.
+    /// Begins an output. Replaces an existing file only if it is of the same kind.
     pub fn begin(path: &Path, kind: FileKind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
@@ -251,7 +252,7 @@ impl OutputTarget {
         }
     }
 
-    /// The error for this output.
+    /// The error for a failure to write this output.
     pub fn failed(&self, error: &io::Error) -> CliError {
         match &self.0 {
             TargetKind::File(atomic) => cannot_write(atomic.path(), error),
@@ -259,7 +260,7 @@ impl OutputTarget {
         }
     }
 
-    /// Completes the output, which gets its name.
+    /// Completes the output, and names the file.
     pub fn finish(self) -> Result<(), CliError> {
         match self.0 {
             TargetKind::File(atomic) => atomic.persist(),
@@ -321,8 +322,8 @@ pub fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     }
 }
 
-/// A file that gets its name when it is complete. Until then it leaves nothing behind, not even if
-/// this program is killed, on file systems that support files without a name.
+/// A file that is named when it is complete. Until then it leaves nothing behind, not even if this
+/// program is killed, on file systems that support files without a name.
 pub struct AtomicFile {
     path: PathBuf,
     temporary: TemporaryFile,
@@ -331,7 +332,7 @@ pub struct AtomicFile {
 enum TemporaryFile {
     /// A file without a name, which ends with the process.
     Nameless(File),
-    /// A temporary file, on file systems without files without a name.
+    /// A temporary file, on file systems that do not support files without a name.
     Named(NamedTempFile),
 }
 
@@ -376,7 +377,8 @@ impl AtomicFile {
     }
 
     /// Names the file, and replaces a previous file of that name. If that fails, the contents stay
-    /// in a file under another name, which the error gives: making them may have taken hours.
+    /// in a file under another name, which the error gives, because making them may have taken
+    /// hours.
     pub fn persist(self) -> Result<(), CliError> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
         // The previous file is lost, so the new one must survive a power loss.
@@ -506,7 +508,7 @@ mod tests {
         assert_eq!(mode(&made), 0o701);
     }
 
-    /// The output may have taken hours to make.
+    /// The output is kept because making it may have taken hours.
     #[test]
     fn an_output_that_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();

@@ -30,8 +30,8 @@ pub fn print_completions(
     output::print_bytes(&script)
 }
 
-/// The same command line with every paragraph of its help on one line. The terminal that prints the
-/// help knows the width.
+/// The command line with every paragraph of its help on one line. The terminal that prints the help
+/// knows the width.
 pub fn flowing(command: Command) -> Command {
     let after = command.get_after_help().map(joined);
     let command = match after {

@@ -29,7 +29,7 @@ use args::{Cli, Command, KeyCommand, ServeCommand, SharesCommand, ViewCommand};
 pub use args::{WorkloadName, link_help};
 use error::CliError;
 
-/// Commands that the program `oblivio-lab` has, and this one does not.
+/// Commands of the program `oblivio-lab` that this program does not have.
 const LAB_COMMANDS: [&str; 3] = ["lab", "simulate", "trace"];
 
 /// Runs `oblivio`.

@@ -55,7 +55,7 @@ pub fn name_program(name: &str) {
 /// Whether standard error is a log.
 static WRITES_TIMES: AtomicBool = AtomicBool::new(false);
 
-/// From now on, remarks and errors begin with the time: they go to a log.
+/// Makes remarks and errors begin with the time from now on, because they go to a log.
 pub fn write_times() {
     WRITES_TIMES.store(true, Ordering::Relaxed);
 }

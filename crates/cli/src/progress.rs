@@ -24,7 +24,7 @@ pub fn with_spinner<T>(what: &str, work: impl FnOnce() -> T) -> T {
 pub struct Counter(ProgressBar);
 
 impl Counter {
-    /// A counter of `things`.
+    /// A counter, which starts at 0. `things` names what is counted.
     pub fn new(things: &str) -> Self {
         let counter = ProgressBar::new_spinner();
         let style = format!("{{spinner}} {{human_pos}} {things} ({{elapsed}})");
@@ -72,7 +72,7 @@ pub fn position(parts_done: u64, part: f64) -> u64 {
     parts_done * STEPS_PER_PART + (part.clamp(0.0, 1.0) * STEPS_PER_PART as f64) as u64
 }
 
-/// A bar of `count` things, on standard error.
+/// A bar that counts to `count`, on standard error. `things` names what is counted.
 pub fn bar_of(count: u64, things: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!(
         "{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{rate}}, {{eta}} left"

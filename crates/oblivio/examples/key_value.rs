@@ -25,7 +25,7 @@ const ENTRIES: usize = 16;
 
 struct Store {
     blocks: Array,
-    /// Keyed hash: otherwise an attacker who chooses the keys could fill one block.
+    /// The keyed hash. Without a secret key, an attacker who chooses the keys could fill one block.
     hashes: RandomState,
 }
 

@@ -15,20 +15,20 @@ pub use self::options::{ArrayOptions, Positions, Scheme};
 use self::on_store::OramOnStore;
 use crate::error::{Error, ErrorKind};
 
-/// Maximum number of evictions before a request. Each makes room for several blocks, so reaching
-/// this is a defect.
+/// Maximum number of evictions before a request. Each eviction makes room for several blocks, so
+/// reaching this number is a defect.
 const EVICTIONS_MAX: usize = 1000;
 
-/// An oblivious array of blocks. Storage learns how many accesses there were and when, but neither
+/// An oblivious array of blocks. Storage learns the number and the times of accesses, but neither
 /// the blocks nor whether they were read or written.
 ///
 /// **Never fork or copy a process that has an array**, or roll its machine back to a snapshot. Two
 /// copies that continue from one state seal different data with the same keystream, which reveals
 /// the difference to storage.
 ///
-/// **It lives as long as the program.** Key, stash and position map are only in its memory, and
-/// nothing opens the storage again without them. Use a [`Volume`](crate::Volume) for data that must
-/// last.
+/// **An array lives as long as the program.** Key, stash and position map are only in the program's
+/// memory, and nothing opens the storage again without them. Use a [`Volume`](crate::Volume) for
+/// data that must last.
 ///
 /// ```
 /// use oblivio::oblivio_core::MemoryStore;
@@ -47,7 +47,7 @@ const EVICTIONS_MAX: usize = 1000;
 /// ```
 pub struct Array {
     oram: Box<dyn OramOnStore>,
-    /// Set when a flush failed: the contents of storage are unknown.
+    /// Whether a flush failed. The contents of storage are then unknown.
     has_failed: bool,
 }
 
@@ -140,8 +140,8 @@ impl Array {
         Ok(self.oram.evict()?)
     }
 
-    /// Makes storage flush what was written to it. Storage sees that. The array does not become
-    /// durable: its key and position map are only in memory.
+    /// Makes storage flush all writes. Storage sees that. The array does not become durable: its
+    /// key and position map are only in memory.
     ///
     /// # Errors
     /// Errors of storage. Storage may have lost data then, so the array answers nothing more.

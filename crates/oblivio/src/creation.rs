@@ -39,17 +39,17 @@ pub fn owner(
 
 /// A volume to create: its location, owner and contents.
 pub struct Creation<'a> {
-    /// Where to create it. Nothing may exist there.
+    /// The location of the new volume. Nothing may exist there.
     pub location: &'a Location,
     /// Options of the store.
     pub storage: &'a StoreOptions,
     /// The client's directory. Created if missing.
     pub state: &'a Path,
-    /// The owner.
+    /// The unlocked superblock of the new volume.
     pub owner: &'a Unlocked,
     /// Options of the volume.
     pub options: VolumeOptions,
-    /// Initial contents; zeros without them.
+    /// Initial contents. `None` for zeros.
     pub contents: Option<&'a mut dyn Contents>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors, and what a program should know about them.
+//! Errors and their kinds.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,7 +9,7 @@ use oblivio_store::{InvalidLocation, OpenError, OpenErrorKind};
 use oblivio_volume::keys::KeyError;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
 
-/// What a program should know about a failure. Each kind has an [exit code](Self::exit_code) of the
+/// The kind of a failure, for programs. Each kind has an [exit code](Self::exit_code) of the
 /// program `oblivio`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -35,7 +35,8 @@ pub enum ErrorKind {
     State,
     /// The client's directory is older than the state that storage knows.
     StateRolledBack,
-    /// Written by another version: a newer one, or one whose format is no longer supported.
+    /// The volume was written by another version: a newer one, or one whose format is no longer
+    /// supported.
     UnknownVersion,
     /// Storage does not answer. Open the volume again later.
     Unreachable,
@@ -80,8 +81,8 @@ impl From<VolumeErrorKind> for ErrorKind {
     }
 }
 
-/// For an array, which lives as long as the program: every fatal error is [`Failed`](Self::Failed),
-/// unless storage reports a kind.
+/// Converts an error of an array, which lives as long as the program: every fatal error is
+/// [`Failed`](Self::Failed), unless storage reports a kind.
 impl From<&oblivio_core::Error> for ErrorKind {
     fn from(error: &oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;
@@ -136,7 +137,7 @@ impl Error {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
-    /// What a program should know about the failure.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -173,7 +174,7 @@ impl From<oblivio_core::Error> for Error {
     }
 }
 
-/// An error of a custom store.
+/// Converts an error of a custom store.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         oblivio_core::Error::from(error).into()
@@ -186,7 +187,7 @@ impl From<InvalidLocation> for Error {
     }
 }
 
-/// There is not enough memory to stretch a passphrase.
+/// Converts the error of a machine with too little memory to stretch a passphrase.
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         Self::caused_by(ErrorKind::Failed, error)

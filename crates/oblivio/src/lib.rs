@@ -36,7 +36,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Volume`] | a disk in use |
-//! | [`VolumeLocation`] | where a volume is, and how it is created and opened |
+//! | [`VolumeLocation`] | the location of a volume, which creates and opens it |
 //! | [`Array`] | an array in memory or on a custom store, which lives as long as the program |
 //! | [`Error`], [`ErrorKind`] | errors; their kinds are the exit codes of the program |
 //! | [`home`] | the client's directories of a user |
@@ -98,7 +98,7 @@ pub use requirements::requirements;
 pub use volume::Volume;
 pub use volume_location::VolumeLocation;
 
-/// Compiles the code of the documents, and runs it unless it names a file.
+/// Compiles the code of the repository's documents, and runs it unless it names a file.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../docs/library.md")]

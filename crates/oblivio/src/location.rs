@@ -1,4 +1,4 @@
-//! Where a volume is: on any store, or on share servers.
+//! The location of a volume: on any store, or on share servers.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,7 +13,7 @@ use oblivio_store::{
     StoreKind, StoreOptions,
 };
 
-/// Where a volume is.
+/// The location of a volume.
 ///
 /// [`Display`](fmt::Display) shows the location as text that parses to the same location, if its
 /// path is UTF-8.
@@ -106,10 +106,11 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::open_without_header`]. `None` on share servers.
+    /// Opens a file without relying on its header: see
+    /// [`oblivio_store::Location::open_without_header`]. `None` on share servers.
     ///
     /// # Errors
-    /// The same.
+    /// See [`oblivio_store::Location::open_without_header`].
     pub fn open_without_header(
         &self,
         shapes: &[TreeShape],
@@ -121,7 +122,8 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::look`].
+    /// Opens storage for inspection, without fencing another client: see
+    /// [`oblivio_store::Location::look`].
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -146,10 +148,11 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::remnants`].
+    /// The parts of storage that exist, complete or not: see
+    /// [`oblivio_store::Location::remnants`].
     ///
     /// # Errors
-    /// The same.
+    /// See [`oblivio_store::Location::remnants`].
     pub fn remnants(&self) -> Result<Remnants, OpenError> {
         match self {
             Self::Store(store) => store.remnants(),
@@ -171,7 +174,8 @@ impl Location {
     /// Opens share servers to rebuild one of them: see [`SharesLocation::open_to_repair`].
     ///
     /// # Errors
-    /// The same, and [`OpenErrorKind::WrongMembers`] if this is not on share servers.
+    /// Errors of [`SharesLocation::open_to_repair`], and [`OpenErrorKind::WrongMembers`] if the
+    /// location is not on share servers.
     pub fn open_to_repair(
         &self,
         server: usize,
@@ -187,7 +191,8 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::files_needed`]. Empty on share servers.
+    /// The files that [`Self::create`] would make, with their sizes: see
+    /// [`oblivio_store::Location::files_needed`]. Empty on share servers.
     ///
     /// # Errors
     /// If the location cannot hold the shapes.
@@ -198,7 +203,8 @@ impl Location {
         }
     }
 
-    /// See [`oblivio_store::Location::is_incomplete`]. False on share servers.
+    /// Whether the existing files may be left from an interrupted creation: see
+    /// [`oblivio_store::Location::is_incomplete`]. Always `false` on share servers.
     ///
     /// # Errors
     /// If the location cannot hold the shapes.
@@ -209,7 +215,7 @@ impl Location {
         }
     }
 
-    /// A file that both locations use, by its path in `self`.
+    /// A file that `self` and `other` both use, by its path in `self`.
     pub fn shared_file(&self, other: &Self) -> Option<&Path> {
         match (self, other) {
             (Self::Store(store), Self::Store(other)) => store.shared_file(other),

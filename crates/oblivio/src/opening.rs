@@ -27,7 +27,7 @@ pub struct UnlockedStore {
     pub store: BoxedStore,
     /// The condition in which the store was found.
     pub condition: Condition,
-    /// The owner of the volume.
+    /// The owner of the volume, with the authenticated superblock and the volume key.
     pub owner: Unlocked,
     /// Path of the client's directory.
     pub state: PathBuf,
@@ -36,15 +36,15 @@ pub struct UnlockedStore {
     pub dir: FsStateDir,
 }
 
-/// A volume to unlock, and how.
+/// A request to unlock a volume: its location, limits and options.
 pub struct UnlockRequest<'a> {
     /// The location of the volume.
     pub location: &'a Location,
     /// The client's directory, if it is not [the default one](home::client_directory).
     pub state: Option<&'a Path>,
-    /// What to try with the secret.
+    /// Limits on the slots to try and on their cost.
     pub limits: UnlockLimits,
-    /// How to treat superblocks of newer programs.
+    /// The treatment of superblocks of newer programs.
     pub newer: NewerCopies,
 }
 
@@ -72,7 +72,8 @@ fn read_public_while_in_use(location: &Location) -> Result<(LockedSuperblock, Co
 /// [`Location::open_to_repair`].
 ///
 /// # Errors
-/// The same; [`Locked`](ErrorKind::Locked) if another process is creating the volume.
+/// Errors of [`Location::open_to_repair`]; [`Locked`](ErrorKind::Locked) if another process is
+/// creating the volume.
 pub fn look_to_repair(
     location: &Location,
     server: usize,
@@ -341,7 +342,7 @@ impl UnlockRequest<'_> {
     }
 }
 
-/// Why [`UnlockRequest::owner_in`] returns no owner.
+/// The reason why [`UnlockRequest::owner_in`] returns no owner.
 enum UnlockFailure<E> {
     /// The secret opens only the superblock that the client's directory names.
     StoreIsOlder(Box<Unlocked>, VolumeError),
@@ -366,7 +367,7 @@ pub fn state_of(named: Option<&Path>, volume: VolumeId) -> Result<PathBuf, Error
 /// colluding servers.
 ///
 /// # Errors
-/// [`Input`](ErrorKind::Input) if it does.
+/// [`Input`](ErrorKind::Input) if the location does not name them.
 pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), Error> {
     let facts = params.config()?.facts();
     let is_other = |name, named: usize| {
@@ -419,7 +420,7 @@ fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
     }
 }
 
-/// The error, with advice, for a store of our format without a superblock.
+/// The error, with advice, for a store that has the right format but no superblock.
 pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
     if error.kind() != SuperblockErrorKind::NotAVolume {
         return VolumeError::from(error).into();
@@ -441,7 +442,7 @@ pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
     Error::new(ErrorKind::Tampered, message)
 }
 
-/// Converts one of our errors to the caller's error type.
+/// Converts an error to the caller's error type, by way of [`Error`].
 fn convert<E: From<Error>>(error: impl Into<Error>) -> E {
     E::from(error.into())
 }

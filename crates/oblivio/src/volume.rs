@@ -68,7 +68,7 @@ impl Volume {
         &self.state
     }
 
-    /// What the opening had to recover.
+    /// The recovery that the opening made.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }

@@ -1,4 +1,4 @@
-//! The location of a volume, and how to create and open it.
+//! The location of a volume, with functions that create and open the volume.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::opening::{self, UnlockRequest, UnlockedStore};
 use crate::requirements::requirements;
 use crate::volume::Volume;
 
-/// Milliseconds to try a passphrase on the machine that creates the volume.
+/// Milliseconds that one passphrase attempt takes on the machine that creates the volume.
 const UNLOCK_MILLIS: u32 = 1000;
 
-/// Where a volume is, and the options that differ from the defaults.
+/// The location of a volume, and the options that differ from the defaults.
 ///
 /// ```
 /// use oblivio::{Secret, VolumeLocation};
@@ -45,7 +45,7 @@ pub struct VolumeLocation {
 }
 
 impl VolumeLocation {
-    /// A path, or a URL as for the program `oblivio`: see [`Location`].
+    /// The volume at a path, or at a URL as for the program `oblivio`: see [`Location`].
     ///
     /// # Errors
     /// [`Input`](crate::ErrorKind::Input) for an invalid URL.

@@ -82,7 +82,7 @@ fn impossible_options_are_refused_with_an_input_error() {
     assert!(Array::in_memory(1, 16).is_ok());
 }
 
-/// How storage behaves.
+/// The behavior of storage that a test requests.
 #[derive(Default)]
 struct StoreBehavior {
     fails: Option<StoreErrorKind>,

@@ -2,7 +2,7 @@
 
 use plotters::style::RGBColor;
 
-/// The font of all text: whatever sans-serif the viewer has.
+/// The font of all text: the viewer's sans-serif font.
 pub const FONT: &str = "sans-serif";
 
 /// The colour of text, axes and rules.

@@ -60,7 +60,8 @@ impl VolumeErrorKind {
     }
 }
 
-/// Advice for an error that means a full disk or quota; empty for other errors.
+/// Advice for an error that means a full disk, a full quota or a limit on the size of files. Empty
+/// for other errors.
 pub(crate) fn room_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ": make room there",

@@ -26,7 +26,7 @@ pub(crate) struct BenchArgs {
     /// Bytes of the disk, such as 64M, 1G.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
     pub(crate) size: u64,
-    /// How long each load runs.
+    /// Number of seconds that each load runs.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "5")]
     pub(crate) seconds: Duration,
     /// Requests in flight at once.
@@ -37,7 +37,7 @@ pub(crate) struct BenchArgs {
         default_value_t = 16
     )]
     pub(crate) queue_depth: u16,
-    /// When the moves of blocks become durable in the client's directory.
+    /// Point at which the moves of blocks become durable in the client's directory.
     #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
     pub(crate) sync_moves: SyncMovesName,
     /// Bypass the page cache of the system (`O_DIRECT`).

@@ -23,7 +23,7 @@ pub(crate) struct DemoArgs {
     /// Directory for all files. Created if missing; files of an earlier demonstration are replaced.
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
-    /// What stores the volume: a file; a bucket server in a process of its own, which is killed
+    /// The store of the volume: a file; a bucket server in a process of its own, which is killed
     /// meanwhile; or share servers, one of which is killed.
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
@@ -44,7 +44,7 @@ pub(crate) struct DemoArgs {
     pub(crate) json: bool,
 }
 
-/// What stores the volume of the demonstration.
+/// The kind of store for the volume of the demonstration.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoStore {
     /// A file.

@@ -53,7 +53,7 @@ pub(crate) struct ServerKeyArgs {
     /// The file of the server's private key. Only its owner may read it.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// The address on which it will listen: prints a line for the peers files of other share
+    /// Address on which the server will listen: prints a line for the peers files of other share
     /// servers instead.
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     pub(crate) address: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct ServerKeyArgs {
     pub(crate) json: bool,
 }
 
-/// A client name that servers accept.
+/// Parses a client name that servers accept.
 fn parse_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned()).map_err(|_| {
         "a name has 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit"
@@ -70,7 +70,7 @@ fn parse_name(text: &str) -> Result<String, String> {
     })
 }
 
-/// The host and port at which other servers reach a server.
+/// Parses the host and port at which other servers reach a server.
 fn parse_address(text: &str) -> Result<String, String> {
     if is_host_and_port(text) {
         Ok(text.to_owned())

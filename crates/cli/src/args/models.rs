@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use oblivio_models::link::{LINKS, Link};
 use oblivio_models::workload::Workload;
 
-/// Which addresses are accessed.
+/// The distribution of accessed addresses.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum WorkloadName {
     /// All addresses in turn: the worst case.

@@ -104,13 +104,13 @@ pub(crate) struct OpenArgs {
     pub(crate) unlock: UnlockArgs,
 }
 
-/// What is tried to unlock a volume.
+/// The slots to try when unlocking a volume, and the memory that may be spent on them.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct UnlockArgs {
     /// Try only this key slot [default: all of them, one after the other].
     #[arg(long, value_name = "NUMBER")]
     pub(crate) key_slot: Option<u8>,
-    /// The most memory that a passphrase may need in one key slot. Storage can change what a slot
+    /// Maximum memory that a passphrase may need in a key slot. Storage can change what a slot
     /// asks for, and this shows only afterwards, so raise this only for a slot that you created
     /// with a higher cost. All attempts together may fill this memory 64 times.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]

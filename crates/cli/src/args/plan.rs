@@ -116,7 +116,7 @@ impl VolumeRequirementsArgs {
     }
 }
 
-/// Help of `--scheme`: what each scheme says about itself.
+/// Help of `--scheme`: the description that each scheme gives of itself.
 fn scheme_help() -> String {
     let about = |scheme: &&dyn DurableScheme| format!("`{}` ({})", scheme.name(), scheme.about());
     let schemes: Vec<_> = SCHEMES.iter().map(about).collect();
@@ -170,7 +170,8 @@ pub(crate) struct PlanArgs {
         conflicts_with_all = ["sizes", "medium", "alloc"]
     )]
     pub(crate) servers: Option<u8>,
-    /// How many of them may collude and still learn nothing [default: half of all but one].
+    /// Number of share servers that may collude and still learn nothing [default: half of all but
+    /// one].
     #[arg(
         long,
         value_name = "T",
@@ -217,7 +218,7 @@ pub(crate) struct AllocArgs {
         requires = "alloc"
     )]
     pub(crate) space_loss_max: f64,
-    /// How much early evictions may add to the paths that accesses read and write.
+    /// Maximum fraction that early evictions may add to the paths that accesses read and write.
     #[arg(
         long,
         value_name = "PERCENT",
@@ -236,7 +237,7 @@ pub(crate) struct AllocArgs {
         requires = "alloc"
     )]
     pub(crate) alloc_level: u8,
-    /// Which addresses the search accesses. A scan needs the most evictions.
+    /// Distribution of the addresses that the search accesses. A scan needs the most evictions.
     #[arg(long, value_enum, default_value_t = WorkloadName::Uniform, requires = "alloc")]
     pub(crate) alloc_workload: WorkloadName,
     /// Accesses counted for each profile, over both of its runs.

@@ -16,7 +16,7 @@ pub(crate) struct RemoveArgs {
     /// The volume: a location as for any command (see `oblivio check --help`).
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
-    /// Actually remove it. Without this flag, `remove` only checks whether it could.
+    /// Actually remove the volume. Without this flag, `remove` only checks whether it could.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print JSON.

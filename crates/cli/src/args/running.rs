@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// this option.
     #[arg(long)]
     pub(crate) serve_hits: bool,
-    /// When the moves of blocks become durable in the client's directory.
+    /// Point at which the moves of blocks become durable in the client's directory.
     #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
     pub(crate) sync_moves: SyncMovesName,
     /// Bypass the page cache of the system (`O_DIRECT`).
@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     pub(crate) rate: RateArgs,
 }
 
-/// How the volume is run if no option is given.
+/// The values if no option is given.
 impl Default for RunArgs {
     fn default() -> Self {
         Self {
@@ -70,7 +70,7 @@ impl RunArgs {
     }
 }
 
-/// When accesses are made.
+/// Options of a fixed rate.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct RateArgs {
     /// Make this number of accesses per second at all times, whatever is requested.
@@ -85,7 +85,7 @@ pub(crate) struct RateArgs {
     /// Make accesses at a fixed rate: the time from tick to tick in milliseconds.
     #[arg(long, value_name = "MS", value_parser = parse_millis)]
     period: Option<Duration>,
-    /// Accesses at each tick of a fixed rate [default: 16].
+    /// Number of accesses at each tick of a fixed rate [default: 16].
     #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u16).range(1..=4096))]
     burst: Option<u16>,
     /// Write blocks back only when necessary, never early in dummy accesses (IR-DWB). Storage sees
@@ -141,11 +141,11 @@ impl RateArgs {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SyncMovesName {
-    /// Before storage sees them. No crash ever links two accesses.
+    /// Durable before storage sees them. No crash ever links two accesses.
     #[default]
     Read,
-    /// With flushes. Faster if syncs are slow, but a power loss may link the latest accesses to
-    /// later ones.
+    /// Durable with the next flush. Faster if syncs are slow, but a power loss may link the latest
+    /// accesses to later ones.
     Flush,
 }
 

@@ -112,7 +112,7 @@ pub(crate) struct StoreArgs {
     /// The file of the server's private key, made by oblivio key server.
     #[arg(long, value_name = "FILE")]
     pub(crate) key: PathBuf,
-    /// The allow file: a line for each client, as oblivio key client prints it.
+    /// The allow file: one line per client, as oblivio key client prints it.
     #[arg(long, value_name = "FILE")]
     pub(crate) allow: PathBuf,
     /// Address to listen on. Port 0 is any free port.
@@ -139,7 +139,7 @@ pub(crate) struct StoreArgs {
 pub(crate) struct SharesArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-    /// The peers file: a line for each other server, with its public key and HOST:PORT.
+    /// The peers file: one line per other server, with its public key and HOST:PORT.
     #[arg(long, value_name = "FILE")]
     pub(crate) peers: PathBuf,
     /// Record the messages of each volume that pass this server, including the messages between

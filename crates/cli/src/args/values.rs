@@ -6,7 +6,7 @@ use std::time::Duration;
 use oblivio_core::durable::RangePolicy;
 pub(super) use oblivio_wire::size::parse_size;
 
-/// The range policy of a disk: `classes`, `exact`, `fixed=1M`.
+/// Parses the range policy of a disk: `classes`, `exact`, `fixed=1M`.
 pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String> {
     match text.split_once('=') {
         None if text == "classes" => Ok(RangePolicy::Classes),
@@ -16,7 +16,7 @@ pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String>
     }
 }
 
-/// An address to listen on.
+/// Parses an address to listen on.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080; host names are \
@@ -25,7 +25,7 @@ pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// A percentage with its sign, such as `1%` or `0.5%`, as a fraction.
+/// Parses a percentage with its sign, such as `1%` or `0.5%`, to a fraction.
 pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').ok_or("expected a percentage, such as 1%")?;
     match number.parse::<f64>() {
@@ -53,7 +53,7 @@ pub(super) fn parse_rate(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Bytes per second, with a unit: `20M/s`.
+/// Parses bytes per second, with a unit: `20M/s`.
 pub(super) fn parse_bytes_per_second(text: &str) -> Result<u64, String> {
     let size = text.strip_suffix("/s").ok_or("expected bytes per second, such as 20M/s")?;
     match parse_size(size)? {
@@ -62,7 +62,7 @@ pub(super) fn parse_bytes_per_second(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Milliseconds above 0.
+/// Parses milliseconds above 0.
 pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
     let millis: f64 = text.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
     if millis > 0.0 && millis <= 3_600_000.0 {

@@ -36,7 +36,7 @@ pub(crate) struct CreateArgs {
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
-    /// Show only what anyone can read, without a key. It is not authenticated.
+    /// Show only what anyone can read, without a key. This information is not authenticated.
     #[arg(long)]
     pub(crate) public: bool,
     /// End with exit code 14 if the volume was not closed and needs recovery. Only the client's

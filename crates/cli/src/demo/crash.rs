@@ -1,4 +1,4 @@
-//! Kills servers in the middle of their work.
+//! Kills servers while they work.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,12 +16,12 @@ use crate::files;
 /// The exit code of `info --require-clean` for a volume that was not closed.
 const NEEDS_RECOVERY: i32 = 14;
 
-/// The folder on the mounted file system that the work goes to.
+/// The name of the folder on the mounted file system in which the work is done.
 const WORK: &str = "work";
 
 /// The result of killing a server.
 pub(super) struct KillReport {
-    /// Whether its client was still sending requests.
+    /// Whether the server's client was still sending requests.
     client_was_busy: bool,
     /// A description of the server that stores the volume, if it was killed and restarted before.
     server: Option<&'static str>,
@@ -37,7 +37,7 @@ impl KillReport {
     }
 }
 
-/// The result of the work on a mounted file system.
+/// The result of working on a mounted file system whose server is killed.
 pub(super) enum MountReport {
     /// The file system cannot be mounted here, for this reason.
     LeftOut(String),
@@ -47,7 +47,7 @@ pub(super) enum MountReport {
 }
 
 impl MountReport {
-    /// The files that must exist.
+    /// The files that had been synced, and so must exist.
     pub(super) fn synced(&self) -> &BTreeMap<PathBuf, [u8; 32]> {
         static NONE: BTreeMap<PathBuf, [u8; 32]> = BTreeMap::new();
         match self {
@@ -155,7 +155,8 @@ fn work_and_kill(
     }
 }
 
-/// Number of files written before the server is killed: each costs syncs.
+/// Number of files written before the server is killed. The number is small because each file costs
+/// syncs.
 const SYNCED_FILES_MAX: usize = 64;
 
 /// Copies a file, and returns once the file and its name survive a crash.

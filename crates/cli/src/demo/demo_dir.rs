@@ -24,14 +24,14 @@ use crate::volume::coins;
 
 const KEY_BYTES: usize = 32;
 
-/// Files of an earlier demonstration that this one makes again.
+/// Names of files of an earlier demonstration that this one replaces.
 const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
 
 /// The directory, and the volume of the demonstration.
 pub(super) struct DemoDir {
     folder: PathBuf,
     volume: Location,
-    /// What stores the volume.
+    /// The kind of store that holds the volume.
     store: DemoStore,
     /// The servers that store the volume, if it is not a file here.
     servers: Option<Mutex<DemoServers>>,
@@ -126,12 +126,12 @@ impl DemoDir {
         self.path("image.ext4")
     }
 
-    /// The disk's contents read before anything was killed.
+    /// Path of the disk's contents read before anything was killed.
     pub(super) fn copy(&self) -> PathBuf {
         self.path("copy.ext4")
     }
 
-    /// The disk's contents read at the end.
+    /// Path of the disk's contents read at the end.
     pub(super) fn recovered(&self) -> PathBuf {
         self.path("recovered.ext4")
     }

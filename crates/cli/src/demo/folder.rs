@@ -13,11 +13,11 @@ use crate::files;
 /// Maximum bytes of the files: more would make the demonstration too long.
 const BYTES_MAX: u64 = 512 << 20;
 
-/// Minimum bytes of the disk: ext4 has a journal on smaller ones, too, but the pictures would show
-/// little.
+/// Minimum bytes of the disk. A smaller disk would do for ext4 with a journal, but its pictures
+/// would show little.
 const DISK_BYTES_MIN: u64 = 16 << 20;
 
-/// The directory that every ext4 comes with.
+/// The name of the directory that every ext4 comes with.
 const LOST_AND_FOUND: &str = "lost+found";
 
 type Checksum = [u8; 32];
@@ -30,7 +30,7 @@ pub(super) struct Folder {
     pub(super) bytes: u64,
 }
 
-/// How a folder differs from the expected one.
+/// The number of files in a folder, and of those that differ from the expected folder.
 pub(super) struct Difference {
     pub(super) files: usize,
     pub(super) lost: usize,

@@ -11,7 +11,7 @@ use crate::error::CliError;
 #[derive(Clone, Copy)]
 pub(super) struct Tool {
     name: &'static str,
-    /// The Debian package that contains it.
+    /// The Debian package that contains the program.
     package: &'static str,
 }
 
@@ -84,7 +84,7 @@ impl Background {
         command.stdin(Stdio::null()).spawn().map(Self).map_err(|error| failed(command, &error))
     }
 
-    /// Kills it with SIGKILL, and waits for its end.
+    /// Kills the program with SIGKILL, and waits for its end.
     pub(super) fn kill(&mut self) -> std::io::Result<()> {
         self.0.kill()?;
         self.0.wait().map(drop)

@@ -21,7 +21,7 @@ pub(super) struct Report {
     file_bytes: u64,
     disk_bytes: u64,
     requests_of_owner: u64,
-    /// Includes the time of clients and of the recorder.
+    /// Microseconds per request, including the time of clients and of the recorder.
     microseconds_per_request: f64,
     seen_by_storage: SeenByStorage,
     /// Whether the server of a mounted file system was killed, too.

@@ -8,10 +8,10 @@ use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
 #[derive(Clone, Default)]
 pub(super) struct RequestLog(Arc<Mutex<Vec<u64>>>);
 
-/// A part of the session.
+/// A phase of the session.
 pub(super) struct Phase {
     pub(super) name: &'static str,
-    /// The requested blocks.
+    /// The requested blocks, in order.
     pub(super) blocks: Vec<u64>,
 }
 

@@ -21,7 +21,7 @@ const OWNER: &str = "owner";
 /// Maximum number of share servers.
 const SERVERS_MAX: usize = 7;
 
-/// How long a killed share server stays down. With five servers, the client does not wait for it.
+/// Time that a killed share server stays down. With five servers, the client does not wait for it.
 const DEAD_FOR: Duration = Duration::from_secs(2);
 
 /// The servers that store the volume.

@@ -21,7 +21,7 @@ use crate::volume::{Opened, coins, open};
 /// Number of blocks in the loop.
 const LOOP_BLOCKS: u64 = 300;
 
-/// What was recorded.
+/// A recorded session: the owner's requests, and what storage saw.
 pub(super) struct DemoSession {
     /// The owner's requests. Secret.
     pub(super) phases: Vec<Phase>,

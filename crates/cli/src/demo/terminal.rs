@@ -10,7 +10,7 @@ const ROWS: usize = 14;
 const DOTS_A_COLUMN: usize = 2;
 const DOTS_A_ROW: usize = 4;
 
-/// The owner's requests above, and below what storage saw.
+/// Plots the owner's requests above what storage saw.
 pub(super) fn plots(session: &DemoSession) -> String {
     let DemoSession { summary, blocks, .. } = session;
     let names: Vec<_> = session.phases.iter().map(|phase| phase.name).collect();

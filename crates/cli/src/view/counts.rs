@@ -23,11 +23,11 @@ pub(crate) struct ViewCounts {
     pub(super) capabilities: Option<Capabilities>,
     pub(crate) tally: Tally,
     pub(super) trees: BTreeMap<u16, TreeCounts>,
-    /// Pieces of trees past [`TREES_MAX`].
+    /// Number of pieces that belong to trees past [`TREES_MAX`].
     pub(super) pieces_left_out: u64,
-    /// Trips over time, if the file records times.
+    /// Rates of trips over time, if the file records times.
     pub(super) rates: Option<Rates>,
-    /// The servers whose view it is, if storage is several servers.
+    /// The servers whose view is shown, if storage is several servers.
     pub(super) parties: Option<Parties>,
     /// Messages between servers.
     pub(super) exchanges: Exchanges,
@@ -36,9 +36,9 @@ pub(crate) struct ViewCounts {
 /// Counts for one tree.
 #[derive(Default)]
 pub(super) struct TreeCounts {
-    /// By level, from the root on.
+    /// Counts of each level, from the root on.
     levels: Vec<LevelCounts>,
-    /// For the deepest level.
+    /// The order of writes to the deepest level.
     order: WriteOrderCounter,
 }
 
@@ -119,7 +119,7 @@ impl TreeCounts {
         self.order.index_max() + 1
     }
 
-    /// Whether all counts equal the counts of `other`.
+    /// Whether all counts of this view equal those of `other`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.levels == other.levels
     }
@@ -150,7 +150,7 @@ fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> 
 /// such levels.
 const LEVEL_MIN: u8 = 3;
 
-/// More paths than any tree reads for each path that it writes.
+/// Maximum number of paths that any tree reads per path that it writes, with a margin.
 const PATHS_MAX: u64 = 12;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::error::CliError;
 /// The evaluation of a view.
 pub(crate) struct ViewEvaluation {
     pub(super) counts: ViewCounts,
-    /// For each tree that shows leaves.
+    /// Counts of leaves, for each tree that shows leaves.
     pub(super) leaves: BTreeMap<u16, LeafCounts>,
     /// Data for the picture of the drawn tree, if there is one.
     pub(super) summary: Option<TreeSummary>,
@@ -68,7 +68,7 @@ impl ViewEvaluation {
         Ok(Self { counts, leaves, summary })
     }
 
-    /// What was seen of the drawn tree.
+    /// The data for the picture of the drawn tree, if there is such a tree.
     pub(crate) fn into_summary(self) -> Option<TreeSummary> {
         self.summary
     }

@@ -1,5 +1,5 @@
-//! Messages between servers: how many, and whether all evictions look alike. Memory is bounded,
-//! whatever the view contains.
+//! Counts messages between servers, and compares evictions, which should all look alike. Memory is
+//! bounded, whatever the view contains.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,21 +16,21 @@ pub(super) struct MessageCount {
 /// The messages that the shown servers sent and received. Public.
 #[derive(Default)]
 pub(super) struct Exchanges {
-    /// By sender and receiver.
+    /// Counts of messages by sender and receiver.
     pub(super) sent: BTreeMap<(u8, u8), MessageCount>,
-    /// Attempts that may get more messages, by the server that saw them and their number.
+    /// Eviction attempts that may get more messages, by the server that saw them and their number.
     under_way: BTreeMap<(u8, u64), EvictionAttempt>,
-    /// How evictions looked, by the server that saw them and the tree.
+    /// Shapes of evictions, by the server that saw them and by tree.
     trees: BTreeMap<(u8, u8), TreeEvictions>,
-    /// Attempts of which the client did not inform the server.
+    /// Number of attempts that the client did not announce to the server.
     pub(super) unannounced: u64,
 }
 
-/// How many evictions of a tree had each shape.
+/// Number of evictions of a tree by shape.
 #[derive(Default)]
 struct TreeEvictions {
     shapes: BTreeMap<EvictionShape, u64>,
-    /// Evictions with further shapes, past [`SHAPES_MAX`].
+    /// Number of evictions with further shapes, past [`SHAPES_MAX`].
     others: u64,
 }
 
@@ -57,7 +57,7 @@ const UNDER_WAY_MAX: usize = 8;
 /// Maximum number of shapes that are distinguished.
 const SHAPES_MAX: usize = 1000;
 
-/// How the evictions of a tree look to a server.
+/// The evictions of a tree as a server saw them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Evictions {
     pub(super) party: u8,
@@ -66,14 +66,14 @@ pub(super) struct Evictions {
     pub(super) attempts: u64,
     /// Size of the largest group of attempts that look exactly alike.
     pub(super) alike: u64,
-    /// Messages of each attempt in that group.
+    /// Number of messages of each attempt in that group.
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
 impl Exchanges {
-    /// Records the next exchange. It is counted where it was sent, or where it was received if the
-    /// sender is not shown.
+    /// Records the next exchange. Counts it at its sender, or at its receiver if the sender is not
+    /// shown.
     pub(super) fn record(&mut self, exchange: &PeerMessage, shown: &[u8]) {
         let (from, to) = exchange.from_to();
         if exchange.direction == Direction::Sent || !shown.contains(&from) {
@@ -114,7 +114,7 @@ impl Exchanges {
         }
     }
 
-    /// How the evictions of each tree look to each server.
+    /// The evictions of each tree as each server saw them.
     pub(super) fn evictions(&self) -> impl Iterator<Item = Evictions> {
         self.trees.iter().filter_map(|((party, tree), TreeEvictions { shapes, others })| {
             let (shape, alike) = shapes.iter().max_by_key(|(_, count)| **count)?;

@@ -44,7 +44,7 @@ pub(super) fn figures(evaluation: &ViewEvaluation) -> Value {
     json!(shown)
 }
 
-/// The servers whose view it is, and the messages that they sent and received.
+/// The servers whose view is shown, and the messages that they sent and received.
 fn servers(parties: &Parties, exchanges: &Exchanges) -> Value {
     let sent = exchanges.sent.iter().map(|((from, to), MessageCount { messages, bytes })| {
         json!({ "from": from, "to": to, "messages": messages, "bytes": bytes })

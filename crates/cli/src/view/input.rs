@@ -86,8 +86,8 @@ impl ViewInput {
     }
 }
 
-/// Copies a pipe, which cannot be read twice, to a file without a name. The contents are parsed on
-/// the way, so that a pipe that is not a view is refused before it fills the disk.
+/// Copies a pipe, which cannot be read twice, to a file without a name. The contents are parsed
+/// meanwhile, so that a pipe that is not a view is refused before it fills the disk.
 fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
     let mut file = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
     let mut failed = None;
@@ -117,7 +117,7 @@ struct Tee<'t> {
     path: &'t Path,
     from: &'t mut File,
     to: &'t mut File,
-    /// The error that stopped it.
+    /// The error that stopped the copying, if any.
     failed: &'t mut Option<CliError>,
 }
 

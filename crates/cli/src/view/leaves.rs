@@ -1,4 +1,4 @@
-//! Which leaves accesses went to, for a test whether they are uniform.
+//! Counts the leaves that accesses went to, for a test whether they are uniform.
 //!
 //! In a tree whose evictions write buckets in turn, the bucket at the end of a path changes its
 //! place with each eviction. So places are not uniform, although leaves are. Storage sees the
@@ -21,7 +21,7 @@ pub(crate) struct BucketVisit {
     pub(crate) is_eviction: bool,
 }
 
-/// How the buckets of the deepest level of a tree map to leaves.
+/// The map from buckets of the deepest level of a tree to leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafMap {
     deepest: u8,
@@ -65,7 +65,7 @@ pub(super) struct LeafCounts {
     /// The place written last, and the number of evictions since the first observed one.
     written: Option<u64>,
     turn: u64,
-    /// A path that was read. The next write or read shows whether by an eviction or an access.
+    /// A path that was read. The next write or read shows whether an eviction or an access read it.
     pending: Option<Reading>,
     last_trip: Option<u64>,
 }
@@ -171,7 +171,7 @@ impl LeafCounts {
         self.unknown
     }
 
-    /// Whether all counts equal the counts of `other`.
+    /// Whether all counts of this tree equal those of `other`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.map == other.map
             && self.bins == other.bins

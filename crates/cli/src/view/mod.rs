@@ -5,7 +5,7 @@
 //! - [`evaluation`]: evaluates a view in two passes. [`counts`] counts by level (with the [`order`]
 //!   in which buckets are written) and over time ([`rates`]). [`leaves`] counts the leaves that
 //!   accesses went to, and [`uniformity`] tests them. [`exchanges`] counts messages between
-//!   servers. [`summary`] is what can be drawn of a tree.
+//!   servers. [`summary`] samples the data for the picture of a tree.
 //! - [`text`], [`figures`], [`picture`]: show the results.
 
 mod counts;

@@ -2,10 +2,10 @@
 
 use oblivio_core::view::Operation;
 
-/// The order of writes, as far as observed.
+/// The observed order of the writes to a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteOrder {
-    /// One bucket after the other, and the first after the last: the fixed order of evictions.
+    /// Each bucket in turn, and the first after the last: the fixed order of evictions.
     InTurn,
     /// Ascending with gaps: a sweep.
     Fixed,
@@ -19,7 +19,7 @@ pub(super) struct WriteOrderCounter {
     last: Option<u64>,
     /// Number of steps from one write to the next.
     steps: u64,
-    /// Number of steps to the following bucket.
+    /// Number of steps to the next higher bucket.
     to_the_next: u64,
     /// Number of steps to a lower bucket.
     back: u64,

@@ -1,4 +1,4 @@
-//! Which servers' view is shown: one server, several that may collude, or all.
+//! The servers whose view is shown: one server, several that may collude, or all.
 
 use oblivio_core::view::{Observed, ViewServers, server_of_view_tree};
 
@@ -63,7 +63,7 @@ impl Parties {
         Ok(Some(Self { servers, shown, watched }))
     }
 
-    /// Whether these are more servers than may collude.
+    /// Whether more servers are shown than may collude.
     pub(super) fn are_too_many(&self) -> bool {
         self.shown.len() > usize::from(self.servers.colluding())
     }

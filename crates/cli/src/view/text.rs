@@ -53,7 +53,7 @@ fn totals(evaluation: &ViewEvaluation) -> String {
     lines.join("\n")
 }
 
-/// Which servers' view it is, and whether they are too many.
+/// A line that names the servers whose view is shown, and says if they are more than may collude.
 fn parties_line(Parties { servers, shown, .. }: &Parties) -> String {
     let (count, colluding) = (servers.count(), servers.colluding());
     let of = format!("of {count} servers, of which {colluding} may collude");
@@ -76,7 +76,7 @@ fn parties_line(Parties { servers, shown, .. }: &Parties) -> String {
     }
 }
 
-/// Numbers as a list in words.
+/// Lists numbers in words.
 fn listed(numbers: &[u8]) -> String {
     let names: Vec<_> = numbers.iter().map(u8::to_string).collect();
     match names.split_last() {
@@ -85,7 +85,7 @@ fn listed(numbers: &[u8]) -> String {
     }
 }
 
-/// The messages between servers, and whether all evictions looked alike.
+/// Lines about the messages between servers, and whether all evictions looked alike.
 fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
     if parties.watched.is_empty() {
         return "messages between servers were not recorded: start each server with --record-views \
@@ -124,7 +124,7 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
     text
 }
 
-/// Trips per second over time, or a note that times were not recorded.
+/// Lines with the trips per second over time, or a note that times were not recorded.
 fn rates(rates: Option<&Rates>) -> Option<String> {
     let Some(rates) = rates else {
         return Some("times of trips were not recorded: record the view again to see them".into());
@@ -167,7 +167,7 @@ fn block(part: f64) -> char {
     BLOCKS[eighths]
 }
 
-/// How often each level of each tree was read and written.
+/// Lines with the reads and writes of each level of each tree.
 fn levels(evaluation: &ViewEvaluation) -> Option<String> {
     let trees = &evaluation.counts.trees;
     if trees.is_empty() {
@@ -229,7 +229,7 @@ fn bar(count: u64, most: u64) -> String {
     "█".repeat(columns as usize)
 }
 
-/// Whether leaves are uniform, for each tree that shows any.
+/// Lines that say whether leaves are uniform, for each tree that shows leaves.
 fn leaves(evaluation: &ViewEvaluation) -> Option<String> {
     if evaluation.leaves.is_empty() {
         return Some("no tree shows which leaf an access goes to".into());

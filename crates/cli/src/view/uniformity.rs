@@ -5,15 +5,14 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 /// Maximum number of equally long runs in which leaves are counted.
 pub(super) const BINS_MAX: u64 = 16;
 
-/// The chi-square distribution is a good approximation if at least this number is expected in each
-/// bin.
+/// Minimum expected count per bin, for which the chi-square distribution is a good approximation.
 const EXPECTED_MIN: u64 = 20;
 
-/// Below this p-value, a view is unusual: one in a hundred uniform views. Worth a look, but no
+/// A p-value below which a view is unusual: one in a hundred uniform views. Worth a look, but no
 /// proof.
 const RARE: f64 = 1e-2;
 
-/// Below this p-value, a view is not uniform: chance does not produce one in a lifetime.
+/// A p-value below which a view is not uniform: chance does not produce one in a lifetime.
 const NEVER: f64 = 1e-6;
 
 /// The result of a test.

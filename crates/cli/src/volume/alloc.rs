@@ -142,7 +142,7 @@ impl SearchedSlots {
         Ok(plan)
     }
 
-    /// The line about how often the stash exceeds its bound.
+    /// A line that states how often the stash exceeds its bound.
     pub(super) fn stash_line(&self) -> String {
         format!(
             "stash             {} blocks: exceeded, as measured, {:.4} times per access ({}); \
@@ -153,7 +153,7 @@ impl SearchedSlots {
         )
     }
 
-    /// What the search found, and the plan without it.
+    /// Lines that compare the plan found by the search with the plan without it.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { found, profile, uniform, tree } = self;
         let levels = |leaf_level: u8| u32::from(leaf_level) + 1;

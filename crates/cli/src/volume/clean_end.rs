@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::output;
 use crate::signals::{handle_ending_signals, signal_error};
 
-/// What the end of a process with an open volume waits for.
+/// The step that the end of a process with an open volume waits for by default.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
 
 /// Shown at a terminal while the volume is closed.
@@ -27,8 +27,8 @@ struct State {
 
 impl GracefulStop {
     /// Starts to handle signals. Call this once the volume is open: before that nothing can be
-    /// lost, and Ctrl-C at the passphrase prompt should end the process. `waits_for` is what the
-    /// end waits for until [`Self::set_waiting_for`] changes it.
+    /// lost, and Ctrl-C at the passphrase prompt should end the process. `waits_for` names the step
+    /// that the end waits for, until [`Self::set_waiting_for`] changes it.
     pub(super) fn listen(waits_for: &str) -> Result<Self, CliError> {
         let mut signals = Signals::new(handle_ending_signals()).map_err(signal_error)?;
         let waits_for = waits_for.to_owned();
@@ -45,7 +45,7 @@ impl GracefulStop {
         self.state().is_requested
     }
 
-    /// Records that the end is in progress, requested or not, and waits for `what`.
+    /// Records that the end is in progress, requested or not, and waits for the step `what`.
     pub(super) fn set_waiting_for(&self, what: impl Into<String>) {
         *self.state() = State { is_requested: true, waits_for: what.into() };
     }

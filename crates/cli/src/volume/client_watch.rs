@@ -4,7 +4,7 @@ use oblivio_nbd::{Limits, RefusedCounts, ServerHandle};
 
 use crate::output;
 
-/// Watches a server. Each kind of trouble is reported once, and counted at the end.
+/// Watches a server. Each kind of problem is reported once, and counted at the end.
 #[derive(Default)]
 pub(super) struct ClientWatch {
     reported: RefusedCounts,

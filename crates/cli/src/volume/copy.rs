@@ -86,7 +86,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     })
 }
 
-/// The report of this run. Work of an earlier run that was interrupted is not counted.
+/// The report of this run as JSON. Work of an earlier run that was interrupted is not counted.
 fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     json!({
         "from": output::location_text(&args.from),

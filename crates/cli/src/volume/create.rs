@@ -52,7 +52,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     output::print(&made(&plan, &args.at, &state, passphrase))
 }
 
-/// The summary of a new volume: where it is, what to keep, and what to do next.
+/// The summary of a new volume: its location, the files to keep, and the next steps.
 fn made(plan: &VolumePlan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
     let with = args.options().iter().map(|option| format!(" {option}")).collect::<String>();
     let volume = shell_word(output::location_text(&args.volume));

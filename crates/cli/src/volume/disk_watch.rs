@@ -8,7 +8,7 @@ use oblivio_volume::disk::Punctuality;
 use super::clean_end::GracefulStop;
 use crate::output;
 
-/// Skipped ticks are reported if they are more than one in this number of ticks.
+/// Number of ticks of which at most one may be skipped without a report.
 const TICKS_PER_REMARK: u64 = 100;
 
 /// Watches a disk.
@@ -29,8 +29,8 @@ impl DiskWatch {
         Self { disk, end, reported, has_reported: false, has_reported_failure: false }
     }
 
-    /// Remarks once that the disk has failed, and once that ticks are left out. Ends the program if
-    /// the thread of the volume has died.
+    /// Warns once if the disk has failed, and once if ticks are skipped. Ends the program if the
+    /// thread of the volume has died.
     pub(super) fn poll(&mut self) {
         let failure = self.disk.failure();
         let has_panicked = self.disk.has_panicked();

@@ -39,7 +39,7 @@ pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
     output::print(&query)
 }
 
-/// The public key of a file, which is created if it does not exist.
+/// Reads the public key of a key file, which is created if it does not exist.
 fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
     let unusable = |error: KeyError| CliError::Input(error.to_string());
     if path.symlink_metadata().is_ok() {

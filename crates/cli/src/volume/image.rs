@@ -41,7 +41,7 @@ impl Image {
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
-    /// The bytes of a disk for the image: `wanted`, or the size of the image.
+    /// The size of a disk for the image, in bytes: `wanted`, or the size of the image.
     pub(super) fn disk_bytes(&self, wanted: Option<u64>) -> Result<u64, CliError> {
         let bytes = wanted.unwrap_or(self.bytes);
         if bytes < self.bytes {
@@ -68,7 +68,7 @@ pub(super) struct Blocks<'a> {
     image: &'a Image,
     end: &'a StopFlag,
     bar: ProgressBar,
-    /// Why a block could not be supplied.
+    /// The error that prevented a block from being supplied, if any.
     pub(super) failure: Option<CliError>,
 }
 

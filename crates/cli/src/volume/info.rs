@@ -108,7 +108,7 @@ struct Facts {
     params: VolumeParams,
     slots: Vec<SlotInfo>,
     allocated_bytes: u64,
-    /// `None` without a key.
+    /// Facts from the client's directory. `None` without a key.
     known_to_client: Option<KnownToClient>,
 }
 
@@ -117,7 +117,7 @@ struct KnownToClient {
     needs_recovery: bool,
     tampering_found: bool,
     what_was_found: Option<String>,
-    /// Indices of the servers, from 0.
+    /// Indices, from 0, of the servers that have answered wrong.
     wrong_servers: Vec<usize>,
 }
 
@@ -177,7 +177,7 @@ impl Facts {
     }
 }
 
-/// The key slots, one per line.
+/// The key slots as text, one per line.
 pub(super) fn slots_text(slots: &[SlotInfo]) -> String {
     let line = |slot: &SlotInfo| {
         let (kind, cost) = match (slot.kind, slot.cost) {
@@ -198,7 +198,7 @@ pub(super) fn slots_text(slots: &[SlotInfo]) -> String {
     slots.iter().map(|slot| line(slot).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// The key slots.
+/// The key slots as JSON.
 pub(super) fn slots_json(slots: &[SlotInfo]) -> Value {
     let slot = |slot: &SlotInfo| {
         json!({

@@ -35,7 +35,7 @@ const HEAD: [&str; 10] = [
 pub(super) struct LinkEstimate {
     link: Link,
     rows: Vec<Row>,
-    /// Which volumes cannot exist, and why.
+    /// Volumes that cannot exist, with the reasons.
     left_out: Vec<String>,
 }
 
@@ -47,8 +47,8 @@ struct Row {
 }
 
 impl LinkEstimate {
-    /// The planned volume, other schemes with the same block size, and its scheme with other block
-    /// sizes.
+    /// Estimates the planned volume, other schemes with the same block size, and its scheme with
+    /// other block sizes.
     pub(super) fn of(
         plan: &VolumePlan,
         requirements: &VolumeRequirementsArgs,
@@ -112,7 +112,7 @@ impl LinkEstimate {
         .to_owned()
     }
 
-    /// Which direction limits the planned volume.
+    /// A sentence that says which direction of the link limits the planned volume.
     fn bounds(&self) -> String {
         let traffic = self.rows[0].volume.traffic();
         let (down, up) = (size(traffic.down_bytes()), size(traffic.up_bytes()));

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 /// The features of this machine.
 pub(super) struct Machine {
-    /// The processor has AES instructions, which seal and verify buckets.
+    /// Whether the processor has AES instructions, which seal and verify buckets.
     has_aes: bool,
-    /// The processor has AVX2 on x86; elsewhere true, because every processor has the vectors used.
+    /// Whether the processor has AVX2, on x86. Elsewhere true, because every processor has the
+    /// vectors used.
     has_vectors: bool,
     processors: usize,
     page_bytes: usize,

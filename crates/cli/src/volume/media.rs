@@ -15,7 +15,7 @@ use crate::table;
 /// Schemes, with default parameters, that are compared with the planned one.
 pub(super) const COMPARED_SCHEMES: [&str; 2] = ["raw", "range"];
 
-/// The longest read of the table, at a random position.
+/// Length of the longest read of the table, at a random position.
 const READ_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes to read for a figure, in at least [`READS_MIN`] and at most [`READS_MAX`] reads.
@@ -41,7 +41,7 @@ struct Row {
 }
 
 impl MediumEstimate {
-    /// The planned scheme, and others with the same block size.
+    /// Estimates the planned scheme, and others with the same block size.
     pub(super) fn of(
         plan: &VolumePlan,
         requirements: &VolumeRequirementsArgs,
@@ -68,8 +68,8 @@ impl MediumEstimate {
         Ok(Self { medium, rows })
     }
 
-    /// The estimates as text: for a block, for 1 MiB, for the longest read; and from which length
-    /// on ranges win.
+    /// The estimates as text: for a block, for 1 MiB and for the longest read, and the length from
+    /// which ranges are faster.
     pub(super) fn text(&self) -> String {
         let lengths = self.lengths();
         let shown = |row: &&Row| {
@@ -107,7 +107,7 @@ impl MediumEstimate {
         self.rows.iter().find(row).map(|row| row.seconds)
     }
 
-    /// From which length on ranges are faster than `raw`.
+    /// A sentence that says from which length of reads ranges are faster than `raw`.
     fn verdict(&self) -> String {
         let lengths = self.lengths();
         let factor = |bytes| Some(self.seconds("raw", bytes)? / self.seconds("range", bytes)?);

@@ -10,7 +10,7 @@ use oblivio_watch::is_own_name;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 
-/// How long a client may take to send its request.
+/// Time that a client may take to send its request.
 const ASK_WITHIN: Duration = Duration::from_secs(2);
 
 /// Maximum length of a request.
@@ -71,7 +71,7 @@ fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
     None
 }
 
-/// The value of the only `Host` header; `None` if there is none or more than one.
+/// The value of the only `Host` header. `None` if there is no such header, or more than one.
 fn host(head: &[u8]) -> Option<&str> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     let mut hosts = lines.filter_map(|line| {

@@ -25,10 +25,10 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::{background, progress};
 
-/// How often to check for an end.
+/// Interval between checks whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long `umount` waits for a `mount` that is still opening its volume.
+/// Maximum time that `umount` waits for a `mount` that is still opening its volume.
 const STARTING_MAX: Duration = Duration::from_secs(60);
 
 /// `oblivio mount`.
@@ -131,7 +131,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     background::report_end(&args.background, "unmounted, and the volume is closed")
 }
 
-/// Reports that the disk can be used, and how to unmount it.
+/// Reports that the disk can be used, and the command that unmounts it.
 fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Result<(), CliError> {
     let directory = shell_word(directory.display().to_string());
     let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };
@@ -142,7 +142,7 @@ fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Re
 }
 
 /// Waits until the directory is unmounted or a signal requests the end. A mount in use stays in
-/// spite of signals: its users would lose what they write.
+/// spite of signals, because its users would lose what they write.
 fn run<M>(
     end: &GracefulStop,
     watch: &mut DiskWatch,

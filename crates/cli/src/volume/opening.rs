@@ -22,7 +22,7 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
     Ok(Coins::from_system()?)
 }
 
-/// The volume to unlock, and what may be tried.
+/// The request to unlock the volume that `args` names, with its limits.
 pub(super) fn unlock_request(args: &OpenArgs, newer: NewerCopies) -> UnlockRequest<'_> {
     let OpenArgs { volume, unlock } = args;
     UnlockRequest {

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 /// Maximum length of a text that holds a passphrase, including its line end.
 pub(super) const TEXT_BYTES_MAX: usize = PASSPHRASE_BYTES_MAX + 2;
 
-/// Why a text is not a passphrase. Reveals nothing else about the text.
+/// The reason why a text is not a passphrase. Reveals nothing else about the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidPassphrase {
     Empty,
@@ -40,10 +40,10 @@ impl fmt::Display for InvalidPassphrase {
     }
 }
 
-/// Purpose of a passphrase.
+/// The purpose of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PassphraseUse {
-    /// Opens a slot that was made with it.
+    /// Opens a slot that was made with this passphrase.
     Open,
     /// Makes a new slot.
     New,

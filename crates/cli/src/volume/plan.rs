@@ -72,12 +72,12 @@ fn kind(args: &PlanArgs) -> StoreKind {
 /// Default number of share servers.
 const SHARE_SERVERS: usize = 3;
 
-/// The parameters of a volume, and what they cost.
+/// The parameters of a volume, and their cost.
 pub(crate) struct VolumePlan {
     pub(crate) params: VolumeParams,
     /// Requested bytes of the disk, if known.
     pub(super) bytes_requested: Option<u64>,
-    /// What the scheme reports about the volume.
+    /// Facts that the scheme reports about the volume.
     facts: Vec<Fact>,
     pub(super) cost: Cost,
     /// The kind of store that will hold the volume.
@@ -208,7 +208,7 @@ impl VolumePlan {
         )
     }
 
-    /// What accesses to ranges of each size move, if the scheme has ranges.
+    /// Lines about the traffic of an access to a range of each size, if the scheme has ranges.
     fn range_lines(&self) -> impl Iterator<Item = String> {
         let [sizes, read, written] = ["range_bytes", "range_read_bytes", "range_written_bytes"]
             .map(|name| self.numbers(name).iter().map(|bytes| size(*bytes as f64)));
@@ -305,7 +305,7 @@ impl VolumePlan {
 
     /// Memory of the cache, with its notes about each block.
     fn cache_bytes_max(&self) -> u64 {
-        /// Measured with blocks of 16 bytes.
+        /// Bytes of the cache's notes per block, measured with blocks of 16 bytes.
         const NOTES_BYTES: u64 = 170;
         let VolumeParams { blocks, block_bytes, .. } = self.params;
         let cached = blocks.min(CACHE_BYTES_MAX / u64::from(block_bytes));
@@ -365,7 +365,7 @@ impl VolumePlan {
     }
 }
 
-/// The line about the memory that opening needs for a moment, if a passphrase opens.
+/// A line about the temporary memory that opening needs, if a passphrase opens the volume.
 pub(super) fn opening_line(passphrase: Option<UnlockCost>) -> Option<String> {
     let memory = kibibytes(passphrase?.memory_kib());
     Some(format!("opening           needs {memory} more for a moment with the passphrase"))

@@ -43,9 +43,9 @@ pub(super) fn record_to(
 
 /// A recording whose file gets its name when the volume is no longer in use.
 struct Recorded {
-    /// `None` once the file has its name.
+    /// The recorder and its output. `None` once the file has its name.
     under_way: Option<(WireRecorder<TimedSink>, OutputTarget)>,
-    /// Reserved until the file has its name.
+    /// Space that is reserved until the file has its name.
     _room: Reservation,
 }
 
@@ -67,7 +67,7 @@ impl Recorded {
     }
 }
 
-/// A file name in the folder that does not exist.
+/// A path for a file in the folder that does not exist, whose name begins with `begins`.
 fn unused(folder: &Path, begins: &str) -> PathBuf {
     let named = |number: u64| folder.join(format!("{begins}-{number}.view"));
     (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))

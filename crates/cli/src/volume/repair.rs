@@ -112,7 +112,8 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     )))
 }
 
-/// The client's directory, or why it cannot be used. It must be usable if `--state` names it.
+/// The client's directory, or the reason why it cannot be used. It must be usable if `--state`
+/// names it.
 fn client_directory(
     args: &RepairArgs,
     owner: &Unlocked,

@@ -41,7 +41,7 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     report.verdict()
 }
 
-/// An image file that is zeros where nothing was put.
+/// An image file, with zeros for blocks that were not rescued.
 struct Image<'f> {
     file: &'f File,
     path: &'f Path,

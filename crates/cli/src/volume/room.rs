@@ -16,7 +16,7 @@ use crate::output;
 /// The file system type that `statfs` reports for ext2, ext3 and ext4.
 const EXT_MAGIC: u64 = 0xEF53;
 
-/// ext4 numbers the blocks of a file with 32 bits.
+/// Maximum number of blocks of a file on ext4, which numbers them with 32 bits.
 const EXT_FILE_BLOCKS_MAX: u64 = (1 << 32) - 1;
 
 /// Maximum bytes of a file on ext4 with blocks of 4 KiB, the usual size.
@@ -50,9 +50,9 @@ pub(super) fn check_copy(
 /// Space that a volume needs on one file system.
 struct SpaceNeed<'l> {
     there: FileSystem,
-    /// Path of the first file there.
+    /// Path of the volume's first file on this file system.
     path: &'l Path,
-    /// Final bytes of all files there.
+    /// Final bytes of all of the volume's files on this file system.
     bytes: u64,
 }
 

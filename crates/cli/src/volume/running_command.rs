@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-/// How long the processes may take to end after SIGTERM.
+/// Time that the processes may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -46,7 +46,7 @@ impl RunningCommand {
     }
 
     /// Asks the shell and its processes to end, and kills the remaining ones after [`GRACE`].
-    /// Returns how the shell ended.
+    /// Returns the shell's exit status.
     pub(super) fn stop(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         for _ in 0..GRACE.as_millis() / LOOK.as_millis() {

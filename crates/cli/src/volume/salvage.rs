@@ -157,12 +157,12 @@ impl Report {
     }
 }
 
-/// A line in place of `left_out` lines.
+/// A line that replaces `left_out` lines. `None` if that is 0.
 fn more(left_out: u64, advice: &str) -> Option<String> {
     (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
 }
 
-/// How many items of damage were not reported.
+/// Number of items of damage that were not reported.
 fn unreported(damage: &Damage, reported: usize) -> u64 {
     damage.count().saturating_sub(reported as u64)
 }

@@ -51,7 +51,7 @@ pub(crate) fn with<T>(
     }
 }
 
-/// How often a passphrase may be typed.
+/// Number of times that a passphrase may be typed.
 const ASKED_MAX: usize = 3;
 
 /// The secret of a new key slot. A source is read twice, just as a passphrase is typed twice: the

@@ -30,7 +30,7 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::progress::{self, Counter};
 
-/// How often to check for an end.
+/// Interval between checks whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
@@ -130,7 +130,7 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
     if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
 }
 
-/// What to report beside the disk's URI.
+/// Information to report together with the disk's URI.
 struct Announcement<'a> {
     facts: Value,
     page: Option<&'a WatchPage>,
@@ -264,7 +264,7 @@ fn announce(
     background::report_ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns how it ended. Calls `poll` regularly, which sleeps briefly.
+/// Runs a shell command, and returns its exit status. Calls `poll` regularly, which sleeps briefly.
 fn run_until_it_ends(
     command: &str,
     uri: &str,

@@ -20,7 +20,7 @@ use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
 
-/// How often to check for an end.
+/// Interval between checks whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Maximum length of an allow file or peers file.

@@ -9,7 +9,7 @@ use crate::args::VolumeRequirementsArgs;
 use crate::error::CliError;
 use crate::{output, table};
 
-/// From 1 GiB to 16 TiB.
+/// Bytes of the compared disks, from 1 GiB to 16 TiB.
 const SIZES: [u64; 8] = [1 << 30, 1 << 32, 1 << 34, 1 << 36, 1 << 38, 1 << 40, 1 << 42, 1 << 44];
 
 const HEAD: [&str; 9] = [
@@ -25,7 +25,7 @@ const HEAD: [&str; 9] = [
 ];
 
 /// Plans a disk of each size with the same requirements. Stops at the first size that is too large
-/// for them, and says why.
+/// for them, and reports the reason.
 pub(super) fn compare(
     requirements: &VolumeRequirementsArgs,
     as_json: bool,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::CliError;
 
-/// Minimum bytes that a file counts. A recording with less space is not begun.
+/// Minimum number of bytes for which a file counts. A recording with less space is not begun.
 const FILE_BYTES_MIN: u64 = 1 << 20;
 
 /// Maximum bytes of a recording, some 100 million messages. A client or server that breaks the
@@ -33,7 +33,7 @@ pub(super) struct Reservation {
 }
 
 impl RecordingQuota {
-    /// The files of `folder` may take `bytes_max` bytes.
+    /// A quota of `bytes_max` bytes for the files of `folder`.
     pub(super) fn new(folder: &Path, bytes_max: u64) -> Self {
         Self { folder: folder.to_owned(), bytes_max, reserved: Mutex::default() }
     }
@@ -62,7 +62,7 @@ impl RecordingQuota {
         Ok(Reservation { room: self.clone(), bytes })
     }
 
-    /// Bytes that the existing files count.
+    /// Total bytes for which the existing files count.
     fn kept(&self) -> io::Result<u64> {
         let mut bytes = 0u64;
         for entry in fs::read_dir(&self.folder)? {

@@ -25,7 +25,7 @@ pub enum Scheme {
     Path,
 }
 
-/// Where the position map is kept.
+/// The location of the position map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Positions {
@@ -66,7 +66,7 @@ impl ArrayOptions {
         Self { scheme, ..self }
     }
 
-    /// Sets where the position map is kept.
+    /// Sets the location of the position map.
     #[must_use]
     pub fn with_positions(self, positions: Positions) -> Self {
         Self { positions, ..self }
@@ -106,8 +106,8 @@ impl ArrayOptions {
         Ok(Array::from_oram(on_store(&scheme, map.as_ref(), sealer, store, coins)?))
     }
 
-    /// The tree, and how positions and tags are kept in it. `None` if the positions are a plain
-    /// table.
+    /// The parameters of the tree, and of the map that keeps positions and tags in it. `None` if
+    /// the positions are a plain table.
     fn parts(&self) -> Result<(SchemeConfig, Option<FreecursiveConfig>), Error> {
         let Self { capacity, block_bytes, scheme, positions, integrity } = *self;
         // The engine also allows blocks without bytes, for simulations.

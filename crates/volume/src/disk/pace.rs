@@ -136,7 +136,7 @@ impl Clock {
         Self { start: Instant::now(), period, next: period, counters }
     }
 
-    /// Counts the tick that is due, and sets the time of the next.
+    /// Counts the tick that is due, and records its delay.
     fn tick(&self) -> Event {
         let late = self.elapsed().saturating_sub(self.next);
         self.counters.ticks.fetch_add(1, Relaxed);

@@ -157,8 +157,8 @@ impl Volume {
 
     /// Checks that storage and directory belong to one volume and that neither was rolled back, as
     /// [`Self::open`] does. Writes to neither, so another client may use storage meanwhile.
-    /// Accesses that storage shows and the directory does not know count as evidence of a rollback;
-    /// a missing access does not, because another client may be writing it. Storage may change
+    /// Refuses a directory if storage clearly shows accesses that the directory lacks. Tolerates
+    /// unclear evidence, because another client may be in the middle of a write. Storage may change
     /// after this, so the opening checks again.
     ///
     /// # Errors

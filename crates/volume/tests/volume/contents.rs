@@ -1,4 +1,5 @@
-//! Whether a volume may have contents, which matters before it is overwritten.
+//! Tests whether a volume reports that it may have contents, which matters before it is
+//! overwritten.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::World;

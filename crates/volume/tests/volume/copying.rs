@@ -101,7 +101,7 @@ impl Move {
     }
 }
 
-/// What a store saw from index `from` on: the operation and the piece of each event.
+/// The operation and the piece of each event that a store saw, from index `from` on.
 fn seen(world: &World, from: usize) -> Vec<(Operation, Option<Piece>)> {
     let seen = world.view().split_off(from);
     let event = |seen| match seen {

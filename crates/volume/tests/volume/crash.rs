@@ -1,4 +1,4 @@
-//! Volumes under injected crashes and failures. `make crash` runs the same at length.
+//! Volumes under injected crashes and failures. `make crash` runs these tests at length.
 
 use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
@@ -253,7 +253,8 @@ fn what_recovery_writes_again_is_sealed_under_another_key() {
     }
 }
 
-/// Checks this, and returns the number of places checked.
+/// Checks that repeated evictions are sealed under another key. Returns the number of places
+/// checked.
 fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
     let mut written_again = 0;
     for crash_at in (20..200).step_by(6) {

@@ -34,7 +34,7 @@ fn a_request_longer_than_the_cache_makes_an_access_a_block() {
     assert_eq!(read, BLOCKS - 1);
 }
 
-/// Cached blocks of a long request stay until their turn, and so do blocks that were read ahead.
+/// Cached blocks of a long request stay until they are used, and so do blocks that were read ahead.
 #[test]
 fn a_request_longer_than_the_cache_reads_no_block_twice() {
     let setup = SmallVolume {
@@ -54,7 +54,7 @@ fn a_request_longer_than_the_cache_reads_no_block_twice() {
     assert_eq!((two, all), (2, setup.blocks - 2));
 }
 
-/// Blocks that are read ahead stay until their turn, however long the requests before them take.
+/// Blocks that are read ahead stay until they are used, however long the requests before them take.
 #[test]
 fn reads_behind_a_long_write_make_an_access_a_block() {
     for (cache, written, read) in [(2, 40, 1200), (256, 1000, 1000)] {
@@ -142,7 +142,7 @@ fn requests_that_wait_together_are_served_in_some_order() {
     }
 }
 
-/// Requests that arrive during others begin meanwhile: neither may lose what the other writes.
+/// A request that arrives during another begins meanwhile. Neither may lose what the other writes.
 #[test]
 fn requests_that_come_one_after_the_other_are_served_in_some_order() {
     const AT_ONCE: usize = 12;
@@ -243,7 +243,7 @@ fn a_request_that_could_not_be_made_durable_fails() {
     }
 }
 
-/// At once, not only when the disk is closed.
+/// The error is reported at once, not only when the disk is closed.
 #[test]
 fn later_requests_fail_with_the_error_of_the_volume() {
     for cache_blocks_max in [0, 5] {

@@ -12,12 +12,12 @@ use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// The key file in slot 0 of every volume here.
+/// The byte that fills the owner's key file, which opens slot 0 of every volume here.
 const OWNERS: u8 = 5;
 
 const ADD: SlotChange = SlotChange::Add { key_file: 6 };
 const ADD_ANOTHER: SlotChange = SlotChange::Add { key_file: 7 };
-/// Undoes [`ADD`].
+/// The removal of the slot that [`ADD`] fills.
 const REMOVE: SlotChange = SlotChange::Remove { slot: 1 };
 
 // ───────────────────────────── removed keys ─────────────────────────────
@@ -259,7 +259,7 @@ fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() 
     assert!(of_names > 0, "the sync of the note never failed");
 }
 
-/// In an opening that adopts an unacknowledged superblock.
+/// The crash comes during an opening that adopts an unacknowledged superblock.
 #[test]
 fn a_crash_in_the_opening_after_a_key_change_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();

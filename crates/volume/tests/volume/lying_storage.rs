@@ -121,7 +121,7 @@ fn one_and_another(bench: &Bench, seed: u64) -> (u64, u64) {
     (coins.random_range(0..written / 2), coins.random_range(written / 2..written))
 }
 
-/// For how many of [`PROBES`] the client has the requested block: it makes no access for such a
+/// Number of [`PROBES`] for which the client has the requested block. It makes no access for such a
 /// block if the owner allows that.
 fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     let is_hit = |seed: &u64| {
@@ -140,7 +140,7 @@ fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     (0..PROBES).filter(is_hit).count() as u64
 }
 
-/// How many of [`PROBES`] accesses fail, and how many succeed.
+/// Number of [`PROBES`] accesses that fail, and number that succeed.
 fn failures(bench: &Bench, wanted: Wanted) -> [u64; 2] {
     let failed = (0..PROBES).filter(|seed| {
         bench.restore();
@@ -188,7 +188,7 @@ fn submit(disk: &Disk, op: DiskOp) -> Receiver<Result<WipedBytes, DiskError>> {
     answer
 }
 
-/// How many of [`PROBES`] ticks fail, and how many succeed.
+/// Number of [`PROBES`] ticks that fail, and number that succeed.
 fn failed_ticks(bench: &Bench, is_busy: bool) -> [u64; 2] {
     let failed = (0..PROBES).filter(|seed| {
         bench.restore();
@@ -230,7 +230,7 @@ fn find_tampering(bench: &Bench) -> u64 {
     (0..).find(is_found).unwrap()
 }
 
-/// Otherwise storage could ask another question with every opening.
+/// If the access were repeated, storage could ask another question with every opening.
 #[test]
 fn a_failed_access_is_not_repeated_until_the_owner_allows_it() {
     let bench = Bench::new();
@@ -261,7 +261,7 @@ fn a_failed_access_is_not_repeated_until_the_owner_allows_it() {
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
 }
 
-/// Otherwise storage could ask its questions between power losses.
+/// If the access were repeated, storage could ask its questions between power losses.
 #[test]
 fn what_failed_is_not_repeated_after_a_power_loss() {
     let bench = Bench::new();

@@ -20,7 +20,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::seen::DATA_TREE;
 
-/// Longer than anything that a disk does.
+/// A time limit that is longer than anything that a disk does.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The number of cached blocks.
@@ -180,7 +180,7 @@ fn every_request_is_answered_while_a_disk_is_closed() {
     assert!(outcomes.all(|outcome| outcome.err() == Some(DiskErrorKind::Closed)));
 }
 
-/// Also if an operation fails after that.
+/// The disk counts as closed even if an operation fails while it closes.
 #[test]
 fn a_disk_that_fails_while_it_is_closed_is_closed() {
     for cache in [0, CACHED] {
@@ -354,7 +354,7 @@ fn reads(world: &World) -> usize {
 struct GatedDisk {
     setup: SmallVolume,
     world: World,
-    /// Dropped before the disk, which may wait there.
+    /// Opens the gate when dropped. Dropped before the disk, which may wait at the gate.
     gate: OpenOnDrop,
     disk: Disk,
 }
@@ -419,7 +419,7 @@ fn paths_announced(world: &World) -> usize {
     announced.count()
 }
 
-/// Room for all reads that begin here before a checkpoint is due.
+/// A volume with room for all reads that begin here before a checkpoint is due.
 fn setup() -> SmallVolume {
     SmallVolume { leaf_level: 6, tree_top_levels: 4, ..SmallVolume::default() }
 }
@@ -473,7 +473,7 @@ impl GatedDisk {
         answer.unwrap()[0]
     }
 
-    /// Has the disk serve `first` together. When storage begins to read for them, submits `next`.
+    /// Makes the disk serve `first` together. When storage begins to read for them, submits `next`.
     fn serve(&self, first: Vec<TestRequest>, next: Vec<TestRequest>) -> Vec<Receiver<Answer>> {
         let (is_busy, busy) = channel();
         let (all_are_there, go_on) = channel::<()>();

@@ -151,7 +151,7 @@ fn leaf_at(g: u64, place: u64) -> u64 {
     (0..1 << level).find(|leaf| place_after(g, *leaf, level) == place).unwrap()
 }
 
-/// To the piece: a range is read on consecutive paths that begin with a fresh one, in the tree of
+/// Piece by piece, a range is read on consecutive paths that begin with a fresh one, in the tree of
 /// its class. Then both trees make the due evictions, whose reads and writes follow from their
 /// count.
 #[test]
@@ -217,7 +217,8 @@ fn a_range_is_read_from_a_fresh_path_on_and_evictions_follow_from_their_count() 
     verdicts.conclude();
 }
 
-/// To the piece: the announcements for a range and for the evictions after it are what is read.
+/// The announcements for a range and for the evictions after it name exactly the pieces that are
+/// read.
 #[test]
 fn what_is_announced_is_what_is_read() {
     let (world, mut volume) = made();
@@ -242,7 +243,7 @@ fn what_is_announced_is_what_is_read() {
     }
 }
 
-/// Including announcements made while others are read.
+/// This includes announcements made while other ranges are read.
 #[test]
 fn reads_that_are_begun_look_alike() {
     let views = [0, 1, 2].map(|what| {
@@ -428,7 +429,7 @@ impl Counted {
         self.call(DiskOp::Write { offset: block * BYTES as u64, data, durable: false });
     }
 
-    /// All of these requests wait together.
+    /// Submits requests that wait together.
     fn ask_together(&self, ops: impl Iterator<Item = DiskOp>) {
         let (sender, answers) = sync_channel(64);
         let mut asked = 0;
@@ -491,7 +492,8 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_cached() {
     assert_eq!(disk.accesses(), [RANGE as usize, 0]);
 }
 
-/// Also if no read can be begun ahead, because a checkpoint is due.
+/// A read replaces no newer data in the cache, even if it cannot begin ahead because a checkpoint
+/// is due.
 #[test]
 fn what_was_written_is_not_read_over() {
     let disk = Counted::new(64);
@@ -696,7 +698,7 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
     }
 }
 
-/// Both for an idle disk and for repeated requests for one range.
+/// This holds both for an idle disk and for repeated requests for one range.
 #[test]
 fn at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -958,7 +960,7 @@ fn read_what_is_trimmed(disk: &Counted, blocks: u64, place: fn(u64) -> u64) {
     }
 }
 
-/// To the piece: requests of equal lengths look alike, wherever they lie and whether they read or
+/// Requests of equal lengths look alike in every piece, wherever they lie and whether they read or
 /// write.
 #[test]
 fn what_storage_sees_of_requests_follows_from_their_lengths() {

@@ -14,19 +14,20 @@ use oblivio_testkit::crash::{InjectedFault, OpKind, StoreEvent, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
 
-/// Enough leaves that few repeat by chance.
+/// Level of the leaves. There are enough leaves that few repeat by chance.
 const LEAF_LEVEL: u8 = 10;
 
-/// The most equal pairs by chance among some hundred pairs of leaves. With 1024 leaves, one in ten
-/// tests of that length has an equal pair.
+/// Maximum number of equal pairs by chance among about a hundred pairs of leaves. With 1024 leaves,
+/// one in ten tests of that length has an equal pair.
 const EQUAL_BY_CHANCE_MAX: usize = 2;
 
 fn volume(sync_moves: SyncMoves) -> SmallVolume {
     SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..SmallVolume::default() }
 }
 
-/// With all of the position map on the client, and with most of it in the tree. In the second case,
-/// too, the requested blocks are close to each other, so the number of accesses is the same.
+/// Volumes with all of the position map on the client, and with most of it in the tree. In the
+/// second case, too, the requested blocks are close to each other, so the number of accesses is the
+/// same.
 fn volumes(sync_moves: SyncMoves) -> [SmallVolume; 2] {
     let in_tree = SmallVolume::default().with_map_in_tree();
     [volume(sync_moves), SmallVolume { leaf_level: LEAF_LEVEL, sync_moves, ..in_tree }]
@@ -331,7 +332,8 @@ fn together(volume: &mut Volume, window: &[u64]) -> Result<(), VolumeError> {
 }
 
 impl Bench {
-    /// Each access shows the leaf that the previous one has drawn.
+    /// Accesses one block until the crash. Each access shows the leaf that the previous one has
+    /// drawn.
     pub(crate) fn access_one_block_until_the_crash(&mut self, crash: InjectedFault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };

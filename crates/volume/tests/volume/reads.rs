@@ -12,7 +12,7 @@ use oblivio_volume::{Volume, VolumeError, VolumeErrorKind};
 use crate::support::bench::{Bench, write};
 use crate::support::seen::{DATA_TREE, assert_alike, looks};
 
-/// The first byte of each block of the oldest begun window.
+/// Reads the oldest begun window. Returns the first byte of each of its blocks.
 fn finish(volume: &mut Volume, blocks: usize) -> Result<Vec<u8>, VolumeError> {
     let mut data: Vec<_> = (0..blocks).map(|_| WipedBytes::zeros(BLOCK_BYTES as usize)).collect();
     volume.finish_reads(&mut data)?;

@@ -51,7 +51,7 @@ impl Bench {
         Self::of_use(setup, |_, coins| coins.random_range(0..setup.blocks))
     }
 
-    /// As [`Self::new`]; `choose` returns the block of each step.
+    /// Like [`Self::new`], but `choose` returns the block of each step.
     fn of_use(setup: SmallVolume, choose: impl Fn(u64, &mut StdRng) -> u64) -> Self {
         Self::of_steps(setup, 3 * setup.blocks, choose)
     }
@@ -353,7 +353,7 @@ fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful() {
 }
 
 /// The copy was made between two checkpoints, so anchors do not reveal its age, and the bucket that
-/// would is damaged.
+/// would reveal it is damaged.
 #[test]
 fn a_rescue_with_an_old_directory_marks_all_blocks_doubtful_whichever_bucket_is_damaged() {
     let setup = SmallVolume { blocks: 300, leaf_level: 7, ..SmallVolume::default() };

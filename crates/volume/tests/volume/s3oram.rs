@@ -41,7 +41,7 @@ impl Setup {
         Self::of(VolumeParams::plan(&Self::requirements()).unwrap())
     }
 
-    /// With the position map in a tree, because it does not fit on the client.
+    /// A volume with the position map in a tree, because the map does not fit on the client.
     fn in_trees() -> Self {
         let on_client = VolumeParams::plan(&Self::requirements()).unwrap().config().unwrap();
         let client_bytes_max = on_client.cost().unwrap().client_bytes() - 1;

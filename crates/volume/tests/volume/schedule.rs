@@ -14,7 +14,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 pub(crate) const ACCESSES: usize = 7;
 
-/// Few leaves, which do not repeat by chance alone.
+/// Level of the leaves. With few leaves, the test for uniformity has many accesses to each.
 const LEAF_LEVEL: u8 = 5;
 
 fn volumes() -> impl Iterator<Item = SmallVolume> {

@@ -14,7 +14,8 @@ use rand::rngs::StdRng;
 const ANCHORS: TreeId = TreeId(1);
 const ANCHOR_BYTES: usize = 64;
 
-/// Where the power fails: in which write of an anchor, and after how many bytes.
+/// The point at which the power fails: the write of an anchor, and the number of bytes written
+/// before.
 #[derive(Clone, Copy, Debug)]
 struct Tear {
     write: u64,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Binary logarithm of the number of buckets for each power of two of nanoseconds.
+/// Binary logarithm of the number of buckets per power of two of nanoseconds.
 const FINENESS: u32 = 5;
 
-/// Enough buckets for every `u64`.
+/// Number of buckets, enough for every `u64`.
 const BUCKETS: usize = (64 - FINENESS as usize + 1) << FINENESS;
 
 /// Latencies of any number of requests.
@@ -56,7 +56,7 @@ fn bucket(nanos: u64) -> usize {
     ((shift as usize) << FINENESS) + (nanos >> shift) as usize
 }
 
-/// The largest number in a bucket.
+/// The largest latency in a bucket.
 fn last_of(bucket: usize) -> u64 {
     let shift = ((bucket >> FINENESS) as u32).saturating_sub(1);
     let leading = (bucket - ((shift as usize) << FINENESS)) as u64;

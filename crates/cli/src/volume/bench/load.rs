@@ -31,7 +31,7 @@ pub(super) struct Load {
 pub(super) enum Action {
     Read,
     Write,
-    /// Each is answered only once it survives a crash.
+    /// Writes that are each answered only once they survive a crash.
     DurableWrite,
     Trim,
 }
@@ -71,7 +71,7 @@ impl Load {
         ]
     }
 
-    /// The requests, the same in every run.
+    /// The requests of the load, the same in every run.
     pub(super) fn requests(self) -> impl Iterator<Item = DiskOp> {
         let mut rng = StdRng::seed_from_u64(0);
         let places = self.disk_bytes.div_ceil(self.request_bytes);

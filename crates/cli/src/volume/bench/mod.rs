@@ -5,8 +5,8 @@
 //! | `bench_volume` | the volume that is measured, and what storage sees of it |
 //! | `load` | the requests |
 //! | `drive` | sends the requests, many at once |
-//! | `spending` | where the thread that uses the volume spends its time |
-//! | `latency` | how long the answers took |
+//! | `spending` | the time, by purpose, of the thread that uses the volume |
+//! | `latency` | a histogram of latencies |
 //! | `report` | the results |
 
 mod bench_volume;

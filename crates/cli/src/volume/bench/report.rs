@@ -181,7 +181,7 @@ pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
     [head, rates, LEGEND.into(), spending, SPENDING_LEGEND.into()].join("\n\n")
 }
 
-/// Names are left-aligned, figures right-aligned.
+/// A text table. Names are left-aligned, figures right-aligned.
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|&cell| cell.to_owned()).collect();
     let table: Vec<Vec<_>> = [head].into_iter().chain(rows).collect();

@@ -1,4 +1,4 @@
-//! Measures where the thread that all requests pass spends its time.
+//! Measures the time, by purpose, of the thread that serves all requests.
 
 use std::io;
 use std::mem;
@@ -12,7 +12,7 @@ use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use crate::clock::{self, Stopwatch};
 
-/// What the thread does at a time.
+/// The purpose for which the thread currently spends time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Computing: maps, stash, cipher, integrity.
@@ -32,7 +32,7 @@ pub(super) struct TimeByPurpose {
     pub(super) write: Duration,
     pub(super) flush: Duration,
     pub(super) log: Duration,
-    /// Processor time outside of all the others.
+    /// Processor time spent on no other purpose.
     pub(super) client: Duration,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Meter(Arc<Mutex<Counting>>);
 
 struct Counting {
     spent: TimeByPurpose,
-    /// What the thread is doing since `wall` and `processor` were read.
+    /// The purpose of the thread's time since `wall` and `processor` were read.
     purpose: Purpose,
     wall: Stopwatch,
     /// The measured thread, and its processor time.
@@ -101,7 +101,7 @@ impl Meter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins `purpose`, and returns what was done before.
+    /// Begins `purpose`, and returns the previous one.
     fn switch_to(&self, purpose: Purpose) -> Purpose {
         let counting = &mut *self.counting();
         let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();

@@ -1,4 +1,4 @@
-//! Command lines, and how they end.
+//! Runs command lines of the program, and checks their results.
 
 pub(crate) mod terminal;
 

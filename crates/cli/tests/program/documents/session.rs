@@ -13,7 +13,7 @@ use crate::common::terminal::Terminal;
 /// The passphrase typed at every prompt.
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
-/// Longer than any page takes, even on a busy machine.
+/// Time limit in seconds, longer than any page takes, even on a busy machine.
 const SECONDS_MAX: &str = "300";
 
 /// Marks the lines in which the shell reports a step. No program prints it.
@@ -72,7 +72,7 @@ fn make_another_volume(home: &Path) {
 struct Outcome {
     /// The output and exit code of each completed step.
     ended: Vec<(String, i32)>,
-    /// The output of the step after them.
+    /// The output of the step after the completed ones.
     rest: String,
     /// What the terminal showed: prompts. All other output goes to a file.
     terminal: String,

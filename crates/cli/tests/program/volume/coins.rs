@@ -15,7 +15,7 @@ const DATA_TREE: TreeId = TreeId(2);
 /// Number of path reads that are compared.
 const READS: usize = 60;
 
-/// In a state file, the salt comes after magic, version, volume and generation.
+/// Offset of the salt in a state file: after magic, version, volume and generation.
 const SALT_AT: u64 = 8 + 4 + 16 + 8;
 const SALT_BYTES: u64 = 32;
 
@@ -40,9 +40,9 @@ fn openings_of_two_volumes_draw_other_leaves_and_salts() {
 
 /// The visible random values of one opening.
 struct OpeningDraws {
-    /// The ends of the paths of its first accesses.
+    /// The ends of the paths of the opening's first accesses.
     ends: Vec<u64>,
-    /// The salt of its state file.
+    /// The salt of the opening's state file.
     salt: Vec<u8>,
 }
 

@@ -15,10 +15,11 @@ use crate::common;
 
 const ENDING: [Signal; 5] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::XCPU];
 
-/// Closing takes at least 32 ticks of 50 milliseconds, however fast the machine is.
+/// Options with which closing takes at least 32 ticks of 50 milliseconds, however fast the machine
+/// is.
 const CLOSES_SLOWLY: &str = "--period 50 --burst 8 --cache 2M";
 
-/// How long a process may take to notice a signal, on a busy machine.
+/// Time that a process may take to notice a signal, on a busy machine.
 const NOTICING: Duration = Duration::from_millis(300);
 
 #[test]

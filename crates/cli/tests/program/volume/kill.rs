@@ -33,10 +33,10 @@ struct Killed {
 
 const RAW: Killed = Killed { scheme: "raw", region_bytes: 2 * MIB, rounds: 3 };
 
-/// A region consists of two ranges.
+/// The scheme `range`. A region consists of two ranges.
 const RANGE: Killed = Killed { scheme: "range", region_bytes: 2 * MIB, rounds: 2 };
 
-/// Small, because every access reads all blocks.
+/// The scheme `scan`, with small regions, because every access reads all blocks.
 const SCAN: Killed = Killed { scheme: "scan", region_bytes: MIB / 8, rounds: 2 };
 
 /// The contents of a region.
@@ -112,7 +112,7 @@ fn rounds_and_seed(rounds: u64) -> (u64, u64) {
     (rounds, seed)
 }
 
-/// Killed when dropped.
+/// A child process. Killed when dropped.
 struct Guard(Child);
 
 impl Drop for Guard {

@@ -58,7 +58,7 @@ impl Mount {
         (end_by(&mut self.child, signals), self.messages())
     }
 
-    /// Waits for its end. Returns its exit code and its messages.
+    /// Waits for the mount's end. Returns its exit code and its messages.
     pub(crate) fn ended(self) -> (Option<i32>, String) {
         self.end_by(&[])
     }
@@ -267,7 +267,8 @@ fn a_file_system_is_made_over_data_on_purpose() {
     Mount::new(&test_dir, "--no-mkfs").unmount(&test_dir);
 }
 
-/// At every moment of its start, from before its registration until after the mount.
+/// The mount can be unmounted at every moment of its start, from before its registration until
+/// after the mount.
 #[test]
 fn a_mount_that_is_still_starting_can_be_unmounted() {
     if !can_mount() {

@@ -84,7 +84,8 @@ fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
 struct MemoryGroup(PathBuf);
 
 impl MemoryGroup {
-    /// `None`, with the reason on standard output, if the system has no such cgroups.
+    /// Makes a cgroup with a memory limit. `None`, with the reason on standard output, if the
+    /// system has no such cgroups.
     fn with_limit(name: &str, bytes: u64) -> Option<Self> {
         let directory =
             PathBuf::from(format!("/sys/fs/cgroup/memory/oblivio-test-{name}-{}", id()));

@@ -103,7 +103,7 @@ impl Drop for StoreServer {
     }
 }
 
-/// Killed when dropped.
+/// A child process. Killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {

@@ -262,7 +262,7 @@ fn a_signal_at_a_prompt_restores_the_terminal() {
     }
 }
 
-/// Also after a prompt, until there is something to lose.
+/// Ending signals still work after a prompt, until there is something to lose.
 #[test]
 fn unlocking_after_a_prompt_can_be_interrupted() {
     let test_dir = TestDir::new();

@@ -97,7 +97,7 @@ fn background_processes_of_the_command_end_with_it() {
     test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
-/// As in a shell.
+/// The exit code is the same as in a shell.
 #[test]
 fn a_command_that_a_signal_ends_is_128_and_its_number() {
     let test_dir = TestDir::with_volume(1);
@@ -138,7 +138,7 @@ fn a_path_too_long_for_a_socket_has_an_error_with_advice() {
     ));
 }
 
-/// Clients support only powers of two.
+/// Clients support only block sizes that are powers of two.
 #[test]
 fn a_volume_of_any_block_size_can_be_used_by_qemu() {
     for block in [17, 1000, 3000] {

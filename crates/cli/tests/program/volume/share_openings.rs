@@ -12,7 +12,7 @@ use super::test_dir::{MIB, PATIENCE, TestDir, bytes, end};
 use crate::common;
 
 /// Copies that lack the last writes of an active owner, or all writes since its opening, are older
-/// than the servers' records. The servers reveal that to anyone who looks.
+/// than the servers' records. The servers' records reveal that to any reader.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     for map in ["", "--client-memory 236000"] {
@@ -63,7 +63,7 @@ fn all_end(test_dir: &TestDir, servers: &ShareServers, code: i32, advice: &str) 
     }
 }
 
-/// The volume was deleted from the server's disk.
+/// Deletes the volume from a server's disk, and restarts the server.
 fn lose(test_dir: &TestDir, servers: &mut ShareServers, server: usize) {
     servers.kill(server);
     fs::remove_dir_all(ShareServers::folder(test_dir, server).join("alice")).unwrap();

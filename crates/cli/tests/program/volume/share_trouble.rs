@@ -10,8 +10,8 @@ use super::shares::{SMALL, ShareServers};
 use super::test_dir::{MIB, TestDir, bytes};
 use crate::common;
 
-/// For any file, the message names the server and what to do, that repairs it, and nothing wrong is
-/// read.
+/// For any file, the message names the server and the command that repairs it. The repair works,
+/// and no wrong data is read.
 #[test]
 fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     let test_dir = TestDir::new();

@@ -30,7 +30,7 @@ pub(super) struct ShareServers {
     keys: Vec<String>,
     /// Further parameters of the URL.
     more: &'static str,
-    /// Maximum bytes of recordings of servers that are started; without it, they do not record.
+    /// Maximum bytes of recordings of servers that are started. `None` if they do not record.
     record: Option<&'static str>,
 }
 
@@ -153,7 +153,7 @@ impl Drop for ShareServers {
     }
 }
 
-/// The same command, started by these words.
+/// The command, started by these words.
 pub(super) fn inside(words: &[String], command: Command) -> Command {
     let Some((first, rest)) = words.split_first() else { return command };
     let mut inside = Command::new(first);
@@ -244,7 +244,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     assert!(log.contains("client disconnected") && !log.contains("connection lost"), "{log}");
 }
 
-/// What each server records itself, and what several servers see together.
+/// Each server records its own view, and several servers together see more.
 #[test]
 fn views_of_servers_hold_the_messages_between_them() {
     let test_dir = TestDir::new();
@@ -608,7 +608,8 @@ fn a_server_that_was_rolled_back_is_named_and_nothing_is_changed() {
         .succeeds(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
 }
 
-/// Rolled back to different moments, so that no two servers have the same records, and together.
+/// Two servers are rolled back to different moments, so that no two servers have the same records,
+/// and then to one moment.
 #[test]
 fn more_rolled_back_servers_than_may_collude_are_named() {
     let test_dir = TestDir::new();

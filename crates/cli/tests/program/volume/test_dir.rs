@@ -21,10 +21,10 @@ use crate::common;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// Long enough for a busy machine, short enough for a hanging test.
+/// Time limit of a wait: long enough for a busy machine, and short enough for a hanging test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Signals of one kind that come too close together are merged.
+/// Pause between signals. Signals of one kind that come too close together are merged.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(100);
 
 /// The arguments that open the volume of a [`TestDir`].
@@ -161,7 +161,7 @@ impl Bytes {
         self.0.metadata().unwrap().len()
     }
 
-    /// Where the filler of a state file begins, after the records.
+    /// Offset of the filler in a state file, after the records.
     pub(crate) fn appended(&self) -> u64 {
         let len = self.len();
         let from = len.saturating_sub(2 * FILLER_BYTES);
@@ -179,7 +179,7 @@ impl Bytes {
         self.0.write_all_at(bytes, at).unwrap();
     }
 
-    /// Returns the previous bytes.
+    /// Replaces the bytes at `at`, and returns the previous ones.
     pub(crate) fn replace(&self, at: u64, bytes: &[u8]) -> Vec<u8> {
         let old = self.read(at, bytes.len() as u64);
         self.0.write_all_at(bytes, at).unwrap();
@@ -324,7 +324,8 @@ pub(crate) fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Sends signals, with time to notice each, and waits. The exit code, unless a signal ended it.
+/// Sends signals, with time to notice each, and waits. Returns the exit code, unless a signal ended
+/// the process.
 pub(crate) fn end_by(child: &mut Child, signals: &[Signal]) -> Option<i32> {
     for (nth, signal) in signals.iter().enumerate() {
         if nth > 0 {
@@ -347,7 +348,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The same command with default signal handling. The tests may run with ignored signals: `nohup`
+/// The command with default signal handling. The tests may run with ignored signals: `nohup`
 /// ignores hangups, and a shell makes background processes ignore Ctrl-C.
 pub(crate) fn hearing_signals(command: &Command) -> Command {
     let mut env = Command::new("env");

@@ -10,18 +10,19 @@ use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use crate::support::bench::{Bench, read};
 use crate::support::seen::{StorageCall, assert_alike, looks};
 
-/// Enough leaves that few repeat by chance.
+/// Level of the leaves. There are enough leaves that few repeat by chance.
 const LEAF_LEVEL: u8 = 10;
 
-/// The most equal pairs by chance among some hundred pairs of leaves.
+/// Maximum number of equal pairs by chance among about a hundred pairs of leaves.
 const EQUAL_BY_CHANCE_MAX: usize = 2;
 
 const REQUESTS: u64 = 120;
 
-/// One block of the position map suffices for all of these requests.
+/// Maps a request to an address. One block of the position map suffices for all requests.
 const NEAR: fn(u64) -> u64 = |request| request % 16;
 
-/// The next request needs a position that left the client after its last use.
+/// Maps a request to an address. The next request needs a position that left the client after its
+/// last use.
 const FAR: fn(u64) -> u64 = |request| request * 130 % 700;
 
 fn volume() -> SmallVolume {

@@ -52,7 +52,7 @@ fn trims_of_a_volume_are_not_seen() {
     assert_alike(&views, "trims");
 }
 
-/// Including announcements.
+/// Announcements look alike, too.
 #[test]
 fn batches_look_alike_whether_their_blocks_were_ever_written() {
     let views = [false, true].map(|are_written| {
@@ -96,7 +96,7 @@ fn closings_look_alike_whatever_is_on_the_client() {
     }
 }
 
-/// With a cache that knows the current contents.
+/// The disk has a cache that knows the current contents.
 #[test]
 fn writes_to_a_disk_look_alike_whatever_they_write() {
     let fills: [fn(u64) -> u8; 3] = [|_| 0, |_| 7, |request| request as u8];

@@ -17,7 +17,8 @@ fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
     }
 }
 
-/// Checks this, and returns the number of places checked.
+/// Checks that accesses after a restored backup are sealed under another key. Returns the number of
+/// places checked.
 fn check_what_comes_after_a_restored_backup(scheme: SmallScheme) -> u32 {
     let mut bench = Bench::new(SmallVolume { scheme, ..SmallVolume::default() }, 1);
     let backup = bench.world.snapshot();

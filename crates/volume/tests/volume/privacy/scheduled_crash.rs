@@ -28,8 +28,8 @@ fn at(tick: u64) -> u64 {
     tick * 11 % 50 * u64::from(BLOCK_BYTES)
 }
 
-/// Recovery repeats all accesses since the last checkpoint, for whatever they were made. If some
-/// were left out or read other paths, storage could tell that those were dummies.
+/// Recovery repeats all accesses since the last checkpoint, whatever their purpose. If some were
+/// left out or read other paths, storage could tell that those were dummies.
 #[test]
 fn a_recovery_repeats_the_accesses_of_ticks_whatever_the_requests() {
     for (name, client) in CLIENTS {

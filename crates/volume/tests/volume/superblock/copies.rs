@@ -270,7 +270,7 @@ fn a_removed_secret_does_not_open_the_older_copies_beside_the_newer_ones() {
 
 // ───────────────────────────── stores ─────────────────────────────
 
-/// Two writes and two flushes; reads never fail here.
+/// Number of calls that can fail while all copies are written: two writes and two flushes.
 const WRITE_CALLS: usize = 4;
 const REPAIR_CALLS: usize = 2;
 

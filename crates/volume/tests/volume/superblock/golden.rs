@@ -40,7 +40,7 @@ fn the_format_is_as_it_was() {
     }
 }
 
-/// As volumes were before the first release.
+/// The superblocks are as volumes had them before the first release.
 #[test]
 fn superblocks_of_old_versions_are_refused_by_their_version() {
     for version in [1, 2] {

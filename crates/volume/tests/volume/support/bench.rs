@@ -16,7 +16,7 @@ pub(crate) struct Bench {
     pub(crate) setup: SmallVolume,
     pub(crate) world: World,
     pub(crate) coins: StdRng,
-    /// The most evictions seen by storage that an opening may have forgotten.
+    /// Maximum number of evictions seen by storage that an opening may have forgotten.
     pub(crate) evictions_forgotten_max: u64,
 }
 

@@ -53,7 +53,7 @@ impl Hosts {
         self.hosts.lock().unwrap()[i] = new;
     }
 
-    /// From now on, server `i` adds this value to each byte of its selections.
+    /// Makes server `i` add this value to each byte of its selections from now on.
     pub(crate) fn adds(&self, i: usize, added: u8) {
         self.added.lock().unwrap()[i] = added;
     }

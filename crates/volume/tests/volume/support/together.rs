@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 
 use oblivio_volume::device::{BlockDevice, DiskError, DiskOp, Request, WipedBytes};
 
-/// Has the disk find all requests waiting: an earlier request keeps it busy until all are queued.
+/// Makes the disk find all requests waiting: an earlier request keeps it busy until all are queued.
 /// Returns the answers in the order of the requests.
 pub(crate) fn together(
     disk: &dyn BlockDevice,

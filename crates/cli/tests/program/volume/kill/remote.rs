@@ -95,7 +95,7 @@ fn kills_of_the_server_and_cuts_of_the_connection_go_unnoticed() {
 }
 
 /// Relays between clients and the server at `to`, until the process ends. Cuts each connection that
-/// has carried `bytes_max` bytes, in both directions together. Returns where it listens.
+/// has carried `bytes_max` bytes, in both directions together. Returns the relay's address.
 #[expect(clippy::disallowed_methods, reason = "the relay runs until the test process ends")]
 fn cutting_relay(to: String, bytes_max: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -115,7 +115,8 @@ fn cutting_relay(to: String, bytes_max: usize) -> String {
     address
 }
 
-/// Carries one direction of a connection until its end or its cut, and then ends both directions.
+/// Carries one direction of a connection until its end or until it is cut, and then ends both
+/// directions.
 fn carry((mut from, mut to): (TcpStream, TcpStream), carried: &AtomicUsize, bytes_max: usize) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
