@@ -1,4 +1,4 @@
-//! The list of all schemes. Everything that exists once per scheme is generated from it.
+//! The list of all schemes. All code that is needed once per scheme is generated from it.
 
 /// Passes a list of schemes to the macro `$callback`, one `Variant module` pair per scheme.
 ///

@@ -21,14 +21,14 @@ pub(super) struct Client {
     plan: PathPlan,
     pub(super) config: TreeConfig,
     pub(super) step_hook: Option<AnyStepHook>,
-    /// An access failed halfway.
+    /// Whether an access failed halfway.
     broken: bool,
 }
 
 impl Client {
-    /// A client with memory for the blocks that `config` requires, for the blocks that a burst of
-    /// accesses can leave beyond the bound, and for `between_evictions` blocks that come before an
-    /// eviction.
+    /// A client with memory for three kinds of blocks: those that `config` requires, those that a
+    /// burst of accesses can leave beyond the bound, and `between_evictions` blocks that come
+    /// before an eviction.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
         let growth = config.burst_accesses_max * config.tree_top.growth_max();
@@ -53,13 +53,13 @@ impl Client {
         &mut self.broken
     }
 
-    /// Refuses to continue with a broken client.
+    /// Fails if the client is broken.
     pub(super) fn check_not_broken(&self) -> Result<(), Error> {
         check_not_broken(self.broken)
     }
 
-    /// Refuses to begin a window of accesses if the client is broken, or if the stash holds more
-    /// than `C + allowance` blocks.
+    /// Fails if the client may not begin a window of accesses: it is broken, or the stash holds
+    /// more than `C + allowance` blocks.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         if self.stash.len() <= self.config.stash_blocks_max + allowance {
@@ -69,8 +69,8 @@ impl Client {
         }
     }
 
-    /// Refuses to begin `accesses` accesses if the client is broken, or if the stash has less room
-    /// than they can need.
+    /// Fails if the client may not begin `accesses` accesses: it is broken, or the stash has less
+    /// room than they can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         let growth = accesses * self.config.tree_top.growth_max();
@@ -112,7 +112,8 @@ impl Client {
 
     /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.
     ///
-    /// A block that is nowhere was never written. It reads as zeros, and only a write creates it.
+    /// A block that is in neither the tree nor the client was never written. It reads as zeros, and
+    /// only a write creates it.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, op: &mut Op<'_>) {
         let place = match (self.stash.find(address), &mut *op) {
             (Some(entry), _) => {
@@ -130,9 +131,9 @@ impl Client {
         op.apply(self.blocks.get_mut(place));
     }
 
-    /// Applies `op` to the block `address`, if it is found by its address: in the stash, or in a
-    /// set-associative tree top. Returns whether it was. The block keeps its leaf, which storage
-    /// has not seen.
+    /// Applies `op` to the block `address` if the client finds it by its address: in the stash, or
+    /// in a set-associative tree top. Returns whether it did. The block keeps its leaf, which
+    /// storage has not seen.
     ///
     /// # Errors
     /// If the client is broken.
@@ -146,8 +147,8 @@ impl Client {
         Ok(found.is_some())
     }
 
-    /// Removes the block `address` and copies it to `block`, if it is found by its address. Returns
-    /// the leaf it was mapped to.
+    /// Removes the block `address` and copies it to `block`, if the client finds it by its address.
+    /// Returns the leaf to which the block was mapped.
     ///
     /// # Errors
     /// If the client is broken.
@@ -165,7 +166,7 @@ impl Client {
         }))
     }
 
-    /// Removes the block `address` from the stash. Returns whether it was there.
+    /// Removes the block `address` from the stash. Returns whether the block was there.
     pub(super) fn take_out(&mut self, address: u64) -> bool {
         let taken = self.stash.remove(address);
         if let Some(entry) = taken {
@@ -222,7 +223,7 @@ impl Client {
     }
 
     /// Step 5: evicts and encrypts as many blocks as fit to the path to `leaf`, which
-    /// [`Self::read_path`] has emptied. Fills the other slots with dummies.
+    /// [`Self::read_path`] has emptied. Fills all other slots with dummies.
     pub(super) fn write_path(
         &mut self,
         io: &mut dyn PathTrips,
@@ -244,14 +245,15 @@ impl Client {
         stash.push_to_leaf(leaf, top, plan);
     }
 
-    /// The plan of [`Self::plan_path`].
+    /// The plan that [`Self::plan_path`] made.
     #[inline]
     pub(super) fn plan(&self) -> &PathPlan {
         &self.plan
     }
 
-    /// Completes the plan once its blocks for storage have been written. These leave the client,
-    /// the blocks for the tree top take their buckets, and the others stay in the stash.
+    /// Completes the plan once its blocks for storage have been written. Those blocks leave the
+    /// client, the blocks for the tree top move to their buckets, and the remaining blocks stay in
+    /// the stash.
     pub(super) fn complete_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
@@ -269,8 +271,8 @@ impl Client {
         top.retain(&mut keep, blocks);
     }
 
-    /// Restores a block to the stash or to a bucket of the tree top. Returns whether there was
-    /// room.
+    /// Restores a block to the stash or to a bucket of the tree top. Returns whether there was room
+    /// for the block.
     pub(super) fn restore_client_block(
         &mut self,
         location: ClientLocation,

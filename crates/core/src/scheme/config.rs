@@ -16,7 +16,7 @@ pub struct TreeConfig {
     /// Number of blocks (N), from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
     pub capacity: u64,
     /// Bytes of a block (B/8), from [`BLOCK_BYTES_MIN`](crate::BLOCK_BYTES_MIN) to
-    /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX). Or 0: buckets then hold addresses and leaves
+    /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX), or 0. With 0, buckets hold addresses and leaves
     /// but no data, which is enough for simulations.
     pub block_bytes: usize,
     /// Levels and slots (L and Z).
@@ -24,26 +24,26 @@ pub struct TreeConfig {
     /// The stash bound (C): maximum number of blocks in the stash when an access begins.
     pub stash_blocks_max: usize,
     /// Number of accesses that may begin after one check of the stash bound. The stash has room for
-    /// what they can leave beyond the bound. At least [`WINDOW_ACCESSES_MAX`].
+    /// the blocks that they can leave beyond the bound. At least [`WINDOW_ACCESSES_MAX`].
     pub burst_accesses_max: usize,
     /// Number of levels that the client keeps, from the root on; may be 0.
     pub tree_top_levels: u8,
-    /// How the client keeps these levels.
+    /// The organization of these levels on the client.
     pub tree_top: TreeTopKind,
     /// The tree of the store that holds the buckets.
     pub tree: TreeId,
 }
 
-/// The largest stash bound.
+/// Maximum stash bound, in blocks.
 const STASH_BLOCKS_MAX: usize = 1 << 24;
 
-/// The longest burst.
+/// Maximum number of accesses in a burst.
 const BURST_ACCESSES_MAX: usize = 1 << 24;
 
-/// The most levels that a client can keep: `2^levels - 1` buckets.
+/// Maximum number of levels that a client can keep: `2^levels - 1` buckets.
 pub const TREE_TOP_LEVELS_MAX: u8 = 16;
 
-/// The most accesses between evictions of RAW ORAM.
+/// Maximum number of accesses between evictions of RAW ORAM.
 pub const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 impl TreeConfig {
@@ -197,9 +197,9 @@ impl RawConfig {
         Self { tree, evict_period }
     }
 
-    /// Any Z and A, in a tree with at most `A / 2` blocks per leaf. For this load, Ring ORAM's
-    /// analysis, which Tiny ORAM builds on, bounds the stash. The caller must know whether it does
-    /// so for this Z and A.
+    /// A configuration with any Z and A, in a tree with at most `A / 2` blocks per leaf. For this
+    /// load, Ring ORAM's analysis, which Tiny ORAM builds on, bounds the stash. The caller must
+    /// know whether it does so for this Z and A.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, blocks cannot have this size, or
@@ -219,8 +219,8 @@ impl RawConfig {
         Ok(Self { tree, evict_period })
     }
 
-    /// Maximum number of blocks in the tree top, except with negligible probability: it determines
-    /// the memory that they take. There is always room for more.
+    /// Maximum number of blocks in the tree top, except with negligible probability. It determines
+    /// the memory that these blocks take. There is always room for more.
     ///
     /// With `Z >= A`, a bucket holds `A / 2` blocks on average. All blocks that an eviction leaves
     /// in it can move down with the next eviction that passes, which goes to the other child (the
@@ -258,8 +258,8 @@ impl RawConfig {
     }
 }
 
-/// Checks an eviction period: evictions need at least one access between them, and the stash needs
-/// a bound.
+/// Checks an eviction period: there must be at least one access between evictions, and the period
+/// must be bounded, because the stash needs a bound.
 pub(crate) fn check_evict_period(evict_period: u32) -> Result<(), Error> {
     if (1..=EVICT_PERIOD_MAX).contains(&evict_period) {
         Ok(())

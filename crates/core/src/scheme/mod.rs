@@ -83,12 +83,12 @@ impl Op<'_> {
     }
 }
 
-/// Where a block was found by [`Scheme::visit_blocks`].
+/// The location of a block found by [`Scheme::visit_blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// In the stash.
+    /// The stash.
     Stash,
-    /// In a bucket, on the client (tree top) or in storage.
+    /// A bucket, on the client (tree top) or in storage.
     Bucket(BucketId),
 }
 

@@ -21,7 +21,7 @@ use crate::store::{BucketStore, Capabilities};
 /// Path ORAM.
 ///
 /// An access reads one path, opens the whole path, and writes it back. Storage sees a uniformly
-/// random leaf, each used once, and `(L + 1)` buckets read and written.
+/// random leaf, which is used once, and `L + 1` buckets read and written.
 ///
 /// `S` holds the tree: a [`BucketStore`], or a [`TagTree`] in simulations.
 pub struct PathScheme<S: PathTree> {
@@ -64,14 +64,14 @@ impl PathScheme<TagTree> {
         Ok(Self { io, client })
     }
 
-    /// Calls `report` from now on with the leaf of each path that is read and written back.
+    /// Makes the scheme call `report` with the leaf of each path that is read and written back.
     pub fn observe_paths(&mut self, report: impl FnMut(Leaf) + 'static) {
         self.io.observe_paths(Box::new(report));
     }
 
-    /// Calls `report` from now on for each block of a path that is read and written back, and for
-    /// each block that is put into it. Blocks in a [set-associative tree
-    /// top](crate::TreeTopKind::SetAssociative) count as in the stash.
+    /// Makes the scheme call `report` for each block of a path that is read and written back, and
+    /// for each block that is put into the path. Blocks in a [set-associative tree
+    /// top](crate::TreeTopKind::SetAssociative) count as blocks in the stash.
     pub fn observe_moves(&mut self, report: impl FnMut(BlockMove) + 'static) {
         self.io.observe_moves(Box::new(report));
     }
@@ -85,8 +85,8 @@ impl PathScheme<TagTree> {
         })
     }
 
-    /// The location of the block `address`, if it is found by its address: in the stash, or in a
-    /// set-associative tree top.
+    /// The location of the block `address`, if the client finds it by its address: in the stash, or
+    /// in a set-associative tree top.
     pub fn locate_on_client(&self, address: u64) -> Option<Location> {
         // A block that is found by its address is found for any leaf.
         self.client.locate(address, Leaf(0))
@@ -134,7 +134,7 @@ impl<S: PathTree> Scheme for PathScheme<S> {
         self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())
     }
 
-    /// Each access evicts, and so does a [dummy](Self::dummy).
+    /// Makes a [dummy](Self::dummy), because each access evicts.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }

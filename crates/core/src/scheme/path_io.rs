@@ -19,19 +19,19 @@ use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
 /// The storage side of one tree: reads and writes paths.
 pub(super) trait PathTrips {
-    /// A counter for the next write, never returned before.
+    /// Returns a counter for the next write that was never returned before.
     fn fresh_counter(&mut self) -> Result<u64, Error>;
 
     fn aes_blocks(&self) -> u64;
 
-    /// Notes that the next path is read for the block `address`. Only simulations use it.
+    /// Records that the next path is read for the block `address`. Only simulations use this.
     #[inline]
     fn note_requested(&mut self, _address: u64) {}
 
     /// Announces to storage that the path to `leaf` will be read.
     fn prefetch(&mut self, leaf: Leaf);
 
-    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and puts each of its
+    /// Reads the path to `leaf` and opens it into the transit area of `blocks`. Puts each of its
     /// blocks, the root's first, into `stash`, which must have room for them.
     fn open_path(
         &mut self,
@@ -52,8 +52,8 @@ pub(super) trait PathTrips {
     ) -> Result<(), Error>;
 
     /// An access-only access of RAW ORAM: takes the block `address` out of the path to `leaf`, if
-    /// it is there, and copies it to `block`. Returns whether it was there. `evictions` is the
-    /// number of evictions so far.
+    /// the block is there, and copies it to `block`. Returns whether the block was there.
+    /// `evictions` is the number of evictions so far.
     ///
     /// [`Entry::DUMMY_ADDRESS`](crate::stash::Entry::DUMMY_ADDRESS) is on no path.
     fn take_block(
@@ -77,10 +77,10 @@ pub(super) trait PathTrips {
     fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error>;
 }
 
-/// Where Path ORAM and RAW ORAM can keep their tree: any [`BucketStore`], or a [`TagTree`].
+/// A type that can hold the tree of Path ORAM or RAW ORAM: any [`BucketStore`], or a [`TagTree`].
 #[expect(private_bounds, reason = "it is sealed: only core has such types")]
 pub trait PathTree {
-    /// How its paths are read and written.
+    /// The type that reads and writes the paths of the tree.
     type Trips: PathTrips;
 }
 
@@ -91,13 +91,14 @@ impl<S: BucketStore> PathTree for S {
 /// The source of the counter that seals the body of a bucket.
 #[derive(Clone, Copy)]
 pub(super) enum BodyCounters {
-    /// The counter that is stored in the header (Path ORAM).
+    /// The counter stored in the header (Path ORAM).
     Stored,
-    /// How many of this number of evictions have written the bucket (RAW ORAM's `IV1`).
+    /// The number of evictions that have written the bucket, out of this number of evictions (RAW
+    /// ORAM's `IV1`).
     Evictions(u64),
 }
 
-/// The untrusted side of one tree, and what is needed to read and write it.
+/// The untrusted side of one tree, and the state needed to read and write it.
 pub struct PathIo<S: ?Sized> {
     /// Levels above this one are kept on the client.
     first_level: u8,
@@ -105,17 +106,18 @@ pub struct PathIo<S: ?Sized> {
     sealer: Sealer,
     writes: WriteCounter,
     trip: Trip,
-    /// The opened tables of the trip under way.
+    /// The opened address tables of the current trip.
     addresses: Tables,
     leaves: Tables,
     store: S,
 }
 
-/// Trips to a store of any kind. The work is written for this type, so it is compiled only once.
+/// Trips to a store of any kind. The methods are on this type, so they are compiled only once.
 type AnyPathIo<'s> = PathIo<dyn BucketStore + 's>;
 
 impl<S: BucketStore> PathIo<S> {
-    /// `needs` are the capabilities that the scheme needs besides whole buckets.
+    /// A `PathIo` on `store`. `needs` are the capabilities that the scheme needs in addition to
+    /// whole buckets.
     ///
     /// # Errors
     /// If the configuration contradicts itself, or `store` has no tree of that shape or lacks a
@@ -148,14 +150,14 @@ impl<S: BucketStore> PathIo<S> {
         self.store
     }
 
-    /// The same trips, for a kind of store that is known only at run time.
+    /// This `PathIo`, for a kind of store that is known only at run time.
     pub(super) fn over_any_store(&mut self) -> &mut AnyPathIo<'_> {
         self
     }
 }
 
 impl<S: BucketStore + ?Sized> PathIo<S> {
-    /// Aims the trip at the storage levels of the path to `leaf`.
+    /// Sets the trip to the storage levels of the path to `leaf`.
     fn set_path(&mut self, leaf: Leaf) {
         self.trip.set_path(leaf, self.first_level..self.format.geometry().leaf_level() + 1);
     }
@@ -221,7 +223,7 @@ impl<S: BucketStore> PathTrips for PathIo<S> {
     }
 }
 
-/// The format of the buckets. Errors if the tree of `store` has another shape.
+/// The format of the buckets. Fails if the tree of `store` has another shape.
 fn format_on(store: &dyn BucketStore, config: &TreeConfig) -> Result<BucketFormat, Error> {
     let format = config.format()?;
     if store.shape(config.tree) == Some(&format.shape()) {
@@ -295,7 +297,7 @@ fn read_checked<'s>(
     if matches_request { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
-/// Checks that a bucket whose header was never written has not been evicted to.
+/// Checks that no eviction has written a bucket whose header was never written.
 #[inline]
 fn check_absent(body_counter: u64) -> Result<(), Error> {
     if body_counter == 0 { Ok(()) } else { Err(corrupt("nothing, although it has been written")) }

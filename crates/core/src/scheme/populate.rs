@@ -1,8 +1,9 @@
 //! Fills an empty tree at once, without an access for each block.
 //!
-//! Each block goes into the deepest bucket of its path that has room. So buckets are fuller near
-//! the leaves, and emptier near the root, than after accesses. Accesses mix a level within about
-//! one access per bucket of the level. Before measuring a tree in use, let it run that long.
+//! Each block goes into the deepest bucket of its path that has room. So buckets near the leaves
+//! are fuller, and buckets near the root emptier, than after accesses. Accesses mix a level within
+//! about one access per bucket of the level. Before measuring a tree in use, make that number of
+//! accesses.
 
 use alloc::vec;
 
@@ -14,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Leaf};
 
 impl<S: PathTree> PathScheme<S> {
-    /// See [`Scheme::populate`](super::Scheme::populate).
+    /// Fills the tree with blocks of zeros: see [`Scheme::populate`](super::Scheme::populate).
     pub(super) fn fill(
         &mut self,
         blocks: &mut dyn Iterator<Item = (u64, Leaf)>,

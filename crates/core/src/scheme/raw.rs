@@ -30,7 +30,7 @@ pub struct RawScheme<S: PathTree> {
     evict_period: u32,
     /// AO accesses since the last EO access.
     accesses_since_eviction: u32,
-    /// G of the paper: EO accesses made so far. Public.
+    /// Number of EO accesses so far (G in the paper). Public.
     evictions: u64,
 }
 
@@ -109,7 +109,7 @@ impl<S: PathTree> RawScheme<S> {
         Ok(())
     }
 
-    /// A dummy AO access: storage sees the same trips.
+    /// A dummy AO access. Storage sees the same trips as for other AO accesses.
     fn access_dummy(&mut self, leaf: Leaf) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
         client.step(leaf, PathAction::Take, StepPhase::Before);
@@ -173,7 +173,7 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         Ok(found)
     }
 
-    /// An AO access, which counts towards the next EO access like any other.
+    /// Makes an AO access, which counts towards the next EO access like any other.
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
         self.client.begin()?;
@@ -183,8 +183,8 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         Ok(())
     }
 
-    /// The next EO access, ahead of its time. Later EO accesses keep their order and their distance
-    /// in accesses.
+    /// Makes the next EO access early. Later EO accesses keep their order and their distance in
+    /// accesses.
     fn evict(&mut self, _: &mut dyn CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
         self.evict_only()?;
@@ -212,7 +212,8 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         leaves.iter().for_each(|leaf| self.io.prefetch(*leaf));
     }
 
-    /// A body in storage is sealed under the number of evictions that have written it, which is 0.
+    /// Refuses: a body in storage is sealed under the number of evictions that have written it,
+    /// which is 0 in an unused ORAM.
     fn populate(&mut self, _: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
         let message = "RAW ORAM cannot be filled at once: write its blocks one by one";
         Err(Error::new(ErrorKind::InvalidConfig, message))

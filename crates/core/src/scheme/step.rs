@@ -5,18 +5,19 @@ use alloc::boxed::Box;
 use crate::geometry::Leaf;
 use crate::stash::StashView;
 
-/// What a scheme does with a path.
+/// An action of a scheme on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathAction {
-    /// Reads all blocks of the path into the stash.
+    /// The scheme reads all blocks of the path into the stash.
     Read,
-    /// Reads one block of the path (AO access of RAW ORAM). A dummy access does the same.
+    /// The scheme reads one block of the path (AO access of RAW ORAM). A dummy access does the
+    /// same.
     Take,
-    /// Fills the path from the stash and writes it.
+    /// The scheme fills the path from the stash and writes it.
     Write,
 }
 
-/// Before or after an action.
+/// The time of a step relative to its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPhase {
     /// Before the action.
@@ -30,17 +31,17 @@ pub enum StepPhase {
 pub struct PathStep {
     /// The leaf of the path.
     pub leaf: Leaf,
-    /// What is done with the path.
+    /// The action of the scheme on the path.
     pub action: PathAction,
-    /// Before or after the action.
+    /// Whether the step is before or after the action.
     pub phase: StepPhase,
 }
 
-/// Called before and after each path that a scheme reads or writes, with the stash at that moment.
-/// Its arguments are secret, and must not reach storage. An action that fails has no
-/// [`StepPhase::After`].
+/// A hook that is called before and after each path that a scheme reads or writes, with the stash
+/// at that moment. The arguments are secret, and must not reach storage. An action that fails has
+/// no [`StepPhase::After`].
 ///
-/// Golden models of hardware compare their state in the middle of an access with it.
+/// Golden models of hardware use the hook to compare their state in the middle of an access.
 pub trait StepHook: Send {
     /// Runs at one step.
     fn step(&mut self, step: PathStep, stash: StashView<'_>);

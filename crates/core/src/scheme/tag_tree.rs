@@ -1,7 +1,7 @@
 //! A tree of tags: it holds which block is in which slot, but no contents.
 //!
-//! A simulation needs nothing else of a tree. A slot takes eight bytes, in clear. Nothing is
-//! sealed, opened or checked, so a path costs little more than its accesses to memory.
+//! A simulation needs no more of a tree. A slot takes eight bytes, in clear. Nothing is sealed,
+//! opened or checked, so a path costs little more than its accesses to memory.
 
 #[cfg(feature = "std")]
 mod image;
@@ -28,18 +28,19 @@ use crate::stash::TreeTopKind;
 pub struct TagTree {
     geometry: Geometry,
     capacity: u64,
-    /// Levels above this one are kept on the client, and are empty here.
+    /// The first level that is in this tree. Levels above it are kept on the client, and are empty
+    /// here.
     first_level: u8,
-    /// See [`Self::pack`]. A bucket's blocks come first.
+    /// The slots, packed by [`Self::pack`]. In a bucket, blocks come before dummies.
     slots: Region,
     layout: SubtreeLayout,
-    /// Called for each path that is written back.
+    /// A callback for each path that is written back.
     report: Option<Box<dyn FnMut(Leaf)>>,
-    /// Called for each block that moves.
+    /// A reporter for each block that moves.
     moves: Option<MoveReporter>,
 }
 
-/// The slot of a dummy. Fresh memory is zeros, so it holds dummies.
+/// The slot of a dummy. It is zero, so fresh memory holds dummies.
 const DUMMY: u64 = 0;
 
 /// log₂ of the number of parts in which a tree is filled. The buckets of a part fit a processor's
@@ -90,8 +91,8 @@ impl TagTree {
         })
     }
 
-    /// A tree of `blocks`, each in the deepest free slot of its path, and the blocks that found
-    /// none.
+    /// A tree of `blocks`, each in the deepest free slot of its path, and the blocks that found no
+    /// free slot.
     ///
     /// # Errors
     /// If an address or leaf does not exist, or memory cannot be allocated.
@@ -115,7 +116,7 @@ impl TagTree {
         Ok((tree, left))
     }
 
-    /// Calls `report` from now on for each path that is written back.
+    /// Sets the callback for each path that is written back.
     pub(super) fn observe_paths(&mut self, report: Box<dyn FnMut(Leaf)>) {
         self.report = Some(report);
     }
@@ -133,14 +134,16 @@ impl TagTree {
         held
     }
 
-    /// The level of the bucket that holds `address`, which is mapped to `leaf`, if any bucket does.
+    /// The level of the bucket that holds the block `address`, mapped to `leaf`. `None` if no
+    /// bucket holds it.
     pub(super) fn level_of(&self, address: u64, leaf: Leaf) -> Option<u8> {
         let tag = self.pack(address, leaf);
         let is_there = |level: &u8| self.slots_of(leaf, usize::from(*level)).contains(&tag);
         (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
     }
 
-    /// Removes the block from its bucket. Returns whether it was on the path.
+    /// Removes a block from its bucket on the path to `leaf`. Returns whether the block was on the
+    /// path.
     fn take(&mut self, address: u64, leaf: Leaf) -> bool {
         let Some(level) = self.level_of(address, leaf) else { return false };
         let tag = self.pack(address, leaf);
@@ -165,7 +168,8 @@ impl TagTree {
         Some((address, leaf))
     }
 
-    /// Packs address and leaf, plus one so that no block looks like a dummy. Little-endian.
+    /// Packs address and leaf into a slot, plus one so that no block looks like a dummy.
+    /// Little-endian.
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
         pack(self.geometry.leaf_level(), address, leaf).to_le_bytes()
@@ -191,8 +195,8 @@ impl TagTree {
     }
 }
 
-/// A block is a tag, so a dedicated tree top is memory like any other: its buckets are with the
-/// rest of the tree, and all blocks are handled alike.
+/// The configuration for the tree, which also holds a dedicated tree top: blocks are only tags
+/// here, so all buckets can be handled alike.
 fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     let tree_top_levels = match config.tree_top {
         TreeTopKind::Dedicated => 0,
@@ -201,7 +205,8 @@ fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     TreeConfig { tree_top_levels, ..config.clone() }
 }
 
-/// See [`TagTree::pack`]. It is never [`DUMMY`] for a block of a tree; it is arbitrary for a dummy.
+/// Packs address and leaf into a number: see [`TagTree::pack`]. The result is never [`DUMMY`] for a
+/// block of a tree; it is arbitrary for a dummy.
 #[inline]
 fn pack(leaf_level: u8, address: u64, leaf: Leaf) -> u64 {
     (address << leaf_level | leaf.0).wrapping_add(1)

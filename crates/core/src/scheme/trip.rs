@@ -8,7 +8,7 @@ use crate::geometry::{BucketId, Leaf};
 use crate::pieces::{Part, Piece, TreeId};
 use crate::seal::BATCH_BYTES;
 
-/// Consecutive buckets of the path to a leaf, from a level down.
+/// Consecutive buckets of the path to a leaf, from one level down.
 pub(super) struct Trip {
     tree: TreeId,
     leaf: Leaf,
@@ -73,15 +73,15 @@ impl Trip {
         })
     }
 
-    /// Splits the trip into runs of buckets whose masks are made together: a single run, unless the
-    /// buckets are large.
+    /// Splits the trip into batches of buckets whose masks are made together. There is a single
+    /// batch, unless the buckets are large.
     #[inline]
     pub(super) fn batches<'a>(&'a self, format: &'a BucketFormat) -> Batches<'a> {
         Batches { trip: self, format, next: 0 }
     }
 }
 
-/// See [`Trip::batches`].
+/// The batches of a trip: see [`Trip::batches`].
 pub(super) struct Batches<'a> {
     trip: &'a Trip,
     format: &'a BucketFormat,

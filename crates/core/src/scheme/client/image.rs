@@ -1,5 +1,5 @@
-//! The addresses and leaves of the blocks on the client: the stash, then the tree top, each in
-//! order. The bytes of the blocks are not written: simulations have none.
+//! Images of clients: the addresses and leaves of the blocks in the stash, then of those in the
+//! tree top, each in order. The bytes of the blocks are not written, because simulations have none.
 
 use std::io::{self, Read, Write};
 

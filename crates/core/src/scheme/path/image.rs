@@ -1,11 +1,11 @@
-//! Path ORAM in clear as bytes: the blocks on the client, and the tree.
+//! Images of Path ORAM in clear: the blocks on the client, and the tree.
 
 use std::io::{self, Read, Write};
 
 use super::{PathScheme, TagTree};
 use crate::image::Image;
 
-/// The image has no statistics of the stash; they start again at zero.
+/// An image without the statistics of the stash, which start again at zero.
 impl Image for PathScheme<TagTree> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.client.write_image(to)?;

@@ -15,7 +15,7 @@ impl AnyPathIo<'_> {
     /// The trips of an access-only access: reads the whole path to `leaf`, opens its headers and
     /// one block, removes that block from its header, and writes all headers back under `counter`.
     ///
-    /// Returns whether `address` was on the path; `block` then holds it. If it was not, another
+    /// Returns whether `address` was on the path; if so, `block` holds its block. If not, another
     /// block is opened and discarded, so that the work is the same. [`Entry::DUMMY_ADDRESS`] is
     /// never on a path: it is wider than any entry of a header.
     pub(in crate::scheme) fn take_block(
@@ -98,16 +98,16 @@ impl AnyPathIo<'_> {
 #[derive(Default)]
 struct SearchResult {
     hits: usize,
-    /// Whether a single header had several hits.
+    /// Whether one header had several hits.
     twice: bool,
     invalid: bool,
-    /// The bucket and the slot of the hit, if there was one.
+    /// The bucket of the hit; 0 if there was none.
     bucket: usize,
     slot: usize,
 }
 
 impl SearchResult {
-    /// Adds the result for bucket `i`, without a branch that depends on it.
+    /// Adds the result for bucket `i`, without a branch that depends on the result.
     #[inline]
     fn note(&mut self, i: usize, search: Search) {
         let Search { hits, slot, invalid } = search;
@@ -132,9 +132,9 @@ impl SearchResult {
     }
 }
 
-/// The maximum number of AES blocks that a block in any slot can straddle. This number is computed
-/// for every slot, so that the work does not tell which slot it was. Slots start at multiples of
-/// the block's size.
+/// The maximum number of AES blocks that a block in any slot can straddle. Masks are computed for
+/// this number of AES blocks, so that the work does not depend on the slot. Slots start at
+/// multiples of the block's size.
 fn chunks_of_any_slot(block_bytes: usize) -> usize {
     // 0 is a multiple of every power of two.
     let start_unit = 1 << block_bytes.trailing_zeros().min(CHUNK_BYTES.ilog2());

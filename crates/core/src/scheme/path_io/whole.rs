@@ -16,12 +16,12 @@ use crate::scheme::trip::TripBucket;
 use crate::seal::{COUNTER_BYTES, Opened, stored_counter};
 use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
-/// Blocks up to this size are opened even if they are dummies: it costs less than a branch that
-/// cannot be predicted.
+/// Maximum bytes of blocks that are opened even if they are dummies: opening them costs less than a
+/// branch that cannot be predicted.
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 impl AnyPathIo<'_> {
-    /// See [`PathTrips::open_path`](super::PathTrips::open_path).
+    /// Reads and opens a path: see [`PathTrips::open_path`](super::PathTrips::open_path).
     pub(super) fn open_path(
         &mut self,
         leaf: Leaf,
@@ -34,7 +34,8 @@ impl AnyPathIo<'_> {
         self.open_trip(bodies, blocks, |entry, real| arrivals.insert_if(entry, real))
     }
 
-    /// See [`PathTrips::visit_blocks`](super::PathTrips::visit_blocks).
+    /// Visits every block in storage: see
+    /// [`PathTrips::visit_blocks`](super::PathTrips::visit_blocks).
     pub(super) fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
@@ -55,7 +56,7 @@ impl AnyPathIo<'_> {
         Ok(())
     }
 
-    /// See [`PathTrips::seal_path`](super::PathTrips::seal_path).
+    /// Seals and writes a path: see [`PathTrips::seal_path`](super::PathTrips::seal_path).
     pub(super) fn seal_path(
         &mut self,
         leaf: Leaf,
@@ -70,7 +71,7 @@ impl AnyPathIo<'_> {
         })
     }
 
-    /// See [`PathTrips::fill`](super::PathTrips::fill).
+    /// Writes all buckets: see [`PathTrips::fill`](super::PathTrips::fill).
     pub(super) fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error> {
         let zero = client.blocks.zero();
         let mut entries = Vec::new();
@@ -88,7 +89,7 @@ impl AnyPathIo<'_> {
         Ok(())
     }
 
-    /// Seals `entries`, one for each slot, and writes them to a single bucket.
+    /// Seals `entries`, one per slot, and writes them to a single bucket.
     fn seal_bucket(
         &mut self,
         bucket: BucketId,

@@ -8,14 +8,14 @@ use crate::geometry::{BucketId, Leaf};
 use crate::posmap::LivePosMap;
 use crate::store::BucketStore;
 
-/// Where the client keeps a block.
+/// The location of a block on the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientLocation {
-    /// In the stash.
+    /// The stash.
     Stash,
-    /// In a bucket of the tree top.
+    /// A bucket of the tree top.
     TreeTop(BucketId),
-    /// Among the position-map blocks of a front end.
+    /// The position-map blocks of a front end.
     Frontend,
 }
 
@@ -30,7 +30,7 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// Every block on the client with its bytes, for
+    /// Every block on the client with its location, address, leaf and bytes, for
     /// [`restore_client_block`](crate::DurableRawOram::restore_client_block). Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (ClientLocation, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
@@ -41,7 +41,7 @@ impl<S: BucketStore> VersionedTree<S> {
             .map(|(location, entry)| (location, entry.address, entry.leaf, blocks.get(entry.place)))
     }
 
-    /// Restores a block where [`Self::client_blocks`] found it.
+    /// Restores a block to the location that [`Self::client_blocks`] returned.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if it cannot have been

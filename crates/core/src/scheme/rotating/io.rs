@@ -37,7 +37,7 @@ pub(super) struct RotatingIo {
     /// The length of each piece.
     piece_bytes: Vec<usize>,
     versions: Vec<Version>,
-    /// The opened table of the present bucket.
+    /// The opened table of the current bucket.
     table: Zeroizing<Vec<u8>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct FilledBucket<E> {
     pub(super) entries: E,
 }
 
-/// A [`RotatingIo`] with its store, which may hold other trees, too.
+/// A [`RotatingIo`] with its store, which may also hold other trees.
 pub(super) struct RotatingTrips<'a> {
     io: &'a mut RotatingIo,
     store: &'a mut dyn BucketStore,
@@ -81,7 +81,7 @@ impl RotatingIo {
         Ok(io)
     }
 
-    /// Trips to `store`. They are compiled once, not for each kind of store.
+    /// Trips to `store`. The methods of trips are compiled once, not once per kind of store.
     pub(super) fn over<'a>(&'a mut self, store: &'a mut dyn BucketStore) -> RotatingTrips<'a> {
         RotatingTrips { io: self, store }
     }
@@ -94,14 +94,14 @@ impl RotatingIo {
         &mut self.sealer
     }
 
-    /// Sets the trip to the storage levels of the path to `leaf`, as the evictions before `g` left
-    /// them.
+    /// Sets the trip to the storage levels of the path to `leaf`, in the versions after the
+    /// evictions before `g`.
     fn set_path(&mut self, g: u64, leaf: Leaf) {
         let places = self.places;
         self.set_buckets(places.levels().map(|level| places.version(g, leaf, level)));
     }
 
-    /// Sets the trip to these buckets.
+    /// Sets the trip to the buckets of `buckets`.
     fn set_buckets(&mut self, buckets: impl IntoIterator<Item = Version>) {
         self.versions.clear();
         self.versions.extend(buckets);
@@ -128,14 +128,15 @@ impl RotatingIo {
 }
 
 impl RotatingTrips<'_> {
-    /// Announces to storage that the path to `leaf` will be read, where the evictions before `now`
-    /// left it.
+    /// Announces to storage that the path to `leaf` will be read, in the versions after the
+    /// evictions before `now`.
     pub(super) fn prefetch(&mut self, now: u64, leaf: Leaf) {
         self.io.set_path(now, leaf);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Announces to storage what eviction `g` will read, where the evictions before `now` left it.
+    /// Announces to storage the pieces that eviction `g` will read, in the versions after the
+    /// evictions before `now`.
     pub(super) fn prefetch_eviction(
         &mut self,
         now: u64,
@@ -151,7 +152,7 @@ impl RotatingTrips<'_> {
     }
 
     /// The trip of an access-only access: reads the whole path to `leaf`, verifies every byte, and
-    /// opens one slot. Returns which slot, if it holds the block `wanted`, which is then in
+    /// opens one slot. Returns that slot if it holds the block `wanted`, and copies the block to
     /// `block`.
     ///
     /// The whole path is verified before anything is opened, so whether an access fails does not
@@ -200,9 +201,9 @@ impl RotatingTrips<'_> {
         Ok(found.map(|(i, slot)| (path[i].0.bucket, slot)))
     }
 
-    /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken`. Opens
-    /// everything, the path into the transit area of `blocks`. Passes each block that was not taken
-    /// to `each`, the root's first, without dummies.
+    /// Reads the path to `leaf` and the pages of `taken`, as eviction `g` does. Opens everything,
+    /// the path into the transit area of `blocks`. Passes each block that was not taken to `each`,
+    /// the root's first, without dummies.
     pub(super) fn open_path(
         &mut self,
         g: u64,
@@ -218,15 +219,16 @@ impl RotatingTrips<'_> {
         self.open_trip(g, &mut DiagnosisBudget::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
-    /// Announces to storage that these buckets will be read.
+    /// Announces to storage that the buckets of `buckets` will be read.
     pub(super) fn prefetch_buckets(&mut self, buckets: Vec<Version>) {
         self.io.set_buckets(buckets);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Reads buckets, as the evictions before `g` left them, and verifies all of them. Then passes
-    /// address and leaf of each slot to `wanted`, in order, and opens the slot into the place that
-    /// it returns. If this opens fewer than `opened_min` slots, opens and discards others.
+    /// Reads buckets, in the versions after the evictions before `g`, and verifies all of them.
+    /// Then passes address and leaf of each slot to `wanted`, in order, and opens the slot into the
+    /// place that `wanted` returns. If this opens fewer than `opened_min` slots, opens and discards
+    /// more.
     pub(super) fn open_buckets(
         &mut self,
         g: u64,
@@ -271,13 +273,13 @@ impl RotatingTrips<'_> {
         Ok(())
     }
 
-    /// Reads the whole tree, level by level from the root down, and passes each copy of a block
-    /// that was not taken to `each`. Skips buckets that were never written; which these are is
+    /// Reads the whole tree, level by level from the root down. Passes each copy of a block that
+    /// was not taken to `each`. Skips buckets that were never written; which buckets these are is
     /// public, and the client knows it from the number of evictions. Passes the number of buckets
     /// read so far to `progress`.
     ///
-    /// `damaged` is called for a bucket if it, or the page about it, cannot be read or is not
-    /// authentic. It may end the visit with an error.
+    /// Calls `damaged` for a bucket if the bucket, or the page about it, cannot be read or is not
+    /// authentic. `damaged` may end the visit with an error.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,

@@ -52,14 +52,14 @@ use shapes::check_shape;
 pub(crate) use stored::{Run, StoredTree};
 pub use taken::TakenSlot;
 
-/// A planned access: step 1 is done.
+/// A planned access, whose step 1 is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// The block. Secret.
+    /// The address of the block. Secret.
     pub address: u64,
-    /// The leaf it is mapped to, which the access shows. Secret until then.
+    /// The present leaf of the block, which the access shows. Secret until then.
     pub from: Leaf,
-    /// The leaf it will be mapped to. Secret.
+    /// The new leaf of the block. Secret.
     pub to: Leaf,
 }
 
@@ -71,7 +71,7 @@ impl Zeroize for Move {
 }
 
 impl Move {
-    /// A dummy, which shows `leaf`.
+    /// A dummy move, which shows `leaf`.
     pub fn dummy(leaf: Leaf) -> Self {
         Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
     }
@@ -87,16 +87,16 @@ pub struct VersionedTree<S> {
     io: RotatingIo,
     store: S,
     client: Client,
-    /// Marks of stale copies, if the position map cannot tell for all copies.
+    /// Marks of stale copies; `None` if the position map can tell which copies are stale.
     taken: Option<TakenSlots>,
     evict_period: u32,
     /// AO accesses since the last EO access.
     accesses_since_eviction: u32,
-    /// G of the paper: evictions so far. Public.
+    /// Number of evictions so far (G in the paper). Public.
     evictions: u64,
-    /// `evictions` at the last durable state, to which the client may return. Public.
+    /// The value of `evictions` in the last durable state, to which the client may return. Public.
     durable_evictions: u64,
-    /// The evictions before this one were announced to storage. Public.
+    /// The first eviction that was not announced to storage. Public.
     evictions_announced: u64,
 }
 
@@ -138,7 +138,7 @@ impl<S: BucketStore> VersionedTree<S> {
     }
 
     /// Marks the slots that accesses take blocks out of, for a position map in the tree. The marks
-    /// are in the store's tree [`RotatingTrees::taken`], which has the shape
+    /// are in the store's tree [`RotatingTrees::taken`], which must have the shape
     /// [`RawConfig::taken_shape`].
     ///
     /// # Errors
@@ -182,29 +182,29 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.stash.occupancy_mut().start_histogram();
     }
 
-    /// Evictions so far. A new tree starts at the number of leaves. Public.
+    /// Number of evictions so far. A new tree starts at the number of leaves. Public.
     pub fn evictions(&self) -> u64 {
         self.evictions
     }
 
-    /// Accesses since the last eviction. Public.
+    /// Number of accesses since the last eviction. Public.
     pub fn accesses_since_eviction(&self) -> u32 {
         self.accesses_since_eviction
     }
 
-    /// Evictions left before one would overwrite what the last durable state needs.
+    /// Number of evictions left before one would overwrite data that the last durable state needs.
     pub fn evictions_left(&self) -> u64 {
         self.durable_evictions + self.io.places.spare() - self.evictions
     }
 
-    /// Accesses left before such an eviction is due: see [`Self::evictions_left`].
+    /// Number of accesses left before an eviction beyond [`Self::evictions_left`] is due.
     pub fn accesses_left(&self) -> u64 {
         let period = u64::from(self.evict_period);
         (self.evictions_left() + 1) * period - u64::from(self.accesses_since_eviction) - 1
     }
 
-    /// Marks the present state as the one to which the client may return; it will not return to an
-    /// earlier one. Everything in storage must be durable.
+    /// Marks the present state as durable: the client will not return to an earlier state.
+    /// Everything in storage must be durable.
     pub fn mark_durable(&mut self) {
         self.durable_evictions = self.evictions;
         // The last round has written all buckets. Writes of the round before are still recognised,
@@ -231,7 +231,7 @@ impl<S: BucketStore> VersionedTree<S> {
         self.io.sealer_mut().begin_era_if_due(next, recognised, coins);
     }
 
-    /// What storage shows of eviction `g`, which this state has not made. If `g` was made, this
+    /// Looks in storage for eviction `g`, which this state has not made. If `g` was made, this
     /// state is older than storage. Reads buckets that `g` writes, until one authenticates.
     ///
     /// # Errors
@@ -248,7 +248,7 @@ impl<S: BucketStore> VersionedTree<S> {
         self.evictions + due / u64::from(self.evict_period) + background
     }
 
-    /// The records beside the blocks. Flushing them makes the blocks durable, too.
+    /// The records of the store that holds the tree. Flushing them also makes the blocks durable.
     pub fn records(&mut self) -> Records<'_> {
         Records::new(&mut self.store, self.client.is_broken_mut())
     }
@@ -270,8 +270,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
-    /// Checks that the stash has room for what `accesses` accesses leave in it. It has room for
-    /// each part of a window that began when [`Self::check_ready`] allowed it.
+    /// Checks that the stash has room for the blocks that `accesses` accesses leave in it. It has
+    /// room for each part of a window that began when [`Self::check_ready`] allowed it.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`] or [`ErrorKind::StashFull`].
@@ -279,9 +279,9 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.check_room(accesses)
     }
 
-    /// Announces to storage what an access that shows `leaf` will read after `ahead` other
-    /// accesses, and what the eviction after it will read, if one is due. Buckets that are written
-    /// before that are announced at their present places.
+    /// Announces to storage the pieces that an access that shows `leaf` will read after `ahead`
+    /// other accesses. If an eviction is due after that access, also announces what it will read.
+    /// Buckets that are rewritten before then are announced at their present places.
     pub(crate) fn announce(&mut self, ahead: usize, leaf: Leaf) {
         self.io.over(&mut self.store).prefetch(self.evictions, leaf);
         let until_then = self.evictions_after(ahead as u64, 0);
@@ -290,7 +290,7 @@ impl<S: BucketStore> VersionedTree<S> {
         }
     }
 
-    /// Announces to storage what eviction `g` will read, unless it was announced before.
+    /// Announces to storage the pieces that eviction `g` will read, unless that was done before.
     fn announce_eviction(&mut self, g: u64) {
         if g < self.evictions_announced {
             return;
@@ -302,8 +302,8 @@ impl<S: BucketStore> VersionedTree<S> {
     }
 
     /// The first half of an access: serves the block, and maps it to its new leaf. `was_live` says
-    /// whether the block was live. Returns whether it is live now. [`Self::finish`] is the other
-    /// half.
+    /// whether the block was live. Returns whether the block is live now. [`Self::finish`] is the
+    /// second half.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] before anything is touched, if there are no
@@ -336,7 +336,7 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// The first half of a dummy access. Storage cannot tell it from others.
+    /// The first half of a dummy access. Storage cannot distinguish it from other accesses.
     ///
     /// # Errors
     /// See [`Self::access`].
@@ -349,7 +349,7 @@ impl<S: BucketStore> VersionedTree<S> {
         Ok(())
     }
 
-    /// Between the halves of an access: puts a block that is nowhere in the ORAM into the stash.
+    /// Puts a block that is nowhere in the ORAM into the stash, between the halves of an access.
     ///
     /// # Errors
     /// [`ErrorKind::StashFull`], which leaves the client broken.
@@ -361,8 +361,8 @@ impl<S: BucketStore> VersionedTree<S> {
         }
     }
 
-    /// The second half of an access: the eviction, if one is due. `map` says which copies count,
-    /// unless taken slots are marked.
+    /// The second half of an access: makes the eviction, if one is due. `map` says which copies
+    /// count, unless taken slots are marked.
     ///
     /// # Errors
     /// Any error of storage.
@@ -391,8 +391,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.serve_in_place(address, op)
     }
 
-    /// Makes the next EO access ahead of time, so that the stash shrinks. Storage sees it. `map` is
-    /// as in [`Self::finish`].
+    /// Makes the next EO access early, so that the stash shrinks. Storage sees it. `map` says which
+    /// copies count, as in [`Self::finish`].
     ///
     /// # Errors
     /// As [`Self::access`].
@@ -413,8 +413,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.begin()
     }
 
-    /// Moves the wanted block, and no other, to the stash. If the block was not live, drops what is
-    /// left of it.
+    /// Moves the wanted block, and no other, to the stash. If the block was not live, drops its
+    /// stale copies.
     fn bring_to_stash(&mut self, step: &Move, was_live: bool) -> Result<(), Error> {
         self.begin_access()?;
         let Self { io, store, client, taken, evictions, .. } = self;

@@ -1,4 +1,4 @@
-//! Where evictions write: each level of the tree is a ring of places.
+//! The places that evictions write: each level of the tree is a ring of places.
 //!
 //! On level `j`, eviction `e` writes the bucket `e mod 2^j`, as in RAW ORAM, but to the place `e
 //! mod (2^j + W)`: there are `W` more places than buckets. So the version of a bucket that eviction
@@ -29,7 +29,7 @@ impl PlaceRings {
         Self { first_level, leaf_level: geometry.leaf_level() }
     }
 
-    /// Levels that are in storage.
+    /// The levels that are in storage.
     pub(super) fn levels(&self) -> impl DoubleEndedIterator<Item = u8> + use<> {
         self.first_level..=self.leaf_level
     }
@@ -40,12 +40,12 @@ impl PlaceRings {
         1 << self.first_level
     }
 
-    /// Places on `level`.
+    /// Number of places on `level`.
     pub(super) fn on_level(&self, level: u8) -> u64 {
         (1 << level) + self.spare()
     }
 
-    /// Buckets on all levels in storage.
+    /// Number of buckets on all levels in storage.
     pub(super) fn buckets(&self) -> u64 {
         self.levels().map(|level| 1 << level).sum()
     }
@@ -61,14 +61,14 @@ impl PlaceRings {
         self.levels().map(|level| self.written_on(g, level)).sum()
     }
 
-    /// The level of the store that holds the places of `level`: the next one, because there are
-    /// more than `2^level` places.
+    /// The level of the store that holds the places of `level`. It is the next level, because there
+    /// are more than `2^level` places.
     pub(super) fn store_level(level: u8) -> u8 {
         level + 1
     }
 
     /// The number of the first eviction. Counting starts as if earlier evictions had written each
-    /// bucket once, with nothing.
+    /// bucket once, without contents.
     pub(super) fn first_eviction(&self) -> u64 {
         1 << self.leaf_level
     }
@@ -79,7 +79,7 @@ impl PlaceRings {
         BucketId::new(Self::store_level(level), eviction % self.on_level(level))
     }
 
-    /// The eviction whose bucket on `level` eviction `g` overwrites, if there was one.
+    /// The eviction whose bucket on `level` is overwritten by eviction `g`, if there is one.
     pub(super) fn before(&self, g: u64, level: u8) -> Option<u64> {
         g.checked_sub(self.on_level(level)).filter(|before| *before >= self.first_eviction())
     }
@@ -103,9 +103,9 @@ impl PlaceRings {
 pub(super) struct Version {
     pub(super) bucket: BucketId,
     pub(super) level: u8,
-    /// The eviction that wrote it.
+    /// The eviction that wrote this version.
     pub(super) eviction: u64,
-    /// Whether the bucket was ever written. The buckets of a new tree were not.
+    /// Whether the bucket was ever written. The buckets of a new tree have not been written.
     pub(super) is_written: bool,
     pub(super) place: BucketId,
 }
@@ -116,7 +116,7 @@ mod tests {
     use crate::geometry::reverse_lexicographic;
     use std::collections::HashMap;
 
-    /// Plays the evictions of a small tree on a table of places.
+    /// Simulates the evictions of a small tree on a table of places.
     #[test]
     fn a_state_survives_one_eviction_per_spare_place() {
         for (leaf_level, first_level) in [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (4, 4)] {

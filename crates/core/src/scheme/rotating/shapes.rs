@@ -15,16 +15,16 @@ use crate::store::BucketStore;
 /// The trees of a store that one rotating RAW ORAM uses. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RotatingTrees {
-    /// Sealed blocks.
+    /// The tree of sealed blocks.
     pub slots: TreeId,
-    /// Tags of buckets, and tables of the blocks in their slots.
+    /// The tree of heads: tags of buckets, and tables of the blocks in their slots.
     pub heads: TreeId,
-    /// Marks of taken slots. The store has this tree only if slots are marked.
+    /// The tree of marks of taken slots. The store has this tree only if slots are marked.
     pub taken: TreeId,
 }
 
 impl RotatingTrees {
-    /// Three consecutive trees.
+    /// Three consecutive trees, starting with `first`.
     pub fn from(first: TreeId) -> Self {
         let [slots, heads, taken] = [0, 1, 2].map(|more| TreeId(first.0 + more));
         Self { slots, heads, taken }
@@ -33,8 +33,8 @@ impl RotatingTrees {
 
 impl RawConfig {
     /// The shapes of [`RotatingTrees::slots`] and [`RotatingTrees::heads`]. Each level in storage
-    /// has the buckets of the tree and [`Self::spare_evictions`] more. It is on the store's next
-    /// level, which has names for all of them.
+    /// has [`Self::spare_evictions`] more places than the tree has buckets there. The places are on
+    /// the store's next level, which has names for all of them.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
@@ -52,8 +52,8 @@ impl RawConfig {
         Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
     }
 
-    /// Average bytes of swept pages that an eviction reads, and the same number that it writes; 0
-    /// if taken slots are not marked. Leaves out the pages that are read once in `W` evictions.
+    /// Average bytes of swept pages that an eviction reads; it writes the same number. 0 if taken
+    /// slots are not marked. Excludes the pages that are read once in `W` evictions.
     pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
         if !notes_taken_slots {
             return 0.0;
@@ -102,7 +102,7 @@ pub(super) fn format_of(tree: &TreeConfig) -> AuthenticatedFormat {
     AuthenticatedFormat::new(tree.capacity, tree.block_bytes, &tree.geometry)
 }
 
-/// Refuses a store whose tree `tree` has another shape.
+/// Fails if the tree `tree` of a store does not have the expected shape.
 pub(super) fn check_shape(
     store: &dyn BucketStore,
     tree: TreeId,

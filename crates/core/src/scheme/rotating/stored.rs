@@ -27,20 +27,20 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The paths of `evictions` evictions from `g` on.
+    /// The paths of the `evictions` evictions that start with `g`.
     pub(crate) fn of_evictions(g: u64, evictions: u64, geometry: &Geometry) -> Self {
         Self { first: Leaf(g & (geometry.leaves() - 1)), paths: evictions }
     }
 
-    /// The buckets of the run on a level, each once, named by a leaf below them.
+    /// The buckets of the run on a level, each once, given by a leaf below each bucket.
     fn on_level(self, level: u8) -> impl Iterator<Item = Leaf> {
         let of_level = 1 << level;
         (0..self.paths.min(of_level)).map(move |more| Leaf((self.first.0 + more) % of_level))
     }
 }
 
-/// Returns the place to open a slot to, or `None` to leave it closed. Called with the room, and the
-/// slot's address, which may be a dummy's, and leaf.
+/// Chooses the slots to open: returns the place to open a slot to, or `None` to leave it closed.
+/// Called with the arena, the slot's address, which may be a dummy's, and its leaf.
 pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockArena, u64, Leaf) -> Option<ArenaSlot> + 'w;
 
 /// One tree of a store. The client must know which block is where.
@@ -84,17 +84,17 @@ impl StoredTree {
         self.places().spare()
     }
 
-    /// Buckets in storage.
+    /// Number of buckets in storage.
     pub(crate) fn buckets(&self) -> u64 {
         self.places().buckets()
     }
 
-    /// Buckets that the evictions before `g` have written.
+    /// Number of buckets that the evictions before `g` have written.
     pub(crate) fn buckets_written(&self, g: u64) -> u64 {
         self.places().buckets_written(g)
     }
 
-    /// The buckets of a run on a level, after the evictions before `g`.
+    /// The buckets of a run on a level, in the versions after the evictions before `g`.
     fn versions(&self, g: u64, run: Run, level: u8) -> impl Iterator<Item = Version> + use<> {
         let places = self.places();
         run.on_level(level).map(move |leaf| places.version(g, leaf, level))
@@ -108,8 +108,8 @@ impl StoredTree {
     }
 
     /// Reads a run in one trip, and verifies everything. Then passes address and leaf of each slot,
-    /// also of dummies, to `wanted`, from the root down, and opens the slot into the place that it
-    /// returns.
+    /// including dummies, to `wanted`, from the root down, and opens the slot into the place that
+    /// `wanted` returns.
     ///
     /// If several copies have the same leaf, the first one was written last: an eviction writes a
     /// whole path.
@@ -126,9 +126,9 @@ impl StoredTree {
         self.io.over(store).open_buckets(g, versions, blocks, 0, wanted)
     }
 
-    /// Like [`Self::read`], with one trip per level unless the run is one path: only one level's
-    /// buckets are on the client at a time. Each trip opens at least `run.paths` slots, because
-    /// storage sees the time until the next trip.
+    /// Reads a run like [`Self::read`], but with one trip per level unless the run is one path. So
+    /// only one level's buckets are on the client at a time. Each trip opens at least `run.paths`
+    /// slots, because storage sees the time until the next trip.
     pub(crate) fn read_by_level(
         &mut self,
         store: &mut dyn BucketStore,
@@ -148,8 +148,8 @@ impl StoredTree {
         })
     }
 
-    /// Makes `evictions` evictions from `g` on in one trip: writes the entries of `bucket` to each
-    /// of their buckets. A bucket has one entry per slot.
+    /// Makes the `evictions` evictions that start with `g` in one trip: writes the entries that
+    /// `bucket` returns to each of their buckets. A bucket has one entry per slot.
     pub(crate) fn write(
         &mut self,
         store: &mut dyn BucketStore,
@@ -171,7 +171,7 @@ impl StoredTree {
         self.io.over(store).seal_buckets(&buckets, blocks)
     }
 
-    /// What storage shows of eviction `g`: see
+    /// Looks for evidence of eviction `g` in storage: see
     /// [`VersionedTree::probe_rollback`](super::VersionedTree::probe_rollback).
     pub(crate) fn probe_rollback(
         &mut self,

@@ -1,4 +1,4 @@
-//! Verifies that buckets hold their latest writes, and finds out what others hold instead.
+//! Verifies that buckets hold their latest writes, and diagnoses buckets that do not.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,8 +17,8 @@ pub(super) struct Verifier<'a> {
     pub(super) g: u64,
 }
 
-/// The budget for finding out what buckets hold instead of their latest writes. A store may be
-/// damaged all over, and each bucket be tried under thousands of names.
+/// The budget for diagnosing what buckets hold instead of their latest writes. All buckets of a
+/// store may be damaged, and each may be tried under thousands of names.
 pub(super) struct DiagnosisBudget {
     bytes_left: u64,
 }
@@ -30,8 +30,8 @@ impl Default for DiagnosisBudget {
 }
 
 impl<'a> Verifier<'a> {
-    /// All buckets of a trip that were ever written, in order. `frames` are the frames of a trip
-    /// that `RotatingIo` planned.
+    /// Verifies and returns all buckets of a trip that were ever written, in order. `frames` are
+    /// the frames of a trip that `RotatingIo` planned.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],
@@ -40,7 +40,8 @@ impl<'a> Verifier<'a> {
         self.verify_all_with(&mut DiagnosisBudget::default(), versions, frames)
     }
 
-    /// Like [`Self::verify_all`], with one budget for many trips.
+    /// Verifies the buckets of a trip like [`Self::verify_all`], with a budget that many trips
+    /// share.
     pub(super) fn verify_all_with<'v, 'f>(
         &self,
         budget: &mut DiagnosisBudget,
@@ -59,7 +60,7 @@ impl<'a> Verifier<'a> {
             .collect()
     }
 
-    /// The bucket at a place, if `eviction` wrote it.
+    /// Verifies that `eviction` wrote the bucket at a place, and returns the bucket.
     pub(super) fn verify<'f>(
         &self,
         eviction: u64,
@@ -71,7 +72,7 @@ impl<'a> Verifier<'a> {
         self.sealer.verify(name, head, slots)
     }
 
-    /// Finds out what a bucket holds instead of its latest write.
+    /// Diagnoses what a bucket holds instead of its latest write.
     #[cold]
     fn diagnose(
         &self,
@@ -113,8 +114,8 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// The error for bytes that the client did not write. It names the defect and the public place,
-/// never a value.
+/// The error for bytes that the client did not write. The message names the defect and the public
+/// place, never a value.
 #[cold]
 pub(super) fn corrupt_bucket(version: &Version, defect: &str) -> Error {
     Error::new(

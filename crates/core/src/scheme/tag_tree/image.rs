@@ -1,4 +1,4 @@
-//! The tags as they are in memory. The gaps between subtrees hold nothing.
+//! Images of tag trees: the tags as they are in memory, without the gaps between subtrees.
 
 use std::io::{self, Read, Write};
 
@@ -21,7 +21,7 @@ impl Image for TagTree {
 }
 
 impl TagTree {
-    /// Refuses a level with a block that cannot be there.
+    /// Fails if a block on `level` cannot be there.
     fn check_level(&self, level: u8) -> io::Result<()> {
         let is_kept_on_client = level < self.first_level;
         self.layout.levels[usize::from(level)].indices().try_for_each(|index| {

@@ -11,29 +11,29 @@ use crate::stash::PathPlan;
 /// The move of a block when a path is written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMove {
-    /// Where the block was before the path was read.
+    /// The location of the block before the path was read.
     pub from: Origin,
     /// The level of the bucket into which the block was written. `None` if the block is in the
     /// stash, or was taken out of the ORAM.
     pub to: Option<u8>,
 }
 
-/// Where a block was before the path was read.
+/// The location of a block before a path was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// In the stash: a *pre-existing* block. Blocks that stay there are not reported.
+    /// The stash: a *pre-existing* block. Blocks that stay in the stash are not reported.
     Stash,
-    /// In the bucket of this level of the path.
+    /// The bucket of this level of the path.
     Level(u8),
-    /// Anywhere: it is the requested block, and has another leaf now.
+    /// Any location: the block is the requested one, and has another leaf now.
     Requested,
 }
 
-/// Reports each block, and whether it is the requested one.
+/// Reports the move of each block, and marks the requested block.
 pub(super) struct MoveReporter {
     pub(super) requested: u64,
     report: Box<dyn FnMut(BlockMove)>,
-    /// The blocks that a path held when it was read, and their levels.
+    /// The blocks that a path held when it was read, each with its level.
     held: Vec<(u64, u8)>,
 }
 
@@ -49,12 +49,14 @@ impl MoveReporter {
 }
 
 impl TagTree {
-    /// Calls `report` from now on for each block that a path brings or that is put into one.
+    /// Sets the callback for each block of a path that is written back, and each block put into
+    /// one.
     pub(in crate::scheme) fn observe_moves(&mut self, report: Box<dyn FnMut(BlockMove)>) {
         self.moves = Some(MoveReporter::new(report));
     }
 
-    /// Reports the moves of the blocks of the path to `leaf`, which is still as it was read.
+    /// Reports the moves of the blocks of the path to `leaf`. The path must not have been changed
+    /// since it was read.
     #[cold]
     pub(super) fn report_moves(&mut self, leaf: Leaf, plan: &PathPlan) {
         let Some(mut moves) = self.moves.take() else { return };

@@ -1,8 +1,8 @@
-//! Where the buckets of a tree are in memory: the subtree layout (Ren et al., ISCA'13), with pages
+//! The location of a tree's buckets in memory: the subtree layout (Ren et al., ISCA'13), with pages
 //! instead of DRAM rows.
 //!
-//! If levels followed each other, each bucket of a path would be in another page, and a processor
-//! takes longer to find pages than to read them. So the tree is cut into subtrees that fit a page,
+//! If levels followed each other, each bucket of a path would be in another page. A processor takes
+//! longer to find a page than to read from it. So the tree is cut into subtrees that fit a page,
 //! from the leaves up, and a path goes through few of them.
 
 use alloc::boxed::Box;
@@ -17,14 +17,14 @@ use crate::memory::PAGE_BYTES;
 const LINE_SLOTS: usize = CACHE_LINE_BYTES / size_of::<Slot>();
 const PAGE_SLOTS: usize = PAGE_BYTES / size_of::<Slot>();
 
-/// The slots of a level.
+/// The location of a level's slots.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
     /// The first slot of the level in the first subtree.
     start: usize,
-    /// Slots from one subtree to the next.
+    /// Number of slots from one subtree to the next.
     subtree_slots: usize,
-    /// The level of the roots of its subtrees.
+    /// The level of the roots of the subtrees.
     root_level: u8,
     root_mask: u64,
     /// The mask of a bucket's index within its subtree.
@@ -49,13 +49,13 @@ impl Level {
     }
 }
 
-/// The levels of a whole tree.
+/// The layout of a whole tree.
 pub(super) struct SubtreeLayout {
-    /// From the root down.
+    /// The layouts of the levels, from the root down.
     pub(super) levels: Box<[Level]>,
-    /// Number of slots, with the gaps between subtrees.
+    /// Number of slots, including the gaps between subtrees.
     pub(super) slots: u64,
-    /// The level of the roots of the subtrees that have leaves.
+    /// The level of the roots of the lowest subtrees, which contain the leaves.
     pub(super) last_root_level: u8,
 }
 
@@ -87,7 +87,7 @@ impl SubtreeLayout {
     }
 }
 
-/// The levels of the subtrees, from the root down.
+/// The levels of each subtree, from the root down.
 fn subtrees(geometry: &Geometry) -> Vec<Range<usize>> {
     let mut subtrees = Vec::new();
     let mut end = geometry.levels();
@@ -101,7 +101,7 @@ fn subtrees(geometry: &Geometry) -> Vec<Range<usize>> {
     subtrees
 }
 
-/// The slots of a subtree with its root on the first of `levels`.
+/// Number of slots of a subtree that covers `levels`.
 fn slots_of(geometry: &Geometry, levels: Range<usize>) -> usize {
     levels.enumerate().map(|(depth, level)| geometry.slots(level) << depth).sum()
 }

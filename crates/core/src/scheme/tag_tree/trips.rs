@@ -9,7 +9,7 @@ use crate::scheme::client::Client;
 use crate::scheme::path_io::{BodyCounters, PathTree, PathTrips};
 use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
-/// Number of levels from the root down that a processor's cache holds: 1023 buckets.
+/// Number of levels, from the root down, that fit into a processor's cache: 1023 buckets.
 const CACHED_LEVELS: usize = 10;
 
 impl PathTree for TagTree {
@@ -17,7 +17,7 @@ impl PathTree for TagTree {
 }
 
 impl PathTrips for TagTree {
-    /// Nothing is sealed.
+    /// Returns 0, because nothing is sealed.
     fn fresh_counter(&mut self) -> Result<u64, Error> {
         Ok(0)
     }
@@ -33,7 +33,8 @@ impl PathTrips for TagTree {
         }
     }
 
-    /// The deepest bucket first: caches hold the buckets near the root, but not this one.
+    /// Prefetches the deepest bucket first: a cache probably holds the buckets near the root, but
+    /// not the deepest one.
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
         for level in self.layout.levels.iter().skip(CACHED_LEVELS).rev() {
@@ -95,7 +96,8 @@ impl PathTrips for TagTree {
         Ok(())
     }
 
-    /// The tag of a dummy may equal an empty slot, so a dummy is not searched.
+    /// Takes a block out of the path. Does not search for a dummy, because its tag may equal an
+    /// empty slot.
     fn take_block(
         &mut self,
         leaf: Leaf,

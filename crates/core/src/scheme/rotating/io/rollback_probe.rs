@@ -1,25 +1,25 @@
-//! A probe of whether storage is ahead of the client.
+//! A probe that tells whether storage is ahead of the client.
 
 use super::super::verify::Verifier;
 use super::{RotatingIo, RotatingTrips, read_checked};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// What storage shows of an eviction that the client has not made.
+/// The evidence in storage of an eviction that the client has not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollbackProbe {
-    /// The eviction was made.
+    /// The eviction was made: a place that it writes holds its contents.
     Seen,
-    /// The places that it writes hold their previous contents.
+    /// The eviction was not made: the places that it writes hold their previous contents.
     NotYet,
-    /// Nothing readable there authenticates: the eviction may have been made in an era that the
-    /// client does not know, or storage is damaged.
+    /// No readable place authenticates. The eviction may have been made in an era that the client
+    /// does not know, or storage is damaged.
     Unclear,
 }
 
 impl RotatingTrips<'_> {
-    /// What storage shows of eviction `g`, which the client has not made. Reads the places that `g`
-    /// writes, from the leaf up, until one holds something that authenticates.
+    /// Looks for evidence of eviction `g`, which the client has not made. Reads the places that `g`
+    /// writes, from the leaf up, until the contents of one authenticate.
     pub(in super::super) fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;

@@ -32,9 +32,9 @@ use crate::pieces::{Part, Piece, TreeId, TreeShape};
 /// A slot that has been taken. Secret: it tells on which level a block was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenSlot {
-    /// The bucket.
+    /// The bucket of the slot.
     pub bucket: BucketId,
-    /// The slot.
+    /// The index of the slot in the bucket.
     pub slot: u16,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct TakenSlots {
     tree: TreeId,
     pages: Pages,
     marks: BTreeSet<TakenSlot>,
-    /// The pages that the present eviction sweeps, as they were read.
+    /// The pages that the current eviction sweeps, in the versions that were read.
     under_sweep: Vec<(PageVersion, Page)>,
 }
 
 impl TakenSlots {
-    /// No marks, for a tree whose levels from `first_level` on are in storage.
+    /// An empty set of marks, for a tree whose levels from `first_level` on are in storage.
     pub(super) fn new(geometry: &Geometry, first_level: u8, tree: TreeId) -> Self {
         let pages = Pages::new(geometry, first_level);
         Self { tree, pages, marks: BTreeSet::new(), under_sweep: Vec::new() }
@@ -62,12 +62,13 @@ impl TakenSlots {
         Pages::new(geometry, first_level).shape()
     }
 
-    /// Marks that the block of a slot is on the client from now on.
+    /// Marks a slot as taken: its block is now on the client.
     pub(super) fn take(&mut self, bucket: BucketId, slot: usize) {
         self.marks.insert(TakenSlot { bucket, slot: slot as u16 });
     }
 
-    /// Whether the block of a slot was taken. The present eviction must write the bucket.
+    /// Whether the block of a slot was taken. The slot must belong to a bucket that the current
+    /// eviction writes.
     pub(super) fn is_taken(&self, bucket: BucketId, slot: usize) -> bool {
         self.marks.contains(&TakenSlot { bucket, slot: slot as u16 })
     }
@@ -77,8 +78,8 @@ impl TakenSlots {
         self.marks.iter().copied()
     }
 
-    /// The pages that eviction `g` reads, as the evictions before `now` left them: first the pages
-    /// that it adds to the marks, then the pages that it sweeps.
+    /// The pages that eviction `g` reads, in the versions after the evictions before `now`. First
+    /// come the pages whose bits are added to the marks, then the pages to sweep.
     pub(super) fn read_by(&self, g: u64, now: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
         let swept = self.pages.swept_by(g).map(|version| version.page);
@@ -98,7 +99,7 @@ impl TakenSlots {
         Zeroizing::new(vec![0; self.pages.page_bytes(version.page.level())])
     }
 
-    /// Begins eviction `g` with the pages of [`Self::read_by`], opened, in that order. A page never
+    /// Begins eviction `g` with the opened pages of [`Self::read_by`], in that order. A page never
     /// written is zeros.
     pub(super) fn begin_eviction(&mut self, g: u64, opened: Vec<Page>) {
         let versions: Vec<_> = self.read_by(g, g).collect();
@@ -113,14 +114,14 @@ impl TakenSlots {
         }
     }
 
-    /// Adds the bits of a page to the marks, without buckets that the evictions before `g` have
+    /// Adds the bits of a page to the marks, except for buckets that the evictions before `g` have
     /// rewritten since.
     fn add_marks(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
         let from_page = taken_in(&self.pages, version, bits, g);
         self.marks.extend(from_page);
     }
 
-    /// Removes the marks of the buckets that the present eviction writes.
+    /// Removes the marks of the buckets that the current eviction writes.
     pub(super) fn rewrite(&mut self, buckets: impl Iterator<Item = BucketId>) {
         for bucket in buckets {
             let removed: Vec<_> = self.marks.range(slots_of(bucket, bucket)).copied().collect();
@@ -130,8 +131,8 @@ impl TakenSlots {
         }
     }
 
-    /// The pages that eviction `g` sweeps, as it leaves them, after [`Self::rewrite`]. Their marks
-    /// leave the client, except for marks that evictions of the same run will look for.
+    /// The pages that eviction `g` sweeps, with their new contents, after [`Self::rewrite`]. Their
+    /// marks leave the client, except for marks that evictions of the same run will need.
     pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Page)> {
         let Self { pages, marks, under_sweep, .. } = self;
         let mut sweep = |(old, mut bits): (PageVersion, Page), new: PageVersion| {
@@ -160,7 +161,7 @@ impl TakenSlots {
         is_first.then(|| self.pages.latest(page, g))
     }
 
-    /// The pages about buckets of `level` from `index` on that were swept before `g`.
+    /// The pages that were swept before `g` and hold only buckets of `level` from `index` on.
     pub(super) fn pages_after(
         &self,
         level: u8,
@@ -171,8 +172,8 @@ impl TakenSlots {
         pages.map(move |page| self.pages.latest(page, g)).filter(|version| version.is_written)
     }
 
-    /// The taken slots of the buckets of a page after the evictions before `g`: from the page and
-    /// the marks.
+    /// The taken slots in the buckets of a page after the evictions before `g`, according to the
+    /// page and the marks.
     pub(super) fn taken_with(
         &self,
         version: &PageVersion,
@@ -184,7 +185,7 @@ impl TakenSlots {
         from_page.into_iter().chain(marked.copied()).collect()
     }
 
-    /// Restores a mark. Returns whether there is such a slot.
+    /// Restores a mark. Returns whether the slot exists and was not marked.
     pub(super) fn restore_client_block(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
         let level = mark.bucket.level();
         let is_in_storage = level <= geometry.leaf_level()
@@ -200,12 +201,12 @@ pub(super) fn swept_bytes(geometry: &Geometry, first_level: u8) -> f64 {
     pages.shape().tree_bytes() as f64 / 2.0 / pages.round() as f64
 }
 
-/// Number of evictions in which all pages are swept once.
+/// Number of evictions that sweep all pages once.
 pub(super) fn round_evictions(geometry: &Geometry, first_level: u8) -> u64 {
     Pages::new(geometry, first_level).round()
 }
 
-/// The slots that a page says were taken, without buckets that the evictions before `g` have
+/// The taken slots according to a page, except for buckets that the evictions before `g` have
 /// rewritten since.
 fn taken_in(pages: &Pages, version: &PageVersion, bits: &[u8], g: u64) -> Vec<TakenSlot> {
     let current =

@@ -1,4 +1,4 @@
-//! Where the marks of taken slots are in storage, and when each page is swept.
+//! The places of the marks of taken slots in storage, and the schedule by which pages are swept.
 //!
 //! ```text
 //! level j of the tree:   b0 b1 … b(W-1) │ bW …          buckets in the order of evictions
@@ -20,8 +20,8 @@ use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::SEAL_BYTES;
 
-/// Length of a round, if there are enough pages. It bounds the number of accesses whose marks wait
-/// on the client for the next sweep.
+/// Number of evictions in a round, if there are enough pages. It bounds the number of accesses
+/// whose marks wait on the client for the next sweep.
 const ROUND_EVICTIONS: u64 = 1 << 16;
 
 /// Maximum number of pages that an eviction sweeps.
@@ -30,25 +30,25 @@ const SWEPT_PAGES_MAX: u64 = 1 << 12;
 /// The pages of one tree.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
-    /// The first level of the tree in storage.
+    /// The first level of the data tree that is in storage.
     first_level: u8,
     leaf_level: u8,
     /// Slots of a bucket, for each level of pages.
     slots: Vec<usize>,
-    /// Evictions of a round.
+    /// Number of evictions in a round.
     round: u64,
 }
 
-/// A page as a sweep left it. Public.
+/// A version of a page, written by a sweep. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PageVersion {
     /// The name of the page in the tree of pages.
     pub(in super::super) page: BucketId,
     /// The eviction that swept the page.
     pub(in super::super) eviction: u64,
-    /// The index of the page among all pages of that eviction.
+    /// The index of the page among all pages that the eviction swept.
     pub(in super::super) number: u16,
-    /// Whether that eviction was made at all: a new tree has no pages yet.
+    /// Whether the eviction was ever made: a new tree has no pages yet.
     pub(in super::super) is_written: bool,
     pub(in super::super) place: BucketId,
 }
@@ -70,12 +70,12 @@ impl Pages {
         TreeShape::new(core::iter::once(LevelShape::of_heads(0, 0)).chain(pages).collect())
     }
 
-    /// Evictions of a round.
+    /// Number of evictions in a round.
     pub(super) fn round(&self) -> u64 {
         self.round
     }
 
-    /// Buckets of a page: `W`.
+    /// Number of buckets that a page covers: `W`.
     pub(super) fn buckets(&self) -> u64 {
         1 << self.first_level
     }
@@ -85,7 +85,7 @@ impl Pages {
         (1 << self.slots.len()) - 1
     }
 
-    /// Bytes of a page on `level` of the pages.
+    /// Bytes of a page on `level` of the tree of pages.
     pub(super) fn page_bytes(&self, level: u8) -> usize {
         (self.slots[usize::from(level)] << self.first_level).div_ceil(8)
     }
@@ -94,19 +94,19 @@ impl Pages {
         SEAL_BYTES + self.page_bytes(level)
     }
 
-    /// The buckets of the tree that a page is about, in order.
+    /// The buckets of the data tree that a page covers, in order.
     pub(super) fn buckets_of(&self, page: BucketId) -> impl Iterator<Item = BucketId> + use<> {
         let level = self.first_level + page.level();
         let first = page.index() << self.first_level;
         (first..first + self.buckets()).map(move |index| BucketId::new(level, index))
     }
 
-    /// The page that is about a bucket.
+    /// The page that covers a bucket.
     pub(super) fn page_of(&self, bucket: BucketId) -> BucketId {
         BucketId::new(bucket.level() - self.first_level, bucket.index() >> self.first_level)
     }
 
-    /// The pages about buckets of `level` that have no bucket before `index`.
+    /// The pages that cover buckets of `level` and no bucket before `index`.
     pub(super) fn about_buckets_from(
         &self,
         level: u8,
@@ -149,7 +149,7 @@ impl Pages {
         i * slots..(i + 1) * slots
     }
 
-    /// The pages that `eviction` sweeps, as it leaves them.
+    /// The pages that `eviction` sweeps, in the versions that it writes.
     pub(super) fn swept_by(&self, eviction: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let each = self.count().div_ceil(self.round);
         let first = (eviction % self.round) * each;
@@ -157,7 +157,7 @@ impl Pages {
             .map(move |number| self.version(BucketId(number), eviction))
     }
 
-    /// A page as the evictions before `g` left it.
+    /// The version of a page after the evictions before `g`.
     pub(super) fn latest(&self, page: BucketId, g: u64) -> PageVersion {
         let turn = page.0 / self.count().div_ceil(self.round);
         let ago = ((g - 1) % self.round + self.round - turn) % self.round;
@@ -176,21 +176,22 @@ impl Pages {
         }
     }
 
-    /// The pages about the buckets that `eviction` writes. They are the same for the `W` evictions
-    /// from a multiple of `W` on.
+    /// The pages that cover the buckets that `eviction` writes. They are the same for `W`
+    /// consecutive evictions, of which the first is a multiple of `W`.
     pub(super) fn written_with(&self, eviction: u64) -> impl Iterator<Item = BucketId> + '_ {
         let turn = eviction >> self.first_level;
         (0..self.slots.len() as u8)
             .map(move |level| BucketId::new(level, turn & ((1 << level) - 1)))
     }
 
-    /// Whether `eviction` is the first of such `W` evictions: see [`Self::written_with`].
+    /// Whether `eviction` is the first of `W` evictions with the same pages: see
+    /// [`Self::written_with`].
     pub(super) fn begins_pages(&self, eviction: u64) -> bool {
         eviction & (self.buckets() - 1) == 0
     }
 
-    /// Whether a page tells about the contents of a bucket after the evictions before `g`. It does
-    /// not if the bucket was written after the sweep.
+    /// Whether a page is current for a bucket after the evictions before `g`. It is not if the
+    /// bucket was rewritten after the sweep.
     pub(super) fn is_about(&self, version: &PageVersion, bucket: BucketId, g: u64) -> bool {
         let written = last_eviction_of_bucket(g, Leaf(bucket.index()), bucket.level());
         version.is_written && written <= version.eviction
