@@ -6,7 +6,7 @@ pub enum LabError {
     /// The plan cannot be measured. The message says what to change.
     #[error("{0}")]
     Plan(String),
-    /// A file is invalid. The message names the file and the position, and says what to do.
+    /// A file is invalid. The message names the file and the position, and says how to fix it.
     #[error("{0}")]
     Input(String),
     /// A result cannot be written. The message names the file.

@@ -385,7 +385,7 @@ fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
 }
 
 /// Checks that each stated number of a figure is a row of docs/simulator.md with our number and the
-/// verdict, and that a figure that differs gives a reason.
+/// verdict. Also checks that a figure that differs gives a reason.
 fn assert_stated_in_the_documentation(figures: &[Figure]) {
     for figure in figures.iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let says_why = figure.remarks.iter().any(|remark| remark.starts_with("Why it differs"));

@@ -84,7 +84,7 @@ fn draw_time(sheet: &mut Sheet, view: &[Visit]) {
     sheet.words((884.0, below), "time", Style::SMALL.end());
 }
 
-/// Draws a small tree for each eviction.
+/// Draws one small tree per eviction.
 fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
     const TOP: f64 = 254.0;
     sheet.area((12.0, TOP), (876.0, 150.0), Area::filled(PAPER));

@@ -37,7 +37,7 @@ impl Watched {
         Ok(Self(RawOram::raw(&config, sealer, Recorder::new(store, Vec::new()), coins)?))
     }
 
-    /// Makes one access to a block.
+    /// Accesses a block once. `is_write` selects a write or a read.
     pub(crate) fn ask(&mut self, address: u64, is_write: bool) -> Result<(), Error> {
         let mut block = [0; BLOCK_BYTES];
         let op = match is_write {

@@ -33,5 +33,5 @@ pub type SearchPlan = oblivio_models::alloc_search::SearchPlan<Judge>;
 /// Result of a search, by slots or by time.
 pub type Search = oblivio_models::alloc_search::Search<Judge>;
 
-/// Result of a search, reduced to what builds a tree.
+/// Result of a search, reduced to the parameters that a tree needs.
 pub type Allocation = oblivio_models::alloc_search::Allocation<Judge>;

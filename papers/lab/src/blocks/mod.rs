@@ -4,10 +4,10 @@
 //!  figures ──► runs: an ORAM × a course of requests ──► snapshots, a line for each run ──► figures
 //! ```
 //!
-//! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths,
-//! one after the other. A [`Course`] determines the requests and the snapshots. Runs are recorded
-//! as in the [evaluation](crate::evaluation), so that the next run continues after an interruption.
-//! With [storage for trees](crate::Trees), it continues with the next stretch of a run.
+//! Nothing is timed: the simulator's [functional mode](oblivio_sim::functional) makes the paths in
+//! sequence. A [`Course`] determines the requests and the snapshots. Runs are recorded as in the
+//! [evaluation](crate::evaluation), so that the next run continues after an interruption. With
+//! [storage for trees](crate::Trees), it continues with the next stretch of a run.
 
 mod catalogue;
 mod course;

@@ -22,9 +22,9 @@ use crate::{LabError, workers};
 const PATHS_PER_FIRST_ACCESS: u64 = 2;
 
 /// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of
-/// all, in their order. Steps are paths. A run takes about 2 GB if its tree has leaves on level 24,
-/// and half for each level less. With `trees`, initial trees are made once, and an interrupted run
-/// continues after its last complete stretch; the records are the same.
+/// all runs, in their order. Steps are paths. A run takes about 2 GB if its tree has leaves on
+/// level 24, and half per level less. With `trees`, initial trees are made once, and an interrupted
+/// run continues after its last complete stretch; the records are the same.
 ///
 /// # Errors
 /// [`LabError::Simulation`] if a run fails, and the errors of [`Host::keep`].

@@ -153,7 +153,8 @@ impl Maker<'_> {
         })
     }
 
-    /// The name of a series: the variant, the measure, or both, without what all series share.
+    /// The name of a series: the variant, the measure, or both, without the parts that all series
+    /// share.
     fn name(&self, variant: &str, named: &NamedMeasure) -> String {
         match (self.manifest.variants.len(), self.manifest.plot.measures.len()) {
             (_, 1) => self.title(variant).to_owned(),

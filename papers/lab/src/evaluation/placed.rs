@@ -47,7 +47,7 @@ impl<'a> PlacedTraces<'a> {
     /// Returns the records of `run` in a protected space of `lines`.
     ///
     /// # Errors
-    /// [`LabError::Plan`] or [`LabError::Simulation`] if there is no such trace, or its pages do
+    /// [`LabError::Plan`] or [`LabError::Simulation`] if the trace does not exist, or its pages do
     /// not fit.
     pub(super) fn records(&self, run: &Run, lines: u64) -> Result<Vec<Record>, LabError> {
         self.place(&Placement::from_run(run, lines))

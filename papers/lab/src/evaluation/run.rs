@@ -18,8 +18,8 @@ use crate::records::{Host, Trees};
 use crate::{LabError, workers};
 
 /// Makes all `runs` that are not in `kept`, at most `jobs` at a time, and returns the records of
-/// all, in their order. Steps are records, including warm-ups. A run takes about 2 GB if its tree
-/// has leaves on level 24, and half for each level less. One more tree, of 1.4 GB at level 24, is
+/// all runs, in their order. Steps are records, including warm-ups. A run takes about 2 GB if its
+/// tree has leaves on level 24, and half per level less. One more tree, of 1.4 GB at level 24, is
 /// shared: runs with the same initial tree copy it, so such runs should be adjacent in `runs`. With
 /// `trees`, each initial tree is made only once. The records are the same.
 ///

@@ -263,7 +263,7 @@ impl Programs {
 /// `lines`.
 ///
 /// # Errors
-/// [`LabError::Simulation`] if the trace touches more pages than there are.
+/// [`LabError::Simulation`] if the trace touches more pages than the protected space has.
 pub fn place(
     trace: &Trace,
     count: u64,

@@ -23,7 +23,7 @@ pub enum Form {
     /// RAW ORAM Z5 A5 as in this project's volumes, with all levels and no part of the position map
     /// on the server.
     Raw,
-    /// The default volume: the client keeps as many levels as fit in 48 MiB.
+    /// The default volume: the client keeps the levels that fit in 48 MiB.
     Default,
     /// S³ORAM with three servers as the paper counts it: Z = A = 333, elements of eight bytes that
     /// carry eight bytes.

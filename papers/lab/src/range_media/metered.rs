@@ -11,7 +11,7 @@ use oblivio_models::medium::{Request, Tally};
 /// bucket. Adjacent pieces of a trip form one request.
 pub struct MediumSink {
     tally: Arc<Mutex<Tally>>,
-    /// For each tree, the offset and the shape of each level.
+    /// The offset and the shape of each level, for each tree.
     trees: Vec<Vec<(u64, LevelShape)>>,
     /// The requests of the current trip.
     requests: Vec<Request>,

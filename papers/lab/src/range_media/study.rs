@@ -28,7 +28,7 @@ const RANGE_BYTES: u64 = 1 << 20;
 pub struct RangeMediaPlan {
     /// The number of blocks of 4 KiB, at least 256.
     pub blocks: u64,
-    /// Bytes read for each comparison, at random addresses.
+    /// Bytes read per comparison, at random addresses.
     pub read_bytes: u64,
     /// The seed of all random choices.
     pub seed: u64,

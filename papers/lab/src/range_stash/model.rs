@@ -19,17 +19,17 @@ const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
 /// The sub-ORAM `R_i`.
 struct Tree {
     class: u8,
-    /// For each range, the leaf of its first block.
+    /// The leaf of the first block of each range.
     position_map: Vec<u32>,
-    /// All slots, level by level, bucket by bucket.
+    /// All slots, in order of level and bucket.
     slots: Vec<BlockCopy>,
     /// Blocks on the client that wait for an eviction to this tree.
     stash: Vec<BlockCopy>,
-    /// For each address, one plus its index in the stash; 0 if it is not there.
+    /// One plus the index in the stash, for each address; 0 if the block is not in the stash.
     place: Vec<u32>,
     evictions: u64,
-    /// For each address, the number of the batch in which a copy was last found, and the copy's
-    /// index in that batch.
+    /// The number of the batch in which a copy was last found, and the copy's index in that batch,
+    /// for each address.
     found: Vec<(u64, u32)>,
     batches: u64,
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::lock;
 
-/// How far ahead of the rate the relay reads from senders. A thread that wakes up to this much too
-/// late leaves no gap on the link. A new connection waits behind existing ones for at most this
-/// time, plus the time of a chunk from each.
+/// The time by which the relay reads from senders ahead of the rate. A thread that wakes up to this
+/// much too late leaves no gap on the link. A new connection waits behind existing ones for at most
+/// this time, plus the time of a chunk from each.
 const AHEAD: Duration = Duration::from_millis(20);
 
 /// The size of a chunk, as sending time, within the bounds below. After a chunk, the next

@@ -17,7 +17,7 @@ pub(super) struct Chunk {
 /// The event that follows a chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// More chunks follow.
+    /// More chunks follow this chunk.
     More,
     /// The sender has closed its half.
     End,

@@ -1,4 +1,4 @@
-//! Plots as SVG, with the legend beside them.
+//! Plots as SVG, with the legend at their right.
 
 use std::error::Error;
 

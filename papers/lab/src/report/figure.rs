@@ -32,7 +32,7 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plot {
-    /// A group of bars for each label.
+    /// Bars in groups, one group per label.
     Bars(Bars),
     /// Curves over numbers.
     Curves(Curves),

@@ -163,7 +163,7 @@ impl Stated {
         self.band - (ours - self.paper).abs()
     }
 
-    /// Whether `ours` is in the band.
+    /// Whether `ours` is within the band around the paper's number.
     pub(super) fn agrees(&self, ours: f64) -> bool {
         self.is_within(Some(ours))
     }

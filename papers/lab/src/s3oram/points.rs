@@ -56,7 +56,7 @@ pub trait Servers {
     /// The volume cannot be created.
     fn create_alone(&mut self, trees: &[TreeShape], link: Link) -> Result<AnyStore, LabError>;
 
-    /// Removes the volume on the bucket server, if there is one.
+    /// Removes the volume on the bucket server, if any.
     ///
     /// # Errors
     /// The volume cannot be removed.

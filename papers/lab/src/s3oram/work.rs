@@ -382,7 +382,7 @@ mod tests {
         near(seconds(Scheme::RingAtLeast, Link::new(29.0, 5.0, 15.0)), 10.1, 0.01);
     }
 
-    /// Compares with 128 KiB and H = 11 on 29/5 Mbit/s, computed by hand for elements of eight,
+    /// Compares with 128 KiB and H = 11 on 29/5 Mbit/s, computed by hand: for elements of eight,
     /// four and one bytes, and of one byte with seeds.
     #[test]
     fn times_for_all_sizes_of_elements_match_a_computation_by_hand() {

@@ -23,7 +23,7 @@ const CONFIDENCE: f64 = 0.95;
 pub struct TailLine {
     /// The value at `n = 0`, extrapolated from the tail.
     pub intercept: f64,
-    /// The decrease for each further block, in bits.
+    /// The decrease in bits per additional block.
     pub bits_per_block: f64,
 }
 
@@ -92,7 +92,7 @@ pub struct TailFit {
     pub to_blocks: usize,
     /// The line through the points from `from_blocks` to `to_blocks`.
     pub line: TailLine,
-    /// The decrease for each further block, in bits.
+    /// The decrease in bits per additional block.
     pub bits_per_block: Estimate,
     /// The stash bound C that is exceeded with probability 2^-80. It is a real number; the bound in
     /// blocks is the next integer.
@@ -138,7 +138,7 @@ impl TailFit {
     }
 }
 
-/// Fits a line through the points from `from` to `to`, each weighted by its count, since the
+/// Fits a line through the points from `from` to `to`. Each is weighted by its count, since the
 /// variance of the logarithm of a count is inverse to the count.
 fn line_over(survival: &Survival, from: usize, to: usize) -> Option<TailLine> {
     let points: Vec<_> = survival

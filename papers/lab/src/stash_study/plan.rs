@@ -24,7 +24,7 @@ pub struct StashStudyPlan {
     pub seed: u64,
 }
 
-/// One run of one setup.
+/// The parameters of one run of one setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {

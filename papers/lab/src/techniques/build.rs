@@ -151,8 +151,8 @@ impl Environment for Metered {
         config.scheme(sealer, Box::new(store))
     }
 
-    /// No random choices are made after the front end's. With ρ, the front end gets the generator
-    /// itself, as in the recorded results.
+    /// The generator of random numbers. The front end makes the last random choices. With ρ, the
+    /// front end gets the generator itself, as in the recorded results.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),

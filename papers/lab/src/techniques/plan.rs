@@ -20,7 +20,7 @@ pub struct TechniquesPlan {
     pub stash_blocks_max: usize,
     /// Number of levels on the client that leave paths in storage as long as in the paper.
     pub tree_top_levels: u8,
-    /// Number of levels on the client that hold as many blocks as in the paper.
+    /// Number of levels on the client that hold the same number of blocks as in the paper.
     pub large_tree_top_levels: u8,
     /// Blocks of the direct-mapped PLB.
     pub plb_blocks: usize,

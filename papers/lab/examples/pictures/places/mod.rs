@@ -40,7 +40,7 @@ fn colour(role: Role) -> (RGBColor, RGBColor) {
     }
 }
 
-/// Draws a row of places for each level.
+/// Draws one row of places per level.
 fn draw_places(sheet: &mut Sheet, steps: &[VolumeStep]) {
     const LEFT: f64 = 166.0;
     const CELL: (f64, f64) = (36.0, 34.0);
