@@ -58,9 +58,9 @@ pub(crate) enum Command {
     List,
     /// Run one experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: run evaluation, blocks, dram, roram and links,
-    /// one after the other, and write a report of all their figures. The next run continues after
-    /// an interruption.
+    /// With --quick or another option and no name: run evaluation, blocks, dram, roram and links in
+    /// this order, and write a report of all their figures. The next run continues after an
+    /// interruption.
     #[command(
         args_conflicts_with_subcommands = true,
         arg_required_else_help = true,
@@ -80,7 +80,7 @@ pub(crate) enum Command {
             oblivio-lab draw lab-results/stash-study.json --output pictures\n  \
             oblivio-lab draw lab-results/alloc-search.json")]
     Draw(DrawArgs),
-    /// Compare figures with what the papers state, on one page with plots and tables.
+    /// Compare figures with the numbers that the papers state, on one page with plots and tables.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Forward connections between a client and a server on this machine, as slowly as a link.

@@ -33,7 +33,7 @@ pub(crate) struct RelayArgs {
     /// Cut every connection that has carried --cut-after bytes, not just the first.
     #[arg(long, requires = "cut_after")]
     pub(crate) cut_each: bool,
-    /// Print JSON: one line with the address, one with what was carried.
+    /// Print JSON: one line with the address, and one with the bytes carried.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -33,7 +33,7 @@ pub(crate) struct ReportArgs {
     /// The machine that measured, for the heading of the page.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) machine: String,
-    /// When it was measured, for the heading of the page.
+    /// The date of the measurement, for the heading of the page.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) when: String,
 }

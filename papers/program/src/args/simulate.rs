@@ -59,12 +59,11 @@ pub(crate) struct SimulateArgs {
     /// Print the machine, for --spec, instead of running it: as TOML, or as JSON with --json.
     #[arg(long)]
     pub(crate) print_spec: bool,
-    /// Records that count [default: what the warm-up leaves of the trace; 100,000 with --made]. A
-    /// shorter trace is repeated.
+    /// Records to measure [default: the trace without the warm-up; 100,000 with --made]. A shorter
+    /// trace is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
     pub(crate) records: Option<u64>,
-    /// Records of the warm-up, which fill the caches [default: a quarter of the records that
-    /// count].
+    /// Records of the warm-up, which fill the caches [default: a quarter of the measured records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
     /// Records to run before the warm-up, without timing. They fill the LLC and, with

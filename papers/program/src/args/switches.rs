@@ -13,7 +13,7 @@ pub(crate) struct SwitchArgs {
     /// takes 1884. `when-idle` reveals when requests arrive.
     #[arg(long, value_name = "PACE", default_value = "gap:250", value_parser = pace)]
     pub(crate) pace: Pace,
-    /// Positions in a position-map block: 16, or 32 if they are compressed.
+    /// Positions per position-map block: 16, or 32 if they are compressed.
     #[arg(
         long,
         value_name = "N",
@@ -41,7 +41,7 @@ pub(crate) struct SwitchArgs {
     /// The contents of the ORAM before the first request.
     #[arg(long, value_enum, default_value_t = InitialName::Placed)]
     pub(crate) initial: InitialName,
-    /// Lines that the processor may have in flight.
+    /// Maximum number of lines that the processor may have in flight.
     #[arg(
         long,
         value_name = "N",
@@ -65,7 +65,7 @@ pub(crate) struct SwitchArgs {
         value_parser = clap::value_parser!(u16).range(1..=256)
     )]
     pub(crate) plb_ways: u16,
-    /// Blocks in a set of the S-Stash.
+    /// Blocks per set of the S-Stash.
     #[arg(
         long,
         value_name = "N",
@@ -98,8 +98,8 @@ pub(crate) struct SwitchArgs {
 /// Switches that also apply to a machine given by --spec.
 #[derive(Args)]
 pub(crate) struct RequestArgs {
-    /// Write-backs waiting at which they go before reads, and at which reads go first again. 1/0
-    /// makes each victim leave before the miss that evicted it [default: 40/20].
+    /// Numbers of waiting write-backs at which they go before reads, and at which reads go first
+    /// again. 1/0 makes each victim leave before the miss that evicted it [default: 40/20].
     #[arg(long, value_name = "HIGH/LOW", value_parser = write_marks)]
     pub(crate) write_marks: Option<WriteWatermarks>,
     /// The placement of the programs' pages in the protected space.
@@ -164,10 +164,10 @@ pub(crate) enum InitialName {
     Empty,
     /// Every block, in the deepest free slot of its path.
     Placed,
-    /// Every block, accessed once in a random order: takes minutes a run at --levels 24.
+    /// Every block, accessed once in a random order: takes minutes per run at --levels 24.
     EachOnce,
-    /// Placed, then 20 random requests for each thousand blocks, so that the narrow levels of
-    /// IR-Alloc are as full as in a tree that has run for long.
+    /// Placed, then 20 random requests per thousand blocks, so that the narrow levels of IR-Alloc
+    /// are as full as in a tree that has run for long.
     Aged,
 }
 

@@ -79,13 +79,13 @@ pub(crate) struct TraceConvertArgs {
 
 #[derive(Args)]
 pub(crate) struct TraceMixArgs {
-    /// The traces, one for each program.
+    /// The traces, one per program.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The file to write. An existing file is not replaced.
     #[arg(long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Instructions of a program's turn.
+    /// Instructions that a program executes before the next one continues.
     #[arg(
         long,
         value_name = "INSTRUCTIONS",
@@ -107,7 +107,7 @@ pub(crate) struct TraceMakeArgs {
     /// The file to write. An existing file is not replaced.
     #[arg(long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Lines of 64 bytes that are used, from address 0 on.
+    /// Number of lines of 64 bytes that are used, from address 0 on.
     #[arg(long, value_name = "LINES", default_value_t = 1 << 16)]
     pub(crate) lines: u64,
     /// Records in the trace.
@@ -199,17 +199,17 @@ impl From<CompressionName> for Compression {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum KindName {
-    /// All lines in turn.
+    /// All lines in order, repeatedly.
     Scan,
     /// Uniformly random lines.
     Uniform,
-    /// Zipf-distributed: few lines often, most of them rarely.
+    /// Zipf-distributed lines: few of them often, most of them rarely.
     Zipf,
-    /// Lines at a constant distance, round and round.
+    /// Lines at a constant distance, modulo the number of lines.
     Stride,
     /// A linked list through all lines in random order. Reads only.
     PointerChase,
-    /// All lines in turn. Writes only.
+    /// All lines in order, repeatedly. Writes only.
     StoreStream,
     /// Random lines, each read and then written.
     HashUpdates,

@@ -47,8 +47,8 @@ pub(crate) struct TraceRecordSetArgs {
     /// Record only these programs, such as mcf lbm.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) only: Vec<String>,
-    /// The program that replaces those that may not be distributed [default: oblivio-kernels,
-    /// beside this program].
+    /// The program that replaces programs that may not be distributed [default: oblivio-kernels,
+    /// next to this program].
     #[arg(long, value_name = "FILE")]
     pub(crate) kernels: Option<PathBuf>,
     /// Print JSON.
@@ -56,7 +56,7 @@ pub(crate) struct TraceRecordSetArgs {
     pub(crate) json: bool,
 }
 
-/// How to record.
+/// Options for the recording.
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
     /// Records in the trace. Takes a unit, such as 2M.
@@ -78,22 +78,23 @@ pub(crate) struct RecordingArgs {
         default_value_t = 2
     )]
     pub(crate) l1_ways: u32,
-    /// What a store requests if its line is not in the cache.
+    /// The effect of a store whose line is not in the cache.
     #[arg(long, value_enum, default_value_t = StoreMissesName::Write)]
     pub(crate) store_misses: StoreMissesName,
     /// The emulator [default: qemu- and the architecture of this machine].
     #[arg(long, value_name = "FILE")]
     pub(crate) qemu: Option<PathBuf>,
-    /// The plugin [default: `liboblivio_trace_plugin.so`, beside this program].
+    /// The plugin [default: `liboblivio_trace_plugin.so`, next to this program].
     #[arg(long, value_name = "FILE")]
     pub(crate) plugin: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum StoreMissesName {
-    /// Nothing until the line is evicted: only reads make a program wait (as Table II counts).
+    /// Request nothing until the line is evicted: only reads make a program wait (as Table II
+    /// counts).
     Write,
-    /// The line, as a load does.
+    /// Request the line, as a load does.
     Fetch,
 }
 

@@ -22,9 +22,9 @@ const RECORDS: [u64; 2] = [20_000, 4000];
 /// How small may the buckets of the middle levels be (IR-Alloc)?
 ///
 /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps the
-/// profile that moves the fewest slots an access. The results file holds the profile. The scheme is
-/// Path ORAM, as in the paper; for volumes use `oblivio plan --alloc`. With --judge time, profiles
-/// are compared by the time that a simulated processor takes. Then each run is a line of
+/// profile that moves the fewest slots per access. The results file holds the profile. The scheme
+/// is Path ORAM, as in the paper; for volumes use `oblivio plan --alloc`. With --judge time,
+/// profiles are compared by the time that a simulated processor takes. Then each run is a line of
 /// alloc-search.jsonl, and an interrupted search continues.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -65,13 +65,12 @@ pub(crate) struct AllocSearchArgs {
     /// The fraction of all slots that may be lost [default: 0.01].
     #[arg(long, value_name = "PART")]
     space_loss_max: Option<f64>,
-    /// Background evictions for each access that may be added to the uniform tree's
-    /// [default: 0.15].
+    /// Background evictions per access that a profile may add to the uniform tree's [default:
+    /// 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     extra_evictions_max: Option<f64>,
-    /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
-    /// --quick]. With --judge time, records of a trace that count [default: 20,000; 4,000 with
-    /// --quick].
+    /// Accesses counted per profile, over all of its runs [default: 500,000; 100,000 with --quick].
+    /// With --judge time, measured records of a trace [default: 20,000; 4,000 with --quick].
     #[arg(
         long,
         value_name = "N",

@@ -14,9 +14,9 @@ use crate::error::ProgramError;
 
 /// Where in the tree are blocks, and how does IR-Alloc change that?
 ///
-/// Makes untimed paths, as programs and random requests need them, and counts on which levels
-/// blocks lie and are found. Each run is a line of results.jsonl, so that the next run continues
-/// after an interruption. The figures go to figures.json.
+/// Makes untimed paths for the requests of programs and for random requests, and counts on which
+/// levels blocks lie and are found. Each run is a line of results.jsonl, so that the next run
+/// continues after an interruption. The figures go to figures.json.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
         oblivio-lab run blocks --quick\n  \

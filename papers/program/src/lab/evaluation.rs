@@ -50,7 +50,7 @@ pub(crate) struct EvaluationArgs {
     /// with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     levels: Option<u8>,
-    /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace
+    /// Records of each trace to measure [default: 1,000,000; 6,000 with --quick]. A shorter trace
     /// is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
     records: Option<u64>,
@@ -70,8 +70,8 @@ pub(crate) struct EvaluationArgs {
     #[arg(long, conflicts_with_all = ["traces", "trees", "jobs"])]
     recorded: bool,
     /// Check each DRAM command against the timing rules, independently of the scheduler; a
-    /// violation ends the evaluation. Results do not change, and records say how many commands were
-    /// checked. Runs take several times as long.
+    /// violation ends the evaluation. Results do not change, and records have the number of checked
+    /// commands. Runs take several times as long.
     #[arg(long)]
     check_commands: bool,
     /// Keep initial trees here, and start runs from them: about 1.4 GB each at level 24; each level

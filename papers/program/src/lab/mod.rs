@@ -227,7 +227,7 @@ pub(crate) struct MeasuringArgs {
     /// The seed of all runs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads [default: one for each processor]. They change the time, not the results.
+    /// Threads [default: one per processor]. They change the time, not the results.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

@@ -32,8 +32,7 @@ pub(crate) struct RunsArgs {
     /// The seed of all runs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Runs at a time [default: one for each processor]. They change time and memory, not the
-    /// results.
+    /// Runs at a time [default: one per processor]. They change time and memory, not the results.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) jobs: Option<NonZeroUsize>,
 }

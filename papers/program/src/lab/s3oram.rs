@@ -31,9 +31,9 @@ pub(crate) struct S3oramArgs {
     /// With --quick: also time real servers. Without --quick they are always timed.
     #[arg(long)]
     measure: bool,
-    /// Replace the small trees by one of 1.4 GiB in blocks of 128 KiB, and compare it, behind the
-    /// same link, with Path ORAM and a default volume of as many blocks on a bucket server. Takes
-    /// half an hour, and 30 GB in the folder.
+    /// Replace the small trees by one of 1.4 GiB in blocks of 128 KiB. Compare it, behind the same
+    /// link, with Path ORAM and a default volume of the same number of blocks on a bucket server.
+    /// Takes half an hour, and 30 GB in the folder.
     #[arg(long, conflicts_with_all = ["quick", "measure"])]
     large: bool,
     /// Folder for the servers' files while they run [default: the system's temporary folder].

@@ -19,7 +19,7 @@ use crate::error::ProgramError;
         oblivio-lab run stash-study --accesses 1000000000 --seeds 32\n  \
         oblivio-lab run stash-study --deep --output stash-20")]
 pub(crate) struct StashStudyArgs {
-    /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
+    /// Accesses counted per setup, over all of its runs [default: 100,000,000; 20,000,000 with
     /// --quick; 1,000,000,000 with --deep].
     #[arg(
         long,
@@ -99,7 +99,7 @@ pub(crate) struct RawTrafficArgs {
     /// The level of the leaves of the trees whose stash is measured [default: 14; 6 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=20))]
     levels: Option<u8>,
-    /// Accesses for each Z and A in the measurement of the stash, over all of its runs [default:
+    /// Accesses per pair of Z and A in the measurement of the stash, over all of its runs [default:
     /// 20,000,000; 2,000,000 with --quick].
     #[arg(
         long,
@@ -107,7 +107,7 @@ pub(crate) struct RawTrafficArgs {
         value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000)
     )]
     accesses: Option<u64>,
-    /// Independent runs for each Z and A, each with a seed of its own [default: 10; 4 with
+    /// Independent runs per pair of Z and A, each with a seed of its own [default: 10; 4 with
     /// --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     seeds: Option<u32>,
@@ -140,9 +140,9 @@ impl LabCommand for raw_traffic::RawTrafficPlan {
 
 /// How many blocks stay on the client of an ORAM of ranges?
 ///
-/// Simulates addresses without contents in the published rORAM, with one block a leaf and more, and
-/// in trees as in `--scheme range`. Counts the blocks left after each batch of evictions,
-/// and extrapolates the tail to 2^-80.
+/// Simulates addresses without contents in the published rORAM, with one block per leaf and more,
+/// and in trees as in `--scheme range`. Counts the blocks left after each batch of evictions, and
+/// extrapolates the tail to 2^-80.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
         oblivio-lab run range-stash --quick\n  \
@@ -184,9 +184,9 @@ impl LabCommand for range_stash::RangeStashPlan {
 
 /// How full do the buckets of S³ORAM get?
 ///
-/// Simulates blocks without contents in trees with unbounded buckets, and counts the fullest bucket
-/// of each eviction, inside the tree and in its leaves, for trees of A · 2^(H-1) blocks and of
-/// twice as many. Compares the counts with the bound of Lemma 4.1.
+/// Simulates blocks without contents in trees with unbounded buckets, for trees of A · 2^(H-1)
+/// blocks and of twice that number. Counts the blocks in the fullest bucket of each eviction,
+/// inside the tree and in its leaves. Compares the counts with the bound of Lemma 4.1.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
         oblivio-lab run share-overflow --quick\n  \

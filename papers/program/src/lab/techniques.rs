@@ -24,7 +24,7 @@ pub(crate) struct TechniquesArgs {
     /// The level of the leaves (L), from 8 to 20 [default: 16; 10 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(8..=20))]
     levels: Option<u8>,
-    /// Requests counted for each technique and workload [default: 100,000; 3,000 with --quick].
+    /// Requests counted per technique and workload [default: 100,000; 3,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     requests: Option<u64>,
     /// Recorded traces, each as another workload.
