@@ -5,7 +5,7 @@ use std::io;
 /// The reason why a simulation gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A trace is invalid. The message names the file and the line, and says what to do.
+    /// A trace is invalid. The message names the file and the line, and says how to fix it.
     #[error("{0}")]
     Trace(String),
     /// The specification is invalid. The message says what to change.

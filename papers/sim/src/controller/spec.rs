@@ -142,10 +142,10 @@ fn is_one_line(lines: &u64) -> bool {
 }
 
 impl OramSpec {
-    /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4, ten levels in a dedicated cache,
-    /// a stash of 200 blocks of which 100 are reserved for a path, and a PLB of 64 KiB. The paper
-    /// has `leaf_level` 24. Half of the slots hold data. Smaller trees get smaller tree tops and
-    /// PLBs.
+    /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4 and ten levels in a dedicated
+    /// cache. The stash has 200 blocks, of which 100 are reserved for a path, and the PLB has 64
+    /// KiB. The paper has `leaf_level` 24. Half of the slots hold data. Smaller trees get smaller
+    /// tree tops and PLBs.
     pub fn paper(leaf_level: u8) -> Self {
         let smaller = 24u8.saturating_sub(leaf_level);
         Self {

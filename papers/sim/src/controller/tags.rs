@@ -136,7 +136,7 @@ impl Contents {
     /// `block_bytes`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there is not enough memory.
+    /// [`SimError::Spec`] if memory does not suffice.
     pub(crate) fn new(levels: &[Range<u64>], block_bytes: usize) -> Result<Self, SimError> {
         let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
         let end = levels.last().map_or(0, |level| level.end);

@@ -199,7 +199,7 @@ impl Device {
         self.bus = at + 1;
     }
 
-    /// All groups of the channel, and the relation of their banks to `bank`.
+    /// Pairs of each group of the channel and the relation of its banks to `bank`.
     #[inline]
     fn related(&self, bank: u32) -> impl Iterator<Item = (usize, Relation)> + use<> {
         let home = share(bank, self.log2_group);

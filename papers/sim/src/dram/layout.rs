@@ -79,7 +79,7 @@ struct Level {
     /// The level of the subtrees' roots.
     root_level: u32,
     subtree_stride: u64,
-    /// For each line of a bucket, its location in the subtree.
+    /// The location in the subtree of each line of a bucket.
     places: Vec<LinePlace>,
 }
 
@@ -159,7 +159,7 @@ impl BucketLines {
 
 /// The layout of the lines of a subtree.
 struct Subtree {
-    /// For each level, the lines of a bucket.
+    /// The lines of a bucket, for each level.
     levels: Vec<Vec<LinePlace>>,
     /// The number of lines that the subtree spans.
     lines: u64,

@@ -106,7 +106,7 @@ impl DramSpec {
     /// Checks that the numbers are consistent. The code that uses the address order checks it.
     ///
     /// # Errors
-    /// [`SimError::Spec`] that says what to change.
+    /// [`SimError::Spec`]. The message says what to change.
     pub fn check(&self) -> Result<(), SimError> {
         let Self { ranks, banks, row_bytes, line_bytes, queues, .. } = *self;
         let powers = [

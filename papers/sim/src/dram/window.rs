@@ -32,7 +32,7 @@ pub(super) struct Window {
     banks: u64,
     /// Bit mask of the banks with requests for their open row.
     hits: u64,
-    /// For each bank, the age of its next request: see [`Self::age`].
+    /// The age of the next request of each bank: see [`Self::age`].
     ages: Vec<u64>,
     /// Bit mask of the banks with held requests.
     held_banks: u64,

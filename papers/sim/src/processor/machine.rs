@@ -266,8 +266,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         kind == AccessKind::Read || self.fetch_on_write_miss
     }
 
-    /// The cycles from which there is room for an instruction that misses and evicts `victim`: for
-    /// its write-back, and for its fetch. `None` if there is no room yet.
+    /// The cycles from which memory has room for an instruction that misses and evicts `victim`:
+    /// for its write-back, and for its fetch. `None` if it has no room yet.
     fn room_since(&mut self, kind: AccessKind, victim: Option<Victim>) -> Option<(Cycle, Cycle)> {
         let dirty = victim.filter(|victim| victim.dirty);
         self.in_the_way = dirty.map(|victim| victim.line);
@@ -279,8 +279,8 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         Some((write_back, fetch))
     }
 
-    /// Counts the cycles for which instruction `index` stalled fetch: until the ROB is `free`,
-    /// until there is room for a write-back, and until there is room for a fetch.
+    /// Counts the cycles for which instruction `index` stalled fetch. It waits until the ROB is
+    /// `free`, until a write-back has room, and until a fetch has room.
     fn stall(&mut self, index: u64, free: Cycle, write_back: Cycle, fetch: Cycle) {
         let stalls = &mut self.tally.stalls;
         let mut from = self.pipeline.idle_from(index);

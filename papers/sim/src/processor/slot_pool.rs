@@ -11,7 +11,7 @@ pub(super) struct SlotPool {
     /// The number of places that were never used.
     fresh: u64,
     used: u64,
-    /// For the other free places, the cycles at which they became free, in order.
+    /// The cycles at which the other free places became free, in order.
     freed: VecDeque<Cycle>,
 }
 

@@ -37,7 +37,7 @@ use oram::OramMemory;
 use plain::PlainMemory;
 use watched::Watched;
 
-/// Receives the progress of a run.
+/// An observer of the progress of a run.
 pub trait Progress {
     /// Reports that `done` records of the trace have run. Called when the machine is built, at the
     /// end of its warm-up, and regularly.

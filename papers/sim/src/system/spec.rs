@@ -126,8 +126,8 @@ impl SystemSpec {
     /// that passes can run.
     ///
     /// # Errors
-    /// [`SimError::Spec`] with a message that says what is wrong, and [`SimError::Engine`] for an
-    /// impossible tree.
+    /// [`SimError::Spec`] if the parameters are invalid; the message says how. [`SimError::Engine`]
+    /// for an impossible tree.
     pub fn check(&self) -> Result<(), SimError> {
         self.processor.check()?;
         self.dram.check()?;

@@ -95,7 +95,7 @@ fn switched() -> SystemSpec {
     spec
 }
 
-/// A machine with an in-order front end, whose requests wait for each other wherever possible.
+/// A machine with an in-order front end, in which requests wait for each other wherever possible.
 fn of_an_order() -> SystemSpec {
     of_an_order_with(OramSpec { plb_ways: 2, ..OramSpec::paper(LEAF_LEVEL) })
 }

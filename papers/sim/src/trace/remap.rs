@@ -69,7 +69,7 @@ struct Memory {
 
 /// The free pages of a memory.
 enum FreePages {
-    /// All pages from the next one on.
+    /// The pages after the last assigned page.
     Later,
     /// A lazy shuffle of all pages (Fisher and Yates), so that a large memory costs nothing.
     /// `moved` has the page at each position whose page is not the position itself.

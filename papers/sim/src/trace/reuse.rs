@@ -8,7 +8,8 @@
 
 use std::collections::HashMap;
 
-/// For each `k`, the number of uses in `lines` with a distance above 2^(k-1) and up to 2^k.
+/// Counts the uses in `lines` by distance. Element `k` is the number of uses with a distance above
+/// 2^(k-1) and up to 2^k.
 pub(super) fn distances(lines: impl ExactSizeIterator<Item = u64>) -> Vec<u64> {
     let mut last_uses = LastUses { sums: vec![0; lines.len() + 1] };
     let mut last_use: HashMap<u64, usize> = HashMap::new();

@@ -18,8 +18,8 @@ pub struct TraceStats {
     pub lines: u64,
     /// Number of different pages of [`PAGE_BYTES`](super::PAGE_BYTES).
     pub pages: u64,
-    /// For each `k`, the records whose line was among the 2^k lines used last, but not among the
-    /// last 2^(k-1).
+    /// The number of records by reuse distance. Element `k` counts records whose line was among the
+    /// 2^k lines used last, but not among the last 2^(k-1).
     reused: Vec<u64>,
 }
 
