@@ -9,8 +9,8 @@ use zeroize::optimization_barrier;
 
 use crate::memory::wipe_pages;
 
-/// A buffer that wipes every memory it has used. A plain `Vec` that grows leaves an unwiped copy
-/// behind. A `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in test builds.
+/// A buffer that wipes all memory that it has used. A plain `Vec` that grows leaves an unwiped copy
+/// of its contents. A `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in test builds.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WipedBytes(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl WipedBytes {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// `bytes` zeros.
+    /// A buffer of `bytes` zeros.
     pub fn zeros(bytes: usize) -> Self {
         Self(vec![0; bytes])
     }
@@ -85,16 +85,16 @@ impl Drop for WipedBytes {
     }
 }
 
-/// Overwrites the whole capacity with zeros: removed bytes may be past the current length.
+/// Overwrites the whole capacity with zeros, because removed bytes may be past the current length.
 fn wipe(bytes: &mut Vec<u8>) {
     let room = bytes.capacity();
     bytes.clear();
     bytes.resize(room, 0);
 }
 
-/// A large buffer, most of which may never be used. Pages of zeros are read and not written when it
-/// is wiped, because the system may never have backed them with memory. The time this takes reveals
-/// how much was used, so it is only for buffers that live as long as their client.
+/// A large buffer, most of which may never be used. When it is wiped, pages of zeros are read and
+/// not written, because the system may never have backed them with memory. The time of wiping
+/// reveals how much was used. So this is only for buffers that exist as long as their client.
 pub(crate) struct SparseWipedBytes(Vec<u8>);
 
 impl From<Vec<u8>> for SparseWipedBytes {
@@ -124,7 +124,7 @@ impl DerefMut for SparseWipedBytes {
 }
 
 impl fmt::Debug for WipedBytes {
-    /// Without the contents.
+    /// Formats the buffer without its contents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} secret bytes", self.0.len())
     }
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Reads this process's memory at the buffer's address, before and after.
+    /// Reads this process's memory at the buffer's address, before and after the buffer is freed.
     #[cfg(target_os = "linux")]
     #[test]
     fn no_secret_is_left_in_freed_memory() {

@@ -1,10 +1,10 @@
-//! Blank pieces in storage, and the only ways to fill them.
+//! Blank pieces in storage, and the only functions that fill them.
 
 use super::COUNTER_BYTES;
 use super::xor::xor;
 use crate::pieces::{Frames, Span};
 
-/// Space for the pieces of one write. Only sealed bytes and counters can be written there.
+/// Blank space for the pieces of one write. Only sealed bytes and counters can be written there.
 pub struct Blanks<'a> {
     buffer: &'a mut [u8],
     spans: &'a [Span],
@@ -65,7 +65,7 @@ impl<'a> Blanks<'a> {
         self.put(frames)
     }
 
-    /// Fills every blank with bytes sealed before, for a [trip](super::SealedTrip).
+    /// Fills every blank with bytes that were sealed before, for a [trip](super::SealedTrip).
     ///
     /// # Panics
     /// If `frames` does not have one of the right length for each blank.
@@ -122,13 +122,13 @@ impl<'a> Blanks<'a> {
 pub struct Sealed<'a>(Frames<'a>);
 
 impl<'a> Sealed<'a> {
-    /// What storage gets: ciphertext and counters. Public.
+    /// The contents that storage gets: ciphertext and counters. Public.
     pub fn frames(&self) -> Frames<'a> {
         self.0
     }
 }
 
-/// Seals a run from its start on. Plaintext is never stored in the blank, and bytes not written
+/// Seals a run of bytes, in order. Plaintext is never stored in the blank, and bytes not written
 /// become sealed zeros.
 pub(crate) struct Sealing<'a> {
     blank: &'a mut [u8],

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A bucket is sealed under the name of its place. But servers move the blocks of an S³ORAM without
-//! knowing them, so a sealed block contains its name: its address and the number of the write that
-//! sealed it. The reader compares both with the expected values, and so detects older versions and
-//! other blocks.
+//! knowing which blocks they move. So a sealed block contains its name: its address and the number
+//! of the write that sealed it. The reader compares both with the expected values, and so detects
+//! older versions and other blocks.
 //!
 //! Tag, key stream and synthetic nonce are computed as for [a bucket](super::bucket), under
 //! separate keys. If two blocks are sealed under one number, for example by a copy of the client or
@@ -29,7 +29,7 @@ use super::era::MasterKey;
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
 
-/// Bytes of a seed, and of the key it is derived from.
+/// Bytes of a seed, and of the key from which it is derived.
 const SEED_BYTES: usize = 32;
 
 /// Bytes that the seal adds to a block.
@@ -53,14 +53,14 @@ impl BlockName {
     }
 }
 
-/// Seals and opens single blocks. Its keys are wiped when it is dropped.
+/// Seals and opens single blocks. The keys are wiped when the sealer is dropped.
 pub struct BlockSealer {
     keys: BucketKeys,
     /// The key of the MAC that computes seeds.
     seed_key: Zeroizing<[u8; SEED_BYTES]>,
 }
 
-/// A block that was opened and is authentic.
+/// An opened block, which is authentic.
 pub struct OpenedBlock {
     name: BlockName,
     /// The name, followed by the contents.
@@ -103,13 +103,13 @@ impl BlockSealer {
     }
 
     /// A seed for a random generator: a keyed PRF of `of`, for example of a sealed block.
-    /// Deterministic, so a repeated write produces identical bytes. Without the key, it cannot be
-    /// distinguished from a random seed.
+    /// Deterministic, so a repeated write produces identical bytes. Without the key, the seed
+    /// cannot be distinguished from a random one.
     pub fn seed(&self, of: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
         derive_seed(&self.seed_key, &[of])
     }
 
-    /// Seals a block. The result is [`BLOCK_SEAL_BYTES`] longer.
+    /// Seals a block. The result is [`BLOCK_SEAL_BYTES`] longer than the block.
     pub fn seal(&self, name: BlockName, block: &[u8]) -> Vec<u8> {
         let mut plain = Zeroizing::new(Vec::with_capacity(NAME_BYTES + block.len()));
         plain.extend_from_slice(&name.bytes());
@@ -168,7 +168,8 @@ mod tests {
         assert_eq!((opened.name(), opened.bytes()), (NAME, &b"what it holds"[..]));
     }
 
-    /// The seal must be the same on every processor and as in `docs/format.md` of the repository.
+    /// Tests that the seal is the same on every processor and as in `docs/format.md` of the
+    /// repository.
     #[test]
     fn the_seal_has_not_changed() {
         use sha2::Digest;

@@ -36,7 +36,7 @@ pub(super) const TAG_BYTES: usize = 32;
 /// Bytes that the seal adds to the table of a bucket.
 pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;
 
-/// Bytes of a key of AEGIS-256X4, of its own nonces, and of a name.
+/// Bytes of a key of AEGIS-256X4, of the cipher's own nonces, and of a name.
 const KEY_BYTES: usize = 32;
 const CIPHER_NONCE_BYTES: usize = 32;
 const NAME_BYTES: usize = 16;
@@ -48,7 +48,7 @@ pub(super) const KEYS_BYTES: usize = 3 * KEY_BYTES;
 /// sealed once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BucketName {
-    /// The number of the eviction that writes it.
+    /// The number of the eviction that writes the bucket.
     pub(crate) eviction: u64,
     pub(crate) level: u8,
     pub(crate) kind: BucketKind,
@@ -57,9 +57,9 @@ pub(crate) struct BucketName {
 /// The contents of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketKind {
-    /// Blocks of the tree.
+    /// A bucket of blocks of the tree.
     Blocks,
-    /// A page of records of taken slots, with its index in the sweep of the eviction.
+    /// A page of marks of taken slots, with its index among the pages that the eviction sweeps.
     Page(u16),
 }
 
@@ -81,9 +81,9 @@ impl BucketName {
 /// The indices of the pieces of a write that hold a sealed bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketPieces {
-    /// The piece of the head.
+    /// The index of the piece with the head.
     pub(crate) head: usize,
-    /// The piece of the slots. A page has no slots.
+    /// The index of the piece with the slots. `None` for a page, which has no slots.
     pub(crate) slots: Option<usize>,
 }
 
@@ -155,7 +155,7 @@ impl BucketKeys {
         blanks.copy_sealed(pieces.head, NONCE_BYTES, &tag.finalize());
     }
 
-    /// Verifies that the bucket was sealed under this name.
+    /// Verifies that the bucket was sealed under the name `name`.
     pub(super) fn verify<'f>(
         &self,
         name: BucketName,
@@ -236,7 +236,7 @@ mod tests {
         BucketKeys::new(keys)
     }
 
-    /// The head and the slots.
+    /// A sealed bucket: its head and its slots.
     fn sealed(keys: &BucketKeys, name: BucketName, blocks: &[[u8; 40]; 6]) -> (Vec<u8>, Vec<u8>) {
         sealed_with(keys, name, TABLE, blocks)
     }
@@ -274,7 +274,8 @@ mod tests {
         }
     }
 
-    /// The seal must be the same on every processor and as in `docs/format.md` of the repository.
+    /// Tests that the seal is the same on every processor and as in `docs/format.md` of the
+    /// repository.
     #[test]
     fn the_seal_has_not_changed() {
         let (head, slots) = sealed(&keys(1), NAME, &BLOCKS);
@@ -311,7 +312,7 @@ mod tests {
         assert!(own.verify(NAME, &head, &swapped).is_none());
     }
 
-    /// Two continuations of one state, as on a cloned machine.
+    /// Simulates a cloned machine: two clients continue from one state.
     #[test]
     fn one_name_sealed_twice_with_other_contents_shares_no_key_stream() {
         let keys = keys(1);

@@ -1,4 +1,4 @@
-//! Bytes sealed by a client, on the server that stores them.
+//! Bytes that a client has sealed, on the server that stores them.
 
 use super::blanks::{Blanks, Sealed};
 
@@ -25,7 +25,7 @@ impl<'b> SealedByClient<'b> {
         Self(bytes)
     }
 
-    /// Fills the blanks in order.
+    /// Fills the blanks with the sealed bytes, in order.
     ///
     /// # Panics
     /// If there are more or fewer bytes than the blanks hold: compare the lengths first.

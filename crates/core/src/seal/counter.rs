@@ -5,15 +5,15 @@ use crate::error::{Error, ErrorKind};
 /// Issues each 64-bit value once: the stored counter of the seal (`IV2` in RAW ORAM).
 ///
 /// One value serves all buckets of a path, because their names distinguish their masks. Value 0 is
-/// never issued: a bucket never written reads as zeros and so differs from a written one. Public:
-/// it counts path writes.
+/// never issued: a bucket never written reads as zeros, so it differs from a written bucket.
+/// Public: the counter is the number of path writes.
 #[derive(Debug)]
 pub struct WriteCounter {
     last: u64,
 }
 
 impl WriteCounter {
-    /// A counter for a fresh key.
+    /// A counter for a key that was never used.
     pub fn new() -> Self {
         Self::resume_after(0)
     }
@@ -23,7 +23,7 @@ impl WriteCounter {
         Self { last }
     }
 
-    /// The next value.
+    /// Issues the next value.
     ///
     /// # Errors
     /// [`ErrorKind::CounterExhausted`] if no value is left: a value is never issued twice.

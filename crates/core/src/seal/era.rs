@@ -5,9 +5,9 @@
 //! neither a version nor a counter is stored.
 //!
 //! The keys change with every *era*. An era begins when a client opens the store, and at
-//! checkpoints, with a fresh salt. Everything written by evictions from its first on is sealed
-//! under its keys. In one era an eviction is sealed once. After a crash, lost evictions are
-//! repeated with other contents, under the keys of a new era.
+//! checkpoints, with a fresh salt. All evictions from the first of the era on seal under its keys.
+//! In one era an eviction is sealed once. After a crash, lost evictions are repeated with other
+//! contents, under the keys of a new era.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,23 +24,23 @@ use crate::pieces::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
-/// The most eras begun by checkpoints that are kept. A tree of 2^23 leaves with 2^10 spare places
-/// has this many checkpoints in two rounds.
+/// Maximum number of eras begun by checkpoints that are kept. A tree of 2^23 leaves with 2^10 spare
+/// places has this number of checkpoints in two rounds.
 pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
 
-/// The key that the keys of all eras are derived from. Secret; wiped from memory when dropped.
+/// The key from which the keys of all eras are derived. Secret; wiped from memory when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct MasterKey([u8; KEY_BYTES]);
 
 impl MasterKey {
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn draw(coins: &mut impl CryptoRng) -> Self {
         let mut key = Self([0; KEY_BYTES]);
         coins.fill_bytes(&mut key.0);
         key
     }
 
-    /// A key from given bytes.
+    /// The key that consists of given bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
@@ -90,14 +90,15 @@ impl Era {
 pub struct EraSealer {
     master: MasterKey,
     tree: TreeId,
-    /// In order. The last era is the current one.
+    /// The eras and their keys, in order. The last era is the current one.
     eras: Vec<(Era, BucketKeys)>,
     /// A buffer for sealing before storage gets the bytes: plaintext is never stored in a blank.
     scratch: Zeroizing<Vec<u8>>,
 }
 
 impl EraSealer {
-    /// A sealer for a tree written in `eras`, in order. Future evictions belong to the last.
+    /// A sealer for a tree that was written in `eras`, in order. Future evictions belong to the
+    /// last era.
     ///
     /// # Panics
     /// If there are no eras or they are not in order.
@@ -112,7 +113,7 @@ impl EraSealer {
         Self { master, tree, eras, scratch: Zeroizing::default() }
     }
 
-    /// A sealer for a tree never written.
+    /// A sealer for a tree that was never written.
     pub fn fresh(master: MasterKey, tree: TreeId, coins: &mut impl CryptoRng) -> Self {
         Self::new(master, tree, vec![Era::begin(0, coins)])
     }
@@ -128,8 +129,8 @@ impl EraSealer {
         era
     }
 
-    /// Begins an era: from `first_eviction` on, everything is sealed under new keys, including
-    /// evictions that an earlier era had sealed.
+    /// Begins an era: from `first_eviction` on, everything is sealed under new keys, even if an
+    /// earlier era has already sealed an eviction of that number.
     pub(crate) fn begin_era(&mut self, first_eviction: u64, coins: &mut impl CryptoRng) {
         self.eras.retain(|(era, _)| era.first_eviction < first_eviction);
         let era = Era::begin(first_eviction, coins);
@@ -137,9 +138,9 @@ impl EraSealer {
         self.eras.push((era, keys));
     }
 
-    /// As [`Self::begin_era`], unless the current era is too young. This bounds the eras that cover
-    /// the last `recognised` evictions, whose keys are kept, to [`CHECKPOINT_ERAS_MAX`]. The
-    /// decision depends only on public numbers.
+    /// Begins an era like [`Self::begin_era`], unless the current era is too young. This bounds the
+    /// eras that cover the last `recognised` evictions, whose keys are kept, to
+    /// [`CHECKPOINT_ERAS_MAX`]. The decision depends only on public numbers.
     pub(crate) fn begin_era_if_due(
         &mut self,
         next: u64,
@@ -157,7 +158,7 @@ impl EraSealer {
         self.eras.drain(..first_needed);
     }
 
-    /// The index of the era of `eviction`.
+    /// The index of the era to which `eviction` belongs.
     #[inline]
     fn era_of(&self, eviction: u64) -> usize {
         let begun = self.eras.partition_point(|(era, _)| era.first_eviction <= eviction);

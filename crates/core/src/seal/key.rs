@@ -20,14 +20,14 @@ pub(crate) const KEY_BYTES: usize = 16;
 pub struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn draw(coins: &mut impl CryptoRng) -> Self {
         let mut key = Self([0; KEY_BYTES]);
         coins.fill_bytes(&mut key.0);
         key
     }
 
-    /// A key from given bytes.
+    /// The key that consists of given bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }

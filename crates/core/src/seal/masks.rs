@@ -10,32 +10,32 @@ use super::CHUNK_BYTES;
 use super::key::Key;
 use crate::geometry::BucketId;
 
-/// Bits of a counter block that number the chunks of a region.
+/// Number of bits of a counter block that hold the index of the chunk in its region.
 const CHUNK_BITS: u32 = 22;
 
-/// Bits of a counter block that name the bucket.
+/// Number of bits of a counter block that hold the bucket.
 const BUCKET_BITS: u32 = 41;
 
 /// The longest region that can be sealed, 64 MiB: one more chunk would repeat a mask.
 pub const BODY_BYTES_MAX: usize = CHUNK_BYTES << CHUNK_BITS;
 
-/// Bytes of masks worth computing in one batch: larger batches leave the nearest caches. A path of
-/// small blocks is below this.
+/// Bytes of masks to compute in one batch: larger batches exceed the nearest caches. A path of
+/// small blocks is below this size.
 pub(crate) const BATCH_BYTES: usize = 32 << 10;
 
-/// AES code with wide registers processes this many blocks at once, and the rest one by one. A
-/// batch is rounded up to a multiple if that is cheaper.
+/// Number of blocks that AES code with wide registers processes at once. It processes the rest one
+/// by one, so a batch is rounded up to a multiple if that is cheaper.
 const LANES: usize = 64;
 
 /// A tail of at most this many blocks is cheaper to process one by one than as a padded batch.
 const TAIL_MAX: usize = 8;
 
-/// The part of a bucket that a mask is for. It is in every counter block.
+/// The part of a bucket to which a mask applies. It is in every counter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// The addresses of the blocks.
+    /// The header: addresses of the blocks.
     Header,
-    /// Labels and blocks.
+    /// The body: leaf labels and blocks.
     Body,
 }
 
@@ -43,13 +43,13 @@ pub enum Region {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaskRun {
     counter: u64,
-    /// `region ‖ bucket ‖ i` of the first chunk.
+    /// The part `region ‖ bucket ‖ i` of the counter block of the first chunk.
     first: u64,
     chunks: usize,
 }
 
 impl MaskRun {
-    /// All chunks that contain the bytes `start..start + bytes` of the region.
+    /// The run of all chunks that contain the bytes `start..start + bytes` of the region.
     #[inline]
     pub(crate) fn new(
         region: Region,
@@ -86,7 +86,7 @@ impl MaskRun {
 
 /// Computes masks, and counts the AES blocks.
 pub(crate) struct Masks {
-    /// `None`: every mask is zero.
+    /// The cipher that computes masks. If `None`, every mask is zero.
     cipher: Option<Aes128>,
     scratch: Vec<Block>,
     aes_blocks: u64,
@@ -158,7 +158,7 @@ impl Drop for Masks {
     }
 }
 
-/// Reads the masks of a batch, run by run. A copy reads them again from the same run on.
+/// Reads the masks of a batch, run by run. A copy of the reader continues from the same run.
 #[derive(Clone, Copy)]
 pub(crate) struct MaskReader<'a> {
     masks: &'a [u8],

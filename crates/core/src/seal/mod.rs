@@ -68,8 +68,8 @@ pub(crate) const CHUNK_BYTES: usize = 16;
 pub struct NoSecrecy(());
 
 impl NoSecrecy {
-    /// For simulations and tests on data that is not secret: blocks and addresses go to storage in
-    /// clear.
+    /// The permission for simulations and tests on data that is not secret: blocks and addresses go
+    /// to storage in clear.
     pub fn this_is_a_simulation_without_secrets() -> Self {
         Self(())
     }
@@ -81,20 +81,21 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// AES-128 under the key that `key` derives for `tree`. Consumes the key: two sealers with one
-    /// key would seal different data under one mask. Draw another key for another tree.
+    /// A sealer with AES-128 under the key that `key` derives for `tree`. Consumes the key: two
+    /// sealers with one key would seal different data under one mask. Draw another key for another
+    /// tree.
     pub fn aes128(key: Key, tree: TreeId) -> Self {
         Self { masks: Masks::aes128(&key.for_tree(tree)) }
     }
 
-    /// AES-128 under `tree_key`, the derived key of one tree. [`Self::aes128`] derives it from a
-    /// session key; a hardware controller receives it at a port. The same key must never seal a
-    /// second tree.
+    /// A sealer with AES-128 under `tree_key`, the derived key of one tree. [`Self::aes128`]
+    /// derives it from a session key; a hardware controller receives it at a port. The same key
+    /// must never seal a second tree.
     pub fn aes128_of_tree_key(tree_key: Key) -> Self {
         Self { masks: Masks::aes128(&tree_key) }
     }
 
-    /// No encryption at all. Addresses, labels and data go to storage in clear.
+    /// A sealer without encryption. Addresses, labels and data go to storage in clear.
     pub fn null(_: NoSecrecy) -> Self {
         Self { masks: Masks::zero() }
     }

@@ -2,7 +2,7 @@
 
 use super::xor::{xor, xor_in_place};
 
-/// Opens a sealed run from its start on.
+/// Opens a sealed run of bytes, in order.
 pub(crate) struct Opened<'a> {
     sealed: &'a [u8],
     mask: &'a [u8],

@@ -7,8 +7,8 @@ use crate::pieces::{Frames, Span};
 
 /// The sealed pieces of one write, for a store in front of other stores.
 ///
-/// Such a store seals a write once, here. The result can then be shared with other threads and put
-/// into the blanks of the stores behind. Nothing unsealed can reach storage this way: the bytes
+/// The store seals a write once, here. The result can then be shared with other threads and put
+/// into the blanks of the stores behind it. Nothing unsealed can reach storage this way: the bytes
 /// here are private, they come from a `fill` that writes only into [`Blanks`], and they are copied
 /// unchanged. Storage gets what it would get without the store in front.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub struct SealedTrip {
 }
 
 impl SealedTrip {
-    /// Seals pieces of these lengths with `fill`, replacing the current contents.
+    /// Seals pieces of the given lengths with `fill`, replacing the current contents.
     pub fn seal(
         &mut self,
         lengths: impl IntoIterator<Item = usize>,

@@ -3,7 +3,7 @@
 /// The width of the narrowest vectors on the supported processors.
 const STEP_BYTES: usize = 16;
 
-/// `out[i] = a[i] ^ b[i]`. All three have the same length.
+/// Computes `out[i] = a[i] ^ b[i]`. All three slices have the same length.
 #[inline(always)]
 pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
     assert!(out.len() == a.len() && out.len() == b.len(), "xor needs strings of equal length");
@@ -18,7 +18,7 @@ pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
     }
 }
 
-/// `out[i] ^= mask[i]`. Both have the same length.
+/// Computes `out[i] ^= mask[i]`. The slices have the same length.
 #[inline]
 pub(super) fn xor_in_place(out: &mut [u8], mask: &[u8]) {
     assert!(out.len() == mask.len(), "xor needs strings of equal length");

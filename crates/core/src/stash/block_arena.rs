@@ -6,8 +6,8 @@
 //! └──────────────────────────┴────────────────────────────┴──────┘
 //! ```
 //!
-//! A path is opened slot by slot into the transit area ("transient storage" in Tiny ORAM, Table I),
-//! dummies included. Most of its blocks are sealed from there again without being copied.
+//! A path is opened slot by slot, including dummies, into the transit area ("transient storage" in
+//! Tiny ORAM, Table I). Most of its blocks are sealed from there again without being copied.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -25,9 +25,9 @@ pub(crate) struct ArenaSlot(u32);
 pub(crate) struct BlockArena {
     bytes: SparseWipedBytes,
     block_bytes: usize,
-    /// Places below this one are permanent; the others are in transit.
+    /// The first place in transit. All places below it are permanent.
     first_in_transit: u32,
-    /// The free permanent places are the first `free_count` of this list.
+    /// A list whose first `free_count` places are the free permanent places.
     free: Vec<ArenaSlot>,
     free_count: usize,
     zero: ArenaSlot,
@@ -67,21 +67,21 @@ impl BlockArena {
         self.zero
     }
 
-    /// The place of slot `slot` of a path, whose slots are numbered from the root down.
+    /// The place in transit of slot `slot` of a path, whose slots are numbered from the root down.
     #[inline]
     pub(crate) fn in_transit(&self, slot: usize) -> ArenaSlot {
         ArenaSlot(self.first_in_transit + slot as u32)
     }
 
-    /// The bytes of `slots` consecutive slots of a path, starting with `slot`: they are adjacent in
-    /// transit.
+    /// The bytes of `slots` consecutive slots of a path, starting with `slot`, which are adjacent
+    /// in the transit area.
     #[inline]
     pub(crate) fn row_in_transit(&mut self, slot: usize, slots: usize) -> &mut [u8] {
         let first = self.in_transit(slot).0 as usize;
         &mut self.bytes[first * self.block_bytes..][..slots * self.block_bytes]
     }
 
-    /// A free permanent place. It holds the bytes of an earlier block.
+    /// Takes a free permanent place. It still holds the bytes of an earlier block.
     ///
     /// # Panics
     /// If no place is free. The caller of [`Self::new`] must count every block that can be on the
@@ -98,7 +98,7 @@ impl BlockArena {
         self.free[self.free_count]
     }
 
-    /// Frees a place if it is permanent. No branch depends on that.
+    /// Frees a place if it is permanent. No branch depends on whether it is.
     #[inline]
     pub(crate) fn free(&mut self, place: ArenaSlot) {
         if self.block_bytes == 0 {

@@ -39,7 +39,7 @@ impl Entry {
     /// The address of a dummy. Truncated to the width of any address field, it is ⊥.
     pub(crate) const DUMMY_ADDRESS: u64 = u64::MAX;
 
-    /// A dummy whose bytes are at `zero`.
+    /// A dummy entry whose bytes are at `zero`.
     pub(crate) fn dummy(zero: ArenaSlot) -> Self {
         Self { address: Self::DUMMY_ADDRESS, leaf: Leaf(0), place: zero }
     }
@@ -47,10 +47,10 @@ impl Entry {
 
 /// The fully associative stash.
 ///
-/// It holds blocks in order of arrival, and PushToLeaf visits them in that order, so that a run can
-/// be compared with the literal reference step by step.
+/// The stash holds blocks in order of arrival, and PushToLeaf visits them in that order. So a run
+/// can be compared with the literal reference step by step.
 pub(crate) struct Stash {
-    /// The first `len` hold blocks.
+    /// The entries, of which the first `len` are blocks in the stash.
     entries: Vec<Entry>,
     len: usize,
     occupancy: Occupancy,
@@ -100,7 +100,7 @@ impl Stash {
         self.entries[..self.len].iter_mut().find(|entry| entry.address == address)
     }
 
-    /// Removes a block. The others keep their order.
+    /// Removes a block. The remaining blocks keep their order.
     pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
         let held = &mut self.entries[..self.len];
         let at = held.iter().position(|entry| entry.address == address)?;
@@ -109,8 +109,8 @@ impl Stash {
         Some(self.entries[self.len])
     }
 
-    /// Drops the blocks for which `keep` returns false, and frees their places. The others keep
-    /// their order.
+    /// Drops the blocks for which `keep` returns false, and frees their places. The remaining
+    /// blocks keep their order.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockArena) {
         let mut kept = 0;
         for i in 0..self.len {
@@ -126,10 +126,10 @@ impl Stash {
     }
 
     /// Algorithm 1: moves as many blocks as possible, each as deep as possible, from the stash into
-    /// `plan` for the path to `leaf`. The others keep their order.
+    /// `plan` for the path to `leaf`. The remaining blocks keep their order.
     ///
-    /// A block stays if its deepest free bucket belongs to `top` and its set there is full. It is
-    /// not tried on higher levels (IR-ORAM, section IV-C).
+    /// A block stays if its deepest free bucket belongs to `top` and its set there is full. Higher
+    /// levels are not tried for this block (IR-ORAM, section IV-C).
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, top: &mut TreeTop, plan: &mut PathPlan) {
         plan.clear();
@@ -149,7 +149,7 @@ impl Stash {
         }
     }
 
-    /// Ends an eviction: moves the remaining blocks out of transit, and counts them.
+    /// Ends an eviction: counts the blocks left in the stash, and moves their bytes out of transit.
     #[inline]
     pub(crate) fn finish_eviction(&mut self, blocks: &mut BlockArena) {
         for entry in &mut self.entries[..self.len] {
@@ -159,8 +159,8 @@ impl Stash {
     }
 }
 
-/// Blocks on their way into the stash. The length of the stash is updated only when this is
-/// dropped, so that it stays in a register until then.
+/// Inserts a path's blocks into the stash. Updates the stash's length only when dropped, so that
+/// the length stays in a register until then.
 pub(crate) struct Arrivals<'a> {
     entries: &'a mut [Entry],
     len: usize,
@@ -168,7 +168,7 @@ pub(crate) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Inserts `entry` if `real` is true. No branch depends on it.
+    /// Inserts `entry` if `real` is true. No branch depends on `real`.
     #[inline]
     pub(crate) fn insert_if(&mut self, entry: Entry, real: bool) {
         self.entries[self.len] = entry;

@@ -11,12 +11,12 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// The most blocks ever left in the stash after an access.
+    /// Maximum number of blocks ever left in the stash after an access.
     pub fn peak_blocks(&self) -> usize {
         self.peak_blocks
     }
 
-    /// For each `n`, the number of accesses that left `n` blocks. Empty unless enabled by
+    /// The number of accesses that left `n` blocks, for each `n`. Empty unless enabled by
     /// `record_histogram`.
     pub fn histogram(&self) -> &[u64] {
         self.histogram.as_deref().unwrap_or_default()

@@ -13,7 +13,8 @@ pub(crate) struct PathPlan {
     slots: Vec<Entry>,
     /// The buckets of the path, from the root down.
     buckets: Vec<Bucket>,
-    /// Bit `i`: level `i` has no free slot. Bits past the leaf level are set.
+    /// A bit mask of the full levels: bit `i` is set if level `i` has no free slot. Bits past the
+    /// leaf level are set.
     full: u64,
     dummy: Entry,
 }
@@ -22,7 +23,7 @@ pub(crate) struct PathPlan {
 #[derive(Clone, Copy)]
 struct Bucket {
     start: usize,
-    /// The first free slot: `free - start` is the paper's `Occupied`.
+    /// The index of the first free slot: `free - start` is the paper's `Occupied`.
     free: usize,
     end: usize,
 }
@@ -55,7 +56,7 @@ impl PathPlan {
         &self.slots
     }
 
-    /// The slots of the bucket on `level`: its blocks, then dummies.
+    /// The slots of the bucket on `level`: first blocks, then dummies.
     #[inline]
     pub(crate) fn bucket(&self, level: usize) -> &[Entry] {
         let Bucket { start, end, .. } = self.buckets[level];
@@ -69,9 +70,9 @@ impl PathPlan {
         &self.slots[start..free]
     }
 
-    /// One iteration of Algorithm 1: puts `entry` into the deepest free slot that the path to
-    /// `leaf` shares with its own path. Returns whether there is such a slot. On the levels of
-    /// `top`, the tree top must also have an entry free for it.
+    /// One iteration of Algorithm 1: puts `entry` into the deepest free slot on the path to `leaf`
+    /// that is also on the entry's own path. Returns whether there is such a slot. On the levels of
+    /// `top`, the tree top must also have an entry free for the block.
     #[inline]
     pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
         let deepest = push_back(leaf, entry.leaf, self.full)
@@ -92,9 +93,9 @@ impl PathPlan {
 /// `PushBack` of Algorithm 1: the deepest level that the paths to `evicted` and `own` share and
 /// that is not full.
 ///
-/// It differs from the paper in form, not in result. The paper's `t1 = (l ⊕ l') | 0` appends a 0 on
-/// the right, so that equal labels share all levels. Where the paper reverses, isolates the lowest
-/// bit and reverses again to find the leftmost set bit, this counts leading zeros.
+/// The code differs from the paper in form, not in result. The paper's `t1 = (l ⊕ l') | 0` appends
+/// a 0 on the right, so that equal labels share all levels. To find the leftmost set bit, the paper
+/// reverses, isolates the lowest bit and reverses again; the code counts leading zeros.
 #[inline]
 fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
     let t1 = (evicted.0 ^ own.0) << 1;
@@ -128,8 +129,8 @@ mod tests {
         TreeTop::new(TreeTopKind::Dedicated, 0, geometry)
     }
 
-    /// Runs both algorithms on the stash of `leaves` and compares every slot of the path and the
-    /// rest.
+    /// Runs the fast and the literal algorithm on the stash of `leaves`. Compares every slot of the
+    /// path, and the blocks that stay.
     fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
         let mut stash = Stash::new(leaves.len(), zero());
         for (address, leaf) in (0..).zip(leaves) {

@@ -1,4 +1,4 @@
-//! The optional abilities of stores.
+//! The optional capabilities of stores.
 
 #[cfg(feature = "std")]
 mod bits;
@@ -10,14 +10,15 @@ use core::ops::{BitAnd, BitOr};
 use super::{BucketStore, Part, Piece};
 use crate::error::{Error, ErrorKind};
 
-/// What a store can do in addition to reading and writing whole buckets.
+/// The operations of a store in addition to reading and writing whole buckets.
 ///
-/// A scheme that needs more is refused when it is made on such a store. No layer emulates a missing
-/// capability: storage would see trips that the scheme did not make.
+/// A scheme that needs a missing capability is refused when it is made on such a store. No layer
+/// emulates a missing capability: storage would see trips that the scheme did not make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(u32);
 
-/// Each capability in the order of the bits, with its name for programs and its description.
+/// All capabilities in the order of their bits, each with its name for programs and its
+/// description.
 const KNOWN: [(Capabilities, &str, &str); 4] = [
     (Capabilities::PARTS, "parts", "parts of buckets"),
     (Capabilities::CONDITIONAL_RECORDS, "conditional-records", "conditional writes of records"),
@@ -26,15 +27,15 @@ const KNOWN: [(Capabilities, &str, &str); 4] = [
 ];
 
 impl Capabilities {
-    /// Whole buckets only.
+    /// No capability in addition to whole buckets.
     pub const NONE: Self = Self(0);
 
-    /// Headers and single slots can be prefetched, read and written. The rest of their bucket stays
-    /// as it was.
+    /// Headers and single slots can be prefetched, read and written. A write leaves the rest of the
+    /// bucket unchanged.
     pub const PARTS: Self = Self(1);
 
-    /// A record can be written on the condition that it still has the value that was read. So of
-    /// two clients that take over a volume at the same time, only one succeeds.
+    /// A record can be written on the condition that it still has the value that was read. So if
+    /// two clients take over a volume at the same time, only one succeeds.
     pub const CONDITIONAL_RECORDS: Self = Self(1 << 1);
 
     /// One read returns the XOR of slots of several buckets (Ring ORAM, section 3.2).
@@ -59,7 +60,7 @@ impl Capabilities {
         piece.part == Part::Whole || self.contains(Self::PARTS)
     }
 
-    /// The names for programs.
+    /// The names of these capabilities, for programs.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.known().map(|(_, name, _)| *name)
     }
@@ -68,7 +69,7 @@ impl Capabilities {
         KNOWN.iter().filter(move |(one, ..)| self.contains(*one))
     }
 
-    /// Fails if the store lacks one of these capabilities. Sends no request to it.
+    /// Fails if a store lacks one of these capabilities. Sends no request to the store.
     pub(crate) fn check(self, store: &dyn BucketStore) -> Result<(), Error> {
         let missing = self.missing_from(store.capabilities());
         if missing == Self::NONE {
@@ -84,7 +85,7 @@ impl Capabilities {
     }
 }
 
-/// The capabilities in both sets.
+/// The intersection of two sets of capabilities.
 impl BitAnd for Capabilities {
     type Output = Self;
 

@@ -13,9 +13,11 @@ use crate::layout::{Layout, LayoutKind, LevelPlace};
 pub use crate::memory::Pages;
 use crate::memory::{NoMemory, Region};
 
-/// All trees in one anonymous mapping, with huge pages if the system provides them.
+/// A store that keeps all trees in one anonymous mapping, with huge pages if the system provides
+/// them.
 ///
-/// Pages that were never written take no memory, so a new store of any size is made at once.
+/// Pages that were never written take no memory, so creating a store takes no time, whatever its
+/// size.
 pub struct MemoryStore {
     arena: Region,
     trees: Vec<Tree>,
@@ -27,7 +29,7 @@ struct Tree {
     levels: Box<[Level]>,
 }
 
-/// The buckets of one level: everything that the many look-ups of a trip need.
+/// The location and shape of the buckets of one level, together for the many look-ups of a trip.
 struct Level {
     /// Offset of the tree in the arena.
     base: u64,
@@ -91,22 +93,22 @@ impl MemoryStore {
         self.arena.pages()
     }
 
-    /// The complete contents of storage, as the adversary could dump them.
+    /// The complete contents of storage, which the adversary could dump.
     pub fn contents(&self) -> &[u8] {
         self.arena.bytes()
     }
 
-    /// The contents for tampering, as an active adversary or a test can do.
+    /// The complete contents of storage, for tampering by an active adversary or a test.
     pub fn contents_mut(&mut self) -> &mut [u8] {
         self.arena.bytes_mut()
     }
 
-    /// The span of `piece` in [`Self::contents`], if the store has it.
+    /// The span of `piece` in [`Self::contents`], if the store has the piece.
     pub fn span(&self, piece: &Piece) -> Option<Span> {
         find(&self.trees, piece)
     }
 
-    /// Computes the spans of the pieces.
+    /// Computes the spans of `pieces`.
     #[inline]
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         let Self { trees, spans, .. } = self;

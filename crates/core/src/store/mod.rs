@@ -51,17 +51,18 @@ pub trait BucketStore {
     /// The store's capabilities. They never change.
     fn capabilities(&self) -> Capabilities;
 
-    /// Starts to fetch `pieces`, which a later read will request. A hint: ignoring it is correct.
+    /// Starts to fetch `pieces`, which a later read will request. This is a hint: a store may
+    /// ignore it.
     fn prefetch(&mut self, pieces: &[Piece]);
 
-    /// One round trip that reads `pieces`.
+    /// Reads `pieces` in one round trip.
     ///
     /// # Errors
     /// If the medium fails, or a piece is not in any tree of this store.
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError>;
 
-    /// One round trip that reads every candidate value of `pieces`. `each` is called with the index
-    /// of a piece and a value, at least once for each piece.
+    /// Reads every candidate value of `pieces` in one round trip. Calls `each` with the index of a
+    /// piece and a value, at least once per piece.
     ///
     /// A store over one medium has one value. A store over several servers cannot tell which of
     /// their values is the newest, so the caller must authenticate all of them.
@@ -78,8 +79,8 @@ pub trait BucketStore {
         Ok(())
     }
 
-    /// One round trip that writes `pieces`. `fill` is called exactly once, with one blank for each
-    /// piece in the order requested. Only [`crate::seal`] can turn blanks into [`Sealed`].
+    /// Writes `pieces` in one round trip. Calls `fill` exactly once, with one blank per piece in
+    /// the order requested. Only [`crate::seal`] can turn blanks into [`Sealed`].
     ///
     /// # Errors
     /// If the medium fails, or a piece is not in any tree of this store.
@@ -139,5 +140,5 @@ pub fn shapes_of(store: &(impl BucketStore + ?Sized)) -> Vec<TreeShape> {
     (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect()
 }
 
-/// Seals the pieces of one write into the medium's own buffer.
+/// A function that seals the pieces of one write into the medium's own buffer.
 pub type Fill<'f> = dyn for<'a> FnMut(Blanks<'a>) -> Sealed<'a> + 'f;

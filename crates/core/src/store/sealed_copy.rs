@@ -8,12 +8,12 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::geometry::BucketId;
 use crate::pieces::Frames;
 
-/// The amount written.
+/// The amount of data that a write of a copy has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The number of buckets written.
     pub buckets: u64,
-    /// The bytes of these buckets.
+    /// The number of bytes in these buckets.
     pub bytes: u64,
 }
 
@@ -82,8 +82,9 @@ impl SealedCopy {
         Ok(())
     }
 
-    /// Writes the buckets that were ever written, in one trip, and returns how many there were. The
-    /// others are zeros, which a store returns for absent buckets anyway: they take no space.
+    /// Writes the buckets that were ever written, in one trip, and returns their amount. The
+    /// remaining buckets are zeros, which a store returns for absent buckets anyway, so they take
+    /// no space.
     ///
     /// # Errors
     /// The errors of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to`
@@ -126,7 +127,7 @@ impl SealedCopy {
         self.buffer.len() as u64
     }
 
-    /// The buckets: ciphertext, and public records.
+    /// The buckets as frames: ciphertext, and public records.
     pub fn frames(&self) -> Frames<'_> {
         Frames::new(&self.buffer, &self.spans)
     }
@@ -136,7 +137,8 @@ fn length(store: &(impl BucketStore + ?Sized), piece: &Piece) -> Option<u64> {
     store.shape(piece.tree)?.level_of(piece.bucket).map(|level| level.bucket_bytes)
 }
 
-/// Bytes of each bucket of a range. 0 if it does not exist, and then it cannot be read either.
+/// Bytes of each bucket of a range. 0 if the range does not exist, and then it cannot be read
+/// either.
 fn bucket_bytes(store: &(impl BucketStore + ?Sized), range: &BucketRange) -> u64 {
     range.pieces().next().and_then(|piece| length(store, &piece)).unwrap_or_default()
 }

@@ -17,21 +17,21 @@ pub struct Contents {
 /// The contents of one piece after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPiece<'a> {
-    /// The call that wrote it.
+    /// The number of the call that wrote the piece.
     pub trip: u64,
-    /// The piece.
+    /// The piece that was written.
     pub piece: Piece,
-    /// The sealed bytes.
+    /// The sealed bytes that were written.
     pub bytes: &'a [u8],
 }
 
 impl Contents {
-    /// An empty sink.
+    /// A sink that has recorded nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything that storage saw, in order.
+    /// All events that storage saw, in order.
     pub fn events(&self) -> &[Event] {
         &self.events
     }

@@ -34,13 +34,13 @@ use std::io::{self, Write};
 use super::{Event, Observed, PeerMessage, ViewServers, server_of_view_tree, view_tree};
 use crate::pieces::{Part, Piece};
 
-/// The first line.
+/// The header line of the file.
 pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,\
     partner,eviction,attempt,shares,seeds";
 
-/// Writes the header line and a line for each event or message, in order. Each comes with its
-/// microseconds since the start of the recording, if known. `servers` are the share servers of the
-/// view, if any.
+/// Writes the header line and a line per event or message, in order. Each item comes with its time
+/// in microseconds since the start of the recording, if known. `servers` are the share servers of
+/// the view, if any.
 ///
 /// # Errors
 /// Any error of `out`, and the first of `observed`.
@@ -90,7 +90,7 @@ fn write_exchange(
     writeln!(out, "{},{}", exchange.shares, exchange.seeds)
 }
 
-/// An empty field for `None`.
+/// The text of a field; empty for `None`.
 fn shown(number: Option<impl ToString>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }

@@ -22,7 +22,7 @@ impl Operation {
     /// All operations, in the order of their numbers in a view file.
     pub const ALL: [Self; 4] = [Self::Prefetch, Self::Read, Self::Write, Self::Flush];
 
-    /// The name of the operation in lower case.
+    /// The name of the operation, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prefetch => "prefetch",
@@ -36,21 +36,21 @@ impl Operation {
 /// One piece of one call, or a flush. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// The running number of the call, from 0. All pieces of one call have the same.
+    /// The running number of the call, from 0. All pieces of one call have the same number.
     pub trip: u64,
     /// The operation.
     pub operation: Operation,
-    /// The requested piece. `None` for a flush, and only for a flush.
+    /// The requested piece. `None` if and only if the event is a flush.
     pub piece: Option<Piece>,
-    /// Bytes moved between client and storage. 0 for a prefetch, a flush, and a read or write that
-    /// failed before bytes moved.
+    /// Bytes moved between client and storage. 0 for a prefetch, for a flush, and for a read or
+    /// write that failed before bytes moved.
     pub bytes: u64,
 }
 
 /// An item of a view. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observed {
-    /// A piece of a call, or a flush.
+    /// An event: a piece of a call, or a flush.
     Event(Event),
     /// A message from one server to another.
     PeerMessage(PeerMessage),
@@ -68,22 +68,22 @@ impl Observed {
 
 /// A consumer of events.
 pub trait EventSink {
-    /// Takes the next event, and the [`Event::bytes`] sealed bytes that storage received or
+    /// Records the next event, and the [`Event::bytes`] sealed bytes that storage received or
     /// returned.
     ///
     /// [`Recorder`](super::Recorder) calls this for each piece in the order requested, before the
     /// call returns.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Storage starts `operation`. `None`: control returns to the client, to seal a write or
-    /// because the call has ended. [`record`](Self::record) is called while the client works. The
-    /// last call is always `None`, after all pieces were recorded.
+    /// Records that storage starts `operation`. `None`: control returns to the client, to seal a
+    /// write or because the call has ended. [`record`](Self::record) is called while the client
+    /// works. The last call is always with `None`, after all pieces were recorded.
     fn switch_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }
 }
 
-/// Keeps every event, without contents.
+/// A sink that keeps every event, without contents.
 impl EventSink for Vec<Event> {
     fn record(&mut self, event: &Event, _: &[u8]) {
         self.push(*event);

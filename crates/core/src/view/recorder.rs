@@ -8,8 +8,8 @@ use crate::store::{BucketStore, Capabilities, Fill};
 /// Wraps a store and reports every call to `sink`. It changes nothing: the store below gets the
 /// same calls, and the scheme above the same answers.
 ///
-/// It sits below the seal. Only names of buckets and ciphertext pass here, so it cannot see a
-/// secret, and it sees everything that storage does.
+/// The recorder sits below the seal. Only names of buckets and ciphertext pass it, so it cannot see
+/// a secret, and it sees everything that storage does.
 ///
 /// Failed calls are recorded too: their pieces as requested, with only the bytes that moved.
 pub struct Recorder<S, K> {
@@ -19,7 +19,7 @@ pub struct Recorder<S, K> {
 }
 
 impl<S: BucketStore, K: EventSink> Recorder<S, K> {
-    /// Records what `store` sees from now on.
+    /// A recorder of everything that `store` sees from now on.
     pub fn new(store: S, sink: K) -> Self {
         Self { store, sink, trips: 0 }
     }
@@ -29,22 +29,22 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &self.sink
     }
 
-    /// The sink, writable.
+    /// The sink, for changes.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }
 
-    /// The store below.
+    /// The wrapped store.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// The store below. Direct calls to it are not recorded.
+    /// The wrapped store, for changes. Direct calls to it are not recorded.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// Records a call that storage saw through another way: each piece with the bytes that moved
+    /// Records a call that storage received in another way: each piece with the bytes that moved
     /// for it.
     pub fn record_external(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
         let (_, mut call) = self.begin(operation);
@@ -86,7 +86,7 @@ impl<K: EventSink> Call<'_, K> {
         }
     }
 
-    /// Runs `work` as storage's part of the call.
+    /// Runs `work` as the part of the call that storage does.
     fn in_storage<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.sink.switch_to(Some(self.operation));
         let answer = work();

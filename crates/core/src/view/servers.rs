@@ -1,4 +1,4 @@
-//! Share servers in a view: who they are, and the messages between them.
+//! Share servers in a view, and the messages between them.
 
 use super::EventSink;
 use crate::pieces::TreeId;
@@ -11,13 +11,14 @@ pub struct ViewServers {
     watched: u8,
 }
 
-/// The most servers. They are numbered from 1.
+/// Maximum number of servers. They are numbered from 1.
 pub const SERVERS_MAX: u8 = 7;
 
-/// The most trees of a server: number 0 is the data's tree, the others are of its position map.
+/// Maximum number of trees of a server. Tree 0 holds the data, the other trees hold the position
+/// map.
 pub const TREES_OF_SERVER_MAX: u8 = 8;
 
-/// The first tree number of servers in a view. Trees below it are for records.
+/// The first tree number of servers in a view. Trees with lower numbers are for records.
 const FIRST_SERVER: u16 = 100;
 
 /// The distance between the numbers of consecutive trees of one server.
@@ -32,7 +33,7 @@ impl ViewServers {
     }
 
     /// Adds the messages between servers as the servers in `watched` saw them: bit *i* is for
-    /// server *i* + 1. `None` if there is no such server.
+    /// server *i* + 1. `None` if `watched` has a bit without a server.
     pub fn watching(self, watched: u8) -> Option<Self> {
         (u32::from(watched) >> self.count == 0).then_some(Self { watched, ..self })
     }
@@ -57,8 +58,8 @@ impl ViewServers {
         (1..=self.count).contains(&server)
     }
 
-    /// Whether a tree can occur in the view: a tree of one of the servers, or one of the lower
-    /// numbers, which are for records.
+    /// Whether a tree can occur in the view: a tree of one of the servers, or a tree for records,
+    /// which has a lower number.
     pub fn have_tree(self, tree: TreeId) -> bool {
         tree.0 < FIRST_SERVER
             || server_of_view_tree(tree).is_some_and(|(server, _)| self.has(server))
@@ -87,9 +88,9 @@ pub fn server_of_view_tree(tree: TreeId) -> Option<(u8, u8)> {
 /// Whether a server sent or received a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// Sent to the partner.
+    /// The server sent the message to its partner.
     Sent,
-    /// Received from the partner.
+    /// The server received the message from its partner.
     Received,
 }
 
@@ -108,34 +109,34 @@ impl Direction {
 pub struct PeerMessage {
     /// The running number, in the same sequence as [calls](super::Event::trip).
     pub trip: u64,
-    /// The server that saw it, from 1.
+    /// The server that saw the message, from 1.
     pub party: u8,
-    /// Whether that server sent or received it.
+    /// Whether the server that saw the message sent or received it.
     pub direction: Direction,
-    /// The other server.
+    /// The server on the other side of the message.
     pub partner: u8,
     /// The tree whose path is evicted. `None` if the server did not know it yet.
     pub tree: Option<u8>,
-    /// The number of the eviction, as in the message.
+    /// The number of the eviction, according to the message.
     pub eviction: u64,
-    /// The number of the attempt.
+    /// The number of the attempt at the eviction.
     pub attempt: u64,
     /// The level of the buckets being written; 0 for a message that marks the end of the sender's
     /// data.
     pub round: u8,
-    /// The part of every block.
+    /// The index of the part of every block that the message is about.
     pub part: u32,
     /// The number of shares in the message.
     pub shares: u8,
-    /// How many of the shares are seeds.
+    /// The number of shares in the message that are seeds.
     pub seeds: u8,
-    /// Bytes of the message.
+    /// The length of the message in bytes.
     pub bytes: u64,
 }
 
 impl PeerMessage {
-    /// Whether the message fits a view of these servers: two different servers, and the view has
-    /// the messages of the server that saw it.
+    /// Whether the message fits a view of these servers: it is between two different servers, and
+    /// the view has the messages of the server that saw it.
     pub fn is_between(&self, servers: ViewServers) -> bool {
         servers.watches(self.party) && servers.has(self.partner) && self.partner != self.party
     }
@@ -151,7 +152,7 @@ impl PeerMessage {
 
 /// A consumer of messages between servers, in addition to events.
 pub trait PeerMessageSink: EventSink {
-    /// Takes the next message, and its [`PeerMessage::bytes`] bytes.
+    /// Records the next message, and its [`PeerMessage::bytes`] bytes.
     fn record_message(&mut self, exchange: &PeerMessage, contents: &[u8]);
 }
 

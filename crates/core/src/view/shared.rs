@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Event, EventSink, Operation, PeerMessage, PeerMessageSink};
 
-/// A shared sink can be read while a store, or the ORAM on it, owns the recorder. Each event takes
+/// A sink that can be read while a store, or the ORAM on it, owns the recorder. Each event takes
 /// the lock: a caller that holds it while a store is in use deadlocks.
 impl<K: EventSink> EventSink for Arc<Mutex<K>> {
     fn record(&mut self, event: &Event, contents: &[u8]) {
@@ -17,7 +17,7 @@ impl<K: EventSink> EventSink for Arc<Mutex<K>> {
     }
 }
 
-/// A shared sink, as for events.
+/// A sink for messages that can be read while a store owns the recorder.
 impl<K: PeerMessageSink> PeerMessageSink for Arc<Mutex<K>> {
     fn record_message(&mut self, exchange: &PeerMessage, contents: &[u8]) {
         self.lock().unwrap_or_else(PoisonError::into_inner).record_message(exchange, contents);

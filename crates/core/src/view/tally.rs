@@ -5,7 +5,7 @@ use super::{Event, EventSink, Operation};
 /// The number of calls of each operation, and the bytes they moved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// In the order of [`Operation::ALL`].
+    /// The totals of all operations, in the order of [`Operation::ALL`].
     totals: [Total; Operation::ALL.len()],
     last_trip: Option<u64>,
 }
@@ -13,21 +13,21 @@ pub struct Tally {
 /// The sum over all calls of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Calls.
+    /// Number of calls.
     pub trips: u64,
-    /// Pieces; for flushes, calls.
+    /// Number of pieces; for flushes, of calls.
     pub events: u64,
-    /// Bytes moved.
+    /// Number of bytes moved.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// An empty tally.
+    /// A tally without calls.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The sum for `operation`.
+    /// The total of `operation`.
     pub fn of(&self, operation: Operation) -> Total {
         self.totals[operation as usize]
     }

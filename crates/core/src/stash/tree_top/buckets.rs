@@ -1,4 +1,4 @@
-//! Storage for an item per slot of the levels nearest the root.
+//! Buckets of the levels nearest the root, with one item per slot.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,8 +10,8 @@ pub(super) struct Buckets<T> {
     levels: u8,
     /// The number of items in each bucket.
     held: Vec<u16>,
-    /// `stride` places for each bucket, in one row, so that a path is found without indirection.
-    /// Allocated with the first item.
+    /// The items, with `stride` places per bucket in one row, so that a path is found without
+    /// indirection. Allocated with the first item.
     places: Vec<T>,
     stride: usize,
 }
@@ -27,7 +27,7 @@ impl<T: Copy> Buckets<T> {
         }
     }
 
-    /// Removes everything on the path to `leaf`, starting at the root.
+    /// Removes all items on the path to `leaf`, beginning at the root, and passes them to `each`.
     #[inline]
     pub(super) fn drain_path(&mut self, leaf: Leaf, mut each: impl FnMut(T)) {
         for level in 0..self.levels {
@@ -57,7 +57,8 @@ impl<T: Copy> Buckets<T> {
         *held += 1;
     }
 
-    /// Removes the first item of a bucket that satisfies `is_it`. The others keep their order.
+    /// Removes the first item of a bucket that satisfies `is_it`. The remaining items keep their
+    /// order.
     pub(super) fn remove(&mut self, bucket: BucketId, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let at = self.get(bucket).iter().position(is_it)?;
         let held = &mut self.held[bucket.0 as usize];

@@ -4,7 +4,7 @@ use super::buckets::Buckets;
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::stash::Entry;
 
-/// The blocks, bucket by bucket.
+/// A dedicated tree top: its blocks, bucket by bucket.
 pub(super) struct Dedicated {
     levels: u8,
     buckets: Buckets<Entry>,

@@ -1,18 +1,18 @@
-//! The organization of the tree top, chosen by the user.
+//! The organization of the tree top, which the user chooses.
 
 use alloc::format;
 
 use crate::error::{Error, ErrorKind};
 
-/// The most ways of a set.
+/// Maximum number of ways of a set.
 const WAYS_MAX: u16 = 256;
 
-/// How the client keeps the levels nearest the root. This changes neither the contents of storage
-/// nor what an access reveals. Public.
+/// The organization on the client of the levels nearest the root. It changes neither the contents
+/// of storage nor what an access reveals. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeTopKind {
-    /// Bucket by bucket, as in storage. A block can be found only by its leaf.
+    /// A tree top in buckets, as in storage. A block can be found only by its leaf.
     #[default]
     Dedicated,
     /// The S-Stash of IR-Stash (IR-ORAM, section IV-C): an array indexed by the hash of a block's
@@ -26,8 +26,8 @@ pub enum TreeTopKind {
     /// in storage. The hash is not secret: an attacker who chooses addresses can crowd one set,
     /// which costs evictions but loses no block.
     SetAssociative {
-        /// Blocks in a set, from 1 to 256 (4 in IR-ORAM). The number of sets is the smallest that
-        /// covers all slots of the levels.
+        /// Number of blocks in a set, from 1 to 256 (4 in IR-ORAM). The number of sets is the
+        /// smallest that covers all slots of the levels.
         ways: u16,
     },
 }
@@ -45,13 +45,13 @@ impl TreeTopKind {
         }
     }
 
-    /// The largest growth of the stash in one access, in blocks.
+    /// Maximum growth of the stash in one access, in blocks.
     ///
     /// With a dedicated tree top, every block of the path fits there again, so only the requested
-    /// block may stay behind. With sets the same holds for all but one block. Blocks from storage
-    /// are placed first, and all go back. Blocks from the tree top are placed next, and have their
-    /// entries. Blocks that waited in the stash come last. But the requested block, or a block
-    /// that makes room for it, may take an entry that another block had.
+    /// block may stay in the stash. With sets, the same holds for all blocks but one. Blocks from
+    /// storage are placed first, and all go back. Blocks from the tree top are placed next, and
+    /// have their entries. Blocks that waited in the stash come last. But the requested block, or a
+    /// block that makes room for it, may take an entry that another block had.
     pub(crate) fn growth_max(self) -> usize {
         match self {
             Self::Dedicated => 1,

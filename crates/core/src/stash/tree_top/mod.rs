@@ -18,7 +18,7 @@ use crate::geometry::{BucketId, Geometry, Leaf};
 use dedicated::Dedicated;
 use set_associative::SetAssociative;
 
-/// The levels `0..levels` of a tree.
+/// The buckets of the levels `0..levels` of a tree.
 pub(crate) struct TreeTop {
     levels: u8,
     blocks: Blocks,
@@ -45,9 +45,9 @@ impl TreeTop {
         self.levels
     }
 
-    /// Whether PushToLeaf must visit the newest blocks first. This is needed if sets can be full:
-    /// blocks that were on a path then get their slots and entries back before others. See
-    /// [`TreeTopKind::growth_max`].
+    /// Whether PushToLeaf must visit the newest blocks first. This is necessary if sets can be
+    /// full: blocks that were on a path then get their slots and entries back before other blocks.
+    /// See [`TreeTopKind::growth_max`].
     pub(crate) fn wants_newest_first(&self) -> bool {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }
@@ -60,8 +60,8 @@ impl TreeTop {
         }
     }
 
-    /// Reserves what the block `address` needs besides a free slot of these levels. Returns whether
-    /// it could. [`Self::store`] uses the reservation.
+    /// Reserves an entry for the block `address`, which it needs in addition to a free slot of
+    /// these levels. Returns whether there was one. [`Self::store`] uses the reservation.
     #[inline]
     pub(crate) fn reserve(&mut self, address: u64) -> bool {
         match &mut self.blocks {
@@ -149,7 +149,7 @@ impl TreeTop {
         }
     }
 
-    /// Every block with its bucket.
+    /// Every block of the tree top with its bucket.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
         let (dedicated, set_associative) = match &self.blocks {
             Blocks::Dedicated(top) => (Some(top.blocks()), None),

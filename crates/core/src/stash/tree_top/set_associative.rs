@@ -20,12 +20,12 @@ use super::buckets::Buckets;
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::stash::Entry;
 
-/// The entries and the pointer table (TT).
+/// A set-associative tree top: the entries and the pointer table (TT).
 pub(super) struct SetAssociative {
     /// The entries, set by set.
     entries: Vec<Option<Resident>>,
     ways: usize,
-    /// For each set, the number of entries that are neither in use nor reserved.
+    /// The number of entries, for each set, that are neither in use nor reserved.
     free: Vec<u16>,
     table: Buckets<Pointer>,
 }
@@ -127,7 +127,7 @@ fn resident(entries: &[Option<Resident>], pointer: Pointer) -> &Resident {
     entries[pointer.0 as usize].as_ref().expect("a pointer of the table points to a block")
 }
 
-/// Frees the entry of a pointer that leaves the table.
+/// Frees the entry to which a removed pointer of the table pointed.
 fn vacate(
     entries: &mut [Option<Resident>],
     free: &mut [u16],
@@ -146,9 +146,9 @@ pub(crate) fn sets(levels: u8, ways: u16, geometry: &Geometry) -> usize {
     slots.div_ceil(usize::from(ways)).max(1)
 }
 
-/// The set of an address. IR-ORAM uses MD5 because it distributes well. The last step of
-/// `SplitMix64` (Steele, Lea and Flood, OOPSLA'14) does too, with three multiplications. A stronger
-/// hash gains nothing, because the set of a block never reaches storage.
+/// The index of the set of an address. IR-ORAM uses MD5 because it distributes well. The last step
+/// of `SplitMix64` (Steele, Lea and Flood, OOPSLA'14) also does, with three multiplications. A
+/// stronger hash gains nothing, because the set of a block never reaches storage.
 pub(crate) fn set_of(address: u64, sets: usize) -> usize {
     let mut hash = address.wrapping_add(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! Both kinds of tree top against a model: a list of blocks with their buckets.
+//! Tests of both kinds of tree top against a model: a list of blocks with their buckets.
 
 use proptest::prelude::*;
 
@@ -9,13 +9,13 @@ const BLOCK_BYTES: usize = 16;
 /// One step on a tree top, its stash, and the model of both.
 #[derive(Clone, Debug)]
 enum TreeTopStep {
-    /// A new block enters the stash, and a path is evicted.
+    /// Inserts a new block into the stash, and evicts a path.
     Insert { leaf: u64, evicted: u64 },
-    /// A block of the tree top, if any, is removed by its leaf or by its address.
+    /// Removes a block of the tree top, if there is one, by its leaf or by its address.
     Take { nth: usize, by_address: bool },
-    /// A block returns to a bucket on its path.
+    /// Restores a block to a bucket on its path.
     BringBack { leaf: u64, level: u8 },
-    /// Blocks whose address is a multiple of this are dropped.
+    /// Drops the blocks whose address is a multiple of `of`.
     Drop { of: u64 },
 }
 
@@ -179,7 +179,8 @@ proptest! {
     }
 }
 
-/// Blocks per set are Poisson-distributed, for addresses in a row, far apart, or both.
+/// Tests that blocks per set are Poisson-distributed, for consecutive addresses, distant addresses,
+/// and both.
 #[test]
 fn addresses_are_spread_evenly() {
     const SETS: usize = 1023;

@@ -1,4 +1,5 @@
-//! Capabilities in view files. Their format has a bit for parts of buckets and no other yet.
+//! Capabilities in view files. The format of view files has a bit for parts of buckets and for no
+//! other capability.
 
 use super::Capabilities;
 

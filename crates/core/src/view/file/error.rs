@@ -10,13 +10,13 @@ use std::io;
 pub enum ViewFileErrorKind {
     /// The file is not a view file.
     NotAView,
-    /// The file has a version that this reader does not know.
+    /// The file has a version that this program does not know.
     UnknownVersion,
     /// The file ends too early. The events before the end are valid.
     Truncated,
     /// A field has an invalid value.
     OutOfRange,
-    /// Bytes follow the end.
+    /// More bytes follow the end of the view.
     TrailingBytes,
     /// The medium failed.
     Io,

@@ -70,7 +70,7 @@ pub use sink::FileSink;
 /// The first bytes of every view file.
 const MAGIC: [u8; 7] = *b"OBLVIEW";
 
-/// The version written.
+/// The version of the files that this program writes.
 const VERSION: u8 = 4;
 
 /// The last version without servers.
@@ -82,17 +82,17 @@ const VERSION_WITHOUT_TIMES: u8 = 2;
 /// The version without capabilities.
 const VERSION_WITHOUT_CAPABILITIES: u8 = 1;
 
-/// The tag of the end.
+/// The tag of the end of a file.
 const END_TAG: u8 = 0x80;
 
 /// The tag of a time.
 const TIME_TAG: u8 = 0x81;
 
-/// The tags of messages between servers.
+/// The tag of a message that a server sent to another server.
 const SENT_TAG: u8 = 0x10;
 const RECEIVED_TAG: u8 = 0x11;
 
-/// `part` in a tag.
+/// The codes of parts of buckets, which are part of an event's tag.
 mod part_code {
     pub(super) const WHOLE: u8 = 0;
     pub(super) const HEADER: u8 = 1;

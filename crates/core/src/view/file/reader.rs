@@ -78,7 +78,8 @@ impl<R: Read> ViewReader<R> {
         self.capabilities
     }
 
-    /// The share servers. `None` if storage is one place, and for files before version 4.
+    /// The share servers of the view. `None` if storage is one place, and for files before version
+    /// 4.
     pub fn servers(&self) -> Option<ViewServers> {
         self.servers
     }
@@ -131,7 +132,7 @@ impl<R: Read> ViewReader<R> {
         Ok(self.last_trip.wrapping_add(step))
     }
 
-    /// The event after the tag at `at`.
+    /// Reads an event, whose tag `tag` was at offset `at`.
     fn event(&mut self, at: u64, tag: u8, is_timed: bool) -> Result<Event, ViewFileError> {
         let operation = Operation::ALL[usize::from(tag & 3)];
         let part = tag >> 2;
@@ -144,7 +145,7 @@ impl<R: Read> ViewReader<R> {
         Ok(Event { trip, operation, piece, bytes })
     }
 
-    /// The message after its trip number.
+    /// Reads the rest of a message, after its trip number.
     fn exchange(
         &mut self,
         trip: u64,

@@ -17,8 +17,8 @@ use crate::view::{
 /// The last bucket of the deepest tree.
 const LAST_BUCKET: BucketId = BucketId((1 << (LEAF_LEVEL_MAX + 1)) - 2);
 
-/// Writes events to `W` as they come, in small pieces: `W` should be buffered. Contents are not
-/// kept.
+/// Writes events to `W` as they come, in small pieces: `W` should be buffered. The contents of
+/// events are not kept.
 ///
 /// A sink cannot refuse an event, so the first error is kept, nothing is written after it, and
 /// [`Self::finish`] returns it.
@@ -28,12 +28,12 @@ pub struct FileSink<W> {
     servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
-    /// Microseconds from the start of the recording: now, and at the last time written.
+    /// The present time, in microseconds from the start of the recording.
     now: u64,
     written_now: u64,
-    /// Bytes that may still be written.
+    /// Number of bytes that may still be written.
     room: u64,
-    /// The event being encoded.
+    /// The encoding of the current event.
     record: Vec<u8>,
     error: Option<io::Error>,
 }
@@ -55,8 +55,8 @@ impl<W: Write> FileSink<W> {
     }
 
     /// Limits the file to `bytes` more bytes, for recordings whose length others control. If an
-    /// event does not fit, [`Self::finish`] returns an error, because a file without it would be
-    /// wrong.
+    /// event does not fit, [`Self::finish`] returns an error, because a file without that event
+    /// would be wrong.
     pub fn with_room(self, bytes: u64) -> Self {
         Self { room: bytes, ..self }
     }
@@ -104,7 +104,7 @@ impl<W: Write> FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Writes one item, with its time before it if it starts a trip.
+    /// Writes one item. If the item starts a trip, writes its time before it.
     fn put(&mut self, trip: u64, what: &dyn Debug, encode: impl FnOnce(&mut Self) -> Option<()>) {
         let begins_trip = self.events == 0 || trip != self.last_trip;
         if begins_trip && self.now > self.written_now {
@@ -146,7 +146,7 @@ impl<W: Write> PeerMessageSink for FileSink<W> {
     }
 }
 
-/// Appends the event to `out`. `None` if it cannot be represented.
+/// Appends an event to `out`. Returns `None` if the format cannot represent the event.
 fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     let Event { trip, operation, piece, bytes } = *event;
     let part = match piece.map(|piece| piece.part) {
@@ -175,7 +175,8 @@ fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Appends a message between servers to `out`. `None` if it cannot be represented.
+/// Appends a message between servers to `out`. Returns `None` if the format cannot represent the
+/// message.
 fn encode_exchange(exchange: &PeerMessage, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     let PeerMessage {
         trip,

@@ -11,7 +11,7 @@ use crate::view::{
     server_of_view_tree, view_tree,
 };
 
-/// The contents of a file.
+/// The contents of a view file.
 #[derive(Clone, Debug, PartialEq)]
 struct View {
     capabilities: Option<Capabilities>,
@@ -21,8 +21,8 @@ struct View {
     times: Option<Vec<u64>>,
 }
 
-/// Starts of files: of versions 1 to 3, and of stores of whole buckets, of parts, and of three
-/// servers.
+/// Beginnings of view files: one for each of versions 1 to 3, then three of the current version,
+/// for stores of whole buckets, of parts, and of three servers.
 const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x01",
     b"OBLVIEW\x02\x00",
@@ -32,10 +32,10 @@ const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x04\x01\x03\x01\x05",
 ];
 
-/// The index of the first start of the current version.
+/// The index in [`STARTS`] of the first beginning of the current version.
 const WRITTEN: usize = 3;
 
-/// The file of a view with everything that the current version holds.
+/// Encodes a view, which must have everything that the current version holds, as a file.
 fn to_bytes(view: &View) -> Vec<u8> {
     let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap(), view.servers);
     for (observed, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
@@ -52,7 +52,7 @@ fn put(sink: &mut impl PeerMessageSink, observed: &Observed) {
     }
 }
 
-/// The items before the first error, and the error.
+/// Decodes a file: the items before the first error, and the error, if any.
 fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
     let mut view = View { capabilities: None, servers: None, events: Vec::new(), times: None };
     match read_view(bytes) {
@@ -77,7 +77,8 @@ fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
     }
 }
 
-/// A number of uniformly distributed length; most uniform ones would have ten bytes.
+/// A random number of uniformly distributed length; most uniformly distributed numbers would have
+/// ten bytes.
 fn any_number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
 }
@@ -239,7 +240,7 @@ proptest! {
         }
     }
 
-    /// The reader returns no event of a server that does not exist.
+    /// Tests that the reader returns no event of a server that does not exist.
     #[test]
     fn trees_of_no_server_are_refused(
         servers in any_servers(),
@@ -290,7 +291,7 @@ proptest! {
     }
 }
 
-/// Events, and their bytes including the end, as in versions without times.
+/// Some events, and their bytes including the end, as in versions without times.
 fn documented() -> (Vec<Observed>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
@@ -463,7 +464,7 @@ fn each_defect_has_its_kind_and_place() {
     }
 }
 
-/// A view of three servers, of which servers 1 and 3 are watched.
+/// Tests defects in a view of three servers, of which servers 1 and 3 are watched.
 #[test]
 fn each_defect_of_servers_and_messages_has_its_offset() {
     let refused = |bytes: &[u8]| {
