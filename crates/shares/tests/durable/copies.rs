@@ -1,8 +1,8 @@
 //! The joint view of the servers on copies of a running client.
 //!
-//! A seed must be used for one secret only, whatever servers answer to each copy, whatever each
-//! copy accesses, and whenever it makes a checkpoint. A server that had the seed from one copy, and
-//! a computed share of another secret from another copy, could recover both secrets alone.
+//! A seed must be used for one secret only, for any answers of servers to each copy, any accesses
+//! of each copy, and any times of its checkpoints. A server that had the seed from one copy, and a
+//! computed share of another secret from another copy, could recover both secrets alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::parties;
 /// attempt, and the index among the matrices.
 type Name = (&'static str, u8, TreePoint, u64, usize);
 
-/// The shares of one secret, for each server that got one.
+/// The shares of one secret, for each server that received a share.
 #[derive(Debug)]
 struct Shared {
     name: Name,
@@ -27,7 +27,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Whether both can be the same sharing: one secret on one polynomial.
+    /// Whether `self` and `other` can be the same sharing: one secret on one polynomial.
     fn is_same(&self, other: &Self) -> bool {
         let both = self.shares.iter().zip(&other.shares);
         both.into_iter().all(|(one, other)| one.is_none() || other.is_none() || one == other)
@@ -74,10 +74,10 @@ fn shared(owner: &Owner) -> Vec<Shared> {
     all
 }
 
-/// What one copy does next.
+/// The next action of one copy.
 type CopyAction = fn(&mut Owner);
 
-/// Some accesses that are planned together, with evictions among them.
+/// Makes some accesses that are planned together, with evictions among them.
 fn plan(owner: &mut Owner, first: u64) {
     access(owner, &|i| Want::Block((first + i) % 6));
 }
@@ -98,7 +98,7 @@ fn fail(owner: &mut Owner, passing: usize, failing: usize, server: usize) {
     (world.failing_evictions, world.failing_server) = (failing, server);
 }
 
-/// Behaviour of servers towards one copy only.
+/// Actions that make servers behave differently towards one copy.
 const ANSWERS: &[CopyAction] = &[
     |_| (),
     |owner| fail(owner, 0, 1, 0),
@@ -139,7 +139,7 @@ fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
     world.stop = Some((world.asked + trips, vec![is_done; servers]));
 }
 
-/// Different requests of a copy.
+/// Actions that make a copy send different requests.
 const REQUESTS: &[CopyAction] = &[
     |owner| plan(owner, 2),
     |owner| owner.forget(4),
@@ -156,7 +156,7 @@ const REQUESTS: &[CopyAction] = &[
     |owner| owner.access(&[(Want::Dummy, None)]).unwrap(),
 ];
 
-/// Checks copies of a client that holds six blocks, and reads them.
+/// Checks copies of a client that holds and reads six blocks.
 fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     let with_blocks = || {
         let mut owner = make();
@@ -166,7 +166,7 @@ fn check(make: impl Fn() -> Owner, ways: &[CopyAction]) {
     check_accesses(with_blocks, &|i| Want::Block(i % 6), ways);
 }
 
-/// Runs copies of one client, each in its own way, and compares all their sharings.
+/// Runs copies of one client, each with a different action, and compares all their sharings.
 fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[CopyAction]) {
     let mut of_seeds: HashMap<[u8; 32], (usize, Shared)> = HashMap::new();
     let (mut again, mut attempts) = (0, Vec::new());
@@ -213,7 +213,8 @@ fn no_seed_is_used_for_two_secrets_in_copies_of_a_client() {
     }
 }
 
-/// The matrices of all evictions are equal. A seed for one of them must not go to two servers.
+/// No seed is used for two secrets, even if the matrices of all evictions are equal. A seed for one
+/// of these matrices must not go to two servers.
 #[test]
 fn no_seed_is_used_for_two_secrets_if_nothing_is_moved() {
     for of_kind in KINDS {
@@ -242,8 +243,8 @@ fn missing(owner: &mut Owner, server: usize) {
     owner.servers.world().come_back = true;
 }
 
-/// Taken slots count again in one of the worlds, so servers return different metadata to the
-/// copies.
+/// No seed is used for two secrets if servers return different metadata to the copies. In one
+/// world, taken slots count as not taken.
 #[test]
 fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
     let of_marks: &[CopyAction] = &[|owner| {
@@ -256,7 +257,7 @@ fn no_seed_is_used_for_two_secrets_if_metadata_differs() {
     check(|| Owner::in_trees(parties(3, 1), 7), &[ANSWERS, of_marks].concat());
 }
 
-/// The seeds of the matrices sent after a client has done something.
+/// The seeds of the matrices that a client sends after `way`.
 fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: CopyAction) -> HashSet<[u8; 32]> {
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
@@ -276,9 +277,9 @@ fn begin_era(owner: &mut Owner, seed: u64) {
     owner.array.begin_era(EraStart::Checkpoint, &mut StdRng::seed_from_u64(seed));
 }
 
-/// Copies that move the same blocks do not show it, unless they have done the same. A checkpoint
-/// draws new coins, and copies that differ stay apart even if their systems return the same
-/// randomness.
+/// Copies that move the same blocks share the matrices differently, unless both have done exactly
+/// the same. A checkpoint draws new coins, and copies that differ stay apart even if their systems
+/// return the same randomness.
 #[test]
 fn copies_share_the_same_matrices_differently() {
     let ways: &[CopyAction] = &[

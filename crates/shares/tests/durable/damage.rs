@@ -15,7 +15,7 @@ const HEAD_BYTES: usize = 8192;
 /// The number of blocks with contents.
 const WRITTEN: u64 = 20;
 
-/// Five servers, of which one may collude.
+/// Creates an owner with five servers, one of which may collude.
 fn owner() -> Owner {
     let mut owner = Owner::new(parties(5, 1), 3);
     (0..WRITTEN).for_each(|i| owner.write(i, i as u8).unwrap());
@@ -29,8 +29,8 @@ fn read_until(owner: &mut Owner, written: usize) {
     }
 }
 
-/// Flips a bit of a server's root, at `byte` of `slot`. Negative bytes count from the end of the
-/// slot.
+/// Flips a bit of a server's root, at `byte` of `slot`. A negative `byte` counts from the end of
+/// the slot.
 fn flips_a_bit(owner: &Owner, server: usize, at: TreePoint, (slot, byte): (usize, isize)) {
     let disk = owner.servers.world().disks[server].clone();
     let accesses = usize::from(PRESET.accesses);
@@ -42,7 +42,7 @@ fn flips_a_bit(owner: &Owner, server: usize, at: TreePoint, (slot, byte): (usize
     disk.flips_a_bit_at("root", (from + byte) as usize);
 }
 
-/// Checks that nothing is lost, and that a repair of the damaged server fixes everything.
+/// Checks that no data is lost, and that a repair of the damaged server fixes all damage.
 fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
     (0..WRITTEN).for_each(|i| owner.read(i).unwrap());
     owner.checkpoint().unwrap();
@@ -52,7 +52,8 @@ fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// Fills the root with an access whose eviction fails on server 2 while the others finish it.
+/// Fills the root with an access whose eviction fails on server 2 and succeeds on the other
+/// servers. Returns the point of server 2.
 fn fails_to_evict(owner: &mut Owner) -> TreePoint {
     read_until(owner, 3);
     {
@@ -71,7 +72,8 @@ fn fails_to_evict(owner: &mut Owner) -> TreePoint {
     points[1]
 }
 
-/// Server 1 restarts at any time during the opening that repeats the eviction.
+/// A restart after a rollback does not make damage count as right. Server 1 restarts at any time
+/// during the opening that repeats the eviction.
 #[test]
 fn a_restart_after_going_back_does_not_take_damage_for_right() {
     for trips in 2..7 {
@@ -85,7 +87,8 @@ fn a_restart_after_going_back_does_not_take_damage_for_right() {
     }
 }
 
-/// A bad page covers the last two slots of a full root. The last block counts as torn.
+/// A restart does not make damage before a torn block count as right. A bad page covers the last
+/// two slots of a full root, and the last block counts as torn.
 #[test]
 fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     for starts in 0..3 {
@@ -106,7 +109,8 @@ fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
     }
 }
 
-/// Server 5 does not deal. Server 2 does, until it is found damaged.
+/// Damage in the root of one server of five stops no eviction. Server 5 does not deal; server 2
+/// deals until its damage is found.
 #[test]
 fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
     for damaged in [4, 1] {
@@ -121,7 +125,7 @@ fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
     }
 }
 
-/// A rebuilt server refuses to roll back, although its shares are right.
+/// A rebuilt server refuses to roll back, but is not listed as wrong, because its shares are right.
 #[test]
 fn a_repaired_server_that_cannot_go_back_is_not_listed() {
     let mut owner = owner();

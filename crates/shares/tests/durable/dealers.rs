@@ -1,5 +1,5 @@
-//! Servers that have answered wrong do not deal in evictions, before and after an opening, until
-//! they are repaired.
+//! Servers that have given wrong answers do not deal in evictions until they are repaired, even
+//! after the volume is reopened.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::Want;
@@ -52,8 +52,9 @@ fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
     owner.read_all();
 }
 
-/// The servers have finished the access that finds the wrong answer. The next opening repeats the
-/// eviction after it, and requests no block before.
+/// A wrong answer found before a crash counts in the repeated eviction. The servers have finished
+/// the access that found it. The next opening repeats the eviction after that access, before it
+/// requests any block.
 #[test]
 fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     let mut owner = Owner::new(parties(5, 1), 2);
@@ -75,7 +76,8 @@ fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     assert_eq!(dealers(&owner)[before..], [[1, 3, 4]]);
 }
 
-/// An eviction must not turn wrong shares of one server into wrong blocks on all.
+/// Wrong shares of one server lose no data: an eviction must not turn them into wrong blocks on all
+/// servers.
 #[test]
 fn wrong_shares_of_one_server_of_five_lose_nothing() {
     for wrong in [1, 4] {
@@ -94,7 +96,8 @@ fn wrong_shares_of_one_server_of_five_lose_nothing() {
     }
 }
 
-/// A check names a wrong server of three; accesses cannot.
+/// An eviction is refused if too few servers have given only right answers. With three servers, a
+/// check names a wrong server, but accesses cannot.
 #[test]
 fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
     for of_kind in KINDS {

@@ -1,4 +1,4 @@
-//! Arrays with initial contents.
+//! Tests of arrays with initial contents.
 
 use std::collections::HashSet;
 
@@ -71,7 +71,7 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     assert_eq!(room(&*array), expected);
 }
 
-/// The requests to each server since its setup.
+/// The requests to each server since the setup of the servers.
 fn seen(data: Data) -> Vec<Vec<Request>> {
     let owner = Owner::loaded(parties(3, 1), 2, data);
     let world = owner.servers.world();
@@ -80,7 +80,7 @@ fn seen(data: Data) -> Vec<Vec<Request>> {
     world.seen.iter().map(|seen| seen.iter().filter(is_part).cloned().collect()).collect()
 }
 
-/// The messages cover all slots of all leaves, whatever they hold.
+/// The initial contents do not show: the messages cover all slots of all leaves, used or not.
 #[test]
 fn what_an_array_holds_from_its_beginning_does_not_show() {
     let shapes = |data| {
@@ -109,7 +109,8 @@ fn what_an_array_holds_from_its_beginning_does_not_show() {
     verdicts.conclude();
 }
 
-/// A server that knew the seeds of the others could recover the whole image.
+/// Each seed for the initial contents is drawn once. A server that knew the seeds of other servers
+/// could recover the whole image.
 #[test]
 fn no_seed_is_drawn_twice_for_what_is_loaded() {
     let mut seeds = HashSet::new();
@@ -124,7 +125,7 @@ fn no_seed_is_drawn_twice_for_what_is_loaded() {
     assert!(seeds.len() >= 20 * 16);
 }
 
-/// The first access to a block shows its leaf, which must be random.
+/// Blocks go to random leaves, because the first access to a block shows its leaf.
 #[test]
 fn blocks_go_to_leaves_that_are_drawn() {
     let (mut single, mut pairs) = (vec![0; 16], vec![0; 16]);

@@ -1,5 +1,5 @@
-//! S³ORAM as a scheme of volumes: no acknowledged write is lost wherever the client or a server
-//! stops, and servers that lie or are rolled back are named.
+//! Tests of S³ORAM as a scheme of volumes. No acknowledged write is lost, at whatever step the
+//! client or a server stops. Servers that lie or are rolled back are named.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -36,7 +36,7 @@ fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
 }
 
-/// Makes a window of accesses, or sometimes another operation.
+/// Makes a window of accesses, or occasionally another operation.
 fn step(owner: &mut Owner, choices: &mut StdRng) -> Result<(), oblivio_core::Error> {
     match choices.random_range(0..20) {
         0 => owner.forget(choices.random_range(0..BLOCKS)),
@@ -218,8 +218,8 @@ fn retries_wait_for_links_only() {
     }
 }
 
-/// A store repeats a request after a lost link. Servers that began the attempt refuse it, and
-/// report the lost link as the reason.
+/// A repeated attempt counts as a lost link. A store repeats a request after a lost link. Servers
+/// that have begun the attempt refuse it, with the lost link as the reason.
 #[test]
 fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     for of_kind in KINDS {
@@ -237,7 +237,8 @@ fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     }
 }
 
-/// Matrices are long: a server without a link should not wait for shares that never come.
+/// Servers connect to each other before the first eviction of each opening. Matrices are long, and
+/// a server without a link should not wait for shares that never come.
 #[test]
 fn servers_meet_before_the_first_eviction_of_each_opening() {
     let mut owner = Owner::new(parties(3, 1), 6);
@@ -328,9 +329,9 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// An owner with 48 blocks, and the contents of the blocks before its last access. That access, to
-/// block 7, and its eviction stopped after `trips` trips, when one of three servers had handled the
-/// request. `None` if there are fewer trips.
+/// Returns an owner with 48 blocks, and the contents of the blocks before the owner's last access.
+/// This access to block 7, or its eviction, stopped after `trips` trips, when one of three servers
+/// had handled the request. `None` if there are fewer trips.
 fn stopped_in_an_access(
     of_kind: fn(Parties, u64) -> Owner,
     trips: usize,
@@ -346,8 +347,8 @@ fn stopped_in_an_access(
     Some((owner, before))
 }
 
-/// The client and one server are lost during an access or its eviction. One of the two other
-/// servers has finished it.
+/// A salvage works on two servers one step apart. The client and one server are lost during an
+/// access or its eviction, which one of the two other servers has finished.
 #[test]
 fn a_salvage_works_on_two_servers_one_step_apart() {
     for of_kind in KINDS {
@@ -389,7 +390,8 @@ fn a_salvage_works_on_two_servers_one_step_apart() {
     }
 }
 
-/// A salvage does not silently skip a server: it names the server that holds old data.
+/// A salvage ignores a rolled-back server, but not silently: it names the server that holds old
+/// data.
 #[test]
 fn a_salvage_ignores_and_names_a_rolled_back_server() {
     let mut owner = Owner::new(parties(3, 1), 8);

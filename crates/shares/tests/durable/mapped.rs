@@ -1,5 +1,5 @@
-//! An array with its position map in trees on the servers. It must behave like an array with the
-//! map on the client.
+//! Tests of an array with its position map in trees on the servers. It must behave like an array
+//! with the map on the client.
 
 use oblivio_core::durable::{DurableConfig, Recoverability, Save, Want};
 use oblivio_core::scheme::{Op, RollbackProbe};
@@ -43,7 +43,7 @@ fn what_is_read_is_what_was_written() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Trees of any shape, compared with the owner's list of blocks.
+    /// For trees of any shape, any accesses find the same contents as the owner's list of blocks.
     #[test]
     fn any_accesses_find_what_a_list_of_blocks_would_hold(
         blocks in 2u64..300,
@@ -84,7 +84,8 @@ fn plans_are_for_one_state() {
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
 }
 
-/// The client may stop in any tree, and in the eviction of any tree.
+/// No data is lost if the client stops at any request: in any tree, and in the eviction of any
+/// tree.
 #[test]
 fn nothing_is_lost_wherever_the_client_stops() {
     let mut owner = owner(3);
@@ -140,7 +141,8 @@ fn nothing_is_lost_wherever_a_server_dies() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// The server has lost the query, and gets it again. The owner does not notice.
+/// A server may restart between any two messages. It then lacks the query, so the client sends the
+/// query again. The owner does not notice.
 #[test]
 fn a_server_may_be_started_again_between_any_two_messages() {
     let mut owner = owner(5);
@@ -153,7 +155,8 @@ fn a_server_may_be_started_again_between_any_two_messages() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// The server loses the query at each restart. The access still succeeds within the retry limit.
+/// A server may restart repeatedly during an access. It loses the query at each restart, but the
+/// access succeeds within the retry limit.
 #[test]
 fn a_server_may_be_started_again_and_again_during_an_access() {
     let mut owner = owner(5);
@@ -176,8 +179,9 @@ fn a_server_may_be_started_again_and_again_during_an_access() {
     owner.read_all();
 }
 
-/// A write needs all servers. If one server's disk is full, the client does not wait for another
-/// that must be asked again.
+/// A final failure is reported while another server restarts. A write needs all servers. If one
+/// server's disk is full, the client does not wait for a server that must receive its request
+/// again.
 #[test]
 fn a_final_failure_is_reported_while_another_server_restarts() {
     let mut owner = owner(5);
@@ -233,8 +237,8 @@ fn states_and_sections_are_as_long_as_is_said() {
     }
 }
 
-/// An access writes the last map tree first. If the client stops there, the servers know of the
-/// access in that tree only.
+/// The client's directory is old if servers have more accesses in any tree. An access writes the
+/// last map tree first. If the client stops there, the servers have the access in that tree only.
 #[test]
 fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     let mut owner = owner(6);
@@ -253,8 +257,9 @@ fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     owner.read_all();
 }
 
-/// The server lacks the last write of one tree, which it had acknowledged as durable. The access is
-/// repeated, although all servers have the data.
+/// A disk that lies about the last write of any tree loses no data. The server lacks a write of one
+/// tree that it had acknowledged as durable. The access is repeated, although all servers have the
+/// data.
 #[test]
 fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     let mut lied = [0; 3];
@@ -284,7 +289,7 @@ fn a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing() {
     assert!(lied[0] > 2 && lied[1] > lied[0] + 3 && lied[2] > lied[1] + 3, "{lied:?}");
 }
 
-/// A liar may change the metadata or the block.
+/// A liar is detected in an access of any kind, if it changes the metadata or the block.
 #[test]
 fn a_liar_is_detected_whatever_the_access_is_for() {
     let liars: [(_, &[usize]); 4] =
@@ -308,8 +313,8 @@ fn a_liar_is_detected_whatever_the_access_is_for() {
     }
 }
 
-/// Wherever the client stops. During an access the map trees are one write ahead of the data, and
-/// the access is repeated.
+/// An empty server is rebuilt at whatever request the client stops. During an access the map trees
+/// are one write ahead of the data, and the access is repeated.
 #[test]
 fn an_empty_server_is_rebuilt_during_an_access() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
@@ -347,8 +352,8 @@ fn an_empty_server_is_rebuilt_during_an_access() {
     }
 }
 
-/// All blocks are valid, but the marks are wrong: a sound server would be rebuilt from a damaged
-/// one.
+/// Damaged marks of another server are found before a repair removes shares. All blocks are valid,
+/// but the marks are wrong, so a sound server would be rebuilt from a damaged one.
 #[test]
 fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
     let mut owner = owner(25);
@@ -363,7 +368,7 @@ fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
     assert!(error.to_string().contains("Nothing was removed"), "{error}");
 }
 
-/// The seals of blocks let a check name a server with wrong shares.
+/// A check names a server with wrong shares, because blocks are sealed.
 #[test]
 fn a_check_finds_wrong_shares_of_one_server() {
     for (servers, colluding) in [(3, 1), (5, 2)] {
@@ -417,8 +422,8 @@ fn a_salvage_works_without_one_server_and_from_an_older_state() {
     assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
-/// The map tells which blocks are outdated. Where the map itself is older, no block is called the
-/// latest.
+/// A salvage after an equal rollback of all servers calls no old block the latest. The map tells
+/// which blocks are outdated; if the map itself is older, no block is called the latest.
 #[test]
 fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
     for later in [1, 5, 30] {
@@ -455,7 +460,7 @@ fn a_salvage_after_an_equal_rollback_calls_no_old_block_the_latest() {
     }
 }
 
-/// Rebuilds all trees, including the marks of taken blocks.
+/// The shares of a server are rebuilt in all trees, including the marks of taken blocks.
 #[test]
 fn the_shares_of_a_server_are_rebuilt() {
     // Also if some leaves were never evicted to.

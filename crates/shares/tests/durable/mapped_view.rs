@@ -1,4 +1,4 @@
-//! The view of the servers of an array with its position map in trees.
+//! Tests of the servers' view of an array with its position map in trees.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,8 +20,8 @@ fn owner(seed: u64) -> Owner {
     Owner::in_trees(parties(3, 1), seed)
 }
 
-/// Each access makes the same three requests in each tree, from the last map tree to the data, and
-/// all trees have the same eviction period.
+/// Servers receive the same requests for any workload. Each access makes the same three requests in
+/// each tree, from the last map tree to the data, and all trees have the same eviction period.
 #[test]
 fn servers_are_asked_the_same_whatever_the_owner_does() {
     let seen = |workload: Workload<'_>| {
@@ -53,7 +53,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
     }
 }
 
-/// An action of the owner, repeated.
+/// A workload: an action of the owner, which is repeated.
 type Workload<'w> = &'w dyn Fn(&mut Owner, u64);
 
 fn what(request: &Request) -> &'static str {
@@ -66,13 +66,14 @@ fn what(request: &Request) -> &'static str {
     }
 }
 
-/// The numbers of leaves of the data's tree, its map, and the map of that.
+/// The number of leaves of the data tree, of the tree of its map, and of the tree of that map's
+/// map.
 const LEAVES: [u64; 3] = [16, 4, 2];
 
 /// An action that the owner repeats.
 type Action = fn(&mut Owner, u64);
 
-/// Workloads, with names.
+/// The workloads, each with its name.
 const WORKLOADS: [(&str, Action); 6] = [
     ("one block is read", |owner, _| owner.read(3).unwrap()),
     ("one block is written", |owner, i| owner.write(3, i as u8).unwrap()),
@@ -86,7 +87,7 @@ const WORKLOADS: [(&str, Action); 6] = [
     }),
 ];
 
-/// An owner after `accesses` accesses.
+/// Creates an owner that has made `accesses` accesses.
 fn after(workload: Action, accesses: u64, parties: Parties, seed: u64) -> Owner {
     let mut owner = Owner::in_trees(parties, seed);
     (0..accesses).for_each(|i| workload(&mut owner, i));
@@ -110,8 +111,8 @@ fn paths(owner: &Owner) -> [Vec<u64>; 3] {
     [0, 1, 2].map(|tree| seen_of(owner, 0, tree).into_iter().filter_map(leaf).collect())
 }
 
-/// A dummy access, and an access to a block without a position, draw their path like any other.
-/// Paths in different trees are independent.
+/// Leaves are uniform in every tree, for any workload. A dummy access, and an access to a block
+/// without a position, draw their path like any other. Paths in different trees are independent.
 #[test]
 fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -159,7 +160,8 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     verdicts.conclude();
 }
 
-/// The path of the first access to a block does not follow from its address, in any tree.
+/// The first access to a block shows a random path: in no tree does the path follow from the
+/// address.
 #[test]
 fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     let (mut first, mut all) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
@@ -187,8 +189,9 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     verdicts.conclude();
 }
 
-/// A query is for the path whose slots were read before it. Before an eviction, a client reads the
-/// slots of the two paths that follow from the count of evictions.
+/// An access shows one path of each tree. A query is for the path whose slots were read before it.
+/// Before an eviction, a client reads the slots of the two paths that follow from the count of
+/// evictions.
 #[test]
 fn an_access_shows_one_path_of_each_tree() {
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(40..) {
@@ -220,7 +223,7 @@ fn an_access_shows_one_path_of_each_tree() {
     }
 }
 
-/// What a message shares.
+/// The kind of data that a message shares.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Queries,
@@ -234,7 +237,7 @@ fn kinds() -> impl Iterator<Item = (Kind, usize)> {
     (0..LEAVES.len()).flat_map(move |tree| kinds.map(|kind| (kind, tree)))
 }
 
-/// The elements of all shares of some kind in a tree, as a server expands them.
+/// The elements of all shares of one kind in a tree, as a server expands them.
 fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Vec<u8>> {
     let (mut shares, mut setup) = (Vec::new(), None);
     for request in seen_of(owner, server, tree) {
@@ -255,7 +258,7 @@ fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Ve
     shares.into_iter().map(|it| it.into_elements::<Gf256>(elements).unwrap()).collect()
 }
 
-/// The frequencies of bytes, or of half bytes if there are few.
+/// The frequencies of bytes, or of half bytes if there are few bytes.
 fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     let elements: Vec<_> = elements.into_iter().map(u64::from).collect();
     if elements.len() > 8000 {
@@ -265,8 +268,8 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 }
 
 /// The shares of each server are uniform, and so is the difference of two consecutive messages of a
-/// kind: one polynomial for both would reveal the difference of their secrets. Metadata is shared
-/// like the block, so each of its elements is uniform alone.
+/// kind. One polynomial for two messages would reveal the difference of their secrets. Metadata is
+/// shared like the block, so each of its elements is uniform alone.
 #[test]
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -291,10 +294,10 @@ fn the_shares_of_one_server_are_uniform() {
     verdicts.conclude();
 }
 
-/// Three bytes of a label, one of a leaf, and the mark.
+/// Bytes of metadata: three of a label, one of a leaf, and the mark.
 const METADATA_BYTES: usize = 5;
 
-/// For *t* servers together: each pair of their shares is equally frequent.
+/// The shares of *t* servers together are uniform: each pair of their shares is equally frequent.
 #[test]
 fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -315,7 +318,7 @@ fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     verdicts.conclude();
 }
 
-/// The tests above detect what they look for.
+/// The tests of uniformity detect what they look for.
 #[test]
 fn what_is_not_uniform_is_found() {
     let alarms = |p: f64| {
@@ -331,7 +334,8 @@ fn what_is_not_uniform_is_found() {
     assert!(alarms(uniformity(&counts(with_zeros))));
 }
 
-/// More than *t* colluding servers recover which block is which, but not its address on the disk.
+/// Servers that recover slots learn no addresses. More than *t* colluding servers recover which
+/// block is in a slot, but not the block's address on the disk.
 #[test]
 fn servers_that_recover_what_slots_say_read_no_addresses() {
     let mut owner = owner(21);
@@ -373,8 +377,8 @@ fn servers_that_recover_what_slots_say_read_no_addresses() {
     }
 }
 
-/// An interrupted access is repeated byte for byte. Otherwise a mark would be made from two
-/// queries.
+/// A repeated access sends the same messages, byte for byte. Otherwise a mark would be computed
+/// from two queries.
 #[test]
 fn a_repeated_access_sends_the_same_messages() {
     let mut owner = owner(15);
@@ -436,7 +440,7 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
     assert_ne!(one.query, other.query);
 }
 
-/// The path shown for a block without a position is not its new path.
+/// The path shown for a block without a position is independent of its new path.
 #[test]
 fn the_first_path_of_a_block_says_nothing_of_its_second() {
     let mut owner = owner(24);
@@ -456,8 +460,8 @@ fn the_first_path_of_a_block_says_nothing_of_its_second() {
     assert!(again < BLOCKS / 4, "{again} of {BLOCKS}");
 }
 
-/// The shares of all matrices for each server, in the evictions after one access, if `changes` ran
-/// before it.
+/// The shares of all matrices for each server, in the evictions after an access. `changes` runs
+/// before the access.
 fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     let mut owner = owner(32);
     // After the next access, all trees are evicted. Block 1 is in the root twice, and one copy is
@@ -478,7 +482,7 @@ fn evictions(changes: impl FnOnce(&mut Owner)) -> Vec<Vec<Share<u8>>> {
     shares.collect()
 }
 
-/// The seeds of these shares.
+/// The seeds of the shares of all matrices.
 fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     let seeds = shares.iter().flatten().filter_map(|share| match share {
         Share::Drawn(seed) => Some(*seed),
@@ -487,8 +491,9 @@ fn seeds(shares: &[Vec<Share<u8>>]) -> HashSet<[u8; 32]> {
     seeds.collect()
 }
 
-/// The moves of an eviction follow from the servers' metadata. Two copies of a client that get
-/// different metadata have different matrices: shares from one seed would reveal their difference.
+/// Different matrices are shared from different coins, even if the plans are the same. The moves of
+/// an eviction follow from the servers' metadata, so two copies of a client that receive different
+/// metadata have different matrices. Shares from one seed would reveal their difference.
 #[test]
 fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_same() {
     let usual = evictions(|_| ());
@@ -508,7 +513,8 @@ fn matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_sam
     assert!(seeds(&usual).is_disjoint(&seeds(&all_count)));
 }
 
-/// Servers must not learn whether two copies move the same blocks.
+/// Copies with different plans share the same matrices differently: servers must not learn whether
+/// two copies move the same blocks.
 #[test]
 fn copies_with_other_plans_share_the_same_matrices_differently() {
     let of = |seed| evictions(move |owner| owner.coins = StdRng::seed_from_u64(seed));

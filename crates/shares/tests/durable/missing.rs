@@ -1,4 +1,4 @@
-//! Accesses continue without missing servers, which catch up when they are back.
+//! Tests of missing servers. Accesses continue without them, and they catch up when they return.
 
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
@@ -12,7 +12,7 @@ use crate::{parties, step};
 
 const PERIOD: u64 = PRESET.accesses as u64;
 
-/// Five servers, of which two may be missing, after `accesses` accesses.
+/// Creates an owner with five servers, two of which may be missing, after `accesses` accesses.
 fn five(accesses: u64, seed: u64) -> Owner {
     let mut owner = Owner::new(parties(5, 1), seed);
     for i in 0..accesses {
@@ -21,7 +21,7 @@ fn five(accesses: u64, seed: u64) -> Owner {
     owner
 }
 
-/// Makes servers missing, or brings them back without their unsynced data.
+/// Makes servers missing, or restores them without their unsynced data.
 fn set_missing(owner: &Owner, servers: &[usize], is_missing: bool) {
     let mut world = owner.servers.world();
     for server in servers {
@@ -81,7 +81,7 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// The volume need not be reopened.
+/// An eviction continues when missing servers return. The volume need not be reopened.
 #[test]
 fn an_eviction_continues_when_servers_come_back() {
     let mut owner = five(2 * PERIOD, 1);
@@ -190,7 +190,8 @@ fn a_liar_among_those_from_whom_a_server_catches_up_is_noticed() {
     owner.read_all();
 }
 
-/// The disk loses an acknowledged write: the server is a block behind, and does not know it.
+/// No eviction begins while a server lacks a block that it has acknowledged. Its disk loses an
+/// acknowledged write, so the server is a block behind without noticing.
 #[test]
 fn no_eviction_begins_without_a_block_that_a_server_has_said_it_had() {
     for forgotten in 0..PERIOD {
@@ -272,7 +273,8 @@ fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
     owner.read_all();
 }
 
-/// Requests to a server that catches up depend only on counters.
+/// Requests while servers are missing do not depend on the workload. Requests to a server that
+/// catches up depend only on counters.
 #[test]
 fn what_is_asked_while_servers_are_missing_does_not_depend_on_what_the_owner_does() {
     let seen = |want: fn(u64) -> Want| {

@@ -1,4 +1,5 @@
-//! The owner of an array. It logs plans before they are carried out, and recovers after a crash.
+//! The owner of an array. The owner logs plans before they are carried out, and recovers after a
+//! crash.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -23,7 +24,8 @@ use crate::servers::Servers;
 pub(crate) const BLOCKS: u64 = 60;
 pub(crate) const BLOCK_BYTES: usize = 32;
 
-/// Short enough for frequent evictions, and long enough that no bucket overflows.
+/// The shape of buckets: short enough for frequent evictions, and long enough that no bucket
+/// overflows.
 pub(crate) const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
 /// A record in the client's directory.
@@ -70,11 +72,11 @@ pub(crate) struct Owner {
     pub(crate) coins: StdRng,
 }
 
-/// Both kinds of arrays: with the position map on the client, and in trees.
+/// Constructors for both kinds of arrays: with the position map on the client, and in trees.
 pub(crate) const KINDS: [fn(Parties, u64) -> Owner; 2] = [Owner::new, Owner::in_trees];
 
-/// The mark pages at the end of the root's file: two for each of 31 buckets, the root's first. A
-/// page has 24 bytes before its marks, and 4 after them. Valid for [`Owner::in_trees`].
+/// Bytes of the pages of marks at the end of the root's file: two pages for each of 31 buckets. A
+/// page has 24 bytes before its marks, and 4 bytes after them. Valid for [`Owner::in_trees`].
 pub(crate) const MARK_PAGES_BYTES: usize = 31 * 2 * (24 + PRESET.slots as usize + 4);
 
 pub(crate) fn params(parties: Parties) -> S3OramParams {
@@ -97,7 +99,7 @@ impl Owner {
         Self::of(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
     }
 
-    /// Creates an array with initial contents. The caller adds them to `expected`.
+    /// Creates an array with initial contents. The caller adds these contents to `expected`.
     pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
         Self::of(params(parties), seed, Some(&mut contents))
     }
@@ -145,7 +147,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Makes accesses, each of which writes if it has data. Compares the blocks read.
+    /// Makes accesses, each of which writes if it has data. Compares the blocks read with
+    /// `expected`.
     pub(crate) fn access(&mut self, wanted: &[(Want, Option<Vec<u8>>)]) -> Result<(), Error> {
         if self.array.headroom()?.accesses < wanted.len() as u64 {
             self.checkpoint()?;
@@ -177,7 +180,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Plans several windows of reads, and then makes them.
+    /// Plans several windows of reads, and then makes these reads.
     pub(crate) fn read_ahead(&mut self, windows: &[Vec<u64>]) -> Result<(), Error> {
         let mut plans = Vec::new();
         for window in windows {
@@ -222,7 +225,8 @@ impl Owner {
         }
     }
 
-    /// Restores the client's last checkpoint, and returns the records since.
+    /// Restores the client's last checkpoint. Returns the array, and the records since the
+    /// checkpoint.
     pub(crate) fn restored(&self) -> (Box<dyn Durable>, Vec<LogRecord>) {
         let latest = self.log.iter().rposition(|it| matches!(it, LogRecord::State(_))).unwrap();
         let mut restore = self.params.restore().unwrap();
@@ -246,7 +250,7 @@ impl Owner {
         (array, self.log[latest + 1..].to_vec())
     }
 
-    /// Probes the servers for a rollback, as a restarted client.
+    /// Probes the servers for a rollback, as a restarted client does.
     pub(crate) fn probe_rollback(&self) -> Result<RollbackProbe, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {

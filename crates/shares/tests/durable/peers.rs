@@ -1,5 +1,5 @@
-//! The view of servers on each other, alone and *t* together, recorded at their links: one shape
-//! whatever the owner does, and fresh shares that reveal nothing.
+//! Tests of the servers' view of each other, alone and *t* together, recorded at their links. The
+//! view has one shape for any workload, and fresh shares that reveal nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,7 +20,7 @@ use crate::owner::{BLOCK_BYTES, BLOCKS, Owner};
 use crate::parties;
 use crate::wire::Wire;
 
-/// Fifteen evictions of each tree.
+/// The number of accesses, which lead to fifteen evictions of each tree.
 const ACCESSES: u64 = 60;
 
 type Workload = (&'static str, fn(u64) -> (Want, Option<Vec<u8>>));
@@ -42,7 +42,7 @@ enum Map {
     InTrees,
 }
 
-/// The messages of each server.
+/// The recorded messages of each server.
 struct RecordedWires {
     parties: Parties,
     wires: Vec<Arc<Mutex<Wire>>>,
@@ -67,12 +67,13 @@ impl RecordedWires {
     }
 }
 
-/// The operation, the tree of the view, the level, the part of the bucket, and bytes.
+/// The recorded facts of a piece: the operation, the tree of the view, the level, the part of the
+/// bucket, and bytes.
 type Call = (Operation, u16, u8, Part, u64);
 
-/// Everything that a server sees except random values: the leaves in requests, and the shares
-/// between servers. Messages of other servers arrive in any order, possibly before the server knows
-/// their tree.
+/// The view of a server except random values: the leaves in requests, and the shares between
+/// servers. Messages of other servers arrive in any order, possibly before the server knows their
+/// tree.
 fn shape(wire: &Wire) -> (Vec<Call>, Vec<PeerMessage>) {
     let call = |event: &Event| {
         let piece = event.piece.unwrap();
@@ -110,8 +111,8 @@ fn what_passes_a_server_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// A sent message equals the received one, and both servers know its tree. Requests for metadata
-/// appear as headers of a path.
+/// Both ends see the same message, and know its tree. Requests for metadata appear as headers of a
+/// path.
 #[test]
 fn both_ends_see_one_message_and_know_for_which_tree_it_is() {
     for map in [Map::OnTheClient, Map::InTrees] {
@@ -192,14 +193,14 @@ fn what_passes_a_server_is_kept_in_a_file() {
 /// The shares of one dealer for one bucket in one round.
 struct DealtBucket {
     dealer: u8,
-    /// The received shares, by server number.
+    /// The shares that servers received, by server number.
     shares: BTreeMap<u8, Vec<u8>>,
 }
 
-/// The attempt, the part, the round, and the bucket in the round.
+/// A bucket of a round: the attempt, the part, the round, and the index of the bucket in the round.
 type BucketRound = (u64, u32, u8, usize);
 
-/// All rounds of all trees.
+/// Collects the shares of all rounds of all trees.
 fn rounds(seen: &RecordedWires) -> BTreeMap<BucketRound, Vec<DealtBucket>> {
     let mut rounds: BTreeMap<BucketRound, Vec<DealtBucket>> = BTreeMap::new();
     for number in seen.parties.numbers() {
@@ -238,7 +239,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
     histogram(elements.into_iter().map(u64::from), 256, 256)
 }
 
-/// The shares from each dealer to each server are uniform, and so is the difference of two
+/// The shares that each dealer sends to each server are uniform, and so is the difference of two
 /// consecutive messages.
 #[test]
 fn what_others_deal_to_a_server_is_uniform() {
@@ -298,7 +299,8 @@ fn coalitions(parties: Parties) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The shares that two of five servers get from a third: each pair of elements is equally frequent.
+/// The shares that two of five servers receive from a third are uniform together: each pair of
+/// elements is equally frequent.
 #[test]
 fn what_is_dealt_to_a_coalition_is_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -318,9 +320,9 @@ fn what_is_dealt_to_a_coalition_is_uniform_together() {
     verdicts.conclude();
 }
 
-/// A coalition's guess of a dealer's product. It knows its own products, and interpolates the
-/// lowest-degree polynomial through its shares of others. If the sharing had that degree, the guess
-/// would be the product.
+/// A coalition's guess of a dealer's product. The coalition knows the products of its members, and
+/// interpolates the lowest-degree polynomial through its shares of other products. If the sharing
+/// had that degree, the guess would be the product.
 fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8> {
     let all = || dealing.shares.keys().copied();
     let known: Vec<u8> = if coalition.contains(&dealing.dealer) {
@@ -332,7 +334,8 @@ fn guessed(parties: Parties, coalition: &[u8], dealing: &DealtBucket) -> Vec<u8>
     recover::<Gf256>(&known, &shares).unwrap()
 }
 
-/// If a coefficient were zero or known, the guess would be the contents of the blocks.
+/// A coalition's guess of a round is uniform. If a coefficient of the sharing were zero or known,
+/// the guess would be the contents of the blocks.
 #[test]
 fn what_a_coalition_guesses_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -356,8 +359,8 @@ fn what_a_coalition_guesses_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// After a round, the shares of *t* servers are uniform together. One server more reveals
-/// everything: most slots are empty.
+/// After a round, the shares of *t* servers are uniform together. One more server reveals the
+/// contents: most slots are empty.
 #[test]
 fn what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all() {
     let mut verdicts = Verdicts::new(1e-6);

@@ -1,4 +1,4 @@
-//! Repairs of servers that have lost their shares.
+//! Tests of repairing servers that have lost their shares.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
 use oblivio_testkit::ShareDisk;
 
-/// Gives the server an empty disk.
+/// Replaces the disk of a server by an empty one.
 pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
     world.disks[server] = ShareDisk::default();
@@ -37,7 +37,7 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
     )
 }
 
-/// Repairs a server, which keeps its shares until the others are checked.
+/// Repairs a server. The server keeps its shares until the other servers are checked.
 pub(crate) fn check_and_repair(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
@@ -51,7 +51,8 @@ fn need(owner: &Owner, server: usize) -> Need {
     needs_repair(&mut owner.servers.clone(), &owner.params, server).unwrap()
 }
 
-/// A server without file descriptors may still have all its shares.
+/// A server that cannot open its files is not rebuilt. A server without file descriptors may still
+/// have all its shares.
 #[test]
 fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
     use StoreErrorKind::{Failed, Full, Refused};
@@ -68,7 +69,8 @@ fn a_server_that_cannot_open_its_files_is_not_rebuilt() {
     assert_eq!(needs().unwrap(), Need::Nothing);
 }
 
-/// Other servers have the last writes, too, but do not answer.
+/// A server ahead of the others is no rollback while some servers do not answer: they may have the
+/// last writes, too.
 #[test]
 fn a_server_ahead_of_the_others_is_no_rollback_while_some_are_silent() {
     let owner = Owner::new(parties(5, 1), 1);
@@ -105,8 +107,8 @@ fn an_empty_server_is_rebuilt_wherever_the_others_are() {
     }
 }
 
-/// The shares of *t* + 1 servers can only be checked by the seal of their block, even if they were
-/// right in the check before.
+/// A server that lies only after the check is detected. If only *t* + 1 servers answer, their
+/// shares can only be verified by the seal of their block.
 #[test]
 fn a_server_that_lies_after_the_check_is_detected() {
     for of_kind in KINDS {
@@ -130,8 +132,8 @@ fn a_server_that_lies_after_the_check_is_detected() {
     }
 }
 
-/// One of five servers claims to be an eviction behind. The client has continued, so no other
-/// server rolls back.
+/// A liar makes no server roll back. One of five servers claims to be an eviction behind. The
+/// client has continued, so no other server rolls back.
 #[test]
 fn a_liar_makes_no_server_roll_back() {
     let mut owner = Owner::loaded(parties(5, 1), 1, NothingToLoad);
@@ -151,8 +153,9 @@ fn a_liar_makes_no_server_roll_back() {
     owner.read_all();
 }
 
-/// Trees may be an access or an eviction apart, so the check keeps the server's point in each tree.
-/// The repair relies on it after the shares are removed.
+/// A repair succeeds after a check, at whatever request an access stopped. Trees may be an access
+/// or an eviction apart, so the check keeps the server's point in each tree. The repair relies on
+/// this point after the shares are removed.
 #[test]
 fn a_repair_succeeds_after_a_check_wherever_an_access_stops() {
     let mut repairs = 0;
@@ -232,7 +235,8 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     (0..BLOCKS).for_each(|i| owner.read(i).unwrap());
 }
 
-/// A mistake in the number of the server must be found while that server still has its shares.
+/// A repair removes no shares before the other servers are known to have the volume. A mistake in
+/// the number of the server must be found while that server still has its shares.
 #[test]
 fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     let mut owner = Owner::new(parties(3, 1), 1);
@@ -279,8 +283,9 @@ fn with_too_few_others_nothing_is_made() {
     owner.read_all();
 }
 
-/// A server that was rolled back by one write looks like one after a crash. If the only server with
-/// that write is repaired from it, the write is lost.
+/// No server is repaired from a server that lacks its last write. A server that was rolled back by
+/// one write looks like a server after a crash. If the only server with that write is repaired from
+/// it, the write is lost.
 #[test]
 fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
     for (servers, colluding, is_evicted) in
@@ -317,8 +322,8 @@ fn no_server_is_repaired_from_one_that_lacks_its_last_write() {
     }
 }
 
-/// Two of five servers, of which one may collude, were rolled back equally. Each can be repaired
-/// before the other.
+/// Either of two rolled-back servers can be repaired first. Two of five servers, one of which may
+/// collude, were rolled back equally.
 #[test]
 fn either_of_two_rolled_back_servers_can_be_repaired_first() {
     for is_evicted in [false, true] {
@@ -355,7 +360,8 @@ fn either_of_two_rolled_back_servers_can_be_repaired_first() {
     }
 }
 
-/// A liar does not make other servers seem to lack a write, as long as all answer.
+/// A liar by one step does not make other servers seem to lack a write, as long as all servers
+/// answer.
 #[test]
 fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     let mut owner = Owner::new(parties(3, 1), 1);
@@ -373,8 +379,8 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     assert_eq!([0, 1].map(|server| need(&owner, server)), [Need::Nothing, Need::LastWrites]);
 }
 
-/// A label is shared like the rest of a slot, but not sealed. With the key it follows from the
-/// block, or from its absence.
+/// A wrong label does not become part of a rebuilt server. A label is shared like the rest of a
+/// slot, but not sealed. With the key, the label follows from the block, or from its absence.
 #[test]
 fn a_wrong_label_is_not_made_part_of_a_new_server() {
     let mut owner = Owner::in_trees(parties(3, 1), 5);

@@ -1,4 +1,4 @@
-//! Whatever happens to *t* servers, repairs restore a volume that opens with all its data.
+//! After any faults of *t* servers, repairs restore a volume that opens with all its data.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::repair::check_and_repair;
 use crate::servers::Servers;
 use oblivio_testkit::ShareDisk;
 
-/// The disks of the servers, and which servers were repaired.
+/// The disks and points of the servers, and the servers that were repaired.
 #[derive(Clone)]
 struct ServerDisks {
     disks: Vec<ShareDisk>,
@@ -39,7 +39,7 @@ impl ServerDisks {
         Some(Self { disks: disks_of(&opened), points: points_of(&opened), is_rebuilt })
     }
 
-    /// Identifies states in which repairs behave alike.
+    /// A key for states in which repairs behave alike.
     fn key(&self) -> Key {
         let mut key: Vec<_> =
             self.points.iter().copied().zip(self.is_rebuilt.iter().copied()).collect();
@@ -48,7 +48,7 @@ impl ServerDisks {
     }
 }
 
-/// Servers with these disks, and the owner with the state of its directory.
+/// Opens servers with these disks. Returns an owner with the same directory as `owner`.
 pub(crate) fn opened(owner: &Owner, disks: &[ShareDisk]) -> Owner {
     let mut opened = Owner::new(parties(3, 1), 5);
     opened.params = owner.params.clone();
@@ -79,7 +79,7 @@ fn points_of(owner: &Owner) -> Vec<Option<TreePoint>> {
     (0..servers).map(point).collect()
 }
 
-/// Whether repairing some servers, in some order, leads to a volume that opens.
+/// Whether repairing some servers, in any order, leads to a volume that opens.
 fn is_mended(owner: &Owner, held: ServerDisks, opens: &mut HashMap<Key, bool>) -> bool {
     let (mut seen, mut next) = (HashSet::new(), VecDeque::from([(held, 0)]));
     while let Some((held, repairs)) = next.pop_front() {
@@ -98,7 +98,7 @@ fn is_mended(owner: &Owner, held: ServerDisks, opens: &mut HashMap<Key, bool>) -
     false
 }
 
-/// The point one write or one eviction before.
+/// The point that is one write or one eviction before a point.
 pub(crate) fn before(at: TreePoint) -> TreePoint {
     match at.written {
         0 => TreePoint { evictions: at.evictions - 1, written: PRESET.accesses.into() },
@@ -106,8 +106,8 @@ pub(crate) fn before(at: TreePoint) -> TreePoint {
     }
 }
 
-/// The minimum number of faulty servers: those whose point is explained neither by a crash nor by
-/// an absence. `known` is the point that the directory knows to be finished.
+/// The minimum number of faulty servers: servers whose point is explained neither by a crash nor by
+/// an absence. `known` is the point that is finished according to the client's directory.
 fn faults(points: &[Option<TreePoint>], known: TreePoint, colluding: usize) -> usize {
     let Some(furthest) = points.iter().flatten().max().copied() else { return points.len() };
     // Everything before the last step is finished.
@@ -123,7 +123,7 @@ fn faults(points: &[Option<TreePoint>], known: TreePoint, colluding: usize) -> u
     not_evicted.max((2 * colluding + 1).saturating_sub(have_it))
 }
 
-/// All ways to choose one of `kinds` for each server, ignoring the order.
+/// All choices of one of `kinds` kinds for each server, ignoring the order of the servers.
 pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     if servers == 0 {
         return vec![Vec::new()];
@@ -135,14 +135,14 @@ pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     choices(kinds, servers - 1).into_iter().flat_map(longer).collect()
 }
 
-/// The state of the servers after a step: their disks, and their point.
+/// The states of the servers after a step: their disks and points.
 pub(crate) struct ServerStates {
     pub(crate) disks: Vec<ShareDisk>,
     pub(crate) points: Vec<Option<TreePoint>>,
 }
 
-/// The states of the servers before each of the last writes and evictions, the current state, and
-/// empty disks.
+/// The states of the servers before each of the last writes and evictions, followed by the current
+/// state, and by empty disks.
 pub(crate) fn steps(
     owner: &mut Owner,
     writes: impl IntoIterator<Item = (u64, u8)>,

@@ -1,5 +1,5 @@
-//! However many servers are rolled back or lost, each block that enough servers have is rescued in
-//! its latest version, and no older version is called the latest.
+//! For any number of rolled-back or lost servers, each block that enough servers have is rescued in
+//! its latest version. No older version is called the latest.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::repairs::{ServerStates, before, choices, opened, steps};
 use crate::{parties, stopped_in_an_access};
 use oblivio_testkit::ShareDisk;
 
-/// The number of blocks that are written in turn.
+/// The number of blocks that the owner writes in turn.
 const WRITTEN: u64 = 7;
 
-/// The number of writes before a point.
+/// The number of writes that lead to a point.
 fn writes_at(at: TreePoint) -> u64 {
     at.evictions * u64::from(PRESET.accesses) + at.written as u64
 }
 
-/// The number of writes and evictions before a point.
+/// The number of writes and evictions that lead to a point.
 fn steps_to(at: TreePoint) -> u64 {
     writes_at(at) + at.evictions
 }
 
-/// Whether a server at `there` has the data of point `at`. With marks, only at that point and one
-/// step ahead.
+/// Whether a server at `there` has the data of point `at`. With marks, a server has only the data
+/// of its point and of the point one step before.
 fn has(at: TreePoint, there: TreePoint, is_marked: bool) -> bool {
     if at == there || at == before(there) {
         return true;
@@ -59,7 +59,8 @@ fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     Rescued { found, recoverabilities, damage }
 }
 
-/// `known` is the point that the client's directory knows to be finished.
+/// Checks a salvage from servers in the chosen states. `known` is the point that is finished
+/// according to the client's directory.
 fn check(
     owner: &Owner,
     chosen: &[&ServerStates],
@@ -145,8 +146,9 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
     }
 }
 
-/// A crash leaves honest servers one step apart. A liar that claims the later point makes two of
-/// three for it, and its shares recover nothing there.
+/// A liar at the point of one of two honest servers hides no block. A crash leaves honest servers
+/// one step apart. A liar that claims the later point makes two of three for it, and their shares
+/// recover nothing there.
 #[test]
 fn a_liar_at_the_point_of_one_of_two_servers_hides_nothing() {
     for of_kind in KINDS {
@@ -170,8 +172,9 @@ fn a_liar_at_the_point_of_one_of_two_servers_hides_nothing() {
     }
 }
 
-/// The slot with the latest copy is damaged, and the client's directory knows of neither copy. The
-/// map names the latest write at the last point, and the one before at the point before.
+/// No older block is called the latest because the latest copy is damaged. The slot with the latest
+/// copy is damaged, and the client's directory knows of neither copy. The map names the latest
+/// write at the last point, and the write before it at the point before.
 #[test]
 fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
     for (spoilt, missing) in [(vec![0, 1], None), (vec![0], Some(2))] {

@@ -1,4 +1,4 @@
-//! Test servers with files in memory. They can stop at any request, and lie.
+//! Test servers with files in memory. They can stop at any request, and can lie.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -21,9 +21,10 @@ pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
     pub(crate) disks: Vec<ShareDisk>,
     coins: StdRng,
-    /// The number of requests so far, all servers counted once.
+    /// The number of requests so far. A request to all servers counts once.
     pub(crate) asked: usize,
-    /// The request at which the client is cut off, and which servers still handle that request.
+    /// The number of the request at which the client is cut off, and which servers still handle
+    /// that request.
     pub(crate) stop: Option<(usize, Vec<bool>)>,
     is_cut_off: bool,
     /// Servers that cannot be reached.
@@ -45,42 +46,42 @@ pub(crate) struct World {
     pub(crate) attempts: Vec<Option<u64>>,
     /// Servers that acknowledge the next write without storing it.
     pub(crate) forgets: Vec<bool>,
-    /// Servers that refuse every request.
+    /// Servers that refuse every request, with the refusal.
     pub(crate) refuses: Vec<Option<Refusal>>,
-    /// Servers that refuse every write.
+    /// Servers that refuse every write, with the refusal.
     pub(crate) refuses_writes: Vec<Option<Refusal>>,
-    /// Attempts to evict a path that succeed before any fails.
+    /// The number of attempts to evict a path that succeed before any fails.
     pub(crate) passing_evictions: usize,
-    /// Attempts after those that fail on one server, before one succeeds.
+    /// The number of attempts that then fail on one server, before one succeeds.
     pub(crate) failing_evictions: usize,
-    /// The server on which they fail.
+    /// The server on which attempts fail.
     pub(crate) failing_server: usize,
-    /// The reason for the failure.
+    /// The kind of error with which attempts fail.
     pub(crate) failure: StoreErrorKind,
-    /// Attempts in which servers lose all links. The client repeats the request, as a store does
-    /// after it has lost its link.
+    /// The number of attempts in which servers lose all links. The client repeats the request, as a
+    /// store does after it has lost its link.
     pub(crate) cut_evictions: usize,
-    /// How many waits for links are within the retry limit.
+    /// The number of waits for links that are within the retry limit.
     pub(crate) waits_for_links: u32,
-    /// How many retried operations began.
+    /// The number of retried operations that have begun.
     pub(crate) tried: usize,
-    /// How often the client waited for missing servers.
+    /// The number of times that the client waited for missing servers.
     pub(crate) waited: usize,
-    /// Whether missing servers come back when the client waits for them.
+    /// Whether missing servers return when the client waits for them.
     pub(crate) come_back: bool,
     /// The requests to each server, in order.
     pub(crate) seen: Vec<Vec<Request>>,
-    /// The trees of these requests.
+    /// The tree of each request in `seen`.
     pub(crate) seen_in: Vec<Vec<u8>>,
     /// Servers that restart before a request: the number of the request, and the server.
     pub(crate) starts_again: Vec<(usize, usize)>,
-    /// The client's requests, and how long it would have waited for the answers.
+    /// The client's requests, each with the time limit for its answer.
     pub(crate) patience: Vec<(Request, Patience)>,
     /// A checksum over all messages of the client, each with its server.
     pub(crate) sent: crc32fast::Hasher,
 }
 
-/// Delivers messages at once, to servers that are alive.
+/// Links that deliver messages at once, to servers that are alive.
 struct Others {
     from: u8,
     is_cut_off: bool,
@@ -102,7 +103,7 @@ impl Peers for Others {
     }
 }
 
-/// A store over these servers. Clones are connections to the same servers.
+/// A store over all servers of a [`World`]. Clones are connections to the same servers.
 #[derive(Clone)]
 pub(crate) struct Servers(Arc<Mutex<World>>);
 
@@ -274,8 +275,8 @@ impl World {
         answer
     }
 
-    /// Sends the requests to all servers at the same time. A server that cannot be reached acts as
-    /// if it had stopped just before the request was durable.
+    /// Sends the requests for an eviction to all servers at the same time. A server that cannot be
+    /// reached acts as if it had stopped just before the request was durable.
     fn evict(
         &mut self,
         requests: Vec<Option<(u8, Request)>>,
@@ -344,12 +345,12 @@ impl World {
         self.hosts.iter_mut().map(watch).collect()
     }
 
-    /// The points of all servers, in the data's tree.
+    /// The points of all servers in the data tree.
     pub(crate) fn points(&mut self) -> Vec<TreePoint> {
         self.points_in(0)
     }
 
-    /// The points of all servers, in one tree.
+    /// The points of all servers in tree `tree`.
     pub(crate) fn points_in(&mut self, tree: u8) -> Vec<TreePoint> {
         let at = |answer| match answer {
             Answer::Epoch(epoch) => epoch.at,

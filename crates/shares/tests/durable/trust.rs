@@ -1,4 +1,4 @@
-//! Servers that lie, are missing or were rolled back.
+//! Tests of servers that lie, are missing or were rolled back.
 
 use oblivio_core::durable::Want;
 use oblivio_core::{ErrorKind, StoreErrorKind};
@@ -60,7 +60,8 @@ fn a_liar_among_five_servers_is_named_and_corrected() {
     assert!(error.contains("server 4 (60 times)"), "{error}");
 }
 
-/// A missing server does not answer. Only the number of answers counts.
+/// With one of five servers missing, a liar cannot be named: the missing server does not answer,
+/// and only the number of answers counts.
 #[test]
 fn with_one_of_five_servers_missing_a_liar_cannot_be_named() {
     for (missing, is_short) in [(&[][..], false), (&[0], true), (&[0, 1], true)] {
@@ -138,8 +139,8 @@ fn a_rollback_of_all_servers_is_refused() {
     assert!(error.to_string().contains(named), "{error}");
 }
 
-/// The check comes before any other operation: an access would show a server that its older state
-/// was accepted.
+/// Servers are checked before the first access. An access would show a rolled-back server that its
+/// older state was accepted.
 #[test]
 fn servers_are_checked_before_the_first_access() {
     let point = |evictions, written| TreePoint { evictions, written };
@@ -164,7 +165,8 @@ fn servers_are_checked_before_the_first_access() {
     }
 }
 
-/// Attempt numbers only grow. A number that one server makes up must not use them up for all.
+/// A made-up attempt number is not believed. Attempt numbers only grow, and a number that one
+/// server makes up must not use them up for all servers.
 #[test]
 fn a_made_up_attempt_number_is_not_believed() {
     for made_up in [1 << 62, u64::MAX] {
@@ -184,8 +186,8 @@ fn a_made_up_attempt_number_is_not_believed() {
     }
 }
 
-/// Ordinary requests have a shorter time limit than evictions: otherwise a server could delay each
-/// access that long.
+/// Only slow requests have a long time limit. Otherwise a server could delay each ordinary request
+/// as long as an eviction.
 #[test]
 fn only_what_may_take_long_is_waited_for_long() {
     let mut owner = Owner::new(parties(5, 1), 5);
@@ -257,14 +259,14 @@ fn a_server_that_is_missing_is_named() {
     owner.read_all();
 }
 
-/// An array whose servers all return the first version of a block that was written twice, but the
-/// metadata of the second. At most one server is missing.
+/// Creates an array whose servers all return the first version of a block that was written twice,
+/// with the metadata of the second version. At most one server is missing.
 fn with_an_older_block(owner: Owner, missing: Option<usize>) -> Owner {
     with_the_block_before(owner, [5, 5], missing)
 }
 
-/// Servers with a slot that has the metadata of the second written block and the contents of the
-/// first.
+/// Creates servers with a slot that has the metadata of the second written block and the contents
+/// of the first.
 fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
     for (address, byte) in written.into_iter().zip(1..) {
@@ -324,7 +326,8 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     );
 }
 
-/// The metadata names the block of a slot, and so does the seal of the block.
+/// A block whose metadata names another block is not accepted as that block. The metadata names the
+/// block of a slot, and so does the seal of the block.
 #[test]
 fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     let of_three = || with_the_block_before(Owner::in_trees(parties(3, 1), 9), [5, 6], None);
@@ -334,8 +337,8 @@ fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     assert!(error.contains("a block is not what was written"), "{error}");
 }
 
-/// Only the server itself reports an unknown version, so damage of another server decides the kind
-/// of an error.
+/// A server that reports an unknown version does not decide the kind of an error. Only the server
+/// itself can know that, so damage of another server decides the kind.
 #[test]
 fn a_server_that_says_another_version_does_not_decide_what_kind_an_error_is() {
     use StoreErrorKind::{Damaged, UnknownVersion};
@@ -361,7 +364,8 @@ fn what_a_server_says_steers_no_terminal() {
     assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }
 
-/// Rolled-back servers do not define the point of the others, even if they are the majority.
+/// Only rolled-back servers are named, even if they are the majority: their point is not the point
+/// of the servers.
 #[test]
 fn only_rolled_back_servers_are_named_even_if_more_than_may_collude() {
     let before = |evictions, written| Some(TreePoint { evictions, written });

@@ -1,4 +1,4 @@
-//! Servers see the same, whatever the owner does.
+//! Tests that the servers' view does not depend on the workload.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,11 @@ use rand::{RngExt, SeedableRng};
 use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 use crate::{parties, step};
 
-/// Enough accesses for statistical tests.
+/// The number of accesses for statistical tests.
 const ACCESSES: u64 = 2_000;
 
-/// Enough accesses for every event that counters determine.
+/// The number of accesses for tests without statistics. It covers every event that counters
+/// determine.
 const FEW: u64 = 400;
 
 type Workload = fn(u64) -> (Want, Option<Vec<u8>>);
@@ -41,7 +42,7 @@ fn seen(workload: Workload, accesses: u64, seed: u64) -> Vec<Request> {
     owner.servers.world().seen[0].clone()
 }
 
-/// The parts of a request other than leaves and shares.
+/// The facts of a request other than leaves and shares.
 fn shape(request: &Request) -> (usize, Option<TreePoint>) {
     let at = match request {
         Request::Select { at, .. } | Request::Write { at, .. } => Some(*at),
@@ -88,7 +89,8 @@ fn leaves_are_uniform_whatever_the_owner_does() {
     verdicts.conclude();
 }
 
-/// After a crash, servers see the interrupted access again, and otherwise only new paths.
+/// No path is shown twice except that of an interrupted access: after a crash, servers see that
+/// access again.
 #[test]
 fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
     // An access with map trees takes three times as many messages, and more.
@@ -136,7 +138,7 @@ fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
     }
 }
 
-/// The seeds that a server gets from the client, and how often it gets each.
+/// The seeds that a server receives from the client, and the number of times it receives each.
 fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
     let mut seeds = HashMap::new();
     let mut note = |share: &Share<u8>| {
@@ -155,7 +157,7 @@ fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
     seeds
 }
 
-/// No seed is used twice, neither by one client nor by two.
+/// Each seed is used once, by one client or by two.
 #[test]
 fn no_seed_is_drawn_twice() {
     let mut all: HashMap<[u8; 32], usize> = HashMap::new();
@@ -174,7 +176,7 @@ fn no_seed_is_drawn_twice() {
     assert!(all.values().all(|times| *times == 1));
 }
 
-/// All shares sent to the servers, which get the same requests in the same order.
+/// All shares sent to the servers, which receive the same requests in the same order.
 fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     let of_server = |requests: &Vec<Request>| -> Vec<Share<u8>> {
         let shares = requests.iter().flat_map(|request| match request {
@@ -189,8 +191,8 @@ fn shared(owner: &Owner) -> Vec<Vec<Share<u8>>> {
     (0..seen[0].len()).map(|i| seen.iter().map(|shares| shares[i].clone()).collect()).collect()
 }
 
-/// Shares from one seed must be shares of one secret. Otherwise they reveal the difference of two
-/// secrets.
+/// Copies of a client that continue differently share differently. Shares from one seed must be
+/// shares of one secret; otherwise they reveal the difference of two secrets.
 #[test]
 fn copies_of_a_client_that_go_on_differently_share_differently() {
     let copy = |seed| {
@@ -231,9 +233,9 @@ fn copies_of_a_client_that_go_on_differently_share_differently() {
     }
 }
 
-/// Checksums of all messages to servers, and of the plans and states in the client's directory,
-/// with failing servers and restarting clients. The values are from the first version with this
-/// test: a changed view or format changes them. So does a new generator in `rand`.
+/// A fixed seed always gives the same messages, plans and states, with failing servers and
+/// restarting clients. Compares checksums with those of the first version that had this test. A
+/// changed view or format, or a new generator in `rand`, changes the checksums.
 #[test]
 fn a_fixed_seed_gives_the_messages_plans_and_states_that_it_always_gave() {
     let checksums = |of_kind: fn(Parties, u64) -> Owner, servers: u8, colluding: u8| {

@@ -5,13 +5,13 @@ use oblivio_shares::host::Host;
 use oblivio_shares::message::{DealtShares, Setup};
 use oblivio_shares::view::servers_seen_by;
 
-/// The recording of one server.
+/// The recorded messages of one server.
 pub(crate) struct Wire {
     pub(crate) servers: ViewServers,
     pub(crate) trees: Vec<Setup>,
-    /// The requests of its client.
+    /// The requests of the server's client.
     pub(crate) calls: Vec<Event>,
-    /// Messages between servers.
+    /// The messages between this server and other servers.
     pub(crate) messages: Vec<(PeerMessage, DealtShares<u8>)>,
 }
 

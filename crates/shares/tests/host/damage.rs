@@ -1,4 +1,4 @@
-//! A server does not deal data that its disk has damaged.
+//! Tests that a server does not deal data that its disk has damaged.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_shares::message::{Answer, Request};
@@ -9,13 +9,14 @@ use crate::world::World;
 
 const PRESET: Preset = Preset { slots: 128, accesses: 4 };
 
-/// Blocks of this size are evicted in three pieces.
+/// The size of blocks. Blocks of this size are evicted in three pieces.
 const BLOCK_BYTES: usize = 9_000;
 
-/// Where the record of progress and its copy end in the file of the root.
+/// The offset in the root's file at which the record of progress and its copy end.
 const HEAD_BYTES: usize = 8192;
 
-/// A bit flips in any piece of a dealt slot, or in a checksum.
+/// A server reports a damaged share and does not deal it, for a flipped bit in any piece of a dealt
+/// slot, or in a checksum.
 #[test]
 fn a_server_reports_a_damaged_share_and_does_not_deal_it() {
     let tree = Tree::new(1, PRESET).unwrap();
@@ -58,7 +59,7 @@ fn a_server_reports_a_damaged_share_and_does_not_deal_it() {
     (0..4).for_each(|block| drop(world.access(block, None)));
 }
 
-/// The server would deal zeros instead of the block that it lacks.
+/// A server that lacks a block does not deal. Otherwise it would deal zeros instead of the block.
 #[test]
 fn a_server_that_lacks_a_block_does_not_deal() {
     let tree = Tree::new(1, PRESET).unwrap();
@@ -79,7 +80,8 @@ fn a_server_that_lacks_a_block_does_not_deal() {
     }
 }
 
-/// Server 5 copies its root in an eviction, and deals the copy in a later one.
+/// Damage that an eviction copies is found when the copy is dealt. Server 5 copies its root in an
+/// eviction, and deals the copy in a later one.
 #[test]
 fn damage_that_is_copied_is_found_when_it_is_dealt() {
     let preset = Preset { slots: 24, accesses: 4 };

@@ -1,4 +1,4 @@
-//! Servers with their shares in files: their answers, and their state after a crash.
+//! Tests of servers with their shares in files: their answers, and their state after a crash.
 
 #![expect(clippy::unwrap_used, reason = "a test fails at an error")]
 
@@ -45,8 +45,8 @@ fn blocks_of_many_parts_go_through_evictions_part_by_part() {
     }
 }
 
-/// Each write and each sync of one server, during accesses and evictions, is the last before its
-/// power fails.
+/// No data is lost if a server's power fails after any write or sync, during accesses and
+/// evictions.
 #[test]
 fn nothing_is_lost_wherever_a_server_dies() {
     for (servers, colluding) in [(3, 1), (5, 1)] {
@@ -79,7 +79,7 @@ fn nothing_is_lost_wherever_a_server_dies() {
     }
 }
 
-/// Dealt shares are always fresh, even after a restart.
+/// Dealt shares are always from fresh seeds, even after a restart.
 #[test]
 fn no_server_deals_from_a_seed_twice() {
     let mut world = world(3, 1, 2);
@@ -97,7 +97,7 @@ fn no_server_deals_from_a_seed_twice() {
     assert!(seeds.values().all(|times| *times == 1));
 }
 
-/// A server that does not deal gets the client's request later than the dealers.
+/// A server that does not deal may receive the client's request later than the dealers.
 #[test]
 fn a_server_that_does_not_deal_may_be_slower() {
     let tree = Tree::new(2, Preset { slots: 128, accesses: 1 }).unwrap();
@@ -108,8 +108,8 @@ fn a_server_that_does_not_deal_may_be_slower() {
     assert_eq!(world.epochs()[3].at.evictions, 1);
 }
 
-/// Messages to a server are lost if it restarts before it takes part. The others do not send them
-/// again.
+/// There is no wait for shares that were dealt before a restart. Messages to a server are lost if
+/// it restarts before it takes part. The other servers do not send them again.
 #[test]
 fn no_wait_for_shares_dealt_before_a_restart() {
     let one_part = |height| world(3, 1, height);
@@ -130,7 +130,8 @@ fn no_wait_for_shares_dealt_before_a_restart() {
     }
 }
 
-/// A server that deals invalid shares is named, and nothing changes.
+/// Shares for no bucket of the eviction are refused. The server that deals them is named, and
+/// nothing changes.
 #[test]
 fn shares_for_no_bucket_of_the_eviction_are_refused() {
     let of_other_rounds: Tampers = |dealt| dealt.level += 100;
@@ -164,8 +165,8 @@ fn shares_for_no_bucket_of_the_eviction_are_refused() {
     }
 }
 
-/// Shares of one attempt are invalid in another. No attempt begins twice, whatever a server has
-/// lost.
+/// An attempt begins once, even on a server that was restarted and has lost its state. Shares of
+/// one attempt are invalid in another.
 #[test]
 fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     let mut world = world(3, 1, 2);
@@ -200,7 +201,7 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     assert_eq!(world.epochs()[0].at, before.at);
 }
 
-/// A sibling gets the contents of its source, and keeps no old contents.
+/// A sibling receives the contents of its source, and keeps no old contents.
 #[test]
 fn siblings_hold_nothing_behind_what_their_source_held() {
     let mut world = world(3, 1, 2);
@@ -242,7 +243,8 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
-/// A server before an eviction and a server after it can thus be read together.
+/// The state before an eviction can be fetched until the next write. So a server before an eviction
+/// and a server after it can be read together.
 #[test]
 fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     let mut world = world(3, 1, 2);
@@ -276,7 +278,8 @@ fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
     }
 }
 
-/// The client does not put shares again, and a rebuilt server has no earlier state.
+/// Shares are durable when a put is acknowledged. The client does not put shares again, and a
+/// rebuilt server has no earlier state.
 #[test]
 fn what_was_put_is_durable_when_it_is_answered() {
     let mut world = world(3, 1, 2);
@@ -366,7 +369,8 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
     }
 }
 
-/// Rebuilds the first server on an empty disk from the shares of others. Returns their point.
+/// Rebuilds the first server on an empty disk from the shares of other servers. Returns their
+/// point.
 fn rebuild_first_server(world: &mut World, colluding: u8) -> TreePoint {
     let at = world.epochs()[1].at;
     let first = world.setup(0);
@@ -398,7 +402,8 @@ fn rebuild_first_server(world: &mut World, colluding: u8) -> TreePoint {
     at
 }
 
-/// A server acknowledges shares only once they are durable, wherever its power fails.
+/// A rebuilt server is complete, or reports that it is not, at whatever step its power fails. It
+/// acknowledges shares only once they are durable.
 #[test]
 fn a_rebuilt_server_is_complete_or_reports_that_it_is_not() {
     let mut world = world(3, 1, 2);

@@ -20,7 +20,7 @@ use rand::{Rng, RngExt, SeedableRng};
 
 use oblivio_testkit::ShareDisk;
 
-/// Delivers messages at once.
+/// Links that deliver messages at once.
 struct Others {
     from: u8,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -43,7 +43,7 @@ struct InMemory {
     servers: Vec<Server<Gf256>>,
 }
 
-/// Servers of both kinds, which get the same requests.
+/// Servers in files and in memory, which receive the same requests.
 struct Both {
     parties: Parties,
     in_memory: Vec<InMemory>,
@@ -51,7 +51,7 @@ struct Both {
     disks: Vec<ShareDisk>,
     coins: StdRng,
     attempts: u64,
-    /// How many metadata answers were compared.
+    /// The number of metadata answers that were compared.
     compared: usize,
 }
 
@@ -135,7 +135,7 @@ impl Both {
         recover::<Gf256>(&numbers, &shares).unwrap()
     }
 
-    /// Sometimes makes a server with files lose its power, between two steps.
+    /// Occasionally makes a server with files lose its power, between two steps.
     fn may_lose_power(&mut self) {
         if self.coins.random_range(0..10) == 0 {
             let i = self.coins.random_range(0..self.hosts.len());
@@ -144,7 +144,7 @@ impl Both {
         }
     }
 
-    /// Compares the metadata of a path.
+    /// Compares the metadata of a path on both kinds of servers.
     fn compare_metadata(&mut self, tree: usize, leaf: Leaf) {
         let at = self.at(tree);
         let asked = vec![Request::Metadata { at, leaf }; self.hosts.len()];
@@ -155,8 +155,8 @@ impl Both {
         self.compared += 1;
     }
 
-    /// Reads a block of each tree, and writes it back or replaces it: the last tree first, as
-    /// clients do.
+    /// Reads a block of each tree, and writes it back or replaces it. Accesses the last tree first,
+    /// as clients do.
     fn access(&mut self, addresses: [usize; 3], new: Option<u8>) {
         for tree in (0..3).rev() {
             let at = self.at(tree);
@@ -239,12 +239,12 @@ fn metadata_in_files_agrees_with_metadata_in_memory() {
     assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
 }
 
-/// Servers whose leaves are all in use, and their point.
+/// Creates servers whose leaves are all in use. Returns the servers and their point.
 fn used() -> (Both, TreePoint) {
     used_until(|at| at.written > 0)
 }
 
-/// Like [`used`], at a point that satisfies `is_it`.
+/// Creates servers as [`used`] does, at a point that satisfies `is_it`.
 fn used_until(is_it: fn(TreePoint) -> bool) -> (Both, TreePoint) {
     let mut both = Both::new(Parties::new(3, 1).unwrap());
     for i in 0.. {
@@ -262,14 +262,14 @@ fn data() -> Level {
 }
 
 impl Both {
-    /// The metadata of all paths of the data, on the first server.
+    /// The metadata of all paths of the data tree, on the first server.
     fn said(&mut self, at: TreePoint) -> Vec<Answer> {
         let leaves = (0..data().tree.leaves()).map(Leaf);
         leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
     }
 
     /// Selects on a path with equal shares, and writes a block of equal shares. Returns whether the
-    /// first server has done both.
+    /// first server has done the select and the write.
     fn writes(&mut self, at: TreePoint, leaf: u64, query: u8) -> bool {
         let Level { tree, .. } = data();
         let select =
@@ -286,8 +286,8 @@ impl Both {
     }
 }
 
-/// After a rollback of its directory, a client may make a different write at the same point: marks
-/// of the first write do not count.
+/// A different write at the same point removes the marks of the first write. A client can make such
+/// a write after a rollback of its directory.
 #[test]
 fn a_different_write_at_the_same_point_removes_earlier_marks() {
     let (mut both, at) = used();
@@ -308,8 +308,8 @@ fn a_different_write_at_the_same_point_removes_earlier_marks() {
     assert_eq!(both.said(after), one);
 }
 
-/// A client breaks the protocol: it selects at one point, and writes at another. The write would
-/// mark the block selected for the older point.
+/// A write does not mark a block that was selected at another point. A client breaks the protocol:
+/// it selects at one point, and writes at another.
 #[test]
 fn a_write_marks_nothing_that_was_selected_at_another_point() {
     let (mut both, at) = used();
@@ -328,8 +328,8 @@ fn a_write_marks_nothing_that_was_selected_at_another_point() {
     assert_eq!((both.at(0), both.said(at)), (at, said));
 }
 
-/// Whatever part of either write was durable when the server lost its power, even if both went to
-/// the same path, or if no page names the path of the first write.
+/// No mark of another write remains if a server loses its power, for any durable part of either
+/// write. Even if both writes went to the same path, or no page names the path of the first write.
 #[test]
 fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     let writes = [(0, 7), (1, 9), (1, 3), (data().tree.leaves() - 1, 5)];
@@ -363,8 +363,9 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
-/// Marks before an eviction are available until a write has overwritten them, even if that write
-/// was lost. Then the server refuses to return them, and refuses to roll back.
+/// Marks before an eviction are complete or refused. They are available until a write has
+/// overwritten them, even if that write was lost. Then the server refuses to return them, and
+/// refuses to roll back.
 #[test]
 fn marks_before_an_eviction_are_complete_or_refused() {
     let tree = data().tree;
@@ -405,7 +406,8 @@ fn marks_before_an_eviction_are_complete_or_refused() {
     assert!(reported > 5 && refused > 5, "{reported} {refused}");
 }
 
-/// The marks are later than the point of a new server. Only a server in use removes later marks.
+/// Marks that were put onto a new server stay when it restarts, although they are later than its
+/// point. Only a server in use removes later marks.
 #[test]
 fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
     let (mut both, at) = used();
@@ -473,8 +475,8 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     }
 }
 
-/// A server may lack the marks before its last write: if it was rebuilt, or if a rolled-back
-/// eviction has overwritten them. It then refuses to return them.
+/// A server refuses to return old marks that it does not know. It may lack the marks before its
+/// last write: if it was rebuilt, or if a rolled-back eviction has overwritten them.
 #[test]
 fn a_server_refuses_old_marks_that_it_does_not_know() {
     let tree = data().tree;

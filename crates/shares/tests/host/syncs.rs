@@ -1,5 +1,5 @@
-//! Whatever a server acknowledges is durable, even if its disk fails, or its process dies and the
-//! machine does not.
+//! Tests that all data that a server acknowledges is durable, even if its disk fails, or its
+//! process dies and the machine does not.
 
 use oblivio_core::BucketId;
 use oblivio_shares::host::Host;
@@ -13,7 +13,7 @@ use oblivio_testkit::ShareDisk;
 
 const AT: TreePoint = TreePoint { evictions: 0, written: 1 };
 
-/// Servers, of which the first is new and has a disk that can fail.
+/// Creates servers. The first is new and has a disk that can fail.
 fn world() -> (World, ShareDisk) {
     let mut world = crate::world(3, 1, 2);
     let disk = ShareDisk::default();
@@ -27,7 +27,8 @@ fn is_refused(answer: &Answer) -> bool {
     matches!(answer, Answer::Refused(refusal) if refusal.why.contains("its disk"))
 }
 
-/// The system may report success for the next sync although it has dropped data.
+/// After a failed sync, a server answers no request. The system may report success for the next
+/// sync although it has dropped data.
 #[test]
 fn after_a_sync_that_has_failed_nothing_is_answered() {
     let block = || Share::Computed(vec![7; 700]);
@@ -53,8 +54,9 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
     }
 }
 
-/// Holds even after a failed sync. The system may have dropped data, and another sync would not
-/// write it. So the new process writes the last record and block again before it reports them.
+/// Data of a dead process is durable before it is reported, even after a failed sync. The system
+/// may have dropped data that another sync would not write. So the new process writes the last
+/// record and block again first.
 #[test]
 fn data_of_a_dead_process_is_durable_before_it_is_reported() {
     // It is random which undurable data survives.

@@ -31,20 +31,20 @@ pub(crate) struct World {
     /// The expected contents of every block.
     pub(crate) model: Vec<Vec<u8>>,
     attempts: u64,
-    /// The answers in failed attempts.
+    /// The answers of servers in failed attempts.
     pub(crate) failed: Vec<Answer>,
-    /// A server that gets requests to all servers later than the others.
+    /// A server that receives requests to all servers later than the other servers, and the delay.
     pub(crate) late: Option<(usize, Duration)>,
-    /// A server that restarts in the next eviction, before it gets the request. Messages to it are
-    /// lost.
+    /// A server that restarts in the next eviction, before it receives the request. Messages to it
+    /// are lost.
     pub(crate) started_again: Option<usize>,
-    /// A server, and how it changes its messages in the next eviction.
+    /// A server that changes its messages in the next eviction, and the change.
     pub(crate) tampers: Option<(u8, Tampers)>,
-    /// The seeds that servers have dealt, and how often each.
+    /// The seeds that servers have dealt, and the number of times each was dealt.
     pub(crate) dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
 }
 
-/// Changes a message between servers.
+/// A function that changes a message between servers.
 pub(crate) type Tampers = fn(&mut DealtShares<u8>);
 
 /// A restart of a server.
@@ -52,11 +52,11 @@ pub(crate) type Tampers = fn(&mut DealtShares<u8>);
 struct Start {
     /// The number of the server; 0 once it has restarted.
     of: AtomicU8,
-    /// Whether it got a message before.
+    /// Whether the server received a message before the restart, which is then lost.
     has_lost: AtomicBool,
 }
 
-/// Delivers messages at once, to servers that are alive.
+/// Links that deliver messages at once, to servers that are alive.
 struct Others {
     from: u8,
     start: Arc<Start>,
@@ -154,7 +154,7 @@ impl World {
         Answer::decode(&answer).unwrap()
     }
 
-    /// Sends requests to all servers at once.
+    /// Sends requests to all servers at the same time.
     pub(crate) fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let of = AtomicU8::new(self.started_again.take().map_or(0, |i| i as u8 + 1));
         let start = Arc::new(Start { of, ..Start::default() });

@@ -1,4 +1,4 @@
-//! A store over several servers, some of which lie or are missing.
+//! Tests of a store over several servers, some of which lie or are missing.
 
 use std::cell::RefCell;
 use std::thread;
@@ -157,7 +157,8 @@ fn a_record_is_what_enough_servers_say_and_nothing_if_they_do_not() {
     assert_eq!(read(&mut open(&servers, 1)), Ok(6));
 }
 
-/// No number of votes decides which value is the newest. A single liar makes no candidate.
+/// Every value with an honest witness is a candidate: no number of votes decides which value is the
+/// newest. A value of a single liar is no candidate.
 #[test]
 fn every_value_with_an_honest_witness_is_a_candidate() {
     let servers = servers::<5>();
@@ -216,8 +217,8 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
 }
 
-/// Fewer than 2 *t* + 1 servers do not make a record durable: *t* of them may lie, and *t* + 1
-/// honest ones must remain.
+/// A flush succeeds on at least 2 *t* + 1 servers, or fails. With fewer servers a record is not
+/// durable: *t* of them may lie, and *t* + 1 honest ones must remain.
 #[test]
 fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     let servers = servers::<5>();
@@ -244,7 +245,7 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     assert_eq!(candidates(&mut open(&servers, 1)), [3]);
 }
 
-/// Distinct requests.
+/// A request that differs for each `number`.
 fn request(number: u64) -> ShareRequest {
     ShareRequest::RollBack { evictions: number }
 }
@@ -338,8 +339,8 @@ fn a_server_that_works_forever_times_out() {
     assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
-/// While other servers answer, a missing server is called rarely. It is called often while a caller
-/// waits for it.
+/// A missing server is called rarely while other servers answer, and often while a caller waits for
+/// it.
 #[test]
 fn a_missing_server_is_called_rarely_unless_a_caller_waits_for_it() {
     let servers = servers::<5>();
@@ -459,7 +460,8 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
     }
 }
 
-/// Only the server itself reports an unknown version. Among other refusals, the first is named.
+/// The first refusal with a verifiable reason is reported. Only the server itself can know an
+/// unknown version, so another refusal comes first.
 #[test]
 fn the_first_refusal_with_a_verifiable_reason_counts() {
     use FailureKind::{Damaged, Refused, UnknownVersion};
@@ -487,8 +489,8 @@ fn the_first_refusal_with_a_verifiable_reason_counts() {
     }
 }
 
-/// *t* + 1 servers are enough to read: the others may have lost the volume. But no other client may
-/// have it open.
+/// A volume opens with *t* + 1 servers for reading, because the other servers may have lost it. But
+/// no other client may have the volume open.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {
@@ -520,7 +522,8 @@ fn what_is_left_on_enough_servers_is_opened() {
     assert!(too_few.ends_with("2 of 3 servers must be available"), "{too_few}");
 }
 
-/// The time limits of reconnecting to several servers run in parallel.
+/// The client waits for lost servers together: the time limits of reconnecting to them run in
+/// parallel.
 #[test]
 fn lost_servers_are_waited_for_together() {
     let retry_for = Duration::from_millis(600);
@@ -607,7 +610,9 @@ fn a_failed_creation_leaves_nothing_on_any_server() {
     }
 }
 
-/// Servers 1 and 2 were away and have an old value. Links to the others are lost during the read.
+/// If too few servers answer a read, it fails, and does not return the value of servers that were
+/// missing. Servers 1 and 2 were missing and have an old value. Links to the others are lost during
+/// the read.
 #[test]
 fn a_record_that_too_few_servers_answer_is_not_the_value_of_those_that_were_away() {
     let servers = servers::<5>();

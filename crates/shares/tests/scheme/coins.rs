@@ -1,5 +1,5 @@
-//! All randomness comes from the coins, and each draw is used once: paths and seeds equal the
-//! draws, bit for bit.
+//! Tests that all randomness comes from the coins, and each draw is used once. Paths and seeds
+//! equal the draws, bit for bit.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use crate::world::{Kind, World};
 
-/// Records its output.
+/// Coins that record their output.
 struct Noted {
     coins: StdRng,
     numbers: Vec<u64>,
@@ -49,7 +49,7 @@ fn noted(seed: u64) -> Noted {
     Noted { coins: StdRng::seed_from_u64(seed), numbers: Vec::new(), seeds: Vec::new() }
 }
 
-/// Checks that the seeds of one sharing are exactly the drawn ones, and that there are t of them.
+/// Checks that the seeds of one sharing are exactly the drawn seeds, and that there are t of them.
 fn are_drawn<'s>(
     parties: Parties,
     noted: &mut Noted,

@@ -1,4 +1,4 @@
-//! Evictions count on all servers or on none, wherever they stop.
+//! Tests that evictions count on all servers or on none, at whatever message they stop.
 
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{DealtShares, Evict};
@@ -13,7 +13,7 @@ use crate::world::World;
 const HEIGHT: u8 = 3;
 const BLOCKS: usize = 32;
 
-/// Runs an eviction that stops after `messages` messages to all servers together.
+/// Runs an eviction that stops after `messages` messages. Messages to all servers count.
 fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usize) -> bool {
     let mut left = messages;
     let mut may_go_on = || {
@@ -47,8 +47,9 @@ fn evict_until(world: &mut World<Gf256>, evictions: &[Evict<u8>], messages: usiz
     true
 }
 
-/// Recovers from stops as the client does: if all servers have finished, they agree; otherwise all
-/// roll back, and it repeats the eviction.
+/// Repeats an eviction until it succeeds, and recovers from each stop as the client does. If all
+/// servers have finished, they commit; otherwise all roll back, and the client repeats the
+/// eviction.
 fn evict_in_spite_of(world: &mut World<Gf256>, mut stops: Vec<usize>) {
     let before = world.servers[0].epoch();
     let mut evictions = world.client.evict(&mut world.coins).unwrap();
@@ -104,7 +105,8 @@ fn nothing_is_lost_wherever_an_eviction_stops() {
     }
 }
 
-/// Shares dealt in a given-up attempt are refused in the next: they lie on another polynomial.
+/// Shares dealt in an earlier attempt are refused in the next, because they lie on another
+/// polynomial.
 #[test]
 fn shares_of_an_earlier_attempt_are_refused() {
     let parties = Parties::new(3, 1).unwrap();

@@ -1,5 +1,5 @@
-//! The whole scheme, with all servers in one process: reads return what was written, and the view
-//! of *t* servers reveals nothing.
+//! Tests of the whole scheme, with all servers in one process. Reads return what was written, and
+//! the view of *t* servers reveals nothing.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -17,7 +17,8 @@ use rand::{RngExt, SeedableRng};
 
 use world::World;
 
-/// Large enough that no bucket overflows in these tests, and small enough for a short running time.
+/// The shape of buckets: large enough that no bucket overflows in these tests, and small enough for
+/// a short running time.
 const PRESET: Preset = Preset { slots: 24, accesses: 8 };
 
 fn reads_what_was_written<F: Field>(parties: Parties, height: u8, accesses: usize) {

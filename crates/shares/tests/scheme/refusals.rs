@@ -1,4 +1,4 @@
-//! Requests out of order are refused, and change nothing.
+//! Tests that requests out of order are refused, and change nothing.
 
 use oblivio_core::{BucketId, Leaf};
 use oblivio_shares::answers::DecodeError;
@@ -11,7 +11,7 @@ use oblivio_shares::tree::{Preset, Tree};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Elements of a block, of a path, of a matrix and of a bucket.
+/// The number of field elements of a block, of a path, of a matrix and of a bucket.
 const BLOCK: usize = 3;
 const PATH: usize = 12;
 const MATRIX: usize = 32;
@@ -171,7 +171,8 @@ fn a_client_refuses_what_is_out_of_order() {
     assert_eq!(client.select(0, &mut coins).unwrap_err(), ClientError::MustEvict);
 }
 
-/// The path of a block is shown once: the block is not selected again before it has a new path.
+/// A selected block is written back before any other operation. Otherwise it would be selected
+/// again before it has a new path, and the path of a block is shown once.
 #[test]
 fn a_block_is_written_back_before_anything_else_is_done() {
     let mut coins = coins();
@@ -211,7 +212,7 @@ fn an_eviction_that_overflows_changes_nothing() {
     panic!("buckets of one slot never overflow");
 }
 
-/// An empty share is valid.
+/// Blocks without bytes are valid, and so is an empty share.
 #[test]
 fn blocks_without_bytes_are_blocks() {
     let mut coins = coins();

@@ -1,5 +1,5 @@
-//! The view of servers, alone and *t* together: the number of accesses, random paths, and shares
-//! that reveal nothing.
+//! Tests of the view of servers, alone and *t* together: the number of accesses, random paths, and
+//! shares that reveal nothing.
 
 use std::collections::HashSet;
 
@@ -18,17 +18,18 @@ use rand::{RngExt, SeedableRng};
 
 use crate::world::{Kind, SentMessage, World};
 
-/// No bucket overflows, whatever is accessed.
+/// The shape of buckets. No bucket overflows, for any accesses.
 const PRESET: Preset = Preset { slots: 16, accesses: 5 };
 const HEIGHT: u8 = 3;
 const BLOCKS: usize = 20;
 const BLOCK_BYTES: usize = 48;
 const ACCESSES: usize = 300;
 
-/// A workload: a name, and the block of each access and whether it is written.
+/// A workload: its name, and a function that gives the block of each access and whether the access
+/// writes.
 type Workload = (&'static str, fn(usize) -> (usize, bool));
 
-/// Data has a pattern that shares must not show.
+/// The contents of blocks: a pattern that shares must not show.
 const DATA: [u8; BLOCK_BYTES] = [0x55; BLOCK_BYTES];
 
 const WORKLOADS: [Workload; 5] = [
@@ -59,7 +60,7 @@ fn seen(
     world.seen.unwrap()
 }
 
-/// Everything except random values: without the path of an access, and elements.
+/// The facts of a message except random values: without the path of an access, and elements.
 fn shape(seen: &SentMessage<u8>) -> String {
     let of_all =
         |shares: &[Share<u8>]| shares.iter().map(|it| format!("{it:?} ")).collect::<String>();
@@ -91,7 +92,7 @@ fn what_servers_get_has_one_shape_whatever_the_owner_does() {
     }
 }
 
-/// The messages when data is loaded, with the same number for each leaf.
+/// The messages when data is loaded. Each leaf has the same number of messages.
 fn loaded(fill: fn(usize, &mut [u8])) -> Vec<Vec<SentMessage<u8>>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let mut world = World::<Gf256>::new(parties(3, 1), tree, BLOCKS, BLOCK_BYTES, 11).watched();
@@ -133,7 +134,7 @@ fn no_seed_comes_twice() {
     }
 }
 
-/// The elements of all shares of some kind, as a server expands them, for each message separately.
+/// The elements of all shares of one kind, as a server expands them, for each message separately.
 fn elements(seen: &[SentMessage<u8>], kind: Kind) -> Vec<Vec<u8>> {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
     let of_kind = seen.iter().filter(|seen| seen.shares().0 == kind);
@@ -147,7 +148,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 }
 
 /// The shares of each server are uniform, and so is the difference of two consecutive messages of a
-/// kind: one polynomial for both would reveal the difference of their secrets.
+/// kind. One polynomial for two messages would reveal the difference of their secrets.
 #[test]
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -167,7 +168,8 @@ fn the_shares_of_one_server_are_uniform() {
     verdicts.conclude();
 }
 
-/// The result of a round on a server is a share again, which reveals nothing about the blocks.
+/// The result of a round on a server is a share again, so it is uniform and reveals nothing about
+/// the blocks.
 #[test]
 fn what_comes_of_a_round_is_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -193,7 +195,7 @@ fn what_comes_of_a_round_is_uniform() {
     verdicts.conclude();
 }
 
-/// For *t* servers together: each pair of their shares is equally frequent.
+/// The shares of *t* servers together are uniform: each pair of their shares is equally frequent.
 #[test]
 fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -264,8 +266,8 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     verdicts.conclude();
 }
 
-/// The evicted path follows only from the number of evictions: counting, with the lowest bit at the
-/// root.
+/// The evicted path follows only from the number of evictions, whose lowest bit is the direction at
+/// the root.
 #[test]
 fn evictions_are_counted() {
     let tree = Tree::new(HEIGHT, PRESET).unwrap();
@@ -281,8 +283,8 @@ fn evictions_are_counted() {
     }
 }
 
-/// The tests above detect what they look for: elements that are not uniform, two messages with one
-/// polynomial, and blocks in the clear.
+/// The tests of uniformity detect what they look for: elements that are not uniform, two messages
+/// with one polynomial, and blocks in the clear.
 #[test]
 fn what_is_not_uniform_is_found() {
     let mut coins = StdRng::seed_from_u64(10);

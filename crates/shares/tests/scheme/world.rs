@@ -9,7 +9,7 @@ use oblivio_shares::tree::Tree;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Slots that are loaded at once: a leaf takes one or two messages.
+/// The number of slots that are loaded at once: a leaf takes one or two messages.
 pub(crate) const LOADED_AT_ONCE: usize = 8;
 
 pub(crate) struct World<F: Field> {
@@ -23,18 +23,18 @@ pub(crate) struct World<F: Field> {
     pub(crate) seen: Option<Vec<Vec<SentMessage<F::Element>>>>,
 }
 
-/// A message to a server.
+/// A message that a server received.
 #[derive(Clone, Debug)]
 pub(crate) enum SentMessage<E> {
     Load(Slots, Share<E>),
     Select(Select<E>),
     Write(RootWrite<E>),
     Evict(Evict<E>),
-    /// A message from this dealer.
+    /// A message from the dealer with this number.
     Dealt(u8, DealtShares<E>),
 }
 
-/// What a message shares.
+/// The kind of data that a message shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Leaves,
@@ -55,7 +55,7 @@ impl<E: Copy> SentMessage<E> {
         }
     }
 
-    /// The shares, as the server expands them.
+    /// The elements of each share in the message, as the server expands them.
     pub(crate) fn expanded<F: Field<Element = E>>(
         &self,
         tree: Tree,
@@ -94,7 +94,7 @@ impl<F: Field> World<F> {
         }
     }
 
-    /// Loads data.
+    /// Loads data into the new tree, on all servers.
     pub(crate) fn load(&mut self, mut block: impl FnMut(usize, &mut [F::Element])) {
         let Self { client, servers, coins, seen, .. } = self;
         let block = |address, data: &mut [F::Element]| {
@@ -120,7 +120,7 @@ impl<F: Field> World<F> {
         self
     }
 
-    /// Reads a block, and writes it if there is new data.
+    /// Reads a block, and writes it back or replaces it by `data`.
     pub(crate) fn access(
         &mut self,
         address: usize,
