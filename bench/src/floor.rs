@@ -1,4 +1,4 @@
-//! Lower bounds (floors): the cost of memory and cipher alone, without the rest of an ORAM.
+//! Lower bounds (floors): the cost of memory and of the cipher alone, without the rest of an ORAM.
 //!
 //! A *memory* floor moves the bytes of a scheme's paths. An *AES* floor generates the keystream for
 //! them. Neither interprets the bytes. Their sum is the baseline (ruler) for an encrypted ORAM.
@@ -19,7 +19,8 @@ use memmap2::MmapMut;
 
 use crate::subject::{Description, ROW_4K, ROW_64, Row, Subject};
 
-/// Every floor in every row. The shallower Path ORAM has two slots per block, the deeper four.
+/// Returns every floor in every row. The shallower Path ORAM has two slots per block, the deeper
+/// four.
 pub fn all() -> Vec<Description> {
     [(ROW_64, 19), (ROW_4K, 15)]
         .into_iter()
@@ -49,7 +50,8 @@ fn floor<S: Scheme + 'static>(row: Row, levels: u32, ruler: bool) -> Description
     }
 }
 
-/// The paths of a complete binary tree of buckets. A bucket is a 64-byte header and its slots.
+/// The paths of a complete binary tree of buckets. A bucket consists of a 64-byte header and its
+/// slots.
 #[derive(Clone, Copy)]
 struct Paths {
     levels: u32,
@@ -76,7 +78,8 @@ impl Paths {
         1 << (self.levels - 1)
     }
 
-    /// Offsets of the buckets on the path to `leaf`, root first, in a tree stored in heap order.
+    /// The offsets of the buckets on the path to `leaf`, root first, in a tree stored in heap
+    /// order.
     fn buckets(self, leaf: u64) -> impl Iterator<Item = usize> {
         let bucket = self.bucket_bytes();
         (0..self.levels).map(move |level| {
@@ -86,23 +89,23 @@ impl Paths {
     }
 }
 
-/// A scheme: the paths that it visits.
+/// A scheme, as the sequence of paths that it visits.
 trait Scheme: Subject {
     const NAME: &str;
-    /// Slots of a bucket: Z.
+    /// Slots per bucket (Z).
     const SLOTS: usize;
     type Medium: Medium;
     fn over(medium: Self::Medium) -> Self;
 }
 
-/// The resource used by visiting a path.
+/// The resource that visiting a path uses: memory or cipher.
 trait Medium {
     const NAME: &str;
     fn new(paths: Paths) -> Self;
     fn paths(&self) -> Paths;
-    /// Looks for one block on a path.
+    /// Does the work of searching a path for one block.
     fn scan(&mut self, leaf: u64);
-    /// Reads a whole path and writes it back.
+    /// Does the work of reading a whole path and writing it back.
     fn rewrite(&mut self, leaf: u64);
 }
 
@@ -129,7 +132,7 @@ struct RawOram<M> {
     accesses: u64,
 }
 
-/// Accesses per eviction of RAW ORAM: A.
+/// Accesses per eviction of RAW ORAM (A).
 const RAW_PERIOD: u64 = 5;
 
 impl<M: Medium> Scheme for RawOram<M> {
@@ -170,7 +173,7 @@ impl Memory {
     }
 }
 
-/// Bytes of a bucket to prefetch. Beyond them, the processor's own prefetcher takes over.
+/// Bytes of a bucket to prefetch. Beyond these, the processor's own prefetcher takes over.
 const PREFETCH: usize = 512;
 
 impl Medium for Memory {
@@ -240,7 +243,7 @@ struct Keystream {
 
 impl Keystream {
     const AES: usize = size_of::<Block>();
-    /// AES blocks over the sealed part of a RAW header: two numbers of some 20 bits for each slot.
+    /// AES blocks over the sealed part of a RAW header: two numbers of about 20 bits per slot.
     const HEADER: usize = 2;
 
     /// Generates the keystream for `blocks` AES blocks in one call.

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::subject::{Description, Row, Subject};
 
-/// Lengths of the measurement.
+/// The lengths of the measurement.
 pub struct MeasurementPlan {
     pub rounds: usize,
     /// Minimum time that a subject runs in each round.
@@ -23,14 +23,14 @@ pub struct MeasurementPlan {
 pub struct Measured {
     pub description: Description,
     pub set_up: Duration,
-    /// Blocks written before the first round.
+    /// Number of blocks written before the first round.
     pub filled: u64,
-    /// Mean nanoseconds per access, round by round.
+    /// Mean nanoseconds per access in each round.
     pub rounds: Vec<f64>,
 }
 
 impl MeasurementPlan {
-    /// Steps of one subject on the progress bar.
+    /// Number of steps of one subject on the progress bar.
     pub fn steps(&self) -> u64 {
         self.rounds as u64 + 2
     }
@@ -64,7 +64,7 @@ pub fn measure(
     running.into_iter().map(finish).collect()
 }
 
-/// Builds a subject, which is timed, then checks and fills it.
+/// Builds a subject and measures the time for that. Then checks and fills the subject.
 fn start(
     description: Description,
     plan: &MeasurementPlan,
@@ -84,7 +84,7 @@ fn start(
     Ok((subject, Measured { description, set_up, filled, rounds }))
 }
 
-/// Fails if a subject loses blocks.
+/// Returns an error if the subject loses blocks.
 fn check(subject: &mut dyn Subject, description: &Description, filled: u64) -> Result<(), String> {
     let Description { name, row, .. } = description;
     subject.check(filled).map_err(|fault| format!("{name}, {row}: {fault}"))
@@ -103,8 +103,8 @@ fn fill(subject: &mut dyn Subject, row: Row, limit: Duration) -> u64 {
     blocks
 }
 
-/// Accesses between two readings of the clock: few enough to end a batch in time, and enough to
-/// hide the cost of the readings.
+/// Number of accesses between two readings of the clock. Few enough to end a batch in time, and
+/// enough to hide the cost of the readings.
 const CHUNK: usize = 128;
 
 /// Uniformly random addresses, half of them for writes.
@@ -119,14 +119,14 @@ impl Workload {
         Self { rng: StdRng::seed_from_u64(0), accesses: [(0, false); CHUNK] }
     }
 
-    /// Mean nanoseconds per access over `time`. Runs a quarter of that time before as a warm-up,
-    /// because the caches hold data of the previous subject.
+    /// Measures the mean nanoseconds per access over `time`. First runs for a quarter of that time
+    /// as a warm-up, because the caches hold data of the previous subject.
     fn batch(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         self.run(subject, row, time / 4);
         self.run(subject, row, time)
     }
 
-    /// Runs accesses until `time` is over. Drawing them is not timed.
+    /// Runs accesses until `time` is over. Drawing the addresses is not timed.
     fn run(&mut self, subject: &mut dyn Subject, row: Row, time: Duration) -> f64 {
         let blocks = row.blocks() as u64;
         let (mut elapsed, mut accesses) = (Duration::ZERO, 0);

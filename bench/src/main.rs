@@ -1,4 +1,4 @@
-//! Measures Oblivio's engine, lower bounds and peers in one interleaved run.
+//! Measures Oblivio's engine, lower bounds and other ORAMs (peers) in one interleaved run.
 //!
 //! [`interleave`] runs [`subject`]s in turns, and [`report`] prints the results. The subjects are
 //! lower bounds ([`floor`]), [`ours`] and the [`peers`]. [`ram`] drives and checks the latter two.
@@ -65,7 +65,7 @@ impl Arguments {
         (self.only.is_empty() || matches(&self.only)) && !matches(&self.skip)
     }
 
-    /// The selected subjects by row, each row with its baseline.
+    /// Returns the selected subjects by row, each row with its baseline.
     fn selection(&self) -> Vec<(subject::Row, Vec<Description>)> {
         ROWS.into_iter()
             .filter_map(|row| {
@@ -140,7 +140,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// The command that repeats this run.
+/// Returns the command that repeats this run.
 fn command() -> String {
     let mut command = "cargo run --release --manifest-path bench/Cargo.toml --".to_owned();
     for argument in env::args().skip(1) {

@@ -1,4 +1,4 @@
-//! Our engine, measured through the same interface as its peers.
+//! Oblivio's engine, measured through the same interface as its peers.
 
 use oblivio_core::{
     Access, FreecursiveConfig, FreecursiveOram, Integrity, Key, MemoryStore, Op, Oram, PathOram,
@@ -12,20 +12,21 @@ use crate::{
     subject::{Description, ROW_4K, ROW_64, Row, Subject},
 };
 
-/// Levels on the client in subjects with a tree top. These 511 buckets of RAW ORAM are 160 KiB with
-/// blocks of 64 bytes, and 10 MiB with blocks of 4 KiB.
+/// Number of levels on the client in subjects with a tree top. The 511 buckets of RAW ORAM on these
+/// levels are 160 KiB with blocks of 64 bytes, and 10 MiB with blocks of 4 KiB.
 const TREE_TOP_LEVELS: u8 = 9;
 
 /// Accesses per batch in batched subjects.
 const BATCH: usize = 16;
 
-/// Accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
+/// Number of accesses over which AES blocks are counted: a multiple of RAW ORAM's eviction period.
 const COUNTED_ACCESSES: u64 = 1000;
 
-/// Requests over which path accesses are counted. The same number before fills the PLB.
+/// Number of requests over which path accesses are counted. An equal number of requests before that
+/// fills the PLB.
 const COUNTED_REQUESTS: u64 = 20_000;
 
-/// The subject with a flat position map, which the recursive ones are compared with.
+/// The subject with a flat position map, to which the subjects with recursive maps are compared.
 const FLAT: &str = "RAW Z5A5";
 
 /// Subjects with recursive position maps: name, integrity, PLB blocks, order of requests.
@@ -46,15 +47,15 @@ const RECURSIVE: [(&str, Integrity, usize, AddressOrder); 6] = [
 /// Default number of blocks of the PLB.
 const SMALL_PLB: usize = 64;
 
-/// Blocks of a PLB of 64 KiB, as in IR-ORAM (Table I).
+/// Number of blocks of a PLB of 64 KiB, as in IR-ORAM (Table I).
 const LARGE_PLB: usize = 1024;
 
-/// Pairs of subjects whose ratio is reported.
+/// The pairs of subjects whose ratio is reported.
 pub fn compared() -> impl Iterator<Item = (String, String)> {
     RECURSIVE.iter().map(|(name, ..)| (format!("oblivio {name}"), format!("oblivio {FLAT}")))
 }
 
-/// The engine's subjects, one [`Description`] for each scheme and row.
+/// Returns the engine's subjects, one [`Description`] per scheme and row.
 pub fn all() -> Vec<Description> {
     let raw = |row, top| move || Driven::new(Ours(raw_oram(row, top)), row);
     let path = |row, top| move || Driven::new(Ours(path_oram(row, top)), row);
@@ -78,12 +79,13 @@ pub fn all() -> Vec<Description> {
     flat.into_iter().chain(recursive).collect()
 }
 
-/// AES blocks and paths per access at 64 B x 2^20. These are counts, not times.
+/// Counts AES blocks and paths per access at 64 B x 2^20.
 pub fn counts() -> Vec<Count> {
     [aes_counts(), path_counts()].concat()
 }
 
-/// Path accesses per request with a recursive position map. They depend on the hit rate of the PLB.
+/// Counts path accesses per request with a recursive position map. They depend on the hit rate of
+/// the PLB.
 fn path_counts() -> Vec<Count> {
     let count = |plb_blocks| {
         let mut oram = freecursive_oram(ROW_64, Integrity::None, plb_blocks);
@@ -146,7 +148,7 @@ fn describe<S: Subject + 'static>(
     }
 }
 
-/// Reason for `expect`: only a bug in the engine can fail here.
+/// The reason for `expect`: only a bug in the engine can fail here.
 const SOUND: &str = "the engine serves valid requests on memory";
 
 fn raw_oram(row: Row, tree_top_levels: u8) -> RawOram<MemoryStore, StdRng> {
@@ -184,15 +186,15 @@ fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
     (Sealer::aes128(Key::draw(&mut coins), config.tree), store, coins)
 }
 
-/// The order of requests.
+/// The order of the requests' addresses.
 #[derive(Clone, Copy)]
 enum AddressOrder {
     AsRequested,
-    /// Sequential, instead of the addresses of the workload.
+    /// Sequential addresses, instead of those of the workload.
     Scan,
 }
 
-/// A subject with another order of requests.
+/// A subject with another order of the requests' addresses.
 struct Ordered<S> {
     subject: S,
     order: AddressOrder,
@@ -214,7 +216,7 @@ impl<S: Subject> Subject for Ordered<S> {
     }
 }
 
-/// One access at a time.
+/// An engine that serves one access at a time.
 struct Ours<O>(O);
 
 impl<O: Oram> Ram for Ours<O> {
@@ -227,8 +229,8 @@ impl<O: Oram> Ram for Ours<O> {
     }
 }
 
-/// Collects accesses and serves them as a batch. Does not check the data it reads: the subjects
-/// with single accesses do that for the same engine.
+/// An engine that serves accesses in batches. Does not check the data it reads: the subjects with
+/// single accesses do that for the same engine.
 struct Batched<O> {
     oram: O,
     pending: Vec<(u64, bool)>,

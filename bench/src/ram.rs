@@ -5,13 +5,13 @@ use std::{hint::black_box, ops::Range};
 
 use crate::subject::{Row, Subject};
 
-/// An oblivious memory. Unwritten blocks may have any contents.
+/// An oblivious memory to measure. Unwritten blocks may have any contents.
 pub trait Ram {
     fn read(&mut self, address: u64, block: &mut [u8]);
     fn write(&mut self, address: u64, block: &[u8]);
 }
 
-/// A [`Ram`] as a subject.
+/// A [`Ram`] in the form of a subject.
 pub struct Driven<R> {
     ram: R,
     blocks: u64,
@@ -33,7 +33,7 @@ impl<R: Ram> Driven<R> {
         black_box(&mut self.incoming);
     }
 
-    /// Stamps `outgoing` with the address and writes it.
+    /// Stamps `outgoing` with the address, and writes it to the block at the address.
     fn write(&mut self, address: u64) {
         stamp(&mut self.outgoing, address);
         self.ram.write(address, &self.outgoing);
@@ -82,12 +82,12 @@ fn stamp(block: &mut [u8], address: u64) {
     block[tail..].copy_from_slice(&mark);
 }
 
-/// Pseudo-random addresses below `limit`, one for each index.
+/// Returns pseudo-random addresses below `limit`, one per index.
 fn sample(indices: Range<u64>, limit: u64) -> impl Iterator<Item = u64> {
     indices.map(move |index| (scatter(index) >> 32) % limit)
 }
 
-/// Fibonacci hashing: injective, and never zero for an address.
+/// Spreads indices by Fibonacci hashing: injective, and never zero for an address.
 fn scatter(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -96,7 +96,7 @@ fn scatter(index: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// An array that drops the writes for which the function is false.
+    /// An array that drops the writes for which its function returns false.
     struct Array<F>(Vec<[u8; 32]>, F);
 
     impl<F: Fn(u64, &[u8]) -> bool> Ram for Array<F> {

@@ -28,7 +28,7 @@ pub fn print_machine() {
     println!("vectors compiled in:     {vectors}");
 }
 
-/// Prints the table of one row: microseconds per access, over the rounds.
+/// Prints the table of one row, with microseconds per access over the rounds.
 pub fn print(row: Row, measured: &[Measured]) {
     let ruler = ruler(measured);
     let mut table = vec![HEAD.map(str::to_owned)];
@@ -63,7 +63,7 @@ pub fn print_compared(measured: &[Measured], compared: &[(String, String)]) {
     }
 }
 
-/// The ratios of the pairs in `compared` that were measured.
+/// Returns the ratios of the pairs in `compared` that were measured.
 fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Spread)> {
     let find = |name: &str| measured.iter().find(|subject| subject.description.name == name);
     let ratio = |(name, base): &(String, String)| {
@@ -76,10 +76,10 @@ fn over(measured: &[Measured], compared: &[(String, String)]) -> Vec<(String, Sp
     compared.iter().filter_map(ratio).collect()
 }
 
-/// The column heads. The name of the row replaces the first.
+/// The headings of the columns. The name of the row replaces the first.
 const HEAD: [&str; 9] =
     ["", "min", "median", "max", "x floor", "set-up", "filled", "encrypts", "constant time"];
-/// The right-aligned columns.
+/// The indices of the right-aligned columns.
 const FIGURES: Range<usize> = 1..7;
 
 fn cells(subject: &Measured, ruler: &[f64]) -> [String; 9] {
@@ -103,7 +103,7 @@ fn microseconds(nanoseconds: f64) -> String {
     format!("{:.2}", nanoseconds / 1e3)
 }
 
-/// A count, which has no spread.
+/// A named count, which has no spread.
 #[derive(Clone)]
 pub struct Count {
     pub name: String,
@@ -176,20 +176,20 @@ fn records(row: &[Measured], command: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The baseline of a row, round by round.
+/// Returns the times of a row's baseline, round by round.
 fn ruler(row: &[Measured]) -> Vec<f64> {
     let rounds = row.first().map_or(0, |subject| subject.rounds.len());
     let parts = || row.iter().filter(|subject| subject.description.ruler);
     (0..rounds).map(|round| parts().map(|subject| subject.rounds[round]).sum()).collect()
 }
 
-/// The ratios of a subject to the baseline, round by round, so that disturbances of the machine
-/// cancel out.
+/// Returns the ratios of a subject to the baseline, round by round, so that disturbances of the
+/// machine cancel out.
 fn ratios(subject: &Measured, ruler: &[f64]) -> Vec<f64> {
     subject.rounds.iter().zip(ruler).map(|(access, ruler)| access / ruler).collect()
 }
 
-/// Minimum, median and maximum of some rounds.
+/// The minimum, median and maximum of values over rounds.
 struct Spread {
     min: f64,
     median: f64,

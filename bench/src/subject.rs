@@ -1,10 +1,10 @@
-//! The measured objects: a [`Subject`] and the [`Description`] it is built from.
+//! The measured objects: a [`Subject`], and the [`Description`] from which it is built.
 
 use std::fmt;
 
 /// An object whose accesses are timed.
 pub trait Subject {
-    /// Writes a whole block if `write` is set, and reads it otherwise.
+    /// Accesses a block. Writes the whole block if `write` is set, and reads it otherwise.
     fn access(&mut self, address: u64, write: bool);
 
     /// Checks that reads return the last write: at sampled addresses, and in particular below
@@ -46,17 +46,17 @@ impl fmt::Display for Row {
     }
 }
 
-/// How to build a subject, and the facts that matter for comparisons.
+/// Instructions to build a subject, and the facts that matter for comparisons.
 pub struct Description {
     pub name: String,
     pub row: Row,
-    /// The data that leaves the client encrypted.
+    /// The parts of the data that leave the client encrypted.
     pub encrypts: &'static str,
-    /// Whether the client's own memory accesses and branches hide the address.
+    /// The parts of the client whose own memory accesses and branches hide the address.
     pub constant_time: &'static str,
     /// Whether this subject is part of the baseline (ruler) of its row. Ratios in the row divide by
     /// the sum over these subjects.
     pub ruler: bool,
-    /// Builds the subject, ready for its first access. This is timed as set-up.
+    /// Builds the subject, ready for its first access. The time of this call is reported as set-up.
     pub build: Box<dyn Fn() -> Box<dyn Subject>>,
 }

@@ -37,13 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 const CONNECTIONS: usize = 3;
 
-/// Bound on the steps, each of which may need a handshake.
+/// Maximum number of steps, each of which may need a handshake.
 const STEPS_MAX: usize = 20;
 
-/// Enough for the volumes created here, but not for large trees from the fuzzer.
+/// The client's quota in bytes: enough for the volumes created here, but not for large trees from
+/// the fuzzer.
 const QUOTA_BYTES: u64 = 4 << 20;
 
-/// The keys of the server, in a file, and of its only client.
+/// The keys of the server, in a file, and of the server's only client.
 struct Keys {
     server_file: PathBuf,
     client: SecretKey,
@@ -102,7 +103,7 @@ fn options(folder: &TempDir) -> BucketServerOptions {
     }
 }
 
-/// The rest of the input. Zeros follow its end.
+/// The rest of the fuzzer's input. Zeros follow its end.
 struct Input<'i>(&'i [u8]);
 
 impl Input<'_> {
@@ -124,7 +125,7 @@ impl Input<'_> {
         (0..self.byte() % 8).map(|_| self.piece()).collect()
     }
 
-    /// A piece that usually exists in volumes with [`Self::shapes`].
+    /// Returns a piece that usually exists in volumes with [`Self::shapes`].
     fn piece(&mut self) -> Piece {
         let [place, part] = [self.byte(), self.byte()];
         let level = place % 5;

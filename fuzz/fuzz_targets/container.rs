@@ -5,7 +5,7 @@
 //! input = setup, start of a header
 //! ```
 //!
-//! Half of the inputs get a valid checksum, so that the fuzzer gets past it.
+//! Half of the inputs get a valid checksum, so that the fuzzer gets past the check.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -31,7 +31,7 @@ const CHECKSUM_AT: usize = SUPERBLOCK_BYTES - 32;
 const ANCHORS: TreeId = TreeId(1);
 const ANCHOR_NUMBERS: [u64; 2] = [6, 7];
 
-/// The older superblock and the newer one.
+/// The older and the newer superblock, both valid.
 static AUTHENTIC: LazyLock<[Superblock; 2]> = LazyLock::new(authentic);
 
 fuzz_target!(|input: &[u8]| {
@@ -90,7 +90,7 @@ impl Rule<MemoryStore> for WrongSizes {
     }
 }
 
-/// Sets a byte of an anchor, or of a superblock, whose checksum is updated.
+/// Sets a byte of an anchor or of a superblock. Then updates the superblock's checksum.
 fn set_byte(store: &mut MemoryStore, place: usize, offset: usize, value: u8) {
     let pieces = places();
     let place = place % pieces.len();
@@ -105,7 +105,7 @@ fn set_byte(store: &mut MemoryStore, place: usize, offset: usize, value: u8) {
     }
 }
 
-/// The superblocks, then the anchors.
+/// Returns the pieces of the superblocks, then those of the anchors.
 fn places() -> [Piece; COPIES + 2] {
     [(FRONT, 0), (FRONT, 1), (BACK, 0), (BACK, 1), (ANCHORS, 0), (ANCHORS, 1)]
         .map(|(tree, index)| Piece { tree, bucket: BucketId::new(1, index), part: Part::Whole })

@@ -1,6 +1,6 @@
 //! The progress record of a copy. A record that can be read encodes to the same bytes.
 //!
-//! Half of the inputs get a valid checksum, so that the fuzzer gets past it.
+//! Half of the inputs get a valid checksum, so that the fuzzer gets past the check.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

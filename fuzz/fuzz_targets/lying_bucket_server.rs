@@ -22,13 +22,13 @@ use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, Tr
 use oblivio_core::{BucketId, StoreError};
 use oblivio_store::{RemoteMode, RemoteOptions, RemoteStore};
 
-/// Buckets of the lowest level.
+/// Number of buckets on the lowest level.
 const LEAVES: u64 = 4;
 
-/// Timeout with lies, when answers may never come.
+/// Timeout if the server lies, when answers may never come.
 const SOON: Duration = Duration::from_millis(20);
 
-/// Timeout with an honest server.
+/// Timeout if the server is honest.
 const LONG: Duration = Duration::from_secs(30);
 
 fuzz_target!(|input: &[u8]| {
@@ -83,7 +83,7 @@ fn shapes() -> Vec<TreeShape> {
     ]
 }
 
-/// Opens the store. `None` if that fails, or the server reports other trees.
+/// Opens the store. `None` if opening fails, or the server reports other trees.
 fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore> {
     let options = RemoteOptions::new("disk")
         .with_retry_for(within)
@@ -103,7 +103,7 @@ fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore
     (store.shapes() == shapes()).then_some(store)
 }
 
-/// Neighbouring pieces: whole buckets and parts.
+/// Returns neighbouring pieces: whole buckets and parts.
 fn pieces(step: &[u8; 2]) -> Vec<Piece> {
     let [what, place] = step.map(u64::from);
     let piece = |i: u64| {

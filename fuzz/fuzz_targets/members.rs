@@ -42,7 +42,7 @@ fn trees(input: &mut &[u8]) -> Vec<TreeShape> {
     (0..trees).map(|_| tree()).collect()
 }
 
-/// A shape from few values, so that levels of members are often equal.
+/// Returns a shape from few values, so that levels of members are often equal.
 fn level(byte: u8) -> LevelShape {
     let of = |shift: u8, count: u8| u64::from(byte >> shift) % u64::from(count);
     LevelShape {

@@ -18,7 +18,8 @@ use oblivio_nbd::{NbdOptions, Service};
 use small_disk::SmallDisk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Negotiates structured replies and chooses the export, so that requests follow.
+/// Bytes of a client that negotiate structured replies and choose the export, so that requests
+/// follow.
 const READY: &[u8] =
     b"\0\0\0\x03IHAVEOPT\0\0\0\x08\0\0\0\0IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 

@@ -34,7 +34,7 @@ const OPTION_REPLY_BYTES: usize = 20;
 const EXPORT_BYTES: usize = 10;
 const PADDING_BYTES: usize = 124;
 
-/// Properties of a session, one bit each.
+/// The properties of a session, one bit each.
 struct Setup {
     tls_required: bool,
     speaks_tls: bool,
@@ -59,13 +59,13 @@ impl Setup {
         (1 | u32::from(self.no_zeroes) << 1).to_be_bytes()
     }
 
-    /// The bytes before those from the fuzzer.
+    /// Returns the bytes that the client sends before those from the fuzzer.
     fn beginning(&self) -> Vec<u8> {
         let structured = if self.structured { STRUCTURED } else { b"" };
         [structured, if self.by_name { EXPORT_NAME } else { b"" }].concat()
     }
 
-    /// Checks the answer to a choice by name: the size of the disk and the padding.
+    /// Checks the answer to a choice of the export by name: the size of the disk and the padding.
     fn check(&self, heard: &[u8]) {
         let heard = &heard[if self.structured { OPTION_REPLY_BYTES } else { 0 }..];
         let (bytes, heard) = heard.split_at(EXPORT_BYTES);

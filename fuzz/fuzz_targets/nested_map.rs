@@ -20,10 +20,10 @@ const LEAF_LEVEL: u8 = 6;
 const ENTRIES: usize = 8;
 const ENTRY_BYTES: usize = 4;
 const BLOCK_BYTES: usize = ENTRIES * ENTRY_BYTES;
-/// First address of the position map. The last group of data blocks is not full, so that some
-/// addresses before it are unused.
+/// The first address of the position map. The last group of data blocks is not full, so that some
+/// addresses before this one are unused.
 const MAP_START: u64 = 256;
-/// 32 position-map blocks above the data blocks, and 4 above these.
+/// Number of blocks: 32 position-map blocks above the data blocks, and 4 above these.
 const BLOCKS: u64 = MAP_START + 32 + 4;
 const STEP_BYTES: usize = 2 + ENTRIES;
 
@@ -89,7 +89,7 @@ fn check(map: &Map, address: u64) {
     }
 }
 
-/// Whether a block may have been written, as far as the client knows.
+/// Whether a block may have been written, according to the client's map.
 fn may_be_live(map: &Map, address: u64) -> bool {
     match map.get(address) {
         Ok(Position::Known(mapping)) => mapping.is_some_and(|mapping| mapping.live),

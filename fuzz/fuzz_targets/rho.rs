@@ -25,10 +25,11 @@ use rand::rngs::StdRng;
 
 const CAPACITY: u64 = 60;
 const BLOCK_BYTES: usize = 16;
-/// Fewer blocks than are requested, so that some return to the main tree.
+/// Number of blocks of the small tree: fewer than are requested, so that some return to the main
+/// tree.
 const SMALL_BLOCKS: u64 = 8;
 
-/// Bound on the idle rounds before a request that finds a stash full.
+/// Maximum number of idle rounds before a request that finds a stash full.
 const IDLE_ROUNDS_MAX: usize = 10;
 
 type Path = PathScheme<Hostile<MemoryStore>>;
@@ -97,8 +98,8 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
     TwoTrees::new(config, main, small, StdRng::seed_from_u64(2)).unwrap()
 }
 
-/// The low bit of a request selects the operation, the others the block. With a model, a read must
-/// return the data last written.
+/// Serves `requests`. The low bit of a request selects the operation, the others the block. With a
+/// model, a read must return the data last written.
 fn serve<F: Front + AsRef<Trees> + AsMut<Trees>>(
     oram: &mut Rho<F>,
     mut model: Option<&mut [Block]>,

@@ -19,7 +19,7 @@ use oblivio_sim::functional::{Phase, Requests, Study};
 const LEAF_LEVEL: u8 = 6;
 const SEED: u64 = 1;
 
-/// Changes are at multiples of this, so that two bytes reach the whole file.
+/// Offsets of changes are multiples of this number, so that two bytes reach the whole file.
 const STEP: usize = 3;
 
 const SUM_BYTES: usize = size_of::<u32>();

@@ -18,14 +18,15 @@ use oblivio_shares::message::{Answer, Request, Setup};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 
-/// Larger files are refused.
+/// Maximum size of a file. Larger files are refused.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The kind of a message for a tree of the position map. The number of the tree and a message
-/// follow.
+/// The kind of a message for a tree of the position map. The number of the tree follows, and then a
+/// message.
 const IN_TREE: u8 = 12;
 
-/// The kind of an eviction message. The mask of dealers follows number and attempt.
+/// The kind of an eviction message. The numbers of the eviction and the attempt follow, and then
+/// the mask of dealers.
 const EVICT: u8 = 5;
 const DEALERS_AT: usize = 17;
 
@@ -76,7 +77,7 @@ impl ShareFile for File {
     }
 }
 
-/// No other servers.
+/// The peers of a server that has none.
 struct NoPeers;
 
 impl Peers for NoPeers {

@@ -7,11 +7,11 @@ use oblivio_core::store::Capabilities;
 use oblivio_core::view::file::{FileSink, read_view};
 use oblivio_core::view::{EventSink, Observed, PeerMessageSink};
 
-/// The current version, which is written.
+/// The current version of the format, in which files are written.
 const VERSION: u8 = 4;
 
-/// Magic and version. A byte with the capabilities of the store follows from version 2 on, and a
-/// byte with the servers from version 4 on.
+/// Bytes of the magic number and the version. A byte with the capabilities of the store follows
+/// from version 2 on, and a byte with the servers from version 4 on.
 const START_BYTES: usize = 8;
 
 fuzz_target!(|input: &[u8]| {

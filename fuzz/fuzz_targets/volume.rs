@@ -24,7 +24,7 @@ use oblivio_volume::{Extent, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Written blocks.
+/// Number of written blocks.
 const BLOCKS: u64 = 30;
 
 type Block = [u8; BLOCK_BYTES as usize];

@@ -2,9 +2,10 @@
 //! fuzzer, and with an attacker in the middle who changes bytes.
 //!
 //! ```text
-//! input = setup, bytes from a stranger input = setup, (offset 2, bits)* changes to the bytes of
-//! one side setup = whether two meet, whose bytes the fuzzer controls, which client, which server:
-//! a bit each
+//! input = setup, bytes from a stranger
+//! input = setup, (offset 2, bits)*     changes to the bytes of one side
+//! setup = whether two meet, whose bytes the fuzzer controls, which client, which server
+//!         (a bit each)
 //! ```
 //!
 //! A stranger is never accepted by either side. A client and a server that know each other accept
@@ -21,13 +22,13 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_wire::keys::SecretKey;
 use oblivio_wire::tls::{ClientTls, ServerTls};
 
-/// Timeout with changes, which may alter a length and leave a side waiting.
+/// Timeout if bytes are changed. A change may alter a length and leave a side waiting.
 const SOON: Duration = Duration::from_millis(25);
 
-/// Timeout without changes.
+/// Timeout if no byte is changed.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A client and a server that know each other, and one of each that is unknown.
+/// A client and a server that know each other, and an unknown client and an unknown server.
 struct World {
     me: SecretKey,
     caller: ClientTls,
@@ -137,7 +138,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream, changes: &[[u8; 3]]) {
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 fn pair() -> (TcpStream, TcpStream) {
     let near = TcpStream::connect(WORLD.listener.local_addr().unwrap()).unwrap();
     (near, WORLD.listener.accept().unwrap().0)

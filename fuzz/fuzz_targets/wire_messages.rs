@@ -13,13 +13,13 @@ use libfuzzer_sys::fuzz_target;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Request, frame};
 
-/// Memory allowed per byte of a message.
+/// Bytes of memory allowed per byte of a message.
 const COPIES: usize = 4;
 
-/// Memory allowed for any message. Lists of tiny items are bounded by their number.
+/// Bytes of memory allowed for any message. Lists of tiny items are bounded by their number.
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// Memory allowed for any frame, even if little of it arrives.
+/// Bytes of memory allowed for any frame, even if little of it arrives.
 const FRAME_BYTES: usize = 64 << 10;
 
 fuzz_target!(|input: &[u8]| {

@@ -49,7 +49,7 @@ fn drive<const WORDS: usize>(ram: impl Ram + 'static, row: Row) -> Box<dyn Subje
     Box::new(Driven::new(ram, row))
 }
 
-/// A block as `rostl` needs it: plain data that it can move without branches.
+/// A block in the form that `rostl` needs: plain data that it can move without branches.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Cell<const WORDS: usize>([u64; WORDS]);
@@ -79,7 +79,7 @@ impl<const WORDS: usize> Cmov for Cell<WORDS> {
     }
 }
 
-/// The tree with a flat position map, which the caller must provide.
+/// The tree of `rostl` with a flat position map, which the caller must provide.
 struct Flat<const WORDS: usize> {
     tree: CircuitORAM<Cell<WORDS>>,
     positions: Vec<PositionType>,

@@ -10,32 +10,32 @@ use serde_json::Value;
 use crate::load::Load;
 use crate::tools::{self, End};
 
-/// How fio reaches the disk of a subject.
+/// The access path from fio to the disk of a subject.
 #[derive(Clone)]
 pub enum Target {
-    /// The URI of an NBD export. One connection, with `depth` requests in flight.
+    /// The URI of an NBD export. fio uses one connection, with `depth` requests in flight.
     Nbd(String),
-    /// A file. `depth` threads with one request each, because the kernel makes asynchronous
-    /// requests synchronous for many kinds of files.
+    /// A file. fio uses `depth` threads with one request each, because the kernel makes
+    /// asynchronous requests synchronous for many kinds of files.
     File {
         path: PathBuf,
-        /// Bypasses the page cache, to measure the disk and not memory.
+        /// Whether to bypass the page cache, to measure the disk and not memory.
         direct: bool,
     },
 }
 
 impl Target {
-    /// The default export of an NBD server that listens on a Unix socket.
+    /// Returns the default export of an NBD server that listens on a Unix socket.
     pub fn nbd_socket(path: &Path) -> Self {
         Self::Nbd(format!("nbd+unix:///?socket={}", path.display()))
     }
 }
 
-/// The end of a load.
+/// The condition that ends a load.
 #[derive(Clone, Copy)]
 pub enum Until {
     Time(Duration),
-    /// After every byte was requested once.
+    /// Ends after every byte was requested once.
     End,
 }
 
@@ -54,7 +54,7 @@ pub struct Answers {
 /// The percentiles whose latency is reported.
 pub const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 
-/// Runs a load on a disk of `bytes` bytes. The same seed gives the same offsets.
+/// Runs a load on a disk of `bytes` bytes. Equal seeds give equal offsets.
 pub fn run(
     target: &Target,
     bytes: u64,
@@ -119,7 +119,7 @@ fn place(fio: &mut Command, target: &Target, bytes: u64, load: &Load) {
     }
 }
 
-/// Escapes colons, which fio treats as separators.
+/// Escapes colons in `path`, which fio treats as separators.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(':', "\\:")
 }

@@ -15,21 +15,22 @@ use crate::rounds::Rounds;
 use crate::spread::Spread;
 use crate::subjects::Testbed;
 
-/// A bucket of five blocks of 4 KiB, as in a volume.
+/// Size of a bucket of five blocks of 4 KiB, as in a volume.
 const BUCKET_BYTES: usize = 5 * 4096;
 
-/// Larger than the processor's caches, and small enough for the page cache.
+/// Size of the measured file: larger than the processor's caches, and small enough for the page
+/// cache.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Buckets that each part moves in a round.
+/// Number of buckets that each part moves in a round.
 const ROUND_BUCKETS: usize = 4096;
 
 const ROUND_SYNCS: u32 = 200;
 
-/// Bytes of a log record of a few accesses.
+/// Size of a log record of a few accesses, in bytes.
 const RECORD_BYTES: usize = 512;
 
-/// The files and results of the measurement.
+/// The files of the measurement, and its results.
 pub struct Floor {
     file: File,
     buckets: u64,
@@ -38,16 +39,18 @@ pub struct Floor {
     _folder: TempDir,
 }
 
-/// Costs of the parts, in seconds.
+/// The costs of the parts, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
-    /// Per byte, from the page cache and into it.
+    /// Seconds per byte read from the page cache.
     reads: f64,
+    /// Seconds per byte written to the page cache.
     writes: f64,
-    /// Per byte: AEGIS-256X4-MAC alone, and with the key stream.
+    /// Seconds per byte of AEGIS-256X4-MAC alone.
     verifies: f64,
+    /// Seconds per byte of AEGIS-256X4-MAC with the key stream.
     seals: f64,
-    /// Per record: append and sync.
+    /// Seconds per log record: append and sync.
     syncs: f64,
 }
 
@@ -126,7 +129,7 @@ impl Floor {
         Some(1.0 / (read * (reads + verifies) + written * (writes + seals) + waits))
     }
 
-    /// The costs as text.
+    /// Formats the costs as text.
     pub fn describe(&self) -> Option<String> {
         let Costs { reads, writes, verifies, seals, syncs } = self.median()?;
         let rate = |seconds: f64| 1e-9 / seconds;
@@ -162,7 +165,7 @@ fn place(bucket: u64) -> u64 {
     bucket * BUCKET_BYTES as u64
 }
 
-/// Pseudo-random numbers, different for each seed.
+/// Generates pseudo-random numbers, different for each seed.
 fn scattered(seed: u64) -> impl Iterator<Item = u64> {
     (seed << 32..).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16)
 }

@@ -1,4 +1,4 @@
-//! How volumes scale with their size: creation, speed and memory.
+//! The creation time, speed and memory of volumes as functions of their size.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::tools::End;
 
 const GIB: u64 = 1 << 30;
 
-/// Sizes of disks that are created, but not used.
+/// Sizes of disks that are created, but not measured.
 const CREATED_BYTES: [u64; 2] = [GIB, 1024 * GIB];
 
 /// Sizes of disks that are measured. None is filled, because that would take days. Paths have their
-/// full length anyway. An empty file only saves reads of the medium, and here the page cache serves
-/// reads.
+/// full length even in an empty volume. An empty file only saves reads of the medium, and here the
+/// page cache serves reads.
 const MEASURED_BYTES: [u64; 6] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB, 1024 * GIB];
 
 /// Sizes of disks that are only modelled.
@@ -26,17 +26,17 @@ const MODELLED_BYTES: [u64; 2] = [256 * GIB, 16 * 1024 * GIB];
 /// The size at which the model is scaled to the measurement.
 const RULER_BYTES: u64 = GIB;
 
-/// Upper bound on the rounds.
+/// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 3;
 
-/// The creation of one volume.
+/// The time of creating one volume.
 pub struct Creation {
     pub disk_bytes: u64,
     pub time: Duration,
     pub allocated_bytes: u64,
 }
 
-/// Creates volumes, measures that, and removes them.
+/// Creates volumes, measures the time for that, and removes them.
 pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
     let create = |disk_bytes| {
         let volume = Volume::create(disk_bytes, &[], testbed, end)?;
@@ -49,28 +49,29 @@ pub fn creation(testbed: &Testbed, end: &End) -> Result<Vec<Creation>, String> {
 /// The results for one size.
 pub struct Grown {
     pub disk_bytes: u64,
-    /// Random reads and random writes. Empty if the size is only modelled.
+    /// The results under random reads and under random writes. Empty if the size is only modelled.
     pub loads: Vec<Rounds>,
     /// Peak memory of the server in bytes.
     pub peak_memory: Option<u64>,
     pub model: Model,
-    /// Modelled requests per second: proportional to the bytes moved, scaled at the reference size.
+    /// Modelled requests per second under each load: inversely proportional to the bytes moved,
+    /// scaled at the reference size.
     pub modelled: [Option<f64>; 2],
 }
 
 /// The costs that `oblivio plan` reports.
 #[derive(Clone, Copy)]
 pub struct Model {
-    /// Per access.
+    /// Bytes read per access.
     pub read_bytes: f64,
     pub written_bytes: f64,
-    /// Levels of the position map in the tree.
+    /// Number of levels of the position map in the tree.
     pub map_depth: u64,
-    /// The client's share of the position map.
+    /// Bytes of the position map on the client.
     pub position_map_bytes: f64,
-    /// The client's memory without the cache.
+    /// Bytes of the client's memory without the cache.
     pub client_bytes: f64,
-    /// Upper bound on the client's memory while the volume is served.
+    /// Maximum bytes of the client's memory while the volume is served.
     pub client_bytes_in_use_max: f64,
 }
 
@@ -98,19 +99,19 @@ impl Model {
         })
     }
 
-    /// Bytes read and written per access.
+    /// Bytes read and written per access, in total.
     pub fn bytes_per_access(&self) -> f64 {
         self.read_bytes + self.written_bytes
     }
 
-    /// Bytes for a request without locality: one access for each level of the map in the tree, and
+    /// Bytes moved for a request without locality: one access per level of the map in the tree, and
     /// one for the block.
     fn moved_bytes_per_request(&self) -> f64 {
         (1 + self.map_depth) as f64 * self.bytes_per_access()
     }
 }
 
-/// Measures volumes of the measured sizes under random loads, in turns, and models the other sizes.
+/// Measures volumes of several sizes under random loads, in turns, and models the other sizes.
 pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Grown>, String> {
     let plan = BenchPlan { rounds: plan.rounds.min(ROUNDS_MAX), ..*plan };
     let mut running: Vec<(Served, Vec<Rounds>)> = Vec::new();

@@ -18,10 +18,10 @@ use crate::subjects::{Subject, Testbed};
 use crate::tools::End;
 use crate::wire::Wire;
 
-/// Programs that this part needs beside `oblivio`.
+/// Programs that this part needs in addition to `oblivio`.
 pub const PROGRAMS: [&str; 1] = ["nbdkit"];
 
-/// The volume on a file, which the others are compared with.
+/// The name of the volume on a file, to which the others are compared.
 pub const ON_FILE: &str = "oblivio nbd, file";
 
 pub const OVER_TLS: &str = "oblivio nbd, server on this machine";
@@ -34,10 +34,10 @@ pub const LINKS: [(Link, u64); 2] = [
 
 const NEAR_LOADS: [Load; 4] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ, FLUSHED_WRITE];
 
-/// No flushes: behind a link, each takes a round trip.
+/// Loads for volumes behind a link. None has flushes, because each takes a round trip.
 const FAR_LOADS: [Load; 3] = [RANDOM_READ, RANDOM_WRITE, SINGLE_READ];
 
-/// Options for a small cache, which answers few requests to a small disk.
+/// Options for a small cache, because a large one would answer most requests to a small disk.
 const FAR_CACHE: [&str; 2] = ["--cache", "1M"];
 
 /// The results of one subject.
@@ -45,26 +45,27 @@ pub struct Linked {
     pub name: String,
     pub disk_bytes: u64,
     pub loads: Vec<Rounds>,
-    /// Accesses per second that TLS or the link can carry, in the order of the loads.
+    /// The numbers of accesses per second that TLS or the link can carry, in the order of the
+    /// loads.
     pub floors: Vec<Option<f64>>,
     pub model: Option<Model>,
 }
 
-/// The name of a volume behind a link.
+/// Returns the name of a volume behind a link.
 pub fn link_name(link: &Link) -> String {
     format!("oblivio nbd, behind {}", link.name)
 }
 
-/// A running subject.
+/// A running subject, and its results so far.
 struct Started {
     subject: Box<dyn Subject>,
     linked: Linked,
     carries: Carries,
 }
 
-/// The bound on a subject.
+/// The bound on the speed of a subject.
 enum Carries {
-    /// No known bound.
+    /// No bound is known.
     Unknown,
     Tls,
     /// A link with this number of accesses per second.
@@ -99,7 +100,7 @@ pub fn measure(plan: &BenchPlan, testbed: &Testbed, end: &End) -> Result<Vec<Lin
     stopped.collect()
 }
 
-/// The volume over TLS on this machine, and the volume on a file.
+/// Starts the volume over TLS on this machine, and the volume on a file.
 fn start_local(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>, Wire), String> {
     let volume = Volume::create(bytes, &[], testbed, end)?.filled(testbed, end)?;
     let model = volume.model(end)?;
@@ -114,7 +115,7 @@ fn start_local(bytes: u64, testbed: &Testbed, end: &End) -> Result<(Vec<Started>
     Ok((started, wire))
 }
 
-/// The volume behind a link, and its peer.
+/// Starts the volume behind a link, and its peer.
 fn start_behind(
     link: &Link,
     bytes: u64,

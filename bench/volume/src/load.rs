@@ -4,10 +4,10 @@
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     pub name: &'static str,
-    /// The pattern, as fio names it.
+    /// The pattern of requests, as fio names it.
     pub pattern: &'static str,
     pub request_bytes: u64,
-    /// Requests in flight at once.
+    /// Number of requests in flight at once.
     pub depth: u32,
     /// Whether a flush follows each request, and the load waits for it.
     pub flushes: bool,
@@ -48,7 +48,7 @@ const SEQUENTIAL_WRITE: Load =
 pub const LOADS: [Load; 5] =
     [RANDOM_READ, RANDOM_WRITE, FLUSHED_WRITE, SEQUENTIAL_READ, SEQUENTIAL_WRITE];
 
-/// Few blocks are requested often, and most rarely.
+/// A load that requests a few blocks often, and most blocks rarely.
 const ZIPF: Load = Load {
     name: "Zipf 1.2, 70 % 4 KiB reads, qd 16",
     pattern: "randrw",
@@ -56,7 +56,7 @@ const ZIPF: Load = Load {
     ..RANDOM_READ
 };
 
-/// Bursts of 2 MiB with pauses between them.
+/// A load of bursts of 2 MiB with pauses between them.
 const BURSTS: Load = Load {
     name: "bursts of 512 4 KiB random writes, pauses of 0.4 s, qd 16",
     more: &["--thinktime=400ms", "--thinktime_blocks=512"],
@@ -69,11 +69,11 @@ const SCAN: Load =
 /// The loads for the techniques, in order.
 pub const TECHNIQUE_LOADS: [Load; 3] = [ZIPF, BURSTS, SCAN];
 
-/// Writes the whole disk once.
+/// A load that writes the whole disk once.
 pub const FILL: Load = Load { name: "fill", ..SEQUENTIAL_WRITE };
 
 impl Load {
-    /// Whether all requests are writes.
+    /// Whether all requests of the load are writes.
     pub fn writes(&self) -> bool {
         self.pattern.ends_with("write")
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// Processor, memory, load, versions and commit, as JSON.
+/// Describes processor, memory, load, versions and commit, as JSON.
 pub fn describe() -> Value {
     json!({
         "processor": field("/proc/cpuinfo", "model name"),
@@ -25,7 +25,7 @@ fn field(file: &str, name: &str) -> Option<String> {
     Some(line.trim_start_matches([':', ' ', '\t']).to_owned())
 }
 
-/// The output of a program, or `None` if it cannot run.
+/// Returns the output of a program, or `None` if the program cannot run.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

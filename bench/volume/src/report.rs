@@ -127,7 +127,7 @@ pub fn print_creation(created: &[Creation]) {
     }
 }
 
-/// Prints the results for several sizes.
+/// Prints the results for volumes of several sizes.
 pub fn print_growth(grown: &[Grown]) {
     if grown.is_empty() {
         return;
@@ -283,7 +283,7 @@ fn link_row(linked: &Linked, load: &Load) -> Option<Vec<String>> {
     ])
 }
 
-/// Formats a rate. Low rates, as behind slow links, get a decimal.
+/// Formats a rate. Low rates, such as those behind slow links, get a decimal.
 fn per_second(rate: f64) -> String {
     if rate < 100.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
@@ -296,7 +296,7 @@ pub fn print_verdict(targets: &[Target]) {
     }
 }
 
-/// Prints aligned columns: the first left-aligned, all others right-aligned.
+/// Prints a table with aligned columns: the first left-aligned, all others right-aligned.
 fn print_table(table: &[Vec<String>]) {
     let columns = table.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

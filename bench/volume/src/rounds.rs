@@ -12,7 +12,7 @@ use crate::spread::Spread;
 use crate::subjects::{Description, Subject, Testbed};
 use crate::tools::{self, End, Usage};
 
-/// Lengths of the measurement, and the size of the disks.
+/// The lengths of the measurement, and the size of the disks.
 #[derive(Clone, Copy)]
 pub struct BenchPlan {
     pub rounds: u32,
@@ -25,23 +25,23 @@ pub struct BenchPlan {
 pub struct Measured {
     pub description: Description,
     pub disk_bytes: u64,
-    /// Time until the disk can be used.
+    /// Time from the start of the subject until the disk can be used.
     pub set_up: Duration,
     /// The run that filled the disk, if it was filled.
     pub fill: Option<Answers>,
-    /// In the order of the loads.
+    /// The results of each load, in the order of the loads.
     pub loads: Vec<Rounds>,
-    /// Requests per second of the [`Floor`] for each load, if there is one.
+    /// Requests per second of the [`Floor`] for each load. `None` if the floor was not measured.
     pub floors: Vec<Option<f64>>,
 }
 
-/// One load in all rounds.
+/// The results of one load in all rounds.
 pub struct Rounds {
     pub load: Load,
     pub rounds: Vec<Round>,
 }
 
-/// One load in one round.
+/// The results of one load in one round.
 pub struct Round {
     pub answers: Answers,
     /// CPU time and bytes of the server during the load, if there is a server.
@@ -60,7 +60,7 @@ impl Rounds {
         self.over(|round| round.answers.bytes_per_second)
     }
 
-    /// Milliseconds at each of [`PERCENTILES`].
+    /// Latencies in milliseconds at each of [`PERCENTILES`].
     pub fn latencies(&self) -> [Spread; PERCENTILES.len()] {
         std::array::from_fn(|i| self.over(|round| round.answers.latencies[i]))
     }
@@ -132,7 +132,7 @@ pub fn measure(
     Ok((measured, floor))
 }
 
-/// A subject in the loop.
+/// A subject while it is measured in turns with others.
 pub struct SubjectTurn<'a> {
     pub name: &'a str,
     pub subject: &'a mut dyn Subject,
@@ -140,7 +140,7 @@ pub struct SubjectTurn<'a> {
     pub loads: &'a mut Vec<Rounds>,
 }
 
-/// The loop: in each round, measures the floor, and each subject under each of its loads.
+/// Runs the rounds: each measures the floor, and each subject under each of its loads.
 pub fn in_turns(
     mut subjects: Vec<SubjectTurn<'_>>,
     measure_floor: &mut dyn FnMut() -> Result<(), String>,
@@ -171,7 +171,7 @@ pub fn in_turns(
 }
 
 impl Round {
-    /// Deducts the requests and answers, which pass through the FUSE device as files.
+    /// Subtracts the bytes of requests and answers, which pass through the FUSE device as files.
     fn deduct_requests(&mut self, load: &Load) {
         let Some(usage) = &mut self.usage else { return };
         let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };
@@ -226,7 +226,7 @@ fn start(
     Ok((subject, Measured { description: *description, disk_bytes, set_up, fill, loads, floors }))
 }
 
-/// A progress bar of `steps` steps, with a message.
+/// Creates a progress bar of `steps` steps, with a message.
 pub fn progress(steps: u64) -> ProgressBar {
     let bar = ProgressBar::new(steps);
     match ProgressStyle::with_template("{bar:30} {pos}/{len} {eta} {msg}") {

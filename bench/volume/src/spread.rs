@@ -1,6 +1,6 @@
-//! Spread of values over rounds.
+//! The spread of values over rounds.
 
-/// Minimum, median and maximum.
+/// The minimum, median and maximum of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub min: f64,
@@ -9,7 +9,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of at least one value.
+    /// Returns the spread of `values`, which must not be empty.
     pub fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<_> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);

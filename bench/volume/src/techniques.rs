@@ -33,10 +33,10 @@ pub const BURST: u32 = 16;
 const IN_SETS: [&str; 2] = ["--tree-top-ways", "4"];
 const ALLOC_FROM: &str = "--alloc-from";
 
-/// A volume and the options of its server.
+/// A volume with the options of its server.
 pub struct Variant {
     pub name: String,
-    /// Index of the volume.
+    /// Index of the volume in [`shapes`].
     shape: usize,
     pub has_rate: bool,
     serve_options: Vec<String>,
@@ -45,13 +45,13 @@ pub struct Variant {
 /// The results of one variant.
 pub struct Technique {
     pub variant: Variant,
-    /// Bytes per access according to `oblivio plan`.
+    /// Number of bytes per access according to `oblivio plan`.
     pub planned_bytes: f64,
-    /// In the order of the loads.
+    /// The results of each load, in the order of the loads.
     pub loads: Vec<Turns>,
 }
 
-/// One load in all rounds.
+/// The results of one load in all rounds.
 pub struct Turns {
     pub rounds: Rounds,
     /// Fraction of skipped ticks in each round.
@@ -66,7 +66,7 @@ impl Turns {
         spread(&self.left_out)
     }
 
-    /// Bytes that the server read and wrote per access. Known only at a fixed rate.
+    /// The number of bytes that the server read and wrote per access. Known only at a fixed rate.
     pub fn bytes_per_access(&self) -> Option<Spread> {
         spread(&self.bytes_per_access)
     }
@@ -131,7 +131,7 @@ pub fn measure(
     Ok(techniques)
 }
 
-/// The volumes: name and options of `create`.
+/// Returns the name of each volume, and its options of `create`.
 fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
     let in_sets = IN_SETS.map(str::to_owned);
     let mut shapes = vec![("default", Vec::new()), ("IR-Stash", in_sets.to_vec())];
@@ -143,7 +143,8 @@ fn shapes(alloc: Option<&Path>) -> Vec<(&'static str, Vec<String>)> {
     shapes
 }
 
-/// Each shape with a rate, the first also without IR-DWB, and then all without a rate.
+/// Lists the variants: each volume with a rate, the first volume also without IR-DWB, and then all
+/// without a rate.
 fn variants(shapes: &[(&str, Vec<String>)]) -> Vec<Variant> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let (rate, burst) = (format!("{ACCESSES_PER_SECOND}/s"), BURST.to_string());
@@ -197,14 +198,14 @@ fn turn(
     Ok(served.volume)
 }
 
-/// Bytes per access, assuming that the server kept its rate except for skipped ticks.
+/// Computes the bytes per access, if the server kept its rate except for skipped ticks.
 fn bytes_per_access(round: &Round, seconds: f64, left_out: f64) -> Option<f64> {
     let usage = round.usage?;
     let accesses = seconds * f64::from(ACCESSES_PER_SECOND) * (1.0 - left_out);
     Some((usage.read_bytes + usage.written_bytes) as f64 / accesses)
 }
 
-/// The fraction of skipped ticks, from the server's last message; 0 without such a message.
+/// Returns the fraction of skipped ticks, from the server's last message. 0 without such a message.
 fn left_out(said: &str) -> Option<f64> {
     let Some(start) = said.find("at the fixed rate, ") else { return Some(0.0) };
     let numbers: Vec<f64> = said[start..]

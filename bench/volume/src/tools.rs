@@ -14,13 +14,14 @@ use signal_hook::consts::TERM_SIGNALS;
 
 use crate::subjects::Description;
 
-/// Polling interval.
+/// The interval of checks while this program waits for another.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time until a program that was asked to end is killed. A volume must write back its cache first.
+/// Time after which a program that was asked to end is killed. A volume must write back its cache
+/// first.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Set by a signal that asks this program to end.
+/// A flag that is set by a signal that asks this program to end.
 pub struct End(Arc<AtomicBool>);
 
 impl End {
@@ -62,7 +63,7 @@ impl Running {
         Ok(Self { name, child })
     }
 
-    /// Starts a program that prints its address as JSON, and waits for that.
+    /// Starts a program that prints its address as JSON, and waits for the address.
     pub fn start_and_hear(command: &mut Command, end: &End) -> Result<(Self, Value), String> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| format!("cannot read the output of {name}: {error}");
@@ -95,7 +96,8 @@ impl Running {
         Ok(())
     }
 
-    /// Fails if waiting is pointless: a signal came, the program ended, or it took too long.
+    /// Returns an error if waiting is pointless: a signal came, the program ended, or it took too
+    /// long.
     fn check_waiting(&mut self, start: Instant, end: &End) -> Result<(), String> {
         end.check()?;
         if let Ok(Some(status)) = self.child.try_wait() {
@@ -107,7 +109,7 @@ impl Running {
         Ok(())
     }
 
-    /// Asks the program to end, and waits until it has.
+    /// Asks the program to end, and waits until it has ended.
     pub fn stop(&mut self) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("cannot stop {}: {error}", self.name);
         if self.child.try_wait().map_err(failed)?.is_some() {
@@ -173,10 +175,10 @@ fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Absolute paths of the measured programs.
+/// The absolute paths of the measured programs.
 pub struct Programs {
     pub oblivio: PathBuf,
-    /// `oblivio-lab`, next to `oblivio`.
+    /// The path of `oblivio-lab`, next to `oblivio`.
     pub lab: PathBuf,
     pub oramfs: PathBuf,
 }
@@ -229,14 +231,14 @@ fn how_to_install(program: &str) -> String {
     format!("apt install {package}")
 }
 
-/// CPU time and bytes of a running program so far.
+/// CPU time and bytes moved by a running program so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     pub cpu_seconds: f64,
-    /// Bytes read from files, including the page cache, and from the FUSE device. Sockets do not
-    /// count.
+    /// Number of bytes read from files, including the page cache, and from the FUSE device. Sockets
+    /// do not count.
     pub read_bytes: u64,
-    /// Bytes written to files and to the FUSE device.
+    /// Number of bytes written to files and to the FUSE device.
     pub written_bytes: u64,
 }
 
@@ -259,7 +261,7 @@ impl Usage {
     }
 }
 
-/// Peak resident memory of a running program in bytes.
+/// Returns the peak resident memory of a running program in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, String> {
     let path = format!("/proc/{process}/status");
     let status =

@@ -1,4 +1,4 @@
-//! Whether the targets are met.
+//! The targets of the measurement, and which of them are met.
 
 use crate::growth::Creation;
 use crate::links::{LINKS, Linked, ON_FILE, OVER_TLS, link_name};
@@ -36,7 +36,7 @@ const TIMES_OF_FILE_MIN: f64 = 0.5;
 /// Minimum fraction of a link's capacity that a volume uses with 16 requests in flight.
 const PART_OF_LINK_MIN: f64 = 0.8;
 
-/// The targets whose figures were measured.
+/// Returns the targets whose figures were measured.
 pub fn judge(
     measured: &[Measured],
     created: &[Creation],

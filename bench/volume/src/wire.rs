@@ -14,7 +14,7 @@ use crate::growth::Model;
 use crate::load::Load;
 use crate::spread::Spread;
 
-/// Bytes that each part moves in a round.
+/// Number of bytes that each part moves in a round.
 const ROUND_BYTES: usize = 512 << 20;
 
 /// Timeout of the handshake.
@@ -24,15 +24,16 @@ const SOON: Duration = Duration::from_secs(10);
 pub struct Wire {
     caller: ClientTls,
     called: ServerTls,
-    /// Bytes of an access, to the server and from it.
+    /// Bytes that an access sends to the server.
     up: usize,
+    /// Bytes that an access receives from the server.
     down: usize,
     at_once: Vec<f64>,
     in_turn: Vec<f64>,
 }
 
 impl Wire {
-    /// Measures accesses with the sizes of `model`.
+    /// Prepares to measure accesses with the sizes of `model`.
     pub fn prepare(model: &Model) -> Result<Self, String> {
         Self::with_bytes(model.written_bytes as usize, model.read_bytes as usize).map_err(failed)
     }
@@ -58,7 +59,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Accesses per second under a load: sequential if its depth is 1, else pipelined.
+    /// The number of accesses per second under a load: sequential if its depth is 1, else
+    /// pipelined.
     pub fn accesses_per_second(&self, load: &Load) -> Option<f64> {
         let rates = if load.depth == 1 { &self.in_turn } else { &self.at_once };
         (!rates.is_empty()).then(|| Spread::from_values(rates.iter().copied()).median)
@@ -88,7 +90,7 @@ impl Wire {
         })
     }
 
-    /// Pipelined: sends accesses without waiting for answers.
+    /// Sends pipelined accesses: does not wait for answers.
     fn send_at_once(&self, link: &mut Link, accesses: usize) -> io::Result<()> {
         let Link { reader, writer } = link;
         thread::scope(|scope| {

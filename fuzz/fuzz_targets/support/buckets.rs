@@ -10,7 +10,7 @@ use oblivio_core::store::{Piece, TreeId, TreeShape};
 #[derive(Clone)]
 pub(crate) struct Buckets {
     pub(crate) shapes: Vec<TreeShape>,
-    /// Buckets with at least one write.
+    /// The buckets with at least one write.
     written: HashMap<(TreeId, BucketId), Vec<u8>>,
 }
 
@@ -19,13 +19,13 @@ impl Buckets {
         Self { shapes, written: HashMap::new() }
     }
 
-    /// Total bytes of the pieces that exist.
+    /// Total bytes of the pieces in `pieces` that exist.
     pub(crate) fn bytes(&self, pieces: &[Piece]) -> usize {
         let ranges = pieces.iter().filter_map(|piece| self.find(piece));
         ranges.map(|(range, _)| range.len()).sum()
     }
 
-    /// The concatenated contents of `pieces`.
+    /// Returns the concatenated contents of `pieces`.
     ///
     /// # Panics
     /// If a piece does not exist.
@@ -38,6 +38,8 @@ impl Buckets {
         pieces.iter().flat_map(read).collect()
     }
 
+    /// Writes `bytes` to `pieces`, one after the other.
+    ///
     /// # Panics
     /// If a piece does not exist, or the number of bytes is wrong.
     pub(crate) fn write(&mut self, pieces: &[Piece], mut bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! A model of a bucket server's answers to one client with sequential requests on several
+//! A model of a bucket server's answers to one client, which sends requests one by one on several
 //! connections.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(crate) struct ClientVolumesModel {
 struct Open {
     name: String,
     role: Role,
-    /// Another connection has opened it for writing since.
+    /// Whether another connection has opened the volume for writing since.
     is_fenced: bool,
 }
 
@@ -28,7 +28,7 @@ struct Open {
 enum Role {
     Writer,
     Reader,
-    /// Neither fences others nor is fenced.
+    /// A connection that reads. It neither fences others nor is fenced.
     Looker,
 }
 
@@ -56,8 +56,8 @@ impl ClientVolumesModel {
         self.open.remove(&connection);
     }
 
-    /// Panics if `answer` is wrong for this message of `connection`. Returns whether the connection
-    /// continues.
+    /// Checks `answer` to this message of `connection`, and panics if it is wrong. Returns whether
+    /// the connection continues.
     pub(crate) fn check(
         &mut self,
         connection: usize,
@@ -143,7 +143,8 @@ impl ClientVolumesModel {
         self.open.insert(connection, Open { name, role, is_fenced: false });
     }
 
-    /// The open volume of a connection that got an answer. Panics if it is fenced.
+    /// Returns the open volume of a connection that got an answer. Panics if the connection is
+    /// fenced.
     fn open_by(&self, connection: usize) -> &Open {
         let open = self.open.get(&connection).expect("the connection has a volume");
         assert!(!open.is_fenced, "a fenced connection got an answer");

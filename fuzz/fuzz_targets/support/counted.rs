@@ -1,4 +1,4 @@
-//! Measures the memory that a function allocates.
+//! Measures the memory that a function call allocates.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

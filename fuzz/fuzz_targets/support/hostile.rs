@@ -5,16 +5,16 @@ use oblivio_core::view::Operation;
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_testkit::{Answer, Call, Faulty, Rule};
 
-/// A store that keeps writes, and applies the next lie to each read.
+/// A store that stores writes correctly, and applies the next lie to each read.
 pub(crate) type Hostile<S> = Faulty<S, Lies>;
 
-/// A store that is honest until it gets [lies](Lies::lie).
+/// Creates a store that is honest until it gets [lies](Lies::lie).
 pub(crate) fn hostile<S: BucketStore>(honest: S) -> Hostile<S> {
     Faulty::new(honest, Lies(Vec::new().into_iter()))
 }
 
-/// A lie is a byte with its kind, and bytes with its location. Unknown kinds leave a read honest,
-/// and so does the end of the bytes.
+/// Lies to apply to reads. A lie is a byte with its kind, and bytes with its location. Unknown
+/// kinds leave a read honest, and so does the end of the bytes.
 pub(crate) struct Lies(std::vec::IntoIter<u8>);
 
 impl Lies {
@@ -23,12 +23,12 @@ impl Lies {
         self.0 = lies.to_vec().into_iter();
     }
 
-    /// The next byte of the current lie.
+    /// Returns the next byte of the current lie.
     fn byte(&mut self) -> usize {
         usize::from(self.0.next().unwrap_or(0))
     }
 
-    /// Selects a frame of the answer.
+    /// Selects a frame of the answer by the next byte.
     fn any_frame(&mut self, spans: &[Span]) -> Option<usize> {
         let byte = self.byte();
         (!spans.is_empty()).then(|| byte % spans.len())

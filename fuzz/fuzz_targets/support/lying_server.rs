@@ -14,7 +14,7 @@ use crate::buckets::Buckets;
 
 const SESSION: u64 = 5;
 
-/// Clones are the same server.
+/// A bucket server that lies. Clones are the same server.
 #[derive(Clone)]
 pub(crate) struct LyingServer(Arc<Shared>);
 
@@ -32,15 +32,16 @@ struct State {
     /// The number of the latest link. Earlier links are closed.
     link: usize,
     is_up: bool,
-    /// Received bytes that are not a whole frame yet.
+    /// Bytes received that are not a whole frame yet.
     came: Vec<u8>,
     /// Bytes for the client to read.
     said: Vec<u8>,
 }
 
 impl LyingServer {
-    /// Each answer takes the kind of its lie from `lies`, and then the arguments of the lie.
-    /// Unknown kinds give an honest answer, and so does the end of `lies`.
+    /// Creates a server with `buckets`. Each answer takes the kind of its lie from `lies`, and then
+    /// the arguments of the lie. Unknown kinds give an honest answer, and so does the end of
+    /// `lies`.
     pub(crate) fn new(buckets: Buckets, lies: &[u8]) -> Self {
         let state = State {
             durable: buckets.clone(),
@@ -56,7 +57,7 @@ impl LyingServer {
         Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
-    /// Whether an answer was wrong. Broken links are no lies.
+    /// Whether an answer was wrong. A broken link is not a lie.
     pub(crate) fn has_lied(&self) -> bool {
         self.state().has_lied
     }
@@ -224,7 +225,7 @@ impl State {
         })
     }
 
-    /// The answer with the lie applied.
+    /// Returns `answer` with the lie applied.
     fn distort(&mut self, lie: usize, number: u64, answer: &[u8]) -> Vec<u8> {
         let mut said = answer.to_vec();
         match lie {
@@ -274,7 +275,7 @@ impl State {
         }
     }
 
-    /// The next byte of the lies.
+    /// Returns the next byte of the lies.
     fn byte(&mut self) -> usize {
         usize::from(self.lies.pop_front().unwrap_or(0))
     }

@@ -8,7 +8,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 pub const DISK_BYTES: usize = 1 << 14;
 const REQUEST_BYTES_MAX: u32 = 1 << 12;
 
-/// Answers at once. Panics on requests beyond its end.
+/// A disk that answers at once. Panics on requests beyond its end.
 pub struct SmallDisk {
     contents: Mutex<Vec<u8>>,
     requests: AtomicU64,
@@ -21,7 +21,7 @@ impl Default for SmallDisk {
 }
 
 impl SmallDisk {
-    /// Requests so far.
+    /// The number of requests so far.
     #[allow(dead_code, reason = "not all targets count")]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)

@@ -10,16 +10,17 @@ use crate::tools::{End, Running};
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub name: &'static str,
-    /// Mbit/s from the server.
+    /// Rate from the server in Mbit/s.
     pub down: f64,
-    /// Mbit/s to the server.
+    /// Rate to the server in Mbit/s.
     pub up: f64,
     /// Round-trip time in milliseconds.
     pub delay: f64,
 }
 
 impl Link {
-    /// Accesses per second that its bandwidth can carry, limited by the slower direction.
+    /// The number of accesses per second that the bandwidth can carry, limited by the slower
+    /// direction.
     pub fn accesses_per_second(&self, model: &Model) -> f64 {
         let of = |megabits: f64, bytes: f64| megabits * 1e6 / 8.0 / bytes;
         of(self.down, model.read_bytes).min(of(self.up, model.written_bytes))
@@ -29,7 +30,7 @@ impl Link {
 /// A relay between a client and a server.
 pub struct Relay {
     relay: Running,
-    /// The address for the client.
+    /// The address to which the client connects.
     pub address: String,
 }
 

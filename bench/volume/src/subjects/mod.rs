@@ -18,25 +18,25 @@ use crate::tools::{End, Programs};
 pub trait Subject {
     fn target(&self) -> Target;
 
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     fn bytes(&self) -> u64;
 
-    /// The process that serves the disk, if there is one.
+    /// The number (PID) of the process that serves the disk, if there is one.
     fn server(&self) -> Option<u32>;
 
-    /// The process that stores it remotely, if there is one.
+    /// The number (PID) of the process that stores the disk remotely, if there is one.
     fn storage(&self) -> Option<u32> {
         None
     }
 
-    /// Stops it in an orderly way.
+    /// Stops the subject in an orderly way.
     fn stop(&mut self) -> Result<(), String>;
 }
 
 /// Creates a disk of about `bytes` bytes and starts its server.
 pub type Start = fn(bytes: u64, testbed: &Testbed, end: &End) -> Result<Box<dyn Subject>, String>;
 
-/// How to start a subject, and the facts that matter for comparisons.
+/// Instructions to start a subject, and the facts that matter for comparisons.
 #[derive(Clone, Copy)]
 pub struct Description {
     pub name: &'static str,
@@ -48,12 +48,12 @@ pub struct Description {
     pub is_fuse: bool,
     /// Whether the subject is an Oblivio volume, which has a floor (a lower bound).
     pub is_volume: bool,
-    /// Programs that it needs.
+    /// Programs that the subject needs.
     pub programs: &'static [&'static str],
     pub start: Start,
 }
 
-/// Every subject, the slowest last.
+/// Returns every subject, the slowest last.
 pub fn all() -> Vec<Description> {
     vec![
         raw::FILE,
@@ -88,7 +88,7 @@ impl Testbed {
         })
     }
 
-    /// A new directory for a disk. Dropping it removes it; at the latest, dropping the
+    /// Creates a directory for a disk. It is removed when the value is dropped, or with the
     /// testbed.
     pub fn folder(&self) -> Result<TempDir, String> {
         tempfile::tempdir_in(self.disks.path())

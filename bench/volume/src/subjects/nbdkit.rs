@@ -52,7 +52,7 @@ pub const LUKS_FILTER: Description = Description {
     ..FILE_PLUGIN
 };
 
-/// Not secret: the disk is removed after the measurement.
+/// The passphrase of encrypted disks. Not secret: the disk is removed after the measurement.
 const PASSPHRASE: &str = "measured";
 
 fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
@@ -63,7 +63,7 @@ fn make_luks(path: &Path, bytes: u64, end: &End) -> Result<(), String> {
     run_to_its_end(&mut command, end).map(drop)
 }
 
-/// A server of a disk in memory over TCP, without encryption.
+/// An nbdkit server of a disk in memory, over TCP without encryption.
 pub struct OverTcp {
     server: Running,
     pub address: String,

@@ -51,9 +51,9 @@ pub const RANGE: Description = Description {
 /// A volume that is not being served.
 pub struct Volume {
     program: PathBuf,
-    /// Holds the key and the client's directory.
+    /// The directory that contains the key and the client's directory.
     folder: TempDir,
-    /// The location: a path or a URL.
+    /// The location of the volume: a path or a URL.
     place: OsString,
     bytes: u64,
     pub creation: Duration,
@@ -72,7 +72,7 @@ impl Volume {
         Self::create_at(place, folder, bytes, options, testbed, end)
     }
 
-    /// Creates one at a path or a URL, with its key and the client's directory in `folder`.
+    /// Creates a volume at a path or a URL, with its key and the client's directory in `folder`.
     pub fn create_at(
         place: OsString,
         folder: TempDir,
@@ -92,12 +92,12 @@ impl Volume {
         Ok(volume)
     }
 
-    /// The same volume at another location.
+    /// Changes the location at which the client accesses the volume.
     pub fn at_location(self, place: OsString) -> Self {
         Self { place, ..self }
     }
 
-    /// `oblivio COMMAND VOLUME` with the key and the client's directory.
+    /// Returns the command `oblivio WORDS` for the volume, with the key and the client's directory.
     fn command(&self, words: &[&str]) -> Command {
         let path = |name| self.folder.path().join(name);
         let mut command = Command::new(&self.program);
@@ -106,7 +106,7 @@ impl Volume {
         command
     }
 
-    /// Fills the volume once, served with default options.
+    /// Fills the volume once, while it is served with default options.
     pub fn filled(self, testbed: &Testbed, end: &End) -> Result<Self, String> {
         let mut served = self.serve_nbd(&[], Stdio::inherit(), testbed, end)?;
         fio::run(&served.target(), served.bytes(), &FILL, Until::End, 0, end)?;
@@ -114,7 +114,7 @@ impl Volume {
         Ok(served.volume)
     }
 
-    /// Serves the volume over NBD, with stderr going to `remarks`.
+    /// Serves the volume over NBD. Its stderr goes to `remarks`.
     pub fn serve_nbd(
         self,
         options: &[String],
@@ -139,7 +139,7 @@ impl Volume {
         costs.ok_or_else(|| format!("cannot parse the costs: {text}"))
     }
 
-    /// Allocated bytes of the volume's file.
+    /// Returns the allocated bytes of the volume's file.
     pub fn allocated_bytes(&self) -> Result<u64, String> {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(&self.place)
@@ -154,7 +154,7 @@ fn write_key(path: &Path) -> std::io::Result<()> {
     fs::write(path, key)
 }
 
-/// A volume being served.
+/// A volume that is being served.
 pub struct Served {
     // Drop order: the server before the volume.
     server: Running,
@@ -196,7 +196,7 @@ impl Subject for Served {
     }
 }
 
-/// The output of `oblivio plan --json` for a volume of `bytes` bytes.
+/// Returns the output of `oblivio plan --json` for a volume of `bytes` bytes.
 pub fn plan(
     bytes: u64,
     options: &[String],

@@ -26,8 +26,8 @@ pub const MOUNT: Description = Description {
 /// The name of the disk in commands.
 const NAME: &str = "bench";
 
-/// Equal to the size of requests. With its default of 16 KiB, it would move four times as many
-/// bytes.
+/// Size of a block in bytes, equal to the size of requests. With the default of 16 KiB, oramfs
+/// would move four times as many bytes.
 const BLOCK_BYTES: u64 = 4096;
 const BLOCKS_PER_BUCKET: u64 = 4;
 const BUCKETS: u64 = (1 << 12) - 1;
@@ -73,7 +73,7 @@ impl Oramfs {
         Ok(Self { server, mountpoint, _folder: folder })
     }
 
-    /// Unmounts it, which ends the process. A signal would leave the mount behind.
+    /// Unmounts oramfs, which ends its process. A signal would leave the mount behind.
     fn unmount(&self) {
         if self.mountpoint.join("oram").exists() {
             // If this fails, stopping the server reports it.

@@ -1,4 +1,5 @@
-//! Disks stored by another process than the client: volumes on a bucket server, and a peer.
+//! Disks stored by another process than the one that serves them: volumes on a bucket server, and a
+//! peer.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use crate::tools::{End, Running, run_to_its_end};
 struct Store {
     server: Running,
     address: String,
-    /// The query of a URL, with the server's public key.
+    /// The query of the volume's URL, with the server's public key.
     query: String,
     client_key: PathBuf,
     _folder: TempDir,
@@ -47,7 +48,7 @@ impl Store {
         Ok(Self { server, address: of("address"), query: of("query"), client_key, _folder: folder })
     }
 
-    /// The URL of its only volume, with the server at `address`.
+    /// Returns the URL of the server's only volume, with the server at `address`.
     fn url(&self, address: &str) -> OsString {
         let key = self.client_key.display();
         format!("oblivio+tls://{address}/disk?{}&key={key}", self.query).into()
@@ -64,7 +65,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Creates and fills a volume without the link, then serves it with `options` over `link`, if
+    /// Creates and fills a volume without a link, then serves it with `options`, over `link` if
     /// given.
     pub fn start(
         bytes: u64,
