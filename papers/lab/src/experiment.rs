@@ -88,7 +88,7 @@ pub trait Experiment: Sized {
     /// Draws the plots as SVG. Returns them with their file names.
     ///
     /// # Errors
-    /// [`LabError::Plot`].
+    /// [`LabError::Plot`] if a plot cannot be drawn.
     fn pictures(_: &Self::Results) -> Result<Vec<(&'static str, String)>, LabError> {
         Ok(Vec::new())
     }

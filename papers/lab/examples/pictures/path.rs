@@ -22,7 +22,7 @@ const BLOCKS: u64 = 16;
 const BLOCK_BYTES: usize = 64;
 const SEED: u64 = 229;
 
-/// The requested block.
+/// The address of the requested block.
 const ADDRESS: u64 = 6;
 
 const HEIGHT: f64 = 620.0;

@@ -41,7 +41,7 @@ const LLC_BYTES_MIN: u64 = 4 << 10;
 pub struct TimeJudge {
     /// Whether the client keeps the tree top as IR-Stash does, indexed by address.
     pub ir_stash: bool,
-    /// Channels of DRAM.
+    /// Number of DRAM channels.
     pub channels: u32,
     /// The rule for when paths start.
     pub pace: Pace,

@@ -10,11 +10,11 @@ use crate::{Experiment, Host, LabError, Trees};
 
 /// The study: its parameters, figures, traces and saved trees.
 pub struct Blocks {
-    /// The parameters.
+    /// The parameters of the study.
     pub plan: BlocksPlan,
     /// The figures to make.
     pub chosen: Vec<&'static BlocksFigure>,
-    /// The traces.
+    /// The traces of the programs.
     pub programs: Arc<Programs>,
     /// Storage for initial trees and interrupted runs.
     pub trees: Option<Box<dyn Trees>>,

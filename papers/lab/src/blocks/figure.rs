@@ -15,9 +15,9 @@ use oblivio_models::paper::PAPER_LEAF_LEVEL;
 pub struct BlocksFigure {
     /// The name of the figure: `fig03`.
     pub id: &'static str,
-    /// A one-line description.
+    /// The title of the figure, in one line.
     pub title: &'static str,
-    /// The figure and paper that it reproduces.
+    /// The reproduced figure, and its paper.
     pub paper: &'static str,
     /// The runs that the figure needs.
     pub runs: &'static [Run],

@@ -111,7 +111,8 @@ fn steps(moved: &Migration, from: std::ops::Range<usize>) -> [f64; STEPS] {
     counts.map(|count| count as f64 / all)
 }
 
-/// The fractions that go nearer to the leaves, stay, and go nearer to the root or to the stash.
+/// The fractions of blocks that move nearer to the leaves, that stay, and that move nearer to the
+/// root or to the stash.
 fn directions(steps: &[f64; STEPS]) -> [f64; 3] {
     let (up, rest) = steps.split_at(LEVELS_SHOWN + 1);
     [rest[1..].iter().sum(), rest[0], up.iter().sum()]

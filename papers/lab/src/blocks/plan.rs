@@ -33,7 +33,7 @@ pub struct BlocksPlan {
 pub struct Run {
     /// The ORAM, by the name of its machine in the [evaluation](crate::evaluation::VARIANTS).
     pub variant: &'static str,
-    /// The requests.
+    /// The sequence of requests of the run.
     pub course: Course,
     /// The LLC and the position map.
     pub setting: RequestSetting,

@@ -22,7 +22,8 @@ impl Levels {
     }
 }
 
-/// The mean utilisation of the middle levels of a run's tree.
+/// The mean utilisation of the middle levels of a run's tree. `utilisation` has the value of each
+/// level.
 pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f64> {
     let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
     mean(utilisation.get(record.spec.tree_top_levels.into()..end)?)
@@ -74,7 +75,7 @@ impl FoundShares {
     }
 }
 
-/// The first snapshot, the last one under programs, and the last one.
+/// The first snapshot, the last one while programs run, and the last one of the run.
 pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     let snapshots = &record.snapshots;
     let programs = snapshots.iter().rfind(|taken| taken.after != RequestSource::UNIFORM);
@@ -86,7 +87,7 @@ pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     }
 }
 
-/// Each stretch: its name, and the snapshots at its beginning and end.
+/// The name of each stretch, with the snapshots at its beginning and end.
 pub(super) fn stretches(record: &BlocksRecord) -> Vec<(&str, &Snapshot, &Snapshot)> {
     let mut stretches = Vec::new();
     let mut before = record.snapshots.first();

@@ -146,8 +146,8 @@ fn begin<H: Host<BlocksRecord>>(
     Ok(PartialRun { study, taken, stretches_done: 0, seconds: 0.0 })
 }
 
-/// The checksum of all traces of a course, before their pages are placed, which depends on the
-/// seed.
+/// The checksum of all traces of a course, as they are in their files. The seed, not the file,
+/// determines the placement of their pages.
 fn checksum_of(stretches: &[Stretch], programs: &Programs) -> u32 {
     let mut checksums = crc32fast::Hasher::new();
     for stretch in stretches {

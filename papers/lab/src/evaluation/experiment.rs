@@ -9,7 +9,7 @@ use crate::{Experiment, Host, LabError, Trees, counted_runs};
 
 /// The evaluation: its parameters, figures, traces and saved trees.
 pub struct Evaluation {
-    /// The parameters.
+    /// The parameters of the evaluation.
     pub plan: EvaluationPlan,
     /// The figures to make.
     pub manifests: Vec<Manifest>,

@@ -24,9 +24,9 @@ mod tests;
 pub struct Manifest {
     /// The name of the figure, such as `fig10`.
     pub id: String,
-    /// A one-line description.
+    /// The title of the figure, in one line.
     pub title: String,
-    /// The figure and paper that it reproduces.
+    /// The reproduced figure, and its paper.
     pub paper: String,
     /// Whether the figure takes so long that it is made only if named.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct Manifest {
     /// The built form of `machines`.
     #[serde(skip)]
     pub(super) own: Vec<Variant>,
-    /// The machines shown.
+    /// The names of the machines that the figure shows.
     pub variants: Vec<String>,
     /// The workloads. `programs` means all of [`PROGRAMS`], and `random` all of [`RANDOM`].
     pub workloads: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Manifest {
     /// numbers use the first setting.
     #[serde(default = "as_it_is")]
     pub settings: Vec<SwitchSetting>,
-    /// The plot.
+    /// The plot of the figure.
     pub plot: Plotted,
     /// The numbers that the paper states.
     #[serde(default)]

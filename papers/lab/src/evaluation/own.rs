@@ -23,7 +23,7 @@ const NAME_BYTES_MAX: usize = 40;
 /// Reads a file that a manifest names, next to the manifest.
 pub type ReadBeside<'a> = dyn Fn(&str) -> Result<String, LabError> + 'a;
 
-/// A table `[machines.NAME]`.
+/// A machine of a manifest: a table `[machines.NAME]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct OwnMachine {

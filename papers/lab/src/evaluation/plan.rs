@@ -38,9 +38,9 @@ pub struct EvaluationPlan {
 /// A machine under a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The machine.
+    /// The name of the machine.
     pub variant: String,
-    /// The workload.
+    /// The name of the workload.
     pub workload: String,
     /// The size of the tree, and the number of records.
     pub scale: Scale,

@@ -40,6 +40,6 @@ pub enum Axis {
 pub struct NamedMeasure {
     /// The name of the measure in the figure.
     pub name: String,
-    /// The measure.
+    /// The measure that gives the values.
     pub measure: Measure,
 }

@@ -40,9 +40,9 @@ impl Scale {
 pub struct RunRecord {
     /// The name of the run: see [`EvaluationPlan::key`](super::EvaluationPlan::key).
     pub key: String,
-    /// The machine.
+    /// The name of the machine.
     pub variant: String,
-    /// The workload.
+    /// The name of the workload.
     pub workload: String,
     /// CRC-32 of the placed records. It distinguishes runs of different traces.
     pub trace: u32,

@@ -30,7 +30,7 @@ pub struct SwitchSetting {
     pub pace: Option<Pace>,
     /// Positions in a position-map block.
     pub fan_out: Option<u64>,
-    /// Channels of DRAM.
+    /// Number of DRAM channels.
     pub channels: Option<u32>,
     /// Number of times that the LLC is halved, in addition to the halvings of `like`.
     pub llc_halvings: u32,

@@ -17,7 +17,7 @@ use super::setting::SwitchSetting;
 pub struct StatedNumber {
     /// A description of the number.
     pub what: String,
-    /// The machine.
+    /// The name of the machine.
     pub variant: String,
     /// The workload. If it is missing, the number is the mean over all workloads of the figure.
     pub workload: Option<String>,
@@ -28,7 +28,7 @@ pub struct StatedNumber {
     pub deviation: bool,
     /// The number of programs in the paper's mean, if the figure has fewer.
     pub programs: Option<u32>,
-    /// The paper's number.
+    /// The number that the paper states.
     pub paper: f64,
     /// The maximum difference at which our number agrees. It must be smaller than the effect.
     pub band: f64,

@@ -13,7 +13,7 @@ pub struct Switches {
     pub pace: Pace,
     /// Positions in a position-map block.
     pub fan_out: u64,
-    /// Channels of DRAM.
+    /// Number of DRAM channels.
     pub channels: u32,
     /// Size of the LLC in bytes.
     pub llc_bytes: u64,

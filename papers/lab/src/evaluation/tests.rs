@@ -21,7 +21,7 @@ fn small() -> EvaluationPlan {
     EvaluationPlan { scale, with_readings: true, ..quick }
 }
 
-/// A figure of two machines under two synthetic workloads.
+/// A manifest of a figure with two machines under two synthetic workloads.
 fn manifest() -> Manifest {
     let made = Manifest::chosen(&["made".to_owned()]).unwrap().remove(0);
     Manifest {
@@ -31,7 +31,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// The speed of IR-Alloc 4 over Baseline, averaged over all workloads.
+/// A stated number for the speed of IR-Alloc 4 over Baseline, averaged over all workloads.
 fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
     StatedNumber {
         what: what.to_owned(),

@@ -82,7 +82,7 @@ struct Trial {
     tree: f64,
     /// Seconds to copy the initial tree.
     copy: f64,
-    /// Seconds per record.
+    /// Seconds per record of the run.
     record: f64,
 }
 

@@ -98,8 +98,8 @@ impl Design {
         }
     }
 
-    /// The machine's switches. From `switches` it takes only the placement of pages, the write
-    /// marks and the initial contents.
+    /// The machine's switches. The method takes only the placement of pages, the write marks and
+    /// the initial contents from `switches`.
     pub(super) fn switches(self, switches: &Switches) -> Switches {
         Switches {
             pace: Pace::Free,

@@ -1,4 +1,4 @@
-//! The results file.
+//! The results file of the experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use oblivio_models::link::{Link, Traffic};
 /// The costs of one ORAM with one size of blocks on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The ORAM.
+    /// The ORAM whose costs these are.
     pub form: Form,
-    /// The link.
+    /// The link between client and server.
     pub link: Link,
     /// Bytes of a block.
     pub block_bytes: u32,

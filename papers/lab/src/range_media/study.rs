@@ -37,11 +37,11 @@ pub struct RangeMediaPlan {
 /// The mean cost of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Requests that do not start where the previous one ended.
+    /// Requests per read that do not start where the previous one ended.
     pub seeks: f64,
-    /// Bytes transferred.
+    /// Bytes transferred per read.
     pub bytes: f64,
-    /// Seconds on the medium.
+    /// Seconds per read on the medium.
     pub seconds: f64,
 }
 
@@ -59,11 +59,11 @@ impl Costs {
 /// The costs of reads of one length, counted and by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// `raw` or `range`.
+    /// The name of the scheme: `raw` or `range`.
     pub scheme: String,
     /// Bytes of a read.
     pub read_bytes: u64,
-    /// The medium.
+    /// The medium of the array.
     pub medium: Medium,
     /// Costs counted by the store of an array with data.
     pub counted: Costs,
@@ -90,9 +90,9 @@ impl Comparison {
 /// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeMediaStudy {
-    /// The parameters.
+    /// The parameters of the comparison.
     pub plan: RangeMediaPlan,
-    /// All comparisons.
+    /// The comparisons, one per scheme, length of reads and medium.
     pub comparisons: Vec<Comparison>,
 }
 

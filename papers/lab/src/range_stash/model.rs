@@ -13,10 +13,10 @@ struct BlockCopy {
     version: u32,
 }
 
-/// An empty slot.
+/// A slot that holds no block.
 const EMPTY: BlockCopy = BlockCopy { address: u32::MAX, leaf: 0, version: 0 };
 
-/// The sub-ORAM `R_i`.
+/// The tree and the stash of the sub-ORAM `R_i`.
 struct Tree {
     class: u8,
     /// The leaf of the first block of each range.

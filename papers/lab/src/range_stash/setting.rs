@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// An ORAM of ranges. The papers' names are in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeStashSetting {
-    /// Blocks (N).
+    /// The number of blocks (N).
     pub blocks: u32,
     /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
     pub leaf_level: u8,

@@ -15,7 +15,7 @@ use crate::{Experiment, Host, LabError, markdown, workers};
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashPlan {
-    /// The ORAMs.
+    /// The settings of the ORAMs to measure.
     pub settings: Vec<RangeStashSetting>,
     /// Blocks accessed in each setting, over all of its runs.
     pub blocks: u64,
@@ -70,7 +70,7 @@ pub struct RangeStashRun {
 /// The result for one setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashResult {
-    /// The setting.
+    /// The setting of the ORAM.
     pub setting: RangeStashSetting,
     /// Independent runs with this setting.
     pub runs: Vec<RangeStashRun>,
@@ -97,7 +97,7 @@ impl RangeStashResult {
 /// The result of the study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashStudy {
-    /// The parameters.
+    /// The parameters of the study.
     pub plan: RangeStashPlan,
     /// The result of each setting of the plan.
     pub results: Vec<RangeStashResult>,

@@ -1,4 +1,4 @@
-//! The results file.
+//! The results file of the experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::stash_study::{Run, Survival, TailFit};
 /// The result of the experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The parameters.
+    /// The parameters of the experiment.
     pub plan: RawTrafficPlan,
     /// The counted costs of Path ORAM with Z = 4.
     pub path: Counted,
@@ -21,7 +21,7 @@ pub struct Results {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingResult {
-    /// The setting.
+    /// The parameters Z and A.
     pub setting: RawTrafficSetting,
     /// The traffic with this setting.
     pub counted: Counted,

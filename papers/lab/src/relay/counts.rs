@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The connections and bytes of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Established connections.
+    /// The number of established connections.
     pub connections: u64,
     /// Refused connections: the server did not answer, or the limit was reached.
     pub refused: u64,

@@ -21,7 +21,7 @@ pub(super) enum Then {
     More,
     /// The sender has closed its half.
     End,
-    /// The connection breaks.
+    /// The connection breaks after this chunk.
     Cut,
 }
 

@@ -14,11 +14,11 @@ const WHY_IT_DIFFERS: &str = "Why it differs: ";
 pub struct Figure {
     /// The name of the figure: `fig10`.
     pub id: String,
-    /// A one-line description.
+    /// The title of the figure, in one line.
     pub title: String,
-    /// The figure and paper that it reproduces: "IR-ORAM, Fig. 10".
+    /// The reproduced figure, and its paper, such as "IR-ORAM, Fig. 10".
     pub paper: String,
-    /// The plot.
+    /// The plot of the figure.
     pub plot: Plot,
     /// The numbers that the paper states, with our numbers.
     pub stated: Vec<Stated>,
@@ -34,11 +34,11 @@ pub struct Figure {
 pub enum Plot {
     /// Bars in groups, one group per label.
     Bars(Bars),
-    /// Curves over numbers.
+    /// Curves of points.
     Curves(Curves),
 }
 
-/// Groups of bars.
+/// The data of a plot with groups of bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
     /// The label of each group, such as a workload.

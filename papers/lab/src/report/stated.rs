@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Stated {
     /// A description: "IR-Alloc, mean speed over Baseline".
     pub what: String,
-    /// The paper's number.
+    /// The number that the paper states.
     pub paper: f64,
     /// The maximum difference at which our number agrees.
     pub band: f64,

@@ -1,4 +1,4 @@
-//! The results file.
+//! The results file of the experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use oblivio_models::medium::{Medium, Tally};
 /// The costs of one ORAM on one medium, with ranges of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The ORAM.
+    /// The ORAM whose costs these are.
     pub form: Form,
-    /// The medium.
+    /// The medium of the ORAM's storage.
     pub medium: Medium,
     /// Base-2 logarithm of the blocks in a range.
     pub exponent: u8,
@@ -43,9 +43,9 @@ impl Cell {
 /// The costs of one ORAM on one medium, with the requests of a file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixCell {
-    /// The ORAM.
+    /// The ORAM whose costs these are.
     pub form: Form,
-    /// The medium.
+    /// The medium of the ORAM's storage.
     pub medium: Medium,
     /// The mix of programs.
     pub mix: Mix,

@@ -35,13 +35,13 @@ pub enum ComparedOram {
 /// The measured time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OramComparison {
-    /// The ORAM.
+    /// The measured ORAM.
     pub other: ComparedOram,
     /// The number of blocks of the ORAM.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// The link.
+    /// The link between client and server.
     pub link: Link,
     /// Seconds of an access with its share of evictions, without overlap. Each period of evictions
     /// gives one value.

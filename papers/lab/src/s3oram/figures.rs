@@ -14,7 +14,7 @@ use oblivio_models::link::Link;
 pub struct Cell {
     /// The number of the figure in the paper.
     pub figure: u8,
-    /// The scheme.
+    /// The scheme whose delay this is.
     pub scheme: Scheme,
     /// The link of the client.
     pub link: Link,

@@ -64,11 +64,11 @@ pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 /// The clocks for measurements.
 #[derive(Clone)]
 pub struct Clocks {
-    /// Wall-clock time.
+    /// The clock of wall-clock time.
     pub wall: Clock,
-    /// The processor time of the calling thread.
+    /// The clock of the calling thread's processor time.
     pub thread: Clock,
-    /// The processor time of all threads of client and servers.
+    /// The clock of the processor time of all threads of client and servers.
     pub processors: Clock,
 }
 
@@ -113,9 +113,9 @@ impl S3oramPlan {
 
 /// The evaluation, with its servers and clocks.
 pub struct Evaluation {
-    /// The parameters.
+    /// The parameters of the evaluation.
     pub plan: S3oramPlan,
-    /// The clocks.
+    /// The clocks for the measurements.
     pub clocks: Clocks,
     /// The servers. Without them, only the model is computed.
     pub servers: Option<Box<dyn Servers>>,

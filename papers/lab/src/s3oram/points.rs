@@ -235,7 +235,7 @@ impl Timed {
 /// The measurements of a tree, direct or behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The tree.
+    /// The shape of the tree, and its servers.
     pub shape: MeasuredTree,
     /// The link. `None` if the connections were direct.
     pub link: Option<Link>,
@@ -312,7 +312,7 @@ pub(super) fn measure(
     Ok(ground.map(|ground| Points { ground, measured }))
 }
 
-/// One timed access.
+/// The time and traffic of one access.
 struct Sample {
     seconds: f64,
     /// Processor seconds of all participants.

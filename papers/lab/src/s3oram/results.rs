@@ -1,4 +1,4 @@
-//! The results file.
+//! The results file of the evaluation.
 
 use serde::{Deserialize, Serialize};
 

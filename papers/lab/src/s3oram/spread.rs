@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// The number of measurements.
     pub count: usize,
-    /// The mean.
+    /// The mean of the measurements.
     pub mean: f64,
-    /// The standard deviation.
+    /// The standard deviation of the measurements.
     pub deviation: f64,
-    /// The median.
+    /// The median of the measurements.
     pub median: f64,
-    /// The minimum.
+    /// The minimum of the measurements.
     pub least: f64,
-    /// The maximum.
+    /// The maximum of the measurements.
     pub most: f64,
 }
 

@@ -77,7 +77,7 @@ pub struct Works {
     pub access: Work,
     /// The work of evicting a path.
     pub eviction: Work,
-    /// Accesses per eviction.
+    /// The number of accesses per eviction.
     pub accesses: f64,
 }
 

@@ -55,7 +55,7 @@ impl fmt::Display for ShareOverflowSetting {
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareOverflowPlan {
-    /// The trees.
+    /// The trees to simulate, with the order of accesses.
     pub settings: Vec<ShareOverflowSetting>,
     /// Counted evictions of each tree.
     pub evictions: u64,
@@ -99,7 +99,7 @@ fn warm_up(setting: &ShareOverflowSetting) -> u64 {
 /// fullest bucket held `n` blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowResult {
-    /// The tree.
+    /// The tree, with the order of accesses.
     pub setting: ShareOverflowSetting,
     /// The load of destinations inside the tree, during an eviction.
     pub destination: Vec<u64>,
@@ -130,7 +130,7 @@ fn slots_for(histogram: &[u64], log2: f64) -> usize {
 /// The result of the study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowStudy {
-    /// The parameters.
+    /// The parameters of the study.
     pub plan: ShareOverflowPlan,
     /// The result for each tree of the plan.
     pub results: Vec<OverflowResult>,

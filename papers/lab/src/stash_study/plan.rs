@@ -11,7 +11,7 @@ use crate::LabError;
 /// The parameters of the study, which determine the results exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StashStudyPlan {
-    /// The trees.
+    /// The setups to measure.
     pub setups: Vec<Setup>,
     /// The order of accesses.
     pub workload: Workload,
@@ -30,7 +30,7 @@ pub struct StashStudyPlan {
 pub(super) struct Task {
     pub(super) setup: Setup,
     pub(super) workload: Workload,
-    /// Counted accesses.
+    /// The number of counted accesses.
     pub(super) accesses: u64,
     pub(super) seed: u64,
 }

@@ -11,7 +11,7 @@ use super::plan::Task;
 pub struct StashRecord {
     /// The parameters of the run.
     pub(super) task: Task,
-    /// The result.
+    /// The result of the run.
     pub(super) run: Run,
     /// Wall-clock seconds of the run.
     seconds: f64,

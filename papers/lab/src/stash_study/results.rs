@@ -9,7 +9,7 @@ use crate::{Experiment, LabError};
 /// The result of the study.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Study {
-    /// The parameters.
+    /// The parameters of the study.
     pub plan: StashStudyPlan,
     /// The result for each setup of the plan.
     pub results: Vec<SetupResult>,
@@ -18,7 +18,7 @@ pub struct Study {
 /// The result for one setup. The runs are measured; all other values are computed from them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SetupResult {
-    /// The setup.
+    /// The scheme, the tree and its load.
     pub setup: Setup,
     /// Independent runs of the setup.
     pub runs: Vec<Run>,

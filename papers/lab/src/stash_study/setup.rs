@@ -53,7 +53,7 @@ impl fmt::Display for Scheme {
 /// A scheme on a tree with `capacity` blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The scheme.
+    /// The scheme of the ORAM.
     pub scheme: Scheme,
     /// The level of the leaves (L).
     pub leaf_level: u8,

@@ -13,7 +13,7 @@ pub struct Counts {
     pub position_map: u64,
     /// Path accesses to remap a group whose counters overflowed.
     pub remap: u64,
-    /// Background evictions.
+    /// The number of background evictions.
     pub background_evictions: u64,
     /// Scheduled evictions, after every fifth access of RAW ORAM.
     pub due_evictions: u64,
@@ -39,7 +39,7 @@ impl Counts {
         needed + self.background_evictions + self.dummies
     }
 
-    /// `count` per request.
+    /// The value of `count` per request.
     pub fn per_request(&self, count: u64) -> f64 {
         count as f64 / self.requests as f64
     }

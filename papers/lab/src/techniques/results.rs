@@ -10,7 +10,7 @@ use crate::{Experiment, LabError, Trace};
 pub struct Results {
     /// The version of the engine.
     pub version: String,
-    /// The parameters.
+    /// The parameters of the table.
     pub plan: TechniquesPlan,
     /// The names of the traces, in the order of their columns, with their numbers of requests.
     pub traces: Vec<(String, u64)>,

@@ -11,9 +11,9 @@ const MADE: [Workload; 3] = [Workload::Scan, Workload::Uniform, Workload::Zipf];
 
 /// The plan of the table: each technique under scan, uniform and Zipf requests and under `traces`.
 pub struct Comparison {
-    /// The parameters.
+    /// The parameters of the table.
     pub plan: TechniquesPlan,
-    /// Additional workloads.
+    /// The traces that serve as additional workloads.
     pub traces: Vec<Trace>,
 }
 

@@ -54,7 +54,7 @@ impl Subject {
         self.oram.evict()
     }
 
-    /// All counts since the beginning.
+    /// The counts of the ORAM and of its stores since the beginning.
     pub(super) fn counts(&self) -> Counts {
         let Traffic { reads, bytes } =
             *self.meter.seen.lock().unwrap_or_else(PoisonError::into_inner);

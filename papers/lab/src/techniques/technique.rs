@@ -24,7 +24,7 @@ pub(super) struct Setup {
     pub(super) front: Front,
 }
 
-/// The scheme.
+/// The scheme of an ORAM in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scheme {
     /// Path ORAM with Z = 4.
