@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of the program.
 
 mod draw;
 mod relay;
@@ -108,7 +108,7 @@ pub(crate) enum Command {
             oblivio-lab completions bash > \
             ~/.local/share/bash-completion/completions/oblivio-lab")]
     Completions {
-        /// Which shell.
+        /// The shell that the script is for.
         shell: clap_complete::Shell,
     },
 }

@@ -21,7 +21,7 @@ pub(crate) struct SwitchArgs {
         value_parser = clap::value_parser!(u64).range(2..=32)
     )]
     pub(crate) fan_out: u64,
-    /// Channels of DRAM.
+    /// Number of DRAM channels.
     #[arg(
         long,
         value_name = "N",

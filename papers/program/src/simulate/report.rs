@@ -5,7 +5,7 @@ use oblivio_sim::controller::ControllerTally;
 use oblivio_sim::system::{Outcome, SystemSpec};
 use serde_json::json;
 
-/// A finished run.
+/// The results of a finished run.
 pub(super) struct Report {
     pub(super) machine: String,
     pub(super) trace: String,
