@@ -23,7 +23,7 @@ pub enum Purpose {
 /// The part of a path that is written back after the whole path was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writes {
-    /// The whole path.
+    /// All buckets of the path.
     Buckets,
     /// The headers only: an access-only access of RAW ORAM.
     Headers,

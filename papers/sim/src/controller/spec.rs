@@ -102,7 +102,7 @@ pub struct OramSpec {
     pub block_lines: u64,
     /// Slots of the buckets on each level, from the root to the leaves.
     pub slots: Vec<u16>,
-    /// The scheme.
+    /// The scheme of the main tree.
     pub scheme: Scheme,
     /// Levels on the client.
     pub tree_top_levels: u8,

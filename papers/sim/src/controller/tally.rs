@@ -12,7 +12,7 @@ pub struct ControllerTally {
     pub data: u64,
     /// Paths for the position map, by level from 1 on (`PT_p`).
     pub position_map: Vec<u64>,
-    /// Paths of evictions.
+    /// Paths of background and scheduled evictions.
     pub evictions: u64,
     /// Dummy paths (`PT_m`).
     pub dummies: u64,
@@ -24,7 +24,7 @@ pub struct ControllerTally {
     pub served_on_client: u64,
     /// Requests for a line that was waiting to be written.
     pub forwarded: u64,
-    /// Lines written back.
+    /// Dirty lines written back.
     pub write_backs: u64,
     /// Lines written back early. `write_backs` includes them.
     pub early_write_backs: u64,

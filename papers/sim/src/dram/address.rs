@@ -99,7 +99,7 @@ impl AddressMap {
         Ok(Self { channel, rank, group, bank, row, bits, row_span })
     }
 
-    /// Number of lines.
+    /// The number of lines that all channels hold.
     pub(super) fn lines(&self) -> u64 {
         1 << self.bits
     }

@@ -22,7 +22,7 @@ pub enum CommandKind {
 pub struct Command {
     /// The time of the command on the command bus.
     pub clock: Clock,
-    /// The channel.
+    /// The number of the channel.
     pub channel: u32,
     /// The rank within the channel.
     pub rank: u32,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{DramSpec, DramTally};
 use crate::SimError;
 
-/// The built-in currents.
+/// The files of the built-in currents.
 const BUILT_IN: [&str; 1] = [include_str!("../../specs/currents/DDR3-1600.toml")];
 
 /// The currents of the chips of a DRAM.
@@ -22,9 +22,9 @@ pub struct Currents {
     pub dram: String,
     /// The source of the numbers.
     pub source: String,
-    /// Supply voltage.
+    /// Supply voltage in volts.
     pub volts: f64,
-    /// Chips per rank.
+    /// Number of chips per rank.
     pub chips: u32,
     /// The currents of one chip.
     pub milliamperes: Milliamperes,

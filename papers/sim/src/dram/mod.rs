@@ -65,7 +65,7 @@ pub struct Request {
     pub arrival: Clock,
 }
 
-/// A completed request.
+/// A completed request, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The `id` of the request.
@@ -104,7 +104,7 @@ impl<O: Observer> Dram<O> {
         Ok(Self { channels, map, observer })
     }
 
-    /// Number of lines.
+    /// The number of lines that the DRAM holds.
     pub fn lines(&self) -> u64 {
         self.map.lines()
     }

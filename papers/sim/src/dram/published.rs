@@ -50,7 +50,7 @@ pub struct Cell {
 pub struct Verdict {
     /// The figures of the other simulators.
     pub cell: Cell,
-    /// Our figure.
+    /// The figure that this simulator gives.
     pub ours: f64,
     /// The accepted range of our figure.
     pub band: (f64, f64),

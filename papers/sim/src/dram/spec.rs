@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::timing::{BankGroups, Queues, Timing};
 use crate::{LINE_BYTES, SimError, cut_lines};
 
-/// The built-in parts.
+/// The files of the built-in parts.
 const BUILT_IN: [&str; 5] = [
     include_str!("../../specs/DDR3-1333.toml"),
     include_str!("../../specs/DDR3-1600.toml"),
@@ -47,7 +47,7 @@ pub struct DramSpec {
     /// Bank groups, which exist from DDR4 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank_groups: Option<BankGroups>,
-    /// The scheduler's queues.
+    /// The parameters of the scheduler's queues.
     pub queues: Queues,
 }
 

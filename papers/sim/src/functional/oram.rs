@@ -37,7 +37,7 @@ pub(super) struct WatchedOram {
 }
 
 impl WatchedOram {
-    /// An empty ORAM.
+    /// Creates an ORAM without blocks.
     pub(super) fn new(spec: &OramSpec, coins: Coins) -> Result<Self, SimError> {
         let is_one_tree = spec.rho.is_none() && spec.position_map == PositionMap::InTree;
         if spec.scheme != Scheme::Path || !is_one_tree || spec.remap == Remap::Delayed {
@@ -114,7 +114,7 @@ impl WatchedOram {
         Ok(self.oram.stash().blocks())
     }
 
-    /// Resets the counts.
+    /// Resets the counts of paths, of the stash, and of found blocks.
     pub(super) fn clear_counts(&mut self) {
         self.before = self.all_counts();
         self.stash_blocks_max = self.oram.stash().blocks();

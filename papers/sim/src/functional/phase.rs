@@ -10,7 +10,7 @@ use crate::trace::{AccessKind, Record, Trace};
 /// A phase of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase<'a> {
-    /// The requests.
+    /// The requests of the phase.
     pub requests: Requests<'a>,
     /// Number of paths after which the phase ends.
     pub paths: u64,

@@ -12,7 +12,7 @@ pub struct PathCounts {
     pub data: u64,
     /// Paths for position-map blocks (`PT_p`), and for blocks remapped by a group-counter overflow.
     pub position_map: u64,
-    /// Background evictions.
+    /// Paths of background evictions.
     pub evictions: u64,
     /// The maximum number of blocks in the stash after a request.
     pub stash_blocks_max: usize,

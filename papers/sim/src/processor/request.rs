@@ -13,19 +13,19 @@ pub enum Request {
     Fetch {
         /// The number of the fetch.
         id: FetchId,
-        /// The line.
+        /// The number of the line.
         line: u64,
     },
     /// A dirty line leaves the LLC. It counts as a waiting write-back until
     /// [`Processor::written_back`](super::Processor::written_back).
     WriteBack {
-        /// The line.
+        /// The number of the line.
         line: u64,
     },
     /// A clean line leaves the LLC. This matters only to ORAMs that remap blocks at this time
     /// (LLC-D of IR-ORAM, section IV-D).
     Dropped {
-        /// The line.
+        /// The number of the line.
         line: u64,
     },
 }

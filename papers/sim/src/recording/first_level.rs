@@ -42,7 +42,7 @@ pub struct Access {
     pub instruction: u64,
     /// Address of the first byte accessed.
     pub address: u64,
-    /// Length in bytes.
+    /// Number of bytes accessed.
     pub bytes: u64,
     /// Whether the access is a store.
     pub is_store: bool,

@@ -40,7 +40,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Encodes the header.
+    /// Encodes the progress as the header of a raw file.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let state: u64 = match self.state {
             State::Running => 0,
@@ -72,7 +72,7 @@ impl Progress {
     }
 }
 
-/// Encodes a record.
+/// Encodes a record for a raw file.
 pub fn encode(record: Record) -> [u8; RECORD_BYTES] {
     let kind: u32 = match record.kind {
         AccessKind::Read => 0,

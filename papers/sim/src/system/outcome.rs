@@ -17,7 +17,7 @@ pub struct Outcome {
     pub records: u64,
     /// Counts of the processor.
     pub processor: Tally,
-    /// Counts of memory.
+    /// The counts of memory.
     pub memory: MemoryTally,
 }
 

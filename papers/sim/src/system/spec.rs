@@ -45,7 +45,7 @@ pub struct SystemSpec {
     pub memory_latency: Cycle,
     /// The parameters of the controller.
     pub controller: ControllerSpec,
-    /// The ORAM. If it is `None`, the LLC accesses DRAM directly.
+    /// The parameters of the ORAM. If they are missing, the LLC accesses DRAM directly.
     pub oram: Option<OramSpec>,
 }
 

@@ -8,7 +8,7 @@ use crate::{LINE_BYTES, SimError};
 /// The maximum length of a line in bytes, including its end. No record comes near.
 const TEXT_LINE_BYTES_MAX: usize = 128;
 
-/// A text format.
+/// A text format of trace files.
 #[derive(Clone, Copy)]
 pub(super) enum TextFormat {
     Usimm,

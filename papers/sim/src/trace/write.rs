@@ -1,4 +1,4 @@
-//! Writes traces.
+//! Writes traces in any format.
 
 use std::io::Write;
 

@@ -12,12 +12,12 @@ use crate::SimError;
 use oblivio_models::workload::Workload;
 use requests::{Request, Requests};
 
-/// The access pattern.
+/// The access pattern of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// Addresses of a workload.
     Workload {
-        /// The workload.
+        /// The workload that determines the addresses.
         workload: Workload,
         /// Probability of a write, from 0 to 1.
         writes: f64,
@@ -53,7 +53,7 @@ pub enum Gap {
 /// The parameters of a synthetic trace. Equal parameters give equal records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synthetic {
-    /// The access pattern.
+    /// The access pattern of the trace.
     pub pattern: Pattern,
     /// Number of lines, from line 0 on.
     pub lines: u64,

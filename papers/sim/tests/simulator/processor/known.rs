@@ -1,5 +1,5 @@
-//! Results worked out by hand. The processor has the parameters of Table I, with an LLC latency of
-//! 10 cycles.
+//! Compares with results worked out by hand. The processor has the parameters of Table I, with an
+//! LLC latency of 10 cycles.
 
 use oblivio_sim::Cycle;
 use oblivio_sim::processor::{Processor, ProcessorEvent, ProcessorSpec, Request, Stalls};
