@@ -1,4 +1,4 @@
-//! Errors, their exit codes, and what to do about them.
+//! Errors, their exit codes, and advice about them.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -33,7 +33,7 @@ pub enum CliError {
     WrongKey(String),
     /// A server does not admit this client.
     NotAdmitted(String),
-    /// Storage does not hold what was written.
+    /// Storage does not hold the data that was written.
     Tampered(String),
     /// Storage is older than the client knows.
     StoreRolledBack(String),

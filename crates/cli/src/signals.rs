@@ -47,8 +47,8 @@ pub fn outlive_file_size_limit() -> Result<(), CliError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(signal_error)
 }
 
-/// Set when a signal asks this process to end. The second signal ends it at once: use this for work
-/// that has nothing to lose, and `GracefulStop` in `volume` for other work.
+/// A flag that is set when a signal asks this process to end. A second signal ends the process at
+/// once: use this for work that has nothing to lose, and `GracefulStop` in `volume` for other work.
 pub struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {

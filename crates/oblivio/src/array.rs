@@ -91,7 +91,7 @@ impl Array {
     }
 
     /// Reads, changes and writes a block in one access. In Path ORAM, `change` runs between reading
-    /// and writing, and storage sees how long it takes.
+    /// and writing, and storage sees how long `change` takes.
     ///
     /// # Errors
     /// See [`Self::access`].
@@ -106,7 +106,7 @@ impl Array {
     /// [`Input`](ErrorKind::Input) for an address past the end, or a buffer whose length is not the
     /// block size: then nothing of the batch was done. [`Tampered`](ErrorKind::Tampered) if the
     /// array is authenticated and storage does not hold what was written. After any error except
-    /// `Input`, the array answers nothing more.
+    /// `Input`, the array fails all further requests.
     pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         for Access { address, op } in &*batch {
             check_request(*address, op, self.capacity(), self.block_bytes())?;
@@ -144,7 +144,7 @@ impl Array {
     /// key and position map are only in memory.
     ///
     /// # Errors
-    /// Errors of storage. Storage may have lost data then, so the array answers nothing more.
+    /// Errors of storage. Storage may have lost data then, so the array fails all further requests.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.check_not_failed()?;
         let flushed = self.oram.store_mut().flush();

@@ -14,7 +14,8 @@ use oblivio_volume::{VolumeError, VolumeErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A disk, the system or the engine failed. An open volume answers nothing more: open it again.
+    /// A disk, the system or the engine failed. An open volume fails all further requests: open it
+    /// again.
     Failed,
     /// The request is impossible. Nothing was changed.
     Input,
@@ -22,8 +23,8 @@ pub enum ErrorKind {
     WrongKey,
     /// A server has another key than the one named, or does not admit this client.
     NotAdmitted,
-    /// Storage does not hold what was written. This is also the kind if the creation or a copy of a
-    /// volume was interrupted: the message says what to do.
+    /// Storage does not hold the data that was written. An interrupted creation or copy of a volume
+    /// also has this kind; the message then says what to do.
     Tampered,
     /// Storage is older than the state that the client knows.
     StoreRolledBack,

@@ -137,8 +137,9 @@ pub(crate) struct KnownCheckpoints {
 }
 
 impl KnownCheckpoints {
-    /// Compares what storage shows with what the client knows. Returns the shown checkpoint: the
-    /// client's latest, the previous one after a crash, or the announced one.
+    /// Compares the checkpoint that storage shows with those that the client knows. Returns the
+    /// shown checkpoint: the client's latest, the one before it after a crash, or the announced
+    /// one.
     pub(crate) fn check(
         &self,
         shown: Option<CheckpointName>,

@@ -20,7 +20,7 @@ const SEED_BYTES: usize = 32;
 /// A generator that can be reseeded. Secret; wiped when dropped.
 pub struct Coins {
     generator: StdRng,
-    /// What a new seed mixes in besides the generator's own output.
+    /// The source of the randomness that a new seed mixes with the generator's own output.
     fresh: Fresh,
 }
 

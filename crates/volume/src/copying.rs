@@ -290,7 +290,7 @@ impl Copying<'_> {
     }
 }
 
-/// Why a copy ended early.
+/// The reason why a copy ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {

@@ -33,7 +33,7 @@
 //! | [`copying`] | copying a volume between stores without opening it |
 //! | [`schemes`] | the schemes of volumes |
 //! | [`plan`] | parameters and their cost |
-//! | [`rescue`] | reading what is left of a damaged volume |
+//! | [`rescue`] | reading the remaining data of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
 //! | [`device`] | the disk interface that servers use |
 //! | [`insight`] | counts of a volume in use, for its owner |

@@ -1,4 +1,4 @@
-//! Reads what is left of a volume whose storage is damaged.
+//! Reads the remaining data of a volume whose storage is damaged.
 //!
 //! A rescue reads all of storage as it was at the last checkpoint and takes every block that still
 //! authenticates. Then it applies the later writes, which are in the client's directory. It changes

@@ -57,8 +57,8 @@ pub(crate) fn record(dir: &mut dyn StateDir, error: &VolumeError) {
     }
 }
 
-/// The message of what was found, for people. `None` if nothing was found or the message was not
-/// kept.
+/// The message about the tampering that was found, for people. `None` if none was found or the
+/// message was not kept.
 ///
 /// # Errors
 /// When the directory cannot be read.

@@ -31,7 +31,7 @@ use crate::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeId,
 };
 
-/// Why a volume was not unlocked. `E` is the error of the source of the secret.
+/// The reason why a volume was not unlocked. `E` is the error of the source of the secret.
 #[derive(Debug)]
 pub enum UnlockError<E> {
     /// Storage shows no superblock that could be unlocked. No secret was requested.
@@ -51,8 +51,8 @@ pub enum UnlockError<E> {
     },
 }
 
-/// How to treat copies of the superblock with a version or scheme that this program does not know,
-/// if others are sound. Such a copy is easy to forge.
+/// The treatment of copies of the superblock with a version or scheme that this program does not
+/// know, if other copies are sound. Such a copy is easy to forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewerCopies {
     /// A newer program changed the volume: refuse it.

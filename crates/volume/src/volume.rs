@@ -44,19 +44,20 @@ pub fn trees_of_scheme() -> impl Iterator<Item = TreeId> {
 /// The point at which the moves of accesses become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMoves {
-    /// Before storage sees the first path of a batch. A power loss then never links two accesses.
+    /// Moves become durable before storage sees the first path of a batch. A power loss then never
+    /// links two accesses.
     BeforeReads,
-    /// With the next flush. Faster on media with slow syncs; the threat model states what it leaks
-    /// after a power loss.
+    /// Moves become durable with the next flush. Faster on media with slow syncs; the threat model
+    /// states what this leaks after a power loss.
     AtFlush,
 }
 
-/// The length of what the client writes into its directory. Storage cannot read it, but sees how
-/// long the writes take.
+/// The length of the data that the client writes into its directory. Storage cannot read this data,
+/// but sees how long the writes take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// The data is as short as possible. Its length reveals how many accesses wrote, and how many
-    /// blocks are on the client.
+    /// The data is as short as possible. Its length reveals the number of accesses that wrote, and
+    /// the number of blocks on the client.
     Needed,
     /// Padded: the length depends only on the numbers of accesses, evictions, openings, checkpoints
     /// and forgotten ranges and, with [`HitPolicy::Serve`], of blocks written on the client. Each

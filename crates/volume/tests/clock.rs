@@ -32,7 +32,7 @@ struct Trip {
     is_read: bool,
 }
 
-/// What an owner does in one step of a loop.
+/// One step of an owner, who uses a disk in a loop.
 type Owner = fn(&Disk, &mut StdRng, Instant);
 
 fn submit(disk: &Disk, op: DiskOp) {

@@ -99,7 +99,8 @@ impl VolumeRequirementsArgs {
         self.block.unwrap_or(default)
     }
 
-    /// The same disk with another scheme and the default parameters of that scheme.
+    /// The requirements of the same disk with another scheme, and the default parameters of that
+    /// scheme.
     pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
         Self {
             scheme: Some(scheme.to_owned()),

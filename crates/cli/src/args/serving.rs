@@ -277,6 +277,6 @@ pub(crate) struct MountArgs {
 
 #[derive(Args)]
 pub(crate) struct UmountArgs {
-    /// The directory that `oblivio mount` mounted.
+    /// The directory where `oblivio mount` mounted the disk.
     pub(crate) directory: PathBuf,
 }

@@ -112,7 +112,7 @@ fn not_whole(path: &Path, error: &impl fmt::Display) -> CliError {
     CliError::Input(format!("{path} is not a complete view file: {error}; record the view again"))
 }
 
-/// A reader that writes what is read to a file.
+/// A reader that also writes all bytes that it reads to a file.
 struct Tee<'t> {
     path: &'t Path,
     from: &'t mut File,

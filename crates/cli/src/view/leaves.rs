@@ -92,7 +92,7 @@ impl LeafCounts {
         }
     }
 
-    /// Counts the next event of the tree. Passes what is seen of accesses and evictions to `visit`.
+    /// Counts the next event of the tree. Passes the visible accesses and evictions to `visit`.
     pub(super) fn record(&mut self, event: &Event, visit: &mut dyn FnMut(BucketVisit)) {
         let Some(piece) = event.piece else { return };
         // A slot is read after the header of its bucket, which was already counted.

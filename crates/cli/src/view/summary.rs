@@ -1,4 +1,4 @@
-//! What storage saw of the paths of one tree, for pictures.
+//! A summary of what storage saw of one tree's paths, for pictures.
 
 use oblivio_core::store::TreeId;
 use oblivio_core::view::Tally;

@@ -66,7 +66,7 @@ impl DiskWatch {
         }
     }
 
-    /// Reports at the end how many ticks were skipped, if any.
+    /// Reports at the end the number of skipped ticks, if it is not 0.
     pub(super) fn end(&self) {
         let Punctuality { ticks, left_out, latest } = self.disk.punctuality().unwrap_or_default();
         if left_out > 0 {

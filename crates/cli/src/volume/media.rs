@@ -1,4 +1,4 @@
-//! `oblivio plan --medium`: estimates how long schemes take on a medium, by a model.
+//! `oblivio plan --medium`: estimates the times that schemes take on a medium, by a model.
 
 use oblivio_models::medium::{Medium, Tally, VolumeModel};
 use oblivio_store::StoreKind;

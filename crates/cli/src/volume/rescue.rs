@@ -1,4 +1,4 @@
-//! `oblivio rescue`: writes what is left of a damaged volume to a disk image.
+//! `oblivio rescue`: writes the remaining data of a damaged volume to a disk image.
 
 use std::fs::{File, Permissions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Reads a damaged volume, and reports what was found.
+//! Reads a damaged volume, and reports the damage and the lost blocks.
 
 use std::ops::Range;
 use std::path::Path;

@@ -85,7 +85,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     background::report_end(&args.background, "the volume is closed")
 }
 
-/// Serves what is left of a damaged volume.
+/// Serves the remaining data of a damaged volume.
 fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
     if args.background.background && args.background.log.is_none() {
         let message = "a rescued volume must not write into the client's directory: choose a log \

@@ -29,11 +29,11 @@ pub enum Scheme {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Positions {
-    /// On the client: 4 or 8 bytes for each block, and one access for each request.
+    /// The map is on the client: 4 or 8 bytes per block, and one access per request.
     #[default]
     OnClient,
-    /// In the tree itself (Freecursive ORAM), which takes additional accesses. **Storage sees how
-    /// many**, and their number depends on the locality of the requests.
+    /// The map is in the tree itself (Freecursive ORAM), which takes additional accesses. **Storage
+    /// sees their number**, which depends on the locality of the requests.
     InTree,
 }
 

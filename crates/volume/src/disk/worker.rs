@@ -19,7 +19,7 @@ use crate::device::Request;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
-/// After this long without a request, dirty blocks are written back.
+/// Time without a request after which dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
 
 pub(super) struct Worker {

@@ -1,4 +1,4 @@
-//! The volume key, from which all others are derived.
+//! The volume key, from which all other keys are derived.
 
 use std::fmt;
 

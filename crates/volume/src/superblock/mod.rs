@@ -195,7 +195,7 @@ impl LockedSuperblock {
         self.unlock_within(secret, &mut Budget::new(UnlockLimits::default()))
     }
 
-    /// Like [`Self::unlock`], but spends at most what is left of `budget`.
+    /// Like [`Self::unlock`], but spends at most the remaining `budget`.
     pub(crate) fn unlock_within(
         &self,
         secret: &Secret,
@@ -268,7 +268,7 @@ impl fmt::Debug for Superblock {
 pub struct Unlocked {
     /// The superblock, now authenticated.
     pub superblock: Superblock,
-    /// The key from which all others are derived.
+    /// The key from which all other keys are derived.
     pub volume_key: VolumeKey,
     /// The slot that opened.
     pub slot: u8,

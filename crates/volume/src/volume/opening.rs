@@ -25,7 +25,7 @@ use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
 use crate::wrong_servers::WrongServerList;
 
-/// What an opening recovered, ignored and repaired.
+/// Counts of what an opening replayed, ignored and repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {

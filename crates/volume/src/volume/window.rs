@@ -22,7 +22,8 @@ fn no_room() -> VolumeError {
 }
 
 impl Volume {
-    /// Makes room to begin accesses. Returns how many of `wanted` can be begun.
+    /// Makes room to begin accesses. Returns the number of accesses, up to `wanted`, that can
+    /// begin.
     pub(super) fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
         self.make_room_of(1, wanted)
     }

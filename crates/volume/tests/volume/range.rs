@@ -830,7 +830,7 @@ fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     }
 }
 
-/// Otherwise storage could see from the next request in which range the answer was.
+/// If one were, storage could see from the next request which range held the answer.
 #[test]
 fn no_request_is_answered_before_both_ranges_are_read() {
     for cache_blocks_max in [0, 1] {

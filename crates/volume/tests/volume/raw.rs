@@ -1,5 +1,5 @@
-//! What storage sees of a volume across crashes: only the number of accesses, and repetitions of
-//! what it has seen.
+//! Across crashes, storage sees of a volume only the number of accesses, and repetitions of
+//! accesses that it has seen.
 
 use std::collections::HashSet;
 

@@ -37,7 +37,7 @@ fn contents(volume: &mut Volume, address: u64) -> Result<Block, VolumeError> {
     Ok(block)
 }
 
-/// What storage saw, to the piece and the byte, except for ciphertext.
+/// The events that storage saw, with pieces and numbers of bytes, but without ciphertext.
 fn seen(world: &World) -> Vec<String> {
     world.view().iter().map(|seen| format!("{seen:?}")).collect()
 }

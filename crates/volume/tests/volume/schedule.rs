@@ -41,7 +41,7 @@ fn everything() -> SmallVolume {
     SmallVolume { leaf_slots: Some(5), ..in_sets().with_map_in_tree() }
 }
 
-/// A disk without a clock, and what its storage saw.
+/// A disk without a clock, and the events that its storage saw.
 pub(crate) struct Bench {
     setup: SmallVolume,
     world: World,

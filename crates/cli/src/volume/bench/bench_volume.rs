@@ -66,7 +66,7 @@ impl BenchVolume {
         self.disk.bytes()
     }
 
-    /// What storage has seen so far.
+    /// Counts of the calls that storage has seen so far.
     pub(super) fn seen(&self) -> Tally {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,8 +81,8 @@ impl BenchVolume {
     }
 }
 
-/// The default cache size, but at most a 32nd of the disk: on a small disk only the cache would be
-/// measured.
+/// The default cache size, but at most a 32nd of the disk. With more, the benchmark of a small disk
+/// would measure only the cache.
 pub(super) fn cache_bytes(disk_bytes: u64) -> u64 {
     DiskOptions::default().cache_bytes_max.min(disk_bytes / 32)
 }

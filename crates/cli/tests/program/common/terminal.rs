@@ -45,7 +45,7 @@ impl Terminal {
     }
 
     /// Types what `answer` returns for the text shown so far, until the last program on the
-    /// terminal has ended. Returns what was shown.
+    /// terminal has ended. Returns the text shown.
     pub(crate) fn type_secrets(mut self, mut answer: impl FnMut(&str) -> Option<String>) -> String {
         let (mut shown, mut some) = (String::new(), [0; 1000]);
         // After the end of the last program, reading fails.

@@ -110,7 +110,7 @@ fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
 }
 
-/// A reader in another language finds in the volume what was written.
+/// A reader in another language finds in the volume the bytes that were written.
 #[test]
 fn a_volume_has_the_bytes_that_the_walk_shows() {
     let page = "docs/formats/walk.md";

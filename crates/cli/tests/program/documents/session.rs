@@ -74,7 +74,7 @@ struct Outcome {
     ended: Vec<(String, i32)>,
     /// The output of the step after the completed ones.
     rest: String,
-    /// What the terminal showed: prompts. All other output goes to a file.
+    /// The text that the terminal showed: prompts. All other output goes to a file.
     terminal: String,
 }
 

@@ -251,7 +251,7 @@ fn an_incomplete_copy_cannot_be_copied_and_an_opened_volume_is_not_overwritten()
     test_dir.succeeds("check copy.obl --key-file key");
 }
 
-/// What a copy leaves if it is killed before its first file has its length.
+/// Leaves the remains of a copy that was killed before its first file had its final length.
 fn kill_while_the_place_is_made(test_dir: &TestDir, to: &str) {
     let (first, second) = (test_dir.path("copy.obl"), test_dir.path("b.obl"));
     loop {

@@ -118,8 +118,8 @@ fn grow(folder: &Path) {
     assert!(mount.args(["-o", "remount,size=200M"]).arg(folder).status().unwrap().success());
 }
 
-/// Writes and flushes 256 KiB pieces until that fails, and returns how many were flushed. The byte
-/// in piece `n` is `n + 1`.
+/// Writes and flushes 256 KiB pieces until that fails, and returns the number of flushed pieces.
+/// The byte in piece `n` is `n + 1`.
 fn write_until_it_fails(server: &Server, pieces: u64) -> u64 {
     let flushed = (0..pieces).take_while(|n| {
         let write = format!("write -P {} {} 256k", n + 1, n * (256 << 10));

@@ -118,7 +118,7 @@ impl Drop for MemoryGroup {
 
 const WITHOUT_CAPABILITY: &str = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
 
-/// Otherwise the mount and its user could wait for each other forever.
+/// Without the capability, the mount and its user could wait for each other forever.
 #[test]
 fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
     if !can_mount() {

@@ -1,4 +1,4 @@
-//! What plans and creations report about a volume.
+//! The output of `plan` and `create` about a volume.
 
 use std::fs;
 

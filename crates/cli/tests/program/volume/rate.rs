@@ -27,8 +27,8 @@ fn a_copy_without_early_write_backs_is_a_copy() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// What storage sees in a second is the same, up to a few ticks because processes start and end
-/// earlier or later.
+/// Storage sees the same in every recording of equal time, up to a few ticks, because processes
+/// start and end earlier or later.
 #[test]
 fn recordings_of_equal_time_are_alike() {
     let test_dir = TestDir::with_data(1);

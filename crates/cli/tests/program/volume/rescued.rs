@@ -1,5 +1,5 @@
-//! What is left of a damaged volume is served read-only, and storage does not see what clients
-//! read.
+//! The remaining data of a damaged volume is served read-only, and storage does not see which
+//! blocks clients read.
 
 use std::fs;
 use std::path::Path;

@@ -62,7 +62,7 @@ fn there_is_no_option_that_takes_the_passphrase_itself() {
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
-/// Types these words at a terminal, one at each prompt. Returns what was shown, and the exit code.
+/// Types these words at a terminal, one at each prompt. Returns the text shown, and the exit code.
 fn typed(test_dir: &TestDir, command_line: &str, words: &[&str]) -> (i32, String) {
     let terminal = Terminal::new();
     let mut child = terminal.run(&command(&test_dir.path(""), command_line)).spawn().unwrap();

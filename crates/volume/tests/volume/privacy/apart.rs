@@ -1,4 +1,5 @@
-//! Storage and the client's directory are on two machines, and one keeps what the other loses.
+//! Storage and the client's directory are on two machines. One of them keeps data that the other
+//! loses.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};

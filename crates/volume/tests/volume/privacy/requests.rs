@@ -8,7 +8,7 @@ use oblivio_volume::{Disk, DiskOptions, SyncMoves, Volume};
 use crate::support::bench::{Bench, read};
 use crate::support::seen::{StorageCall, assert_alike, looks};
 
-/// What storage saw of a volume used by `used`.
+/// The calls that storage saw of a volume used by `used`.
 fn look(setup: SmallVolume, used: impl Fn(&mut Volume)) -> Vec<StorageCall> {
     let mut bench = Bench::new(setup, 1);
     let (mut volume, _) = bench.open().unwrap();

@@ -101,7 +101,7 @@ fn a_write_of_a_part_of_a_block_looks_alike_whatever_it_writes() {
     assert_alike(&views, "the data that is there already");
 }
 
-/// What storage saw of a disk with these requests.
+/// The calls that storage saw of a disk with these requests.
 fn look(
     setup: SmallVolume,
     workload: &[Vec<Blocks>],

@@ -172,7 +172,7 @@ fn superblock() -> Superblock {
     made
 }
 
-/// The same superblock with one more slot: its successor.
+/// The successor of `superblock`, with one more slot.
 fn next(superblock: &Superblock) -> Superblock {
     let mut next = superblock.clone();
     let coins = &mut StdRng::seed_from_u64(2);

@@ -12,7 +12,7 @@ use oblivio_volume::unlock::{NewerCopies, UnlockError, read_public, unlock};
 
 use super::{key_file, kind, passphrase, superblock};
 
-/// What storage has seen so far.
+/// The events that storage has seen so far.
 #[derive(Clone, Default)]
 struct View(Rc<RefCell<Vec<Event>>>);
 

@@ -1,4 +1,4 @@
-//! What storage can determine from a view.
+//! Derives from a view what storage can determine from it.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{Part, TreeId};
