@@ -37,7 +37,7 @@ pub enum OpenErrorKind {
     NoCredential,
     /// The server has another key than expected, or refuses this client.
     NotAdmitted,
-    /// The server cannot be reached.
+    /// The server cannot be reached, or does not answer.
     Unreachable,
     /// The system reported an I/O error.
     Io,
@@ -106,13 +106,13 @@ impl OpenError {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
-    /// Replaces the message.
+    /// Replaces the message of the error.
     #[must_use]
     pub fn saying(self, message: String) -> Self {
         Self { message, ..self }
     }
 
-    /// Appends advice to the message.
+    /// Appends advice to the message of the error.
     #[must_use]
     pub fn with(self, advice: &str) -> Self {
         Self { message: self.message + advice, ..self }

@@ -13,12 +13,12 @@ pub(crate) struct HeaderState {
     pub(crate) shapes: Vec<TreeShape>,
     /// The number of bytes cut off the end of the file.
     pub(crate) missing_bytes: u64,
-    /// The offsets of damaged copies.
+    /// The offsets of the damaged copies of the header.
     damaged: Vec<u64>,
 }
 
 impl HeaderState {
-    /// The number of damaged copies.
+    /// The number of damaged copies of the header.
     pub(crate) fn damaged_copies(&self) -> usize {
         self.damaged.len()
     }

@@ -409,7 +409,7 @@ impl Location {
     /// Removes storage, or the leftovers of an interrupted creation.
     ///
     /// # Errors
-    /// If nothing exists at the location, or it cannot be removed.
+    /// If nothing exists at the location, or the storage cannot be removed.
     pub fn remove(&self) -> Result<(), OpenError> {
         match self {
             Self::File(path) => {

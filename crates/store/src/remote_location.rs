@@ -23,7 +23,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encod
 /// The default port of bucket servers.
 pub const PORT: u16 = 2411;
 
-/// The URL scheme.
+/// The URL scheme of volumes on bucket servers.
 pub(crate) const SCHEME: &str = "oblivio+tls";
 
 /// The location of a volume on a bucket server, with the keys of both sides.

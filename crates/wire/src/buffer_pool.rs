@@ -1,7 +1,7 @@
 //! A pool of message buffers.
 //!
 //! Allocating and freeing a buffer of a hundred KiB per message takes longer than encrypting the
-//! message, because the allocator requests the pages from the system each time.
+//! message: the allocator requests the pages from the system each time.
 
 use std::io::{self, Read};
 use std::mem;

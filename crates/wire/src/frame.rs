@@ -48,7 +48,7 @@ pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Ve
 /// calls [`receive_body`].
 ///
 /// # Errors
-/// I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if it ends within the length;
+/// I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if the stream ends within the length;
 /// [`ErrorKind::InvalidData`] if the message is longer than `bytes_max`.
 pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<usize>> {
     let mut length = [0; LENGTH_BYTES];

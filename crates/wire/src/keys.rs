@@ -109,7 +109,7 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// Generates a key.
+    /// Generates a random key.
     ///
     /// # Errors
     /// If the system provides no random numbers.
@@ -138,7 +138,7 @@ impl SecretKey {
         PrivatePkcs8KeyDer::from(self.pkcs8.to_vec()).into()
     }
 
-    /// Reads a key file.
+    /// Reads the private key in a key file.
     ///
     /// # Errors
     /// If the file cannot be read, holds no key, or is readable by other users.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// A connection that carries messages both ways.
 pub struct Link {
-    /// The receiving half.
+    /// The receiving half of the link.
     pub reader: Box<dyn LinkReader>,
-    /// The sending half.
+    /// The sending half of the link.
     pub writer: Box<dyn LinkWriter>,
 }
 
@@ -37,7 +37,7 @@ pub trait LinkWriter: Write + Send {
 pub struct MonotonicTime(Duration);
 
 impl MonotonicTime {
-    /// The current time.
+    /// The current time of the monotonic clock.
     pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         Self(Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32))

@@ -203,7 +203,7 @@ pub struct Opened {
 pub struct Failure {
     /// The number of the request; 0 before a volume is opened.
     pub number: u64,
-    /// The kind of the failure.
+    /// The kind of the failure, for programs.
     pub kind: FailureKind,
     /// The message of the failure, for people.
     pub message: String,

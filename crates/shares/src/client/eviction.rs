@@ -41,7 +41,7 @@ impl Zeroize for Occupant {
     }
 }
 
-/// The occupants of consecutive slots.
+/// The occupants of consecutive slots; `None` for an empty slot.
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
 /// Plans eviction `number` of the blocks in `contents`.

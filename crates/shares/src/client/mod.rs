@@ -83,7 +83,7 @@ impl<F: Field> Client<F> {
         })
     }
 
-    /// Loads data into a new tree (Algorithm 3). Maps each block to a random leaf, and passes the
+    /// Loads data into a new tree (Algorithm 3). Maps each block to a random leaf. Passes the
     /// shares for each server to `send`, leaf by leaf, at most `at_once` slots at a time. `block`
     /// writes the data of a block into its argument, and returns whether the block has data.
     ///
@@ -92,9 +92,9 @@ impl<F: Field> Client<F> {
     ///
     /// # Errors
     /// The errors of `block` and `send`, after which the tree is unusable.
-    /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots; this is as
-    /// unlikely as an overflow in an eviction, and other coins avoid it. [`ClientError::IsUsed`] if
-    /// the tree is not new.
+    /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than the leaf has slots; this
+    /// is as unlikely as an overflow in an eviction, and other coins avoid it.
+    /// [`ClientError::IsUsed`] if the tree is not new.
     pub fn load<E: From<ClientError>>(
         &mut self,
         at_once: usize,

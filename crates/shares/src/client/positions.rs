@@ -50,7 +50,7 @@ impl Positions {
         }
     }
 
-    /// Bytes of an entry.
+    /// Bytes of an entry of the map.
     pub(crate) fn entry_bytes(tree: Tree) -> usize {
         if Self::are_narrow(tree) { size_of::<u32>() } else { size_of::<u64>() }
     }

@@ -95,7 +95,7 @@ impl ClientMap {
         self.versions[address as usize] & 1 == 1
     }
 
-    /// The blocks that have contents.
+    /// The set of blocks that have contents.
     pub(super) fn live(&self) -> SparseAddressSet {
         let mut live = SparseAddressSet::new(self.blocks());
         let addresses = (0..self.blocks()).filter(|address| self.is_live(*address));

@@ -38,7 +38,7 @@ enum AttemptResult {
     ServersMissing,
     /// These servers failed to return metadata before the eviction.
     Failed(FailedServers),
-    /// These servers failed to evict.
+    /// These servers failed during the eviction.
     NotEvicted(FailedServers),
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Fetched {
     /// For each server, the shares of all slots, one after the other.
     shares: Vec<Vec<u8>>,
     slot_bytes: usize,
-    /// The servers that failed.
+    /// The servers that failed, with their errors.
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 

@@ -132,7 +132,7 @@ use crate::map_trees::MapShape;
 use crate::sharing::Parties;
 use crate::tree::Preset;
 
-/// S³ORAM on share servers.
+/// The scheme S³ORAM on share servers.
 pub struct DurableS3Oram;
 
 const NAME: &str = "s3oram";

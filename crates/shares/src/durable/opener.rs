@@ -1,4 +1,4 @@
-//! Opens slots with metadata.
+//! Opens slots with metadata: finds the live block in a slot.
 
 use oblivio_core::BucketId;
 use oblivio_core::seal::{BlockSealer, OpenedBlock};

@@ -160,8 +160,8 @@ impl S3OramParams {
     /// Decodes the parameters in a superblock.
     ///
     /// # Errors
-    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if they are invalid or not
-    /// supported.
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if the parameters are invalid or
+    /// not supported.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let other_length =
             |_| impossible(format!("the parameters of `{NAME}` have a wrong length"));
@@ -195,7 +195,7 @@ impl S3OramParams {
         self.tree
     }
 
-    /// Accesses between evictions (A).
+    /// The number of accesses between evictions (A).
     pub(super) fn evict_period(&self) -> u64 {
         self.tree.accesses() as u64
     }

@@ -34,7 +34,7 @@ const NOTHING_WAS_DONE: &str = "Nothing was removed";
 /// The result of a repair. Servers are counted from 0, as in a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Other servers with wrong shares.
+    /// Other servers that gave wrong shares.
     pub wrong: Vec<usize>,
     /// Other servers that are one eviction behind. They must be rebuilt too: the repaired server
     /// cannot roll back to their point.
@@ -66,8 +66,8 @@ pub enum Need {
 /// the number of buckets read so far.
 ///
 /// # Errors
-/// If too few other servers answer, one belongs to another volume, or their shares contradict each
-/// other or recover something that was never written.
+/// If too few other servers answer, or one belongs to another volume. Also if their shares
+/// contradict each other or recover data that was never written.
 pub fn check_others(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -135,8 +135,8 @@ fn each_run(
 /// called with the number of buckets rebuilt so far.
 ///
 /// # Errors
-/// If too few other servers answer, their shares contradict each other or recover something that
-/// was never written, or the server is not new.
+/// If too few other servers answer, or the server is not new. Also if shares contradict each other
+/// or recover data that was never written.
 pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -191,7 +191,7 @@ pub fn repair(
 ///
 /// # Errors
 /// If too few other servers answer, or the server is ahead of all of them: then it may be the only
-/// one with the last writes.
+/// server with the last writes.
 pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,

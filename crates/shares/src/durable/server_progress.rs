@@ -13,9 +13,9 @@
 //! repeated with the same shares, which changes nothing on servers that already have it.
 //!
 //! - **Only finished accesses count as done**: of 2*t* + 1 claims, *t* + 1 are honest.
-//! - **An eviction is done if all servers claim it**, or if *t* + 1 claim a later write, because
-//!   the client writes only after all servers have finished the eviction. It is also done if the
-//!   client remembers it.
+//! - **An eviction is done if all servers claim it**, or if *t* + 1 claim a later write: the client
+//!   writes only after all servers have finished the eviction. An eviction is also done if the
+//!   client's directory has recorded it.
 //! - **A server that claims to be further ahead** is excluded and named. There are at most *t* of
 //!   them.
 //! - **The client's directory is old if *t* + 1 servers are ahead of it.** A missing server counts

@@ -2,9 +2,9 @@
 //! it.
 //!
 //! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial
-//! that all servers share. It can subtract the value again in its next answer. So a block that was
-//! wrong may be right when the access is repeated, and the server has learned that the access was
-//! for a block. Nothing identifies the server. The error tells the owner which evictions wrote the
+//! that all servers share. It can subtract the value again in its next answer. So a wrong block may
+//! be right when the access is repeated. The server has then learned that the access was for a
+//! block. Nothing identifies the server. The error tells the owner which evictions wrote the
 //! buckets, and which servers deal.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};

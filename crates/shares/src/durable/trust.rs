@@ -4,8 +4,9 @@
 //! deals becomes part of the secret on all servers. So the first wrong answer of a server puts it
 //! on a list, which is durable before the next eviction. A repair removes it from the list.
 //!
-//! The choice of dealers reveals nothing about accesses: a server's share of a query is uniform, so
-//! whether wrong shares of a path make its answer wrong does not depend on the selected slot.
+//! The choice of dealers reveals nothing about accesses: a server's share of a query is uniform. So
+//! the effect of wrong shares of a path on the server's answer does not depend on the selected
+//! slot.
 
 use oblivio_core::durable::WrongServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};

@@ -30,7 +30,7 @@ use crate::tree::Triplet;
 /// order.
 pub const TILES_AT_ONCE: usize = 4;
 
-/// The lane of a part.
+/// The lane that a part belongs to.
 pub(super) fn lane(tile: u32) -> usize {
     tile as usize % TILES_AT_ONCE
 }
@@ -276,8 +276,8 @@ impl Tile<'_> {
     }
 
     /// The coins for one product. The coins are also derived from the product and its location. So
-    /// a server that is rolled back within an attempt shares only the same product from the same
-    /// coins, even if it then receives other shares.
+    /// a server that is rolled back within an attempt shares a different product from different
+    /// coins.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];

@@ -27,13 +27,13 @@ pub trait Folder: Send + Sync {
 
 /// A file with shares, used by several threads.
 pub trait ShareFile: Send + Sync {
-    /// Fills `out` from `offset` on.
+    /// Fills `out` with bytes of the file, beginning at `offset`.
     ///
     /// # Errors
     /// System errors, and reads past the end.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes `bytes` at `offset`.
+    /// Writes `bytes` to the file, beginning at `offset`.
     ///
     /// # Errors
     /// System errors. Any part may have been written.
@@ -42,7 +42,7 @@ pub trait ShareFile: Send + Sync {
     /// Announces that a range of bytes will be read soon.
     fn will_need(&self, _offset: u64, _bytes: u64) {}
 
-    /// Makes all writes durable.
+    /// Makes all writes to the file durable.
     ///
     /// # Errors
     /// System errors. Writes since the last sync may be lost.
@@ -56,9 +56,9 @@ pub trait Peers: Sync {
     ///
     /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and the messages of a lane arrive
     /// in order. The receiver can lack at most the last two messages of a lane: before a server
-    /// sends message *n*, it has received the peer's message *n* − 1, which the peer sent only
-    /// after it had received message *n* − 2. So after reconnecting it is enough to send these two
-    /// again. The receiver drops duplicates.
+    /// sends message *n*, it has received the peer's message *n* − 1. The peer sent that message
+    /// only after it had received message *n* − 2. So after reconnecting it is enough to send these
+    /// two again. The receiver drops duplicates.
     ///
     /// # Errors
     /// If server `to` cannot be reached.

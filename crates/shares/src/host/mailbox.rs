@@ -161,7 +161,7 @@ impl Mailbox {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }
 
-    /// Begins an attempt.
+    /// Begins an attempt, and drops the messages of earlier attempts.
     pub(super) fn begin(&self, attempt: Attempt) {
         let mut boxes = self.boxes();
         boxes.begun = attempt;

@@ -39,7 +39,7 @@ use crate::tree::Tree;
 const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
 const SUM_BYTES: usize = 4;
 
-/// The pages of a tree.
+/// Reads and writes the pages of marks of a tree.
 pub(super) struct Marks<'f> {
     pub(super) file: &'f dyn ShareFile,
     /// The offset of the first page.
@@ -81,7 +81,7 @@ fn page_bytes(tree: Tree) -> u64 {
     (HEADER_BYTES + tree.slots() + SUM_BYTES) as u64
 }
 
-/// Bytes of all pages.
+/// Bytes of all pages of marks.
 pub(super) fn bytes_of_pages(tree: Tree) -> u64 {
     2 * (2 * tree.leaves() - 1) * page_bytes(tree)
 }

@@ -96,8 +96,8 @@ impl Levels {
     /// Computes the levels for `blocks` blocks.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchTree`] if there are no or too many blocks, or a map block would hold
-    /// fewer than two entries, so that the levels would not end.
+    /// [`ClientError::NoSuchTree`] if there are no or too many blocks. Also if a map block would
+    /// hold fewer than two entries, because the levels would then not end.
     pub fn new<F: Field>(
         blocks: u64,
         block_elements: usize,

@@ -1,5 +1,5 @@
 //! The metadata of a slot: which block it holds, the leaf that the block is mapped to, and whether
-//! the block was taken since (the bucket metadata of section 3.3, for one slot).
+//! the block was taken since. This is the bucket metadata of section 3.3, for one slot.
 //!
 //! ```text
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
@@ -66,7 +66,7 @@ impl<F: Field> MetadataFormat<F> {
     /// Reads the metadata of a slot; `None` if the slot is empty.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if it is invalid.
+    /// [`ClientError::Metadata`] if the metadata is invalid.
     pub(crate) fn get(self, elements: &[F::Element]) -> Result<Option<Metadata>, ClientError> {
         if elements.iter().all(|element| *element == F::ZERO) {
             return Ok(None);

@@ -22,7 +22,7 @@ use oblivio_store::remote_location::{
     NO_KEY, host_and_port, parameters, path, public_key, shown_address, shown_key, shown_path,
 };
 
-/// The URL scheme.
+/// The URL scheme of volumes on share servers.
 pub(super) const SCHEME: &str = "shares";
 
 /// A volume on share servers, with the keys of the servers and the client.

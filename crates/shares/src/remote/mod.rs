@@ -85,8 +85,8 @@ pub struct ShareServer {
 
 /// A store over share servers. The servers compute for the scheme, and hold its records.
 ///
-/// All calls fail once another client has opened the volume, or once a write or a flush has failed
-/// on a server for a reason other than a lost link. The volume must then be reopened.
+/// All calls fail once another client has opened the volume. They also fail once a write or a flush
+/// has failed on a server, unless the reason is a lost link. The volume must then be reopened.
 pub struct SharedStore {
     servers: Vec<Server>,
     shapes: Vec<TreeShape>,

@@ -29,7 +29,7 @@ impl SharesLocation {
         Ok(into_store(SharedStore::create(servers, shapes, self.colluding(), options)?))
     }
 
-    /// Opens the volume.
+    /// Opens the volume on all servers.
     ///
     /// # Errors
     /// The errors of [`SharedStore::open`], and an unreadable key.

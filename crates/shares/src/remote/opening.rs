@@ -232,8 +232,8 @@ impl SharedStore {
     /// Removes a volume from all servers that have it. The volume must not be open.
     ///
     /// # Errors
-    /// If no server has it, or a server cannot remove it. The volume is then removed from the
-    /// others.
+    /// If no server has the volume, or a server cannot remove it. The volume is then removed from
+    /// the others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
         let removed = at_once(servers, |connector| RemoteStore::remove(connector, volume));
         let (mut failures, mut is_removed) = (Failures::default(), false);

@@ -1,4 +1,4 @@
-//! One server, present or missing.
+//! One server of a store, present or missing.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;

@@ -15,7 +15,7 @@ use crate::tree::Triplet;
 
 /// An eviction in progress on this server.
 pub(super) struct Evicting<E> {
-    /// The remaining rounds.
+    /// The rounds that remain, in order.
     triplets: VecDeque<Triplet>,
     /// The matrices of the remaining rounds in order, followed by the matrix for the sibling leaf.
     matrices: VecDeque<Vec<E>>,
@@ -40,8 +40,8 @@ impl<F: Field> Server<F> {
     /// begun again as a later attempt, with the same matrices.
     ///
     /// # Errors
-    /// If `number` is not the next eviction, the attempt is not later than the last one, the
-    /// matrices are invalid, or an eviction is in progress.
+    /// If `number` is not the next eviction, or the attempt is not later than the last one. Also if
+    /// the matrices are invalid, or an eviction is in progress.
     pub fn begin_eviction(&mut self, evict: Evict<F::Element>) -> Result<(), Refused> {
         let Evict { number, attempt, matrices } = evict;
         self.check_settled()?;
@@ -72,8 +72,8 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// Creates the shares that this server, as a dealer, sends to each server in the next round,
-    /// itself included (Subroutine 3, step 23, and steps 2 to 4 of Protocol 1).
+    /// Creates the shares that this server, as a dealer, sends to each server (itself included) in
+    /// the next round. Subroutine 3, step 23, and steps 2 to 4 of Protocol 1.
     ///
     /// # Errors
     /// If no eviction is in progress.
@@ -96,13 +96,13 @@ impl<F: Field> Server<F> {
     }
 
     /// Combines the shares that 2*t* + 1 dealers sent to this server in this round into the new
-    /// buckets (Subroutine 3, steps 19 and 24, and step 6 of Protocol 1). All servers must use the
+    /// buckets. Subroutine 3, steps 19 and 24, and step 6 of Protocol 1. All servers must use the
     /// same dealers. Returns whether this server has finished the eviction. The eviction counts
     /// once all servers [commit](Self::commit).
     ///
     /// # Errors
-    /// If no eviction is in progress, the dealers are not 2*t* + 1 different servers, or the shares
-    /// are invalid or from another round.
+    /// If no eviction is in progress, or the dealers are not 2*t* + 1 different servers. Also if
+    /// the shares are invalid or from another round.
     pub fn reduce(
         &mut self,
         dealers: &[u8],

@@ -1,8 +1,9 @@
 //! The joint view of the servers on copies of a running client.
 //!
-//! A seed must be used for one secret only, for any answers of servers to each copy, any accesses
-//! of each copy, and any times of its checkpoints. A server that had the seed from one copy, and a
-//! computed share of another secret from another copy, could recover both secrets alone.
+//! A seed must be used for one secret only. This must hold for any answers to each copy, any
+//! accesses of each copy, and any times of its checkpoints. A server that had the seed from one
+//! copy, and a computed share of another secret from another copy, could recover both secrets
+//! alone.
 
 use std::collections::{HashMap, HashSet};
 

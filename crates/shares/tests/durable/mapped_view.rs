@@ -21,7 +21,7 @@ fn owner(seed: u64) -> Owner {
 }
 
 /// Servers receive the same requests for any workload. Each access makes the same three requests in
-/// each tree, from the last map tree to the data, and all trees have the same eviction period.
+/// each tree, from the last map tree to the data. All trees have the same eviction period.
 #[test]
 fn servers_are_asked_the_same_whatever_the_owner_does() {
     let seen = |workload: Workload<'_>| {

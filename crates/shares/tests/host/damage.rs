@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 9_000;
 /// The offset in the root's file at which the record of progress and its copy end.
 const HEAD_BYTES: usize = 8192;
 
-/// A server reports a damaged share and does not deal it, for a flipped bit in any piece of a dealt
+/// A server reports a damaged share and does not deal it. A bit is flipped in any piece of a dealt
 /// slot, or in a checksum.
 #[test]
 fn a_server_reports_a_damaged_share_and_does_not_deal_it() {

@@ -178,7 +178,7 @@ pub enum RemoteMode {
 /// Untrusted storage on a server.
 ///
 /// Only flushed writes are durable; dropping the store drops the rest. All calls fail after a write
-/// or flush has failed, or the server was unreachable for too long, because the state of the server
+/// or flush has failed, or after the server was unreachable for too long: the state of the server
 /// is then unknown. The caller must then reopen the store.
 pub struct RemoteStore {
     session: Session,

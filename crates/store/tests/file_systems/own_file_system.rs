@@ -6,8 +6,9 @@ use std::process::Command;
 /// The environment variable that passes the folder to an ignored test.
 const FOLDER: &str = "OBLIVIO_TEST_FILE_SYSTEM";
 
-/// Runs an ignored test of this program, named by its full path, on a file system that only this
-/// test sees and that is removed afterwards. `mount` is passed to the command `mount`.
+/// Runs an ignored test of this program, named by its full path, on a temporary file system. Only
+/// this test sees the file system, which is removed afterwards. `mount` is passed to the command
+/// `mount`.
 pub(crate) fn on_a_file_system(mount: &str, test: &str) {
     let (_this_program, test) = test.split_once("::").expect("the path must begin with the crate");
     let folder = tempfile::tempdir().unwrap();

@@ -12,12 +12,12 @@ pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
     add_products(InstructionSet::best(), out, &[factor], 1, &[row]);
 }
 
-/// See [`Field::combine`](crate::field::Field::combine).
+/// Computes products of rows with a matrix: see [`Field::combine`](crate::field::Field::combine).
 pub(super) fn combine(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
     combine_by(InstructionSet::best(), out, matrix, columns, rows);
 }
 
-/// A set of instructions.
+/// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InstructionSet {
     /// Portable code for any processor.
