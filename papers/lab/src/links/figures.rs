@@ -135,7 +135,7 @@ fn figure(
     }
 }
 
-/// The parameters of a figure, in words.
+/// Describes the parameters of a figure, in words.
 fn origin(results: &Results) -> String {
     format!("a disk of {} bytes, version {}", results.disk_bytes, results.version)
 }

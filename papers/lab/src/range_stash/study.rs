@@ -33,8 +33,8 @@ const WARM_UP_PASSES: u64 = 4;
 const LEFT_BLOCKS_MAX: usize = 1000;
 
 impl RangeStashPlan {
-    /// The full plan: the published form with one block per leaf and with more; volumes with 2.5
-    /// blocks per leaf and with more.
+    /// The plan of the study in the documentation: the published form with one block per leaf and
+    /// with more; volumes with 2.5 blocks per leaf and with more.
     pub fn full() -> Self {
         let published = [(1, 4), (2, 4), (4, 4), (4, 3), (8, 5), (8, 4)];
         let published = published.map(|(load, slots)| RangeStashSetting::published(load, slots));

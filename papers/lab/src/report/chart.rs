@@ -299,12 +299,12 @@ fn fill(number: usize) -> ShapeStyle {
     PALETTE[number % PALETTE.len()].mix(share).filled()
 }
 
-/// The ends of the band around a stated number, if they can be drawn.
+/// The ends of the band around a stated number. Ends that cannot be drawn are omitted.
 fn ends(paper: f64, band: f64) -> impl Iterator<Item = f64> {
     [paper, paper - band, paper + band].into_iter().filter(|end| drawable(*end).is_some())
 }
 
-/// The ends of all bars.
+/// The values at the ends of all bars.
 fn heights(bars: &Bars) -> impl Iterator<Item = f64> {
     let ends = |(number, series): (usize, &Series<Option<f64>>)| {
         let values = series.values.iter().take(bars.labels.len()).enumerate();

@@ -14,7 +14,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     lengths.into_iter().chain(mixes).chain(seek_figures::figures(results)).collect()
 }
 
-/// The parameters of a figure, in words.
+/// Describes the parameters of a figure, in words.
 pub(super) fn origin(results: &Results) -> String {
     let (blocks, seed, version) = (1u64 << results.level, results.seed, &results.version);
     format!("{blocks} blocks of 4 KiB, seed {seed}, version {version}")

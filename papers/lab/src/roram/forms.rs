@@ -245,8 +245,8 @@ impl Layout {
         self.evictions += 2 * range;
     }
 
-    /// An access of a volume: a run in a pair of trees, and the evictions that are due in every
-    /// tree.
+    /// Makes the requests for an access of a volume: a run in a pair of trees, and the evictions
+    /// that are due in every tree.
     fn access(
         &mut self,
         pair: usize,

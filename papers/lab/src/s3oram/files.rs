@@ -146,8 +146,8 @@ mod tests {
     use super::super::Clock;
     use super::*;
 
-    /// The clocks advance with each reading. There is one reading before and one after the measured
-    /// work.
+    /// The clocks advance with each reading. The clock is read once before and once after the
+    /// measured work.
     #[test]
     fn bytes_take_the_time_of_the_clock_and_files_are_removed() {
         let ticking = |millis: u64| -> Clock {

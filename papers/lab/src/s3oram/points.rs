@@ -147,7 +147,7 @@ impl MeasuredTree {
         ..Self::LONG
     };
 
-    /// The shape on more servers, with direct connections only and fewer evictions.
+    /// Changes the shape to more servers, with direct connections only and fewer evictions.
     const fn among(self, servers: u8, colluding: u8) -> Self {
         Self { servers, colluding, evictions: [4, 0], ..self }
     }

@@ -62,7 +62,8 @@ fn works(levels: &Levels) -> Works {
     all
 }
 
-/// The mean cost of an access to a volume by `plan`, with the map on the client, and in trees.
+/// The mean costs of an access to a volume by `plan`: first with the map on the client, and then
+/// with the map in trees.
 fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     let parties = Parties::new(THREE.0, THREE.1);

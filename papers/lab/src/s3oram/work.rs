@@ -202,7 +202,7 @@ impl Works {
         self.access.plus(self.eviction, 1.0 / self.accesses)
     }
 
-    /// The work of a scheme whose server only reads and writes.
+    /// Converts the traffic of a scheme whose server only reads and writes to work.
     fn of_traffic(traffic: &Traffic) -> Self {
         let access = Work {
             down_bytes: traffic.down_bytes(),

@@ -44,7 +44,7 @@ impl Counts {
         count as f64 / self.requests as f64
     }
 
-    /// The difference between these counts and earlier ones.
+    /// Subtracts the earlier counts `before` from these counts.
     pub(super) fn since(&self, before: &Self) -> Self {
         Self {
             requests: self.requests - before.requests,

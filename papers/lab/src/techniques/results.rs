@@ -54,7 +54,7 @@ impl Results {
         first.iter().map(|run| run.workload.as_str())
     }
 
-    /// The row of a technique, if there is one.
+    /// The row of a technique. `None` if the table does not have it.
     pub(super) fn row(&self, technique: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.technique == technique)
     }

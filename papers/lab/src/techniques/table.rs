@@ -91,7 +91,7 @@ impl Results {
     }
 }
 
-/// The geometric mean, as is usual for ratios.
+/// The geometric mean, which is usual for ratios.
 pub(super) fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
