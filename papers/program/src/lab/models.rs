@@ -111,7 +111,7 @@ impl LabCommand for roram::RoramPlan {
     }
 }
 
-/// The paper's parameters, or smaller ones for a quick run.
+/// The paper's parameters, or smaller parameters for a quick run.
 pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::RoramPlan {
     match quick {
         true => roram::RoramPlan { level: 14, ell: 10, mix_requests_max: 50, seed },

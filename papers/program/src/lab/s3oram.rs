@@ -65,7 +65,7 @@ impl LabCommand for Evaluation {
     }
 }
 
-/// The clocks. Client and servers run in this process.
+/// Makes the clocks for an evaluation whose client and servers run in this process.
 pub(super) fn clocks() -> Clocks {
     let stopwatch = Stopwatch::start();
     Clocks {

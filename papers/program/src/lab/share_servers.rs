@@ -232,7 +232,7 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     listening.iter().map(TcpListener::local_addr).collect()
 }
 
-/// A key in the form that URLs use.
+/// Encodes a key in the form that URLs use.
 fn in_url(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }

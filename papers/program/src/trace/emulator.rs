@@ -44,7 +44,7 @@ impl Emulator {
         Ok(Self { path, plugin })
     }
 
-    /// A command that runs the emulator with its plugin. The caller adds the program.
+    /// Makes a command that runs the emulator with its plugin. The caller adds the program.
     pub(super) fn command(&self, plugin_arguments: &[(&str, &OsStr)]) -> Command {
         let mut plugin = doubled_commas(self.plugin.as_os_str());
         for (name, value) in plugin_arguments {
