@@ -403,7 +403,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         &self.bus
     }
 
-    /// The counts so far.
+    /// The counts of the controller so far.
     pub fn tally(&self) -> ControllerTally {
         ControllerTally { early_given_up: self.early.given_up, ..self.tally.clone() }
     }

@@ -56,7 +56,7 @@ impl ControllerTally {
         self.data + self.position_map.iter().sum::<u64>() + self.evictions + self.dummies
     }
 
-    /// The difference from `before`. `stash_blocks_max` stays the maximum of the whole run.
+    /// Subtracts `before` from these counts. `stash_blocks_max` stays the maximum of the whole run.
     pub(crate) fn since(self, before: &Self) -> Self {
         let level = |level: usize| before.position_map.get(level).copied().unwrap_or(0);
         let position_map =

@@ -39,7 +39,7 @@ impl DramTally {
         (lines > 0).then(|| lines.saturating_sub(self.activates) as f64 / lines as f64)
     }
 
-    /// The difference from `before`.
+    /// Subtracts the earlier counts `before` from these counts.
     pub(crate) fn since(self, before: &Self) -> Self {
         Self {
             reads: self.reads - before.reads,

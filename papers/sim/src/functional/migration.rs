@@ -45,7 +45,7 @@ impl Migration {
         }
     }
 
-    /// The difference from `before`, an earlier count of the same study.
+    /// Subtracts `before`, an earlier count of the same study.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let since = |now: &[u64], before: &[u64]| -> Vec<u64> {

@@ -181,7 +181,7 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
         &self.llc
     }
 
-    /// The counts so far.
+    /// The counts of the processor so far.
     pub fn tally(&self) -> Tally {
         Tally { merges: self.fetches.merges(), ..self.tally }
     }

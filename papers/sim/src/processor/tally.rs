@@ -34,7 +34,7 @@ impl Tally {
         self.read_hits + self.read_misses + self.write_hits + self.write_misses
     }
 
-    /// The difference from `before`.
+    /// Subtracts the earlier counts `before` from these counts.
     pub fn since(self, before: &Self) -> Self {
         Self {
             instructions: self.instructions - before.instructions,

@@ -38,7 +38,7 @@ pub(super) trait Memory {
         processor: &mut Processor<impl Iterator<Item = Record>>,
     ) -> Result<(), SimError>;
 
-    /// The counts so far.
+    /// The counts of memory so far.
     fn tally(&self) -> MemoryTally;
 
     /// The observer of the memory's DRAM.

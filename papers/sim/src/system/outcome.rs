@@ -42,7 +42,7 @@ impl Outcome {
         Ok(currents.energy(&spec.dram, spec.channels, &self.memory.dram, microseconds))
     }
 
-    /// The difference from `before`.
+    /// Subtracts the earlier counts `before` from these counts.
     pub(super) fn since(self, before: &Self) -> Self {
         Self {
             cycles: self.cycles - before.cycles,

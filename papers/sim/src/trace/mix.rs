@@ -124,7 +124,7 @@ mod tests {
         assert!(error.to_string().contains("remap each first"), "{error}");
     }
 
-    /// A literal model of the turns: a credit that is refilled at each turn.
+    /// Makes the turns by a literal model: a credit that is refilled at each turn.
     fn literal_turns(traces: &[Trace], slice: i64) -> Vec<(usize, Record)> {
         let mut left: Vec<VecDeque<Record>> =
             traces.iter().map(|trace| trace.records.iter().copied().collect()).collect();

@@ -107,7 +107,7 @@ pub(super) fn unreadable(name: &str, line: u64, error: &io::Error) -> SimError {
     SimError::Trace(format!("{name}, line {line}: the file cannot be read: {error}"))
 }
 
-/// The number of the line that contains the byte at `address`.
+/// Converts the byte address `address` to the number of its line.
 pub(super) fn line_at(address: u64) -> u64 {
     address / LINE_BYTES
 }
