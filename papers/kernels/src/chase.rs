@@ -7,7 +7,7 @@ pub(crate) struct Args {
     /// Lines of memory in the cycle
     #[arg(long, default_value_t = 1 << 19)]
     lines: usize,
-    /// Pointers to follow
+    /// Number of pointers to follow
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
     /// Work per pointer

@@ -7,7 +7,7 @@ pub(crate) struct Args {
     /// Size of the table in KiB
     #[arg(long, default_value_t = 64 << 10)]
     kib: usize,
-    /// Entries to insert
+    /// Number of entries to insert
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
     /// Work per entry
