@@ -1,4 +1,4 @@
-//! Errors of the client.
+//! Errors of the S³ORAM client.
 
 use oblivio_core::BucketId;
 

@@ -25,8 +25,8 @@ impl Files {
     }
 
     /// Checks that `at` is the server's point, or the point before the last write or the last
-    /// eviction. The state before the eviction is kept until the next write, so that the server can
-    /// roll back, or be read together with a server that has not finished the eviction.
+    /// eviction. The state before the eviction is kept until the next write. Until then the server
+    /// can roll back, or be read together with a server that has not finished the eviction.
     fn check_can_be_fetched(&self, at: TreePoint) -> Result<(), Refusal> {
         let Record { at: here, written_before, .. } = self.record;
         let is_just_evicted = here == TreePoint { evictions: at.evictions + 1, written: 0 };
