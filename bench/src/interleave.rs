@@ -114,7 +114,7 @@ struct Workload {
 }
 
 impl Workload {
-    /// A workload with a fixed seed.
+    /// Creates a workload with a fixed seed.
     fn new() -> Self {
         Self { rng: StdRng::seed_from_u64(0), accesses: [(0, false); CHUNK] }
     }

@@ -6,7 +6,7 @@
 //! trees = number, levels, …            for each tree
 //! ```
 //!
-//! Half of the inputs get valid marks, so that the fuzzer gets past them.
+//! Half of the inputs get valid marks, so that the fuzzer gets past the check of marks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -120,8 +120,8 @@ impl State {
         may_grow
     }
 
-    /// Whether all holders can get what they may still request, one after the other, each from the
-    /// free memory and what earlier ones return (the banker's algorithm).
+    /// Whether all holders can finish one after the other (the banker's algorithm). Each takes what
+    /// it may still request from the free memory and from the memory that earlier ones return.
     fn is_safe(&self) -> bool {
         let mut state = self.clone();
         state.holders.retain(|holder| holder.held > 0);

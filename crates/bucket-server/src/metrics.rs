@@ -22,7 +22,7 @@ impl Counter {
     }
 }
 
-/// Counts requests.
+/// Counts requests by kind.
 #[derive(Default)]
 pub(super) struct Requests {
     pub(super) hello: Counter,

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::setups::setups;
 
-    /// A small sample for share servers, in which servers die and links end.
+    /// Tests a small sample of points for share servers, in which servers die and links end.
     #[test]
     fn volumes_on_share_servers_lose_nothing_at_a_few_points() {
         let mut tried = setups();
@@ -308,7 +308,8 @@ mod tests {
         assert!(tally.distinct() > 35, "{}", tally.distinct());
     }
 
-    /// A small sample, so that an ordinary test run notices a loss before the full suite does.
+    /// Tests a small sample of points, so that an ordinary test run notices a loss before the full
+    /// suite does.
     #[test]
     fn volumes_on_servers_lose_nothing_at_a_few_points() {
         let mut tried = setups();

@@ -1,7 +1,6 @@
 //! Detects files that a mount would hide from the processes that need them.
 //!
 //! A process that serves a mount, and the programs that unmount it, access their files by path. A
-//! A process that serves a mount, and the programs that unmount it, access their files by path. A
 //! file below the mount point is inaccessible while a file system is mounted there. A file created
 //! there would be on the mount itself, which could then never be unmounted.
 

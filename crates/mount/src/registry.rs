@@ -1,7 +1,6 @@
 //! The registry of serving processes and their directories.
 //!
 //! Each serving process has a locked record in the runtime directory. The kernel releases the lock
-//! Each serving process has a locked record in the runtime directory. The kernel releases the lock
 //! when the process ends for any reason, so an unlocked record is stale. To wait for the end of a
 //! process, wait for its lock.
 
@@ -278,7 +277,7 @@ impl Served {
         }
     }
 
-    /// Waits until the process has ended. If it has died, removes what it left.
+    /// Waits until the process has ended. If it has died, removes its mounts.
     pub(super) fn wait_until_released(self) -> Result<Unmounted, MountError> {
         if self.is_alive {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;

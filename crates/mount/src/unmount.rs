@@ -33,14 +33,14 @@ pub enum Unmounted {
     NothingLeft,
 }
 
-/// Unmounts what a process serves on `directory`, and waits until that process has ended. If the
-/// process has died, removes its mounts and loop devices.
+/// Unmounts the disk that a process serves on `directory`, and waits until the process has ended.
+/// If the process has died, removes its mounts and loop devices.
 ///
 /// A process that is still opening or already closing its disk has nothing mounted. This function
 /// waits at most `patience` for a mount, which it unmounts, or for the end of the process.
 ///
 /// # Errors
-/// If nothing is served there, it is in use, or nothing is mounted within `patience`.
+/// If no process serves the directory, the mount is in use, or no mount appears within `patience`.
 pub fn unmount_served(
     directory: &Path,
     registry: &Registry,

@@ -49,7 +49,7 @@ struct Row {
     found_by: Vec<String>,
 }
 
-/// All planted leaks, in the order of their names.
+/// Returns all planted leaks, in the order of their names.
 ///
 /// # Errors
 /// If the table or a patch is missing or malformed.

@@ -42,7 +42,7 @@ pub(super) fn shapes_of(bucket_bytes: u64) -> Vec<TreeShape> {
     vec![TreeShape::new((0..=LEAVES.ilog2()).map(level).collect())]
 }
 
-/// A piece that is the whole bucket `index` of the lowest level.
+/// Returns a piece that is the whole bucket `index` of the lowest level.
 pub(super) fn leaf(index: u64) -> Piece {
     let bucket = BucketId::new(LEAVES.ilog2() as u8, index);
     Piece { tree: TreeId(0), bucket, part: Part::Whole }

@@ -41,7 +41,7 @@ fn at(key: PublicKey, address: SocketAddr) -> PeerServer {
     PeerServer { key, address: address.to_string(), label: None }
 }
 
-/// An address with a free port.
+/// Returns an address with a free port.
 fn any_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -204,7 +204,7 @@ impl ServerGroup {
         Self { servers, peers, stranger, alice, folders }
     }
 
-    /// A party with the key of one of the servers.
+    /// Returns a party with the key of server number `server`.
     fn as_peer(&self, server: usize) -> Party {
         let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
         Party { key, ..Party::named("server") }
@@ -521,8 +521,8 @@ fn an_eviction_without_one_server_fails_in_time_and_can_be_retried() {
     }
 }
 
-/// Only the first server gets the request to evict, so it waits for the others. Returns the clients
-/// of all servers, and the attempt.
+/// Sends the request to evict only to the first server, which then waits for the others. Returns
+/// the clients of all servers, and the attempt.
 fn evict_alone(group: &ServerGroup) -> (Vec<Client>, u64) {
     let open = |server: &Server| server.open(&group.alice, "disk", create()).0;
     let mut owners: Vec<_> = group.servers.iter().map(open).collect();

@@ -43,8 +43,8 @@ mod tests {
     use crate::Error;
     use crate::workload::Workload;
 
-    /// A tree of 256 leaves, with enough load and a small enough stash that smaller buckets cause
-    /// background evictions.
+    /// Returns a search on a tree of 256 leaves. The load is high enough and the stash small enough
+    /// that smaller buckets cause background evictions.
     fn small_plan() -> SearchPlan {
         SearchPlan {
             stash_blocks_max: 20,
@@ -137,8 +137,8 @@ mod tests {
         }
     }
 
-    /// A volume with 512 leaves, searched on a tree of 128, whose stash fills soon when buckets are
-    /// small.
+    /// Returns a volume with 512 leaves. Its search uses a tree of 128 leaves, whose stash fills
+    /// soon if buckets are small.
     fn volume() -> VolumeTree {
         VolumeTree {
             slots: 5,

@@ -194,7 +194,7 @@ impl Level {
         self.stretches(places, make);
     }
 
-    /// Makes one request for each stretch of consecutive places.
+    /// Makes one request per stretch of consecutive places.
     fn stretches(&self, places: impl Iterator<Item = u64>, make: &mut dyn FnMut(Request)) {
         let mut places = places.peekable();
         while let Some(start) = places.next() {

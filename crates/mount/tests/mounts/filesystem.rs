@@ -93,7 +93,7 @@ struct Mounted {
     shared: &'static Shared,
 }
 
-/// One line for each loop device: its name and its backing file.
+/// Lists the loop devices, one per line: name and backing file.
 fn loop_devices() -> String {
     let arguments = ["--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"];
     let output = Command::new("losetup").args(arguments).output().unwrap();

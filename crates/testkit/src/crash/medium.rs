@@ -1,7 +1,6 @@
 //! A file or a disk whose latest writes are not durable yet.
 //!
 //! A crash keeps or drops each write. A torn write is kept or dropped sector by sector. That covers
-//! A crash keeps or drops each write. A torn write is kept or dropped sector by sector. That covers
 //! every order in which a cache may write back. Take two writes to one sector. If only the later
 //! one is kept, the result equals that of both in order. If only the earlier one is kept, it equals
 //! that of both in reverse order.

@@ -1,7 +1,6 @@
 //! Server machines, each with its own disk, and the links between any two machines.
 //!
 //! Each [`Station`] counts its own steps, because machines run concurrently: the steps of a station
-//! Each [`Station`] counts its own steps, because machines run concurrently: the steps of a station
 //! depend on the requests to it, not on which machine was faster. A crashed machine restarts at
 //! once, with the surviving data on its disk.
 

@@ -15,7 +15,7 @@ pub(crate) fn root() -> PathBuf {
 /// The folders of all crates: product and papers.
 pub(crate) const CRATES: [&str; 2] = ["crates", "papers"];
 
-/// A `cargo metadata` command for the workspace.
+/// Returns a `cargo metadata` command for the workspace.
 pub(crate) fn cargo_metadata() -> MetadataCommand {
     let mut command = MetadataCommand::new();
     command.manifest_path(root().join("Cargo.toml"));
