@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts at zero.
+    /// Starts a stopwatch at zero.
     #[expect(clippy::disallowed_methods, reason = "the command line reports how long work took")]
     pub fn start() -> Self {
         Self(Instant::now())

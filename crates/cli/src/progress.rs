@@ -36,7 +36,7 @@ impl Counter {
         })
     }
 
-    /// Shows `count`.
+    /// Makes the counter show `count`.
     pub fn set(&self, count: u64) {
         self.0.set_position(count);
     }
@@ -55,7 +55,7 @@ pub fn bar(accesses: u64) -> ProgressBar {
     bar_of(accesses, "accesses")
 }
 
-/// Steps of the bar for each part.
+/// Steps of the bar per part.
 const STEPS_PER_PART: u64 = 1000;
 
 /// A bar of parts that take some time each. Its message names the current part.

@@ -193,7 +193,7 @@ impl Array {
     }
 }
 
-/// Shows the size, and no contents.
+/// Shows the size of the array, but no contents.
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Array({} blocks of {} bytes)", self.capacity(), self.block_bytes())

@@ -129,7 +129,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without a cause.
+    /// An error without an underlying error.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }

@@ -48,7 +48,7 @@ impl World {
         self.place().open(&secret(1))
     }
 
-    /// The names in the folder.
+    /// The names of the files in the folder.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -8,7 +8,7 @@ use crate::anchor::{self, AnchorKey};
 use crate::error::VolumeError;
 use crate::state::record::{CheckpointName, NAME_BYTES};
 
-/// The shape of the store's tree 1.
+/// The shape of tree 1 of the store, which holds the anchors.
 pub fn shape() -> TreeShape {
     anchor::shape()
 }

@@ -76,7 +76,7 @@ pub trait CopyWatch {
 /// Counts of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Buckets of the volume.
+    /// Number of buckets of the volume.
     pub buckets: u64,
     /// Buckets written to the destination since the copy was last begun or resumed.
     pub buckets_written: u64,
@@ -297,10 +297,10 @@ pub enum CopyError {
     /// The source holds no volume.
     #[error("there is no volume to copy: {0}")]
     NoVolume(#[source] SuperblockError),
-    /// The source failed.
+    /// The source store failed.
     #[error("the source of the copy failed: {0}")]
     Source(#[source] StoreError),
-    /// The destination failed.
+    /// The destination store failed.
     #[error("the destination of the copy failed: {0}")]
     Destination(#[source] StoreError),
     /// The progress could not be saved.
@@ -322,7 +322,7 @@ pub enum CopyError {
          has been opened, or it is another volume. Choose another destination"
     )]
     InUse,
-    /// This bucket differs between source and destination.
+    /// A bucket that differs between source and destination.
     #[error(
         "bucket {} of tree {} is not the same at both places: one of them does not hold what \
          was written. Remove the copy and begin again, on other media if it happens again",

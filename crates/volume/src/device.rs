@@ -59,7 +59,7 @@ pub struct Division {
 
 /// A request and the receiver of its answer.
 pub struct Request {
-    /// The operation.
+    /// The requested operation.
     pub op: DiskOp,
     /// Receives the answer: the bytes of a read, or no bytes for other operations.
     pub done: Completion,
@@ -70,14 +70,14 @@ pub type Completion = Box<dyn FnOnce(Result<WipedBytes, DiskError>) + Send>;
 
 /// An operation of a disk. Offsets and lengths are in bytes. Secret: storage must not learn it.
 pub enum DiskOp {
-    /// Reads `bytes` bytes.
+    /// Reads `bytes` bytes from `offset` on.
     Read {
         /// Offset of the first byte to read.
         offset: u64,
         /// Number of bytes to read.
         bytes: u32,
     },
-    /// Writes `data`.
+    /// Writes `data` at `offset`.
     Write {
         /// Offset of the first byte to write.
         offset: u64,
@@ -86,7 +86,7 @@ pub enum DiskOp {
         /// Whether to answer only once the data survives a crash (FUA).
         durable: bool,
     },
-    /// Makes `bytes` bytes read as zeros.
+    /// Makes `bytes` bytes from `offset` on read as zeros.
     Zero {
         /// Offset of the first byte of the range.
         offset: u64,
@@ -140,7 +140,7 @@ pub enum DiskErrorKind {
 }
 
 impl DiskError {
-    /// An error of this kind.
+    /// An error of the given kind, without a volume's error.
     pub fn new(kind: DiskErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), volume: None }
     }

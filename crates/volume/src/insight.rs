@@ -13,11 +13,11 @@ pub struct Insight(Arc<Counts>);
 /// Counts of a volume since it was opened. Secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounts {
-    /// Accesses to blocks of the disk.
+    /// Number of accesses to blocks of the disk.
     pub to_blocks: u64,
-    /// Accesses to blocks of the position map that were not on the client.
+    /// Number of accesses to blocks of the position map that were not on the client.
     pub to_positions: u64,
-    /// Dummy accesses, which a fixed rate makes when there is no work.
+    /// Number of dummy accesses, which a fixed rate makes when there is no work.
     pub dummies: u64,
     /// The fill of the stash. `None` if the scheme does not report it.
     pub stash: Option<StashFill>,

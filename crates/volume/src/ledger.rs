@@ -132,7 +132,7 @@ pub(crate) struct LiveArray {
     pub(crate) coins: Coins,
 }
 
-/// The state file in use.
+/// The state file in use, and the names of the two latest checkpoints.
 pub(crate) struct Ledger {
     pub(crate) log: StateWriter,
     pub(crate) dir: Box<dyn StateDir>,

@@ -49,7 +49,7 @@ pub trait RescueTarget {
 /// The outcome of a rescue. Secret, except for the damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rescued {
-    /// Blocks whose contents were found.
+    /// Number of blocks whose contents were found.
     pub blocks: u64,
     /// Blocks that had contents, or may have had contents, and were not found.
     pub lost: Vec<Range<u64>>,

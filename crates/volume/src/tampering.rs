@@ -69,7 +69,8 @@ pub fn found(dir: &dyn StateDir) -> Result<Option<String>, VolumeError> {
     Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
-/// The warning to an owner of share servers when the operation that failed now succeeds.
+/// The warning to an owner of share servers, for the case that the operation that found tampering
+/// now succeeds.
 pub(crate) fn warning_of_servers(found: Option<&str>) -> String {
     format!(
         "what failed when the volume was last used passes now. If no server was repaired or \

@@ -372,7 +372,7 @@ impl Volume {
     /// Returns once all earlier accesses survive a crash.
     ///
     /// # Errors
-    /// Any. It breaks the volume.
+    /// Any error breaks the volume.
     pub fn flush(&mut self) -> Result<(), VolumeError> {
         self.check_not_broken()?;
         self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
@@ -412,7 +412,7 @@ impl Volume {
         self.unless_broken(|volume| Ok(volume.live.array.check(progress)?))
     }
 
-    /// Buckets in storage. Public.
+    /// The number of buckets in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
         self.facts.buckets_in_storage
     }

@@ -12,7 +12,7 @@ use crate::state_dir::{SharedDir, StateDir};
 /// The prefix of an empty file for each listed server. The number of the server follows.
 const NAME: &str = "wrong-server-";
 
-/// The list of an open volume.
+/// The list of wrong servers of an open volume.
 pub(crate) struct WrongServerList {
     dir: SharedDir,
     listed: Vec<usize>,

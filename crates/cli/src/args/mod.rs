@@ -165,7 +165,7 @@ even after several signals. With --background, the command returns once the dire
     },
     /// Write man pages to a directory, one for each command.
     Man {
-        /// The directory. Created if missing.
+        /// The directory to write to. Created if missing.
         directory: PathBuf,
     },
     /// Print a completion script for a shell.

@@ -9,7 +9,7 @@ use oblivio_models::workload::Workload;
 pub enum WorkloadName {
     /// All addresses in turn: the worst case.
     Scan,
-    /// Uniformly random addresses.
+    /// Uniformly distributed random addresses.
     Uniform,
     /// A few addresses often, most of them rarely.
     Zipf,

@@ -110,7 +110,7 @@ to write back all dirty blocks. Closing always takes as long as writing back hal
 the whole disk if that is smaller. The client's directory receives a block for each access, and a \
 whole state at each checkpoint, whatever the disk does.";
 
-/// Default accesses at a tick.
+/// Default number of accesses at a tick.
 const BURST: u16 = 16;
 
 impl RateArgs {

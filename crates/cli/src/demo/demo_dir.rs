@@ -144,7 +144,7 @@ impl DemoDir {
         self.path("nbd.sock")
     }
 
-    /// The volume, and how to open it.
+    /// The arguments that name the volume and its key.
     pub(super) fn open_args(&self) -> OpenArgs {
         let volume = VolumeArgs {
             volume: self.volume.clone(),
@@ -241,7 +241,7 @@ impl DemoDir {
         Folder::read(&folder)
     }
 
-    /// Verifies every bucket.
+    /// Verifies every bucket of the volume, and returns the output of `check`.
     pub(super) fn check(&self) -> Result<String, CliError> {
         programs::run(&mut self.oblivio(&["check"])?)
     }

@@ -1,4 +1,4 @@
-//! Files and their checksums.
+//! Folders of files, compared by their checksums.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,7 +77,7 @@ impl Folder {
         Ok((3 * self.bytes).next_power_of_two().max(DISK_BYTES_MIN))
     }
 
-    /// The folder with additional files.
+    /// This folder with additional files.
     pub(super) fn joined(&self, others: &BTreeMap<PathBuf, Checksum>) -> Self {
         let mut files = self.files.clone();
         files.extend(others.iter().map(|(path, checksum)| (path.clone(), *checksum)));

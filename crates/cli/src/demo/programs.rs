@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::error::CliError;
 
-/// A program of the system.
+/// A system program that the demonstration needs.
 #[derive(Clone, Copy)]
 pub(super) struct Tool {
     name: &'static str,

@@ -161,7 +161,7 @@ impl DemoServers {
         Ok(())
     }
 
-    /// The killed server, in words.
+    /// A description of the killed server, in words.
     pub(super) fn killed(&self) -> &'static str {
         match self.kind {
             ServerKind::Store => "the bucket server",

@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::view::{TreeSummary, ViewEvaluation};
 use crate::volume::{Opened, coins, open};
 
-/// Number of blocks in the loop.
+/// Number of blocks that the loop phase reads repeatedly.
 const LOOP_BLOCKS: u64 = 300;
 
 /// A recorded session: the owner's requests, and what storage saw.
@@ -28,7 +28,7 @@ pub(super) struct DemoSession {
     /// Blocks of the disk.
     pub(super) blocks: u64,
     pub(super) summary: TreeSummary,
-    /// Time to write the file system.
+    /// Time taken to write the file system.
     pub(super) writing: Duration,
     pub(super) elapsed: Duration,
 }

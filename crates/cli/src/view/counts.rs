@@ -29,7 +29,7 @@ pub(crate) struct ViewCounts {
     pub(super) rates: Option<Rates>,
     /// The servers whose view is shown, if storage is several servers.
     pub(super) parties: Option<Parties>,
-    /// Messages between servers.
+    /// Counts of messages between servers.
     pub(super) exchanges: Exchanges,
 }
 

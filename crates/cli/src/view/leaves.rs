@@ -152,7 +152,7 @@ impl LeafCounts {
         (since < self.map.leaves).then(|| self.turn.wrapping_sub(since) & (self.map.leaves - 1))
     }
 
-    /// Number of leaves.
+    /// Number of leaves of the tree.
     pub(super) fn leaves(&self) -> u64 {
         self.map.leaves
     }

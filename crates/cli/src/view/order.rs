@@ -7,9 +7,9 @@ use oblivio_core::view::Operation;
 pub(super) enum WriteOrder {
     /// Each bucket in turn, and the first after the last: the fixed order of evictions.
     InTurn,
-    /// Ascending with gaps: a sweep.
+    /// Ascending order with gaps: a sweep.
     Fixed,
-    /// No order: accesses write the paths that they read.
+    /// No fixed order: accesses write the paths that they read.
     Any,
 }
 

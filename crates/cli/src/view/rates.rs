@@ -27,7 +27,7 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Records the next event.
+    /// Records the trip and the time of the next event.
     pub(super) fn record(&mut self, trip: u64, operation: Operation, time: Duration) {
         self.end = self.end.max(time);
         if self.last_trip.replace(trip) == Some(trip) {

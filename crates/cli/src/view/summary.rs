@@ -45,7 +45,7 @@ impl Sample {
         self.offered += 1;
     }
 
-    /// Drops every second visit.
+    /// Drops every second visit of the sample.
     fn thin_out(&mut self) {
         self.every *= 2;
         let mut is_kept = false;

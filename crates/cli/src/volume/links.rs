@@ -193,7 +193,7 @@ impl Row {
     }
 }
 
-/// A number with about three significant digits.
+/// A number as text, with about three significant digits.
 fn three_digits(number: f64) -> String {
     match number {
         number if number >= 100.0 => format!("{number:.0}"),
@@ -203,7 +203,7 @@ fn three_digits(number: f64) -> String {
     }
 }
 
-/// A duration with a suitable unit.
+/// A duration as text, with a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 120.0 => format!("{seconds:.1} s"),

@@ -45,7 +45,7 @@ impl fmt::Display for InvalidPassphrase {
 pub(super) enum PassphraseUse {
     /// Opens a slot that was made with this passphrase.
     Open,
-    /// Makes a new slot.
+    /// Makes a new slot that this passphrase opens.
     New,
 }
 

@@ -82,9 +82,9 @@ pub(crate) struct VolumePlan {
     pub(super) cost: Cost,
     /// The kind of store that will hold the volume.
     pub(super) kind: StoreKind,
-    /// Bytes of the store.
+    /// Size of the store in bytes.
     pub(super) store_bytes: u64,
-    /// Bytes of the client's directory.
+    /// Size of the client's directory.
     pub(super) state_room: StateRoom,
     /// The searched slots of each level, if there was a search.
     pub(super) allocated: Option<SearchedSlots>,
@@ -375,7 +375,7 @@ fn kibibytes(kib: u32) -> String {
     size(f64::from(kib) * 1024.0)
 }
 
-/// Bytes with a suitable unit.
+/// A number of bytes as text, with a suitable unit.
 pub(crate) fn size(bytes: f64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let steps = (0..units.len() - 1).take_while(|step| bytes >= 1024f64.powi(*step as i32 + 1));

@@ -121,7 +121,7 @@ impl Report {
         lines.join("\n")
     }
 
-    /// The result as an exit code.
+    /// The result of the rescue as an exit code.
     pub(super) fn verdict(&self) -> Result<(), CliError> {
         let rescued = &self.rescued;
         if rescued.state_is_behind {

@@ -99,7 +99,7 @@ impl Fields<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProgressError {
-    /// The magic is missing.
+    /// The bytes do not begin with the magic of a progress file.
     #[error(
         "this is not a progress file of a copy: check the path; if the file was damaged, remove \
          it and the unfinished copy, and begin the copy again"

@@ -1,4 +1,4 @@
-//! Byte ranges in blocks.
+//! Splits byte ranges into blocks.
 
 use std::ops::Range;
 

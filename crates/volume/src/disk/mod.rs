@@ -68,7 +68,7 @@ pub struct DiskOptions {
 }
 
 impl DiskOptions {
-    /// A cache of 16 MiB and no schedule.
+    /// The default options: a cache of 16 MiB and no schedule.
     pub const DEFAULT: Self = Self { cache_bytes_max: 16 << 20, schedule: None };
 }
 
@@ -92,7 +92,7 @@ impl Default for DiskOptions {
     }
 }
 
-/// A volume in use as a disk.
+/// A disk over an open volume, which a worker thread uses.
 pub struct Disk {
     queue: SyncSender<Message>,
     worker: Mutex<Option<JoinHandle<Result<AnyStore, VolumeError>>>>,

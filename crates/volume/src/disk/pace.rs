@@ -28,9 +28,9 @@ impl Ticks {
 /// sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Punctuality {
-    /// Ticks made.
+    /// Number of ticks made.
     pub ticks: u64,
-    /// Ticks skipped because the batch before was not finished.
+    /// Number of ticks skipped because the previous batch was not finished.
     pub left_out: u64,
     /// The longest delay of a tick.
     pub latest: Duration,
@@ -121,7 +121,7 @@ impl Pace {
     }
 }
 
-/// Ticks at the multiples of a period.
+/// A clock that ticks at the multiples of a period.
 pub(super) struct Clock {
     start: Instant,
     period: Duration,

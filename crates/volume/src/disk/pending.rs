@@ -190,9 +190,9 @@ struct Transfer {
     is_write: bool,
     offset: u64,
     data: WipedBytes,
-    /// Bytes moved so far.
+    /// Number of bytes moved so far.
     done: usize,
-    /// Bytes that the look-ahead has covered.
+    /// Number of bytes that the look-ahead has covered.
     looked_at: usize,
 }
 

@@ -119,11 +119,11 @@ pub(super) struct TickSplit {
 /// The work that waits for the accesses of a tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickDemand {
-    /// Blocks that requests wait for.
+    /// Number of missing blocks that requests wait for.
     pub(super) reads: usize,
-    /// Blocks that must be written back.
+    /// Number of blocks that must be written back.
     pub(super) due: usize,
-    /// Dirty blocks, including those that must be written back.
+    /// Number of dirty blocks, including those that must be written back.
     pub(super) dirty: usize,
     /// Whether dirty blocks that are not due may be written back, too.
     pub(super) early_write_backs: bool,

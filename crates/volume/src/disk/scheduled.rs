@@ -29,7 +29,7 @@ const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
     blocks: Blocks,
-    /// Accesses at each tick.
+    /// Number of accesses at each tick.
     accesses: usize,
     early_write_backs: bool,
     cache_blocks_max: usize,

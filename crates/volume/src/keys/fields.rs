@@ -1,6 +1,6 @@
 //! Fixed-width little-endian fields: the encoding of slots and superblocks.
 
-/// Writes fields one after the other.
+/// Writes fields in sequence.
 #[derive(Default)]
 pub(crate) struct FieldWriter {
     bytes: Vec<u8>,

@@ -7,13 +7,14 @@ use zeroize::Zeroizing;
 
 use super::error::KeyError;
 
-/// The longest passphrase.
+/// Maximum length of a passphrase, in bytes.
 pub const PASSPHRASE_BYTES_MAX: usize = 4 << 10;
 
-/// The smallest key file. It is not stretched, so it should hold 32 random bytes.
+/// Minimum length of a key file, in bytes. A key file is not stretched, so it should hold 32 random
+/// bytes.
 pub const KEY_FILE_BYTES_MIN: usize = 32;
 
-/// The largest key file.
+/// Maximum length of a key file, in bytes.
 pub const KEY_FILE_BYTES_MAX: usize = 8 << 20;
 
 /// A secret of the owner. Wiped from memory when dropped.
@@ -28,9 +29,9 @@ pub enum Secret {
 /// The kind of secret that opens a slot. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretKind {
-    /// A passphrase.
+    /// A passphrase, which is stretched.
     Passphrase,
-    /// A key file.
+    /// A key file, which is not stretched.
     KeyFile,
 }
 
@@ -56,7 +57,7 @@ impl Secret {
         }
     }
 
-    /// Checks that the length is possible.
+    /// Checks that the secret has a permitted length.
     pub(crate) fn check(&self) -> Result<(), KeyError> {
         match self {
             Self::Passphrase(bytes) => {

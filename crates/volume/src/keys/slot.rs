@@ -27,7 +27,7 @@ const SALT_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
 const WRAPPED_BYTES: usize = KEY_BYTES + TAG_BYTES;
 
-/// Bytes before the nonce.
+/// Bytes of the description, which precedes the nonce.
 const DESCRIPTION_BYTES: usize = 16 + SALT_BYTES + LABEL_BYTES_MAX;
 
 /// The stored code of a slot's kind.
@@ -82,7 +82,7 @@ impl fmt::Display for OutOfRange {
 }
 
 impl KeySlot {
-    /// Wraps the volume key.
+    /// Wraps the volume key for a new slot.
     pub(crate) fn wrap(
         volume_key: &VolumeKey,
         location: &SlotLocation<'_>,

@@ -1,4 +1,4 @@
-//! All slots of a volume.
+//! The table of key slots of a volume.
 
 use rand_core::CryptoRng;
 
@@ -26,7 +26,7 @@ pub struct SlotInfo {
     pub cost: Option<Cost>,
 }
 
-/// The slots, by their numbers.
+/// The key slots of a volume. The index is the number of the slot.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeySlots {
     slots: [Option<KeySlot>; SLOTS_MAX],
@@ -84,7 +84,7 @@ impl KeySlots {
         Ok(number)
     }
 
-    /// Empties a slot.
+    /// Empties a slot, so that its secret no longer opens the volume.
     pub(crate) fn remove(&mut self, number: u8) -> Result<(), KeyError> {
         let taken = self.taken().count();
         let slot = self.slots.get_mut(usize::from(number)).filter(|slot| slot.is_some());

@@ -50,7 +50,7 @@ impl fmt::Debug for VolumeKey {
     }
 }
 
-/// HKDF-SHA-256.
+/// Derives `N` bytes with HKDF-SHA-256.
 pub(crate) fn expand<const N: usize>(
     salt: &[u8],
     secret: &[u8],

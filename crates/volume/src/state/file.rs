@@ -139,7 +139,7 @@ impl StateWriter {
         })
     }
 
-    /// Bytes of the file so far.
+    /// Number of bytes of the file so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -255,7 +255,7 @@ pub(crate) struct StateReader {
     source: BufReader<Box<dyn StateSource>>,
     /// The position of the source.
     cursor: u64,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     end: u64,
     position: Position,
 }
@@ -263,7 +263,7 @@ pub(crate) struct StateReader {
 /// A position between two records of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
-    /// Bytes from the start of the file.
+    /// Offset in bytes from the start of the file.
     at: u64,
     /// Number of records before this position.
     records: u64,

@@ -45,7 +45,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The associated data of the record.
+    /// The fields of the frame as bytes. They are the associated data of the frame and its record.
     pub(super) fn claim(&self) -> [u8; CLAIM_BYTES] {
         let mut claim = [0; CLAIM_BYTES];
         claim[..4].copy_from_slice(&self.length.to_le_bytes());
@@ -54,7 +54,7 @@ impl Frame {
         claim
     }
 
-    /// Seals the frame.
+    /// Seals the frame to bytes.
     pub(super) fn seal(&self, key: &LessSafeKey) -> [u8; FRAME_BYTES] {
         let claim = self.claim();
         let tag = key

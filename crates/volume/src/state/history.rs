@@ -24,12 +24,12 @@ pub(crate) struct History {
     reader: StateReader,
 }
 
-/// The records to replay.
+/// Counts of the records to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PendingRecords {
     pub(crate) records: u64,
     pub(crate) accesses: u64,
-    /// Evictions ahead of schedule.
+    /// Number of evictions ahead of schedule.
     pub(crate) evictions: u64,
 }
 

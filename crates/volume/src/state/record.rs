@@ -60,7 +60,7 @@ pub(crate) enum Record {
     InPlace { address: u64, data: Data },
     /// Padding: makes up for the data of accesses that did not write.
     Padding {
-        /// The number of zeros.
+        /// Number of zero bytes.
         bytes: u32,
     },
 }

@@ -73,7 +73,7 @@ fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
     size.accesses_per_checkpoint * access + size.evictions_per_checkpoint * eviction
 }
 
-/// Bytes that a trim adds.
+/// Bytes that a trim adds to the state file.
 fn forget_bytes() -> u64 {
     record_bytes(|out| Record::Forget { start: 0, end: 0 }.put(out))
 }

@@ -46,7 +46,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// The bytes before the HMAC.
+    /// Encodes the body: the bytes before the HMAC.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut fields = FieldWriter::default();
         fields.put(&MAGIC);

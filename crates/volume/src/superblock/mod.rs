@@ -76,7 +76,7 @@ impl Superblock {
         Ok(Self::authenticate(Body { sequence: 1, volume_id, params, slots }, volume_key))
     }
 
-    /// The bytes to store.
+    /// The bytes of the superblock, to store.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
         format::finish(self.body.encode(), &self.mac)
     }
@@ -102,7 +102,7 @@ impl Superblock {
         &self.body.params
     }
 
-    /// The slots in use.
+    /// The key slots in use.
     pub fn slots(&self) -> Vec<SlotInfo> {
         self.body.slots.list()
     }
@@ -270,7 +270,7 @@ pub struct Unlocked {
     pub superblock: Superblock,
     /// The key from which all other keys are derived.
     pub volume_key: VolumeKey,
-    /// The slot that opened.
+    /// The number of the slot that the secret opened.
     pub slot: u8,
 }
 

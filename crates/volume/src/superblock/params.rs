@@ -62,7 +62,7 @@ pub(super) const NAME_BYTES: usize = 16;
 pub struct SchemeName(String);
 
 impl SchemeName {
-    /// The name, if it is a valid one.
+    /// The name of a scheme, if `name` is a valid one.
     pub fn new(name: &str) -> Option<Self> {
         let is_of_names = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
         let can_be = (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(is_of_names);

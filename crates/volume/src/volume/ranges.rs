@@ -13,14 +13,14 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// class 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// The first block.
+    /// The first block of the range.
     pub first: u64,
-    /// The class. Storage sees it.
+    /// The class of the range. Storage sees it.
     pub class: u8,
 }
 
 impl Extent {
-    /// One block.
+    /// The range of a single block, of class 0.
     pub fn of_block(block: u64) -> Self {
         Self { first: block, class: 0 }
     }
@@ -60,7 +60,7 @@ impl Extent {
         self.first..self.first + (1 << self.class)
     }
 
-    /// The number of blocks.
+    /// The number of blocks of the range.
     pub fn count(self) -> usize {
         1 << self.class
     }

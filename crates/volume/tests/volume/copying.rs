@@ -71,14 +71,14 @@ impl Move {
         copy(&mut from, &mut to, kept, options, &mut self.keeper)
     }
 
-    /// Continues for this number of trips.
+    /// Continues the copy for this number of trips.
     fn go_for(&mut self, trips: u64) {
         self.keeper.trips_left = trips;
         assert!(matches!(self.go(), Err(CopyError::Interrupted)));
         self.keeper.trips_left = u64::MAX;
     }
 
-    /// Continues until all buckets are moved.
+    /// Continues the copy until all buckets are moved.
     fn go_until_all_is_moved(&mut self) {
         let all = pieces_of_scheme(&self.bench.setup).len() as u64;
         while self.keeper.kept.buckets < all {

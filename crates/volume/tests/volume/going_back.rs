@@ -17,7 +17,7 @@ use oblivio_volume::{Volume, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Heads of buckets, which differ after each eviction.
+/// The tree that holds the heads of buckets, which differ after each eviction.
 const HEADS: TreeId = TreeId(4);
 const ANCHORS: TreeId = TreeId(1);
 

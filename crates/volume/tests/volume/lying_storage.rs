@@ -16,10 +16,10 @@ use oblivio_volume::{Disk, Volume, VolumeError, VolumeErrorKind, VolumeOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Slots of buckets.
+/// The tree that holds the slots of buckets.
 const SLOTS: TreeId = TreeId(2);
 
-/// The table of taken slots, if the position map is in the tree.
+/// The tree that holds the table of taken slots, if the position map is in the tree.
 const NOTES: TreeId = TreeId(5);
 
 /// The number of probes for each kind of access.

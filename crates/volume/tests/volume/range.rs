@@ -23,7 +23,7 @@ const CLASS: u8 = 3;
 const RANGE: u64 = 1 << CLASS;
 const BYTES: usize = BLOCK_BYTES as usize;
 
-/// The slots of the tree of blocks, and of the tree of ranges.
+/// The trees that hold the slots of blocks, and of ranges.
 const TREES: [TreeId; 2] = [TreeId(2), TreeId(5)];
 
 fn volume() -> SmallVolume {
@@ -752,7 +752,7 @@ fn without_a_cache_each_range_of_a_request_is_an_access() {
 
 const CLASS_BETWEEN: u8 = 1;
 
-/// The slots of the trees of blocks, of the middle ranges, and of the longest ranges.
+/// The trees that hold the slots of blocks, of the middle ranges, and of the longest ranges.
 const EXACT_TREES: [TreeId; 3] = [TreeId(2), TreeId(5), TreeId(7)];
 
 /// A volume in which a request takes two ranges of at least its length.

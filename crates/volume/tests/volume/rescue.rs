@@ -21,7 +21,7 @@ use rand::{RngExt, SeedableRng};
 
 type Block = [u8; BLOCK_BYTES as usize];
 
-/// Slots and heads of buckets, and the table of taken slots.
+/// The trees that hold slots of buckets, heads of buckets, and the table of taken slots.
 const TREES: [TreeId; 3] = [TreeId(2), TreeId(4), TreeId(5)];
 
 #[derive(Default)]

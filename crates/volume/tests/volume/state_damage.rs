@@ -133,10 +133,10 @@ fn records_that_became_zeros_are_counted_as_left_out() {
 struct Bench {
     setup: SmallVolume,
     world: World,
-    /// The world after the crash.
+    /// The world as the crash left it.
     good: Snapshot,
     name: String,
-    /// The state file.
+    /// The bytes of the state file.
     bytes: Vec<u8>,
     /// The offsets of records of accesses in the file, and the end of the last one.
     ends: Vec<usize>,

@@ -22,10 +22,10 @@ use ring::digest;
 use crate::support::appended;
 
 const ANCHORS: TreeId = TreeId(1);
-/// Slots and heads of buckets.
+/// The trees that hold the slots and the heads of buckets.
 const HALVES: [TreeId; 2] = [TreeId(2), TreeId(4)];
 
-/// All copies of the superblock.
+/// The places of all copies of the superblock.
 fn superblocks() -> [(TreeId, BucketId); 4] {
     [(0, 0), (0, 1), (3, 0), (3, 1)].map(|(tree, copy)| (TreeId(tree), BucketId::new(1, copy)))
 }

@@ -8,7 +8,7 @@ const FINENESS: u32 = 5;
 /// Number of buckets, enough for every `u64`.
 const BUCKETS: usize = (64 - FINENESS as usize + 1) << FINENESS;
 
-/// Latencies of any number of requests.
+/// A histogram of the latencies of any number of requests.
 pub(super) struct Latencies {
     /// Number of latencies in each bucket.
     counts: Vec<u64>,

@@ -21,9 +21,9 @@ pub(super) struct Load {
     order: AccessOrder,
     pub(super) request_bytes: u64,
     disk_bytes: u64,
-    /// Time after which the load ends, if it has a limit.
+    /// Time after which the load ends, if its time is limited.
     pub(super) time_max: Option<Duration>,
-    /// Number of requests, if it has a limit.
+    /// Number of requests after which the load ends, if their number is limited.
     pub(super) requests_max: Option<u64>,
 }
 

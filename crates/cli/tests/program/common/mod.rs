@@ -53,7 +53,7 @@ pub(crate) fn after(dir: impl AsRef<Path>, first: &str, command_line: &str) -> (
     (code, String::from_utf8(output.stderr).unwrap())
 }
 
-/// Splits at spaces, except between a pair of quotes.
+/// Splits a command line at spaces, except between a pair of quotes.
 fn words(command_line: &str) -> Vec<&str> {
     let parts = command_line.split('\'').enumerate();
     parts

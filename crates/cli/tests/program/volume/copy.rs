@@ -17,7 +17,7 @@ use crate::common;
 /// The progress file of the copy `copy.obl`.
 const PROGRESS: &str = "copy.obl.copying";
 
-/// Records the progress very often.
+/// The option that records the progress very often.
 const OFTEN: &str = "--keep-every 64K";
 
 fn same(test_dir: &TestDir, one: &str, other: &str) -> bool {
@@ -150,7 +150,8 @@ fn what_changes_at_the_new_place_before_it_is_read_back_is_code_5() {
     test_dir.succeeds("copy --resume disk.obl copy.obl");
 }
 
-/// Changes a byte of the first written bucket of `copy.obl`. Returns how to restore it.
+/// Changes a byte of the first written bucket of `copy.obl`. Returns a function that restores the
+/// byte.
 fn spoil(test_dir: &TestDir) -> impl FnOnce() + use<> {
     let copy = Bytes::of(&test_dir.path("copy.obl"));
     let written = fs::read(test_dir.path("copy.obl")).unwrap();

@@ -10,7 +10,7 @@ use super::test_dir::{Server, TestDir};
 
 const UNLIMITED: Rlimit = Rlimit { current: None, maximum: None };
 
-/// The soft limit of a process.
+/// The soft limit of a process on the size of core dumps.
 fn core_file_bytes_max(pid: u32) -> String {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();

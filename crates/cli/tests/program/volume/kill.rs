@@ -22,7 +22,7 @@ use super::tools::{run, start};
 const REGIONS: u64 = 8;
 const BLOCK_BYTES: usize = 4096;
 
-/// A disk that is used and killed.
+/// A kind of disk that is used and killed.
 #[derive(Clone, Copy)]
 struct Killed {
     scheme: &'static str,
@@ -101,7 +101,7 @@ fn kill(disk: Killed) {
     );
 }
 
-/// The number of rounds and the seed.
+/// The number of rounds and the seed, from the environment or the defaults.
 fn rounds_and_seed(rounds: u64) -> (u64, u64) {
     let number = |name, default| {
         env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}")))

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::test_dir::{MIB, TestDir, bytes, end, end_by};
 use crate::common;
 
-/// The server's log.
+/// The name of the file that holds the server's log.
 const LOG: &str = "server.log";
 
 /// A bucket server in the directory of a [`TestDir`]. Killed when dropped.

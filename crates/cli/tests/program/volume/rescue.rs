@@ -15,7 +15,7 @@ use crate::common::oblivio;
 /// The report of a rescue. Every block that is not reported as lost or doubtful was correct.
 pub(crate) struct Rescue {
     pub(crate) blocks: u64,
-    /// Bytes of the lost blocks.
+    /// Number of bytes in lost blocks.
     pub(crate) lost: u64,
     pub(crate) doubtful: u64,
     pub(crate) damage: Vec<String>,

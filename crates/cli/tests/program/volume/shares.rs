@@ -17,7 +17,7 @@ use crate::common;
 
 pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
 
-/// Small buckets, for many evictions.
+/// Options that make small buckets, for many evictions.
 pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
 
 /// Share servers that know each other, in the directory of a [`TestDir`].

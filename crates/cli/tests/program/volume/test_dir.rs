@@ -262,7 +262,7 @@ impl Server {
         self.repeated
     }
 
-    /// The messages so far.
+    /// The messages of the process so far.
     pub(crate) fn messages(&self) -> String {
         fs::read_to_string(&self.messages).unwrap()
     }

@@ -329,7 +329,7 @@ fn all_outcomes() -> impl Iterator<Item = [Outcome; COPIES]> {
 /// A store that fails after `calls_left` writes and flushes.
 type CrashingStore = Faulty<MemoryStore, Crashing>;
 
-/// Remembers unflushed writes.
+/// The rule of a store that crashes. Remembers unflushed writes.
 struct Crashing {
     calls_left: usize,
     /// The contents of each copy when it was last durable.

@@ -47,7 +47,7 @@ impl Hosts {
         Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
 
-    /// Deletes everything of a server.
+    /// Deletes all files of a server.
     pub(crate) fn lose(&self, i: usize) {
         let new = Host::open(Box::new(ShareDisk::default()), || Ok([9; 32])).unwrap();
         self.hosts.lock().unwrap()[i] = new;
@@ -100,7 +100,7 @@ struct OnServers {
     hosts: Hosts,
 }
 
-/// The answer with an addition, if it is a selection.
+/// The server's answer, with `added` if the answer is a selection.
 fn with(added: u8, request: &Request, answer: Vec<u8>) -> Vec<u8> {
     match (request, Answer::decode(&answer)) {
         (Request::Select { .. }, Ok(Answer::Share(mut share))) => {
