@@ -110,8 +110,8 @@ impl TreeConfig {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "the client cannot keep {} of {} levels: it can keep {TREE_TOP_LEVELS_MAX}, \
-                     and at least one must stay in storage",
+                    "the client cannot keep {} of {} levels: it can keep at most \
+                     {TREE_TOP_LEVELS_MAX}, and at least one must stay in storage",
                     self.tree_top_levels,
                     self.geometry.levels()
                 ),

@@ -18,7 +18,7 @@ use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Profiles like those found by the lab's search, from careful to bold.
+/// Slots per level, from the root down, like those found by the lab's search, from careful to bold.
 const PROFILES: [[u16; 9]; 3] =
     [[1, 1, 2, 2, 3, 3, 4, 4, 4], [1, 1, 1, 2, 2, 3, 4, 4, 4], [1, 1, 1, 1, 1, 2, 3, 4, 4]];
 
@@ -26,10 +26,10 @@ const LEAF_LEVEL: u8 = 8;
 const LEAVES: u64 = 1 << LEAF_LEVEL;
 const BLOCK_BYTES: usize = 16;
 
-/// Half of the slots of a uniform tree with Z = 4.
+/// Number of blocks: half of the slots of a uniform tree with Z = 4.
 const CAPACITY: u64 = 4 * LEAVES;
 
-/// Small enough that every profile needs background evictions.
+/// A stash bound so small that every profile needs background evictions.
 const STASH_BLOCKS_MAX: usize = 10;
 
 const EVICT_PERIOD: u32 = 3;
@@ -81,12 +81,12 @@ fn endure_on<B: Scheme>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
     oram.check_invariants().unwrap();
 }
 
-/// Background evictions until the stash is within its bound. Returns how many.
+/// Makes background evictions until the stash is within its bound. Returns the number of evictions.
 fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> u64 {
     drain_and(oram, |_| ())
 }
 
-/// As [`drain`], and calls `look` after each eviction.
+/// Drains the stash like [`drain`], and calls `look` after each eviction.
 fn drain_and<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
     mut look: impl FnMut(&mut FlatOram<B, StdRng>),
@@ -102,16 +102,16 @@ fn drain_and<B: Scheme>(
     evictions
 }
 
-/// A path seen by storage.
+/// A path that storage saw.
 struct ObservedPath {
     leaf: u64,
-    /// The requested block. `None`: a background eviction.
+    /// The requested block. `None` for a background eviction.
     requested: Option<u64>,
-    /// Calls, levels, parts and bytes: everything but the leaf.
+    /// Calls, levels, parts and bytes of the path: everything but the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 
-/// Path ORAM: a background eviction looks like an access to a random leaf.
+/// In Path ORAM, a background eviction looks like an access to a random leaf.
 #[test]
 fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     const ACCESSES: usize = 40_000;
@@ -166,7 +166,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     verdicts.conclude();
 }
 
-/// RAW ORAM: a background eviction is the next one of the public order, ahead of time.
+/// In RAW ORAM, a background eviction is the next eviction of the public order, made early.
 #[test]
 fn evictions_of_raw_oram_keep_to_the_published_order() {
     const ACCESSES: usize = 10_000;

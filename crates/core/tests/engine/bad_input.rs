@@ -1,5 +1,5 @@
-//! Everything that a caller or a store can do wrong. The result is an error of the right kind,
-//! never a panic, and never an answer after storage was caught lying.
+//! Tests of invalid requests and faulty stores. The result is an error of the right kind, never a
+//! panic, and never an answer after false contents of storage were detected.
 
 use oblivio_core::store::{Part, Piece, Span, TreeId};
 use oblivio_core::view::Operation;
@@ -181,7 +181,8 @@ fn messages_never_hold_an_address() {
 
 // ───────────────────────────── the store: failures ─────────────────────────────
 
-/// Fails the first call, then the second, and so on, until all calls have been tried.
+/// Lets the first call to storage fail, then the second, and so on, until all calls have been
+/// tried.
 #[test]
 fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
@@ -249,7 +250,7 @@ fn is_corrupt_at_once(bend: Bend) {
 
 // ───────────────────────────── the store: lies ─────────────────────────────
 
-/// Flips bits of every byte that storage holds, padding between buckets included.
+/// Flips bits of every byte that storage holds, including padding between buckets.
 #[test]
 fn a_flip_anywhere_is_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -300,8 +301,8 @@ fn counters_that_lie_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Copies every bucket to the place of every other: its contents are well-formed, but in the wrong
-/// place.
+/// Copies every bucket to the place of every other bucket: the contents are well-formed, but in the
+/// wrong place.
 #[test]
 fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -361,14 +362,14 @@ impl Outcomes {
         }
     }
 
-    /// Both outcomes must occur, otherwise the test is too weak.
+    /// Checks that both outcomes occurred; otherwise the test is too weak.
     fn assert_both(&self) {
         assert!(self.served > 0 && self.stopped > 0, "{} {}", self.served, self.stopped);
     }
 }
 
-/// Whether `oram` served everything. If not, it must have reported corrupt storage, and stay
-/// stopped.
+/// Whether `oram` serves everything. If not, checks that it reports corrupt storage and refuses
+/// further work.
 fn serves_or_stops(oram: &mut dyn Small) -> bool {
     let mut block = [0; 16];
     let stopped = (0..2 * oram.capacity()).find_map(|i| {
@@ -430,7 +431,7 @@ type Build = fn(StoreFault) -> Box<dyn Small>;
 
 const SMALL_BUCKETS: usize = 7;
 
-/// Both schemes, sealed and in clear, with and without a tree top.
+/// Builders of both schemes, sealed and in clear, with and without a tree top.
 const SMALL_ORAMS: [Build; 6] = [
     |fault| small_path(Seal::Aes, 0, fault),
     |fault| small_path(Seal::Null, 0, fault),
@@ -508,11 +509,11 @@ fn kind<T>(outcome: Result<T, Error>) -> ErrorKind {
 #[derive(Clone, Copy)]
 enum StoreFault {
     None,
-    /// This call fails before it has any effect.
+    /// The call with this number fails before it has any effect.
     Call(usize),
-    /// This call fails after it took effect.
+    /// The call with this number fails after it took effect.
     TornCall(usize),
-    /// A read returns something else than requested.
+    /// A read returns other bytes than those requested.
     Frames(Bend),
 }
 
@@ -525,7 +526,7 @@ type FaultyMemory = Faulty<MemoryStore, Faults>;
 
 struct Faults {
     fault: StoreFault,
-    /// Reads and writes so far.
+    /// Number of reads and writes so far.
     calls: usize,
 }
 

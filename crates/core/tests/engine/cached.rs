@@ -1,5 +1,5 @@
-//! A cache in front of an ORAM, with both remapping policies, against a plain map and a literal LRU
-//! cache.
+//! Tests of a cache in front of an ORAM, with both remapping policies, against a plain map and a
+//! literal LRU cache.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -59,14 +59,14 @@ fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// A cache of any size, and its model.
+/// Draws a cache of any size. Returns its parameters and its model.
 fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
     let ways = pick(&[1, 2, 3, 16], coins);
     let config = CacheConfig { blocks: ways * pick(&[1, 2, 5], coins), ways };
     (config, Lru { ways, sets: vec![Vec::new(); config.blocks / ways] })
 }
 
-/// The literal cache: for each set the addresses, least recently used first, and whether they are
+/// A literal cache. Each set holds its addresses, least recently used first, and whether they are
 /// dirty.
 struct Lru {
     ways: usize,
@@ -74,7 +74,7 @@ struct Lru {
 }
 
 impl Lru {
-    /// Updates the tally for one request.
+    /// Updates the model and `tally` for one request.
     fn request(
         &mut self,
         address: u64,
@@ -230,7 +230,8 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters that overflow.
+/// An ORAM behind a cache: 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters
+/// that overflow.
 fn behind_a_cache(
     policy: RemapPolicy,
 ) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
@@ -246,8 +247,8 @@ fn behind_a_cache(
     CachedOram::new(CacheConfig { blocks: 64, ways: 4 }, policy, oram).unwrap()
 }
 
-/// Storage sees the number of path accesses. With delayed remapping, it does not depend on coins,
-/// data or operations.
+/// Storage sees the number of path accesses. With delayed remapping, the number does not depend on
+/// coins, data or operations.
 #[test]
 fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache(RemapPolicy::Delayed));
@@ -294,7 +295,7 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
     }
 }
 
-/// Without a PLB, both directions need the whole chain each time.
+/// Without a PLB, taking a block out and putting it back each need the whole chain every time.
 #[test]
 fn without_a_plb_taking_and_putting_back_need_the_whole_chain() {
     let config =

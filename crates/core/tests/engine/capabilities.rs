@@ -1,4 +1,4 @@
-//! Schemes check the capabilities of a store before they send it any request.
+//! Tests that schemes check the capabilities of a store before they send it any request.
 
 use oblivio_core::store::{BucketStore, Capabilities, Part, TreeShape};
 use oblivio_core::view::{Event, Recorder};
@@ -32,7 +32,7 @@ fn sealer(config: &RawConfig) -> Sealer {
     Sealer::aes128(Key::draw(&mut coins()), config.tree.tree)
 }
 
-/// Writes and reads every block, on a store that refuses parts.
+/// Writes and reads every block of an ORAM on a store that refuses parts.
 fn use_it(mut oram: impl Oram) {
     for address in 0..BLOCKS {
         oram.write(address, &[address as u8; BLOCK_BYTES]).unwrap();

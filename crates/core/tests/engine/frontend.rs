@@ -1,4 +1,5 @@
-//! The front ends with the position map in an ORAM, against a plain map and against each other.
+//! Tests of the front ends with the position map in an ORAM, against a plain map and against each
+//! other.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -74,7 +75,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
 
 // ───────────────────────────── answers ─────────────────────────────
 
-/// Serves one random request with both.
+/// Serves one random request with the ORAM and with the model, and compares the answers.
 fn request_both(oram: &mut impl Oram, model: &mut HashMap<u64, Vec<u8>>, coins: &mut StdRng) {
     // Half of the requests go to a few blocks, so that counters overflow.
     let addresses = if coins.random() { oram.capacity() } else { oram.capacity().min(3) };
@@ -114,7 +115,7 @@ fn assert_holds(oram: &mut impl Oram, model: &HashMap<u64, Vec<u8>>) {
     }
 }
 
-/// A hit policy and an integrity setting that can be combined.
+/// Draws a hit policy and an integrity setting that can be combined.
 fn any_policy(coins: &mut StdRng) -> (HitPolicy, Integrity) {
     let policies = [
         (HitPolicy::Access, Integrity::None),
@@ -124,7 +125,7 @@ fn any_policy(coins: &mut StdRng) -> (HitPolicy, Integrity) {
     pick(&policies, coins)
 }
 
-/// A random configuration of the given depth.
+/// Draws a configuration of the given depth.
 fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
     loop {
         let block_bytes = pick(&[16, 17, 24, 64, 100], coins);
@@ -204,7 +205,7 @@ fn freecursive_is_a_map() {
     }
 }
 
-/// The tree with a tree top of either kind, or without one.
+/// The configuration with a tree top of either kind, or without one.
 fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     let tree_top_levels = pick(&[0, 1, 3], coins).min(tree.geometry.leaf_level());
     let tree_top = match pick(&[0, 1, 2, 4], coins) {
@@ -214,7 +215,7 @@ fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     tree.with_tree_top_levels(tree_top_levels).with_tree_top(tree_top)
 }
 
-/// Small enough for trees in which blocks get stuck.
+/// A configuration small enough for trees in which blocks get stuck.
 fn small() -> FreecursiveConfig {
     FreecursiveConfig::new(150, 32)
         .unwrap()
@@ -318,7 +319,7 @@ fn a_batch_is_served_in_order() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// Path accesses per request of `workload`, after a scan that filled everything.
+/// Number of path accesses per request of `workload`, after a scan that has filled everything.
 fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
     const REQUESTS: usize = 20_000;
     let mut oram = path(config, 1);
@@ -335,8 +336,8 @@ fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
     (tally.accesses() - before.accesses()) as f64 / REQUESTS as f64
 }
 
-/// 4096 blocks, 128 position-map blocks above them, and 4 above those, whose leaves are on the
-/// client.
+/// A configuration with 4096 blocks, 128 position-map blocks above them, and 4 above those, whose
+/// leaves are on the client.
 fn two_levels(plb_blocks: usize, plb_ways: usize) -> FreecursiveConfig {
     let config = FreecursiveConfig::new(4096, 64).unwrap();
     let config =
@@ -360,9 +361,9 @@ fn without_a_plb_every_request_needs_its_whole_chain() {
     }
 }
 
-/// If 128 blocks of one level share 64 direct-mapped lines, each line has two candidates and holds
-/// the last one used: the right one half of the time. A fully associative PLB holds the last 64 of
-/// the 128.
+/// If 128 blocks of one level share 64 direct-mapped lines, each line has two candidates. It holds
+/// the last one used, which is the right one half of the time. A fully associative PLB holds the
+/// last 64 of the 128 blocks.
 #[test]
 fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     let config = |plb_ways| two_levels(64, plb_ways).with_client_entries_max(128);
@@ -377,7 +378,7 @@ fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     assert!(per_request < 1.001, "the whole level fits: {per_request}");
 }
 
-/// Calling `fetch_position` until it returns false makes all fetches of the following request.
+/// Calls of `fetch_position` until it returns false make all fetches of the following request.
 #[test]
 fn positions_fetched_ahead_are_not_fetched_again() {
     let mut coins = coins(8);
@@ -454,7 +455,8 @@ fn a_group_is_reset_exactly_when_a_counter_overflows() {
     }
 }
 
-/// Storage sees the number of path accesses. It must not depend on coins, data or operations.
+/// Storage sees the number of path accesses. The number must not depend on coins, data or
+/// operations.
 #[test]
 fn the_number_of_accesses_depends_only_on_the_addresses() {
     let config = two_levels(7, 1).with_counter_bits(4);
@@ -586,8 +588,8 @@ fn schemes_that_are_too_small_are_invalid_configs() {
     assert_eq!(config.path_trees().unwrap_err().kind(), ErrorKind::InvalidConfig);
 }
 
-/// The owner's interface to plain recursion: a request makes one path access in each tree, and
-/// blocks cannot be taken out.
+/// Plain recursion as a `Front`: a request makes one path access in each tree, and blocks cannot be
+/// taken out.
 #[test]
 fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client() {
     let config = RecursiveConfig { capacity: 300, block_bytes: 16, client_entries_max: 5 };

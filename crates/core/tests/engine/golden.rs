@@ -79,7 +79,7 @@ fn digest_of_full(oram: &mut impl OnMemory) -> String {
 
 // ───────────────────────────── corrupt vectors ─────────────────────────────
 
-/// A defect is detected when the affected block is read, or else when its path is evicted: an
+/// A defect is detected when the affected block is read, or else when its path is evicted. An
 /// access of RAW ORAM opens no leaves, and an eviction does not compare addresses.
 #[test]
 fn defects_are_corrupt() {
@@ -109,10 +109,10 @@ fn path_oram_finds_a_block_twice() {
     }
 }
 
-/// Enough to cover every path, even if paths are drawn at random.
+/// A number of evictions that covers every path, even if paths are drawn at random.
 const EVICTIONS_OF_ALL_PATHS: usize = 32;
 
-/// An ORAM with a defect, and the affected block.
+/// Makes an ORAM with a defect. Returns the ORAM and the address of the affected block.
 fn with_defect((_, build, requests, plant): &Defect) -> (Box<dyn OnMemory>, u64) {
     let mut oram = build(Seal::Null);
     WORKLOAD[..*requests].iter().for_each(|request| request.serve(&mut *oram).unwrap());
@@ -120,8 +120,8 @@ fn with_defect((_, build, requests, plant): &Defect) -> (Box<dyn OnMemory>, u64)
     (oram, victim)
 }
 
-/// The name, the scheme, the number of requests of [`WORKLOAD`] before the defect, and a function
-/// that plants it and returns the affected block.
+/// A defect: its name, the scheme, the number of requests of [`WORKLOAD`] before it, and a function
+/// that plants it and returns the address of the affected block.
 type Defect = (&'static str, fn(Seal) -> Box<dyn OnMemory>, usize, fn(&mut Storage<'_>) -> u64);
 
 const DEFECTS: [Defect; 10] = [
@@ -168,7 +168,7 @@ fn block_twice_on_a_path(storage: &mut Storage<'_>) -> u64 {
     victim
 }
 
-/// A block in a bucket that was never evicted to. An access has written its header.
+/// Plants a block into a bucket that was never evicted to, but whose header an access has written.
 fn block_out_of_nothing(storage: &mut Storage<'_>) -> u64 {
     let victim = WORKLOAD[0].address;
     storage.addresses(BucketId::ROOT)[0] = victim as u8;
@@ -187,7 +187,7 @@ const BLOCK_BYTES: usize = 16;
 const LEAF_LEVEL: u8 = 2;
 const EVICT_PERIOD: u32 = 2;
 
-/// Seven blocks in the fourteen slots of seven buckets.
+/// A tree with seven buckets and fourteen slots, for seven blocks.
 fn small_geometry() -> Geometry {
     Geometry::uniform(LEAF_LEVEL, 2).unwrap()
 }
@@ -243,7 +243,8 @@ const fn read(address: u64) -> Request {
     Request { address, fill: None }
 }
 
-/// The fill byte: the high digit is the address, the low digit the number of the request.
+/// The requests. In the fill byte of a write, the high digit is the address, and the low digit is
+/// the number of the request.
 const WORKLOAD: [Request; 12] = [
     write(3, 0x30),
     write(0, 0x01),
@@ -348,7 +349,7 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
-/// The buckets of a small tree as bytes.
+/// The buckets of a small tree, as bytes.
 struct Storage<'a>(&'a mut MemoryStore);
 
 impl Storage<'_> {
@@ -361,18 +362,18 @@ impl Storage<'_> {
         &mut self.0.contents_mut()[span.start..][..span.bytes]
     }
 
-    /// One byte for each slot; 0xFF is a dummy.
+    /// The addresses in a bucket, one byte per slot; 0xFF is a dummy.
     fn addresses(&mut self, bucket: BucketId) -> &mut [u8] {
         &mut self.part(bucket, Part::Header)[Self::COUNTER_BYTES..]
     }
 
-    /// One byte for each slot.
+    /// The leaves in a bucket, one byte per slot.
     fn leaves(&mut self, bucket: BucketId) -> &mut [u8] {
         let tables = &mut self.part(bucket, Part::Whole)[Self::COUNTER_BYTES..];
         &mut tables[Self::TABLE_BYTES..][..Self::TABLE_BYTES]
     }
 
-    /// A block that may be only on its path, with its bucket, its slot and its address.
+    /// A block in a bucket below the root, given by its bucket, its slot and its address.
     fn block_below_the_root(&mut self) -> (BucketId, usize, u64) {
         let slots = Self::buckets().skip(1).flat_map(|bucket| [(bucket, 0), (bucket, 1)]);
         slots

@@ -1,5 +1,6 @@
-//! Blocks on the client that are served without a path access (IR-ORAM, section IV-C). Tests which
-//! blocks are served, that nothing else changes, and that a set-associative tree top loses none.
+//! Tests of blocks on the client that are served without a path access (IR-ORAM, section IV-C):
+//! which blocks are served, that nothing else changes, and that a set-associative tree top loses no
+//! block.
 
 use std::collections::HashMap;
 
@@ -34,7 +35,7 @@ fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// A tree about half full, with uniform or varying bucket sizes, and any tree top.
+/// Draws a tree about half full, with uniform or varying bucket sizes, and any tree top.
 fn any_tree(tree_top: TreeTopKind, coins: &mut StdRng) -> TreeConfig {
     let leaf_level = coins.random_range(1..=6);
     let profile = pick(&[&[4][..], &[2], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -78,7 +79,7 @@ fn whereabouts<B: Scheme>(oram: &mut FlatOram<B, StdRng>) -> Whereabouts {
     found
 }
 
-/// Whether the client finds the block by its address.
+/// Whether the client finds a block in this location by its address.
 fn is_found(tree: &TreeConfig, place: Option<&(Location, Leaf)>) -> bool {
     match place {
         None => false,
@@ -252,7 +253,7 @@ fn client_blocks(oram: &Rotating) -> Vec<(ClientLocation, u64, Leaf, Vec<u8>)> {
         .collect()
 }
 
-/// The same ORAM restored on a new client.
+/// The same ORAM, restored on a new client.
 fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     let blocks = client_blocks(&oram);
     let mut table =
@@ -276,7 +277,7 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     oram
 }
 
-/// A state that no client of this kind can have is refused.
+/// A state with more blocks than the sets can hold is refused.
 #[test]
 fn a_full_set_refuses_further_restored_blocks() {
     let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);

@@ -1,4 +1,4 @@
-//! The tests of the engine's interface, in one program to save linking.
+//! Tests of the engine's interface, in one program to save linking.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 

@@ -1,4 +1,4 @@
-//! Path and RAW ORAM against their literal references and against a plain array.
+//! Tests of Path and RAW ORAM against their literal references and against a plain array.
 //!
 //! The engine and the reference get the same coins. So the tests compare not only the answers, but
 //! also the leaves that storage sees and the blocks left in the stash, both in order.
@@ -22,8 +22,8 @@ use rand::{RngExt, SeedableRng};
 
 // ───────────────────────────── the grid ─────────────────────────────
 
-/// Every capacity with every profile of slots and every tree top. The other parameters are drawn at
-/// random for each point.
+/// Tests every capacity with every profile of slots and every tree top. The other parameters are
+/// drawn at random for each combination.
 #[test]
 fn path_oram_is_its_reference() {
     for_each_point(|point, coins| {
@@ -63,11 +63,11 @@ fn raw_oram_is_its_reference() {
 }
 
 const CAPACITIES: [u64; 9] = [1, 2, 3, 7, 64, 100, 255, 256, 1000];
-/// Slots from the root down; the last entry is for all further levels.
+/// Profiles: slots per level from the root down. The last number is for all further levels.
 const PROFILES: [&[u16]; 9] =
     [&[1], &[2], &[3], &[4], &[5], &[6], &[1, 2, 3, 4], &[6, 1, 1, 5], &[9, 3, 1, 2]];
 const TREE_TOPS: [u8; 4] = [0, 1, 3, u8::MAX];
-/// The dedicated tree top is as frequent as the others together.
+/// Kinds of tree tops. The dedicated tree top is as frequent as all others together.
 const TREE_TOP_KINDS: [TreeTopKind; 8] = [
     TreeTopKind::Dedicated,
     TreeTopKind::Dedicated,
@@ -100,13 +100,14 @@ fn for_each_point(check: impl Fn(&Point, &mut StdRng)) {
 }
 
 impl Point {
-    /// The coins of the engine; each call returns the same ones, for the reference.
+    /// The coins of the engine. Each call returns the same coins, so that the reference can use
+    /// them too.
     fn coins(&self) -> StdRng {
         StdRng::seed_from_u64(self.seed)
     }
 
-    /// The smallest tree that holds the blocks, so that nearly every slot is used, or a tree with
-    /// up to two more levels. The stash may hold all blocks, so tight trees do not stop.
+    /// Draws the smallest tree that holds the blocks, so that nearly every slot is used, or a tree
+    /// with up to two more levels. The stash may hold all blocks, so tight trees do not stop.
     fn tree(&self, coins: &mut StdRng) -> TreeConfig {
         let tightest = (0..)
             .find(|leaf_level| self.geometry(*leaf_level).tree_slots() >= self.capacity)
@@ -157,7 +158,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
 // ───────────────────────────── one run ─────────────────────────────
 
 const REQUESTS: usize = 120;
-/// Requests between two scans of the whole tree.
+/// Number of requests between two scans of the whole tree.
 const CHECK_PERIOD: usize = 40;
 const BATCH_MAX: usize = 9;
 
@@ -192,7 +193,8 @@ impl Reference for ReferenceRaw<StdRng> {
     }
 }
 
-/// Runs single accesses and batches on both, and compares the complete state after each.
+/// Runs single accesses and batches on the engine and the reference, and compares the complete
+/// state after each.
 ///
 /// A batch looks ahead by one access. It still draws its coins in the order of single accesses,
 /// because serving an access draws none.
@@ -242,7 +244,7 @@ impl PlainArray {
         Self(vec![vec![0; config.block_bytes]; config.capacity as usize])
     }
 
-    /// Returns the block's contents before and after the request.
+    /// Applies a request. Returns the block's contents before and after the request.
     fn apply(&mut self, request: &Request) -> (Vec<u8>, Vec<u8>) {
         let block = &mut self.0[request.address as usize];
         let old = block.clone();
@@ -254,7 +256,8 @@ impl PlainArray {
         (old, block.clone())
     }
 
-    /// Reads every block, with background evictions when the stash is full.
+    /// Reads every block of `oram` and compares it with the array. Evicts in the background if the
+    /// stash is full.
     fn assert_held_by<B: Scheme>(&self, oram: &mut FlatOram<B, StdRng>) {
         let mut buffer = vec![0xA5; oram.block_bytes()];
         for (address, block) in (0..).zip(&self.0) {
@@ -281,8 +284,9 @@ struct Request {
 }
 
 impl Request {
-    /// Half of the requests go to a few blocks, so that batches contain an address twice and the
-    /// stash is hit. The rest are uniform, and so include blocks never written.
+    /// Draws a request. Half of the requests are for a few blocks, so that batches contain an
+    /// address twice and the stash is hit. The rest are uniform, and so include blocks never
+    /// written.
     fn draw(config: &TreeConfig, coins: &mut StdRng) -> Self {
         let addresses = if coins.random() { config.capacity } else { config.capacity.min(5) };
         Self {
@@ -356,7 +360,7 @@ fn a_full_stash_of_raw_oram_refuses_loses_nothing_and_recovers() {
     }
 }
 
-/// A tree whose stash soon exceeds its bound.
+/// A tree whose stash soon exceeds its bound, with its store, log and sealer.
 fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     let config = TreeConfig::new(24, 16, Geometry::uniform(5, 1).unwrap(), 3);
     let (store, log) = recorded(&config, LayoutKind::Heap);
@@ -364,7 +368,7 @@ fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     (config, store, log, sealer)
 }
 
-/// Sends batches until enough of them were refused half way.
+/// Sends batches until enough of them were refused halfway.
 fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
     let coins = &mut StdRng::seed_from_u64(!seed);
     let mut array = PlainArray::new(oram.config());
@@ -423,7 +427,7 @@ fn one_more_is_refused_untouched<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log:
     assert!(oram.stash().addresses().eq(stash));
 }
 
-/// Background evictions until the stash is within its bound.
+/// Makes background evictions until the stash is within its bound.
 fn drain<B: Scheme>(oram: &mut FlatOram<B, StdRng>) {
     const EVICTIONS_MAX: usize = 10_000;
     let evictions = (0..EVICTIONS_MAX)
@@ -451,7 +455,7 @@ fn a_new_block_fits_beside_a_stash_at_its_bound_and_a_full_path() {
 
 // ───────────────────────────── what it costs ─────────────────────────────
 
-/// The saving of RAW ORAM: Tiny ORAM, section IV-B.
+/// RAW ORAM needs about a third of the AES blocks of Path ORAM: Tiny ORAM, section IV-B.
 #[test]
 fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     const CAPACITY: u64 = 1 << 20;
@@ -518,7 +522,7 @@ fn raw_costs_what_was_predicted(config: &RawConfig) {
 
 const COSTED_ACCESSES: u64 = 60;
 
-/// AES blocks computed up to the end of each access.
+/// The number of AES blocks computed up to the end of each access.
 fn path_costs(config: &TreeConfig, workload: Workload) -> Vec<u64> {
     let (store, _) = recorded(config, LayoutKind::Heap);
     let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree);
@@ -541,7 +545,7 @@ fn costs<B: Scheme>(mut oram: FlatOram<B, StdRng>, workload: Workload) -> Vec<u6
 
 type Workload = fn(&mut dyn Oram, u64);
 
-/// One access each, with index `i`.
+/// Workloads: each function makes one access, with index `i`.
 const WORKLOADS: [Workload; 4] = [
     |oram, _| oram.read(0, &mut vec![0; oram.block_bytes()]).unwrap(),
     |oram, _| oram.write(0, &vec![1; oram.block_bytes()]).unwrap(),
@@ -553,9 +557,9 @@ const WORKLOADS: [Workload; 4] = [
     },
 ];
 
-/// The counts of AES blocks in section IV-B, for the engine's bucket format.
+/// The numbers of AES blocks in section IV-B, for the engine's bucket format.
 struct AesBlocks {
-    /// Levels in storage.
+    /// Number of levels in storage.
     levels: u64,
     /// AES blocks of a bucket's address table.
     header: u64,
@@ -583,12 +587,12 @@ impl AesBlocks {
         }
     }
 
-    /// Opens and seals a whole path.
+    /// AES blocks to open and seal a whole path.
     fn path_access(&self) -> u64 {
         2 * self.levels * (self.header + self.body)
     }
 
-    /// Opens and seals the headers of a path, and opens one block.
+    /// AES blocks to open and seal the headers of a path, and to open one block.
     fn access_only(&self) -> u64 {
         2 * self.levels * self.header + self.block
     }
@@ -604,12 +608,12 @@ impl AesBlocks {
 
 // ───────────────────────────── what storage sees ─────────────────────────────
 
-/// The paths requested from storage.
+/// The paths that were requested from storage.
 #[derive(Default)]
 struct Trips {
     read: Vec<Leaf>,
     written: Vec<Leaf>,
-    /// Paths announced and not yet read.
+    /// Paths that were announced and not yet read.
     shown: Vec<Leaf>,
 }
 

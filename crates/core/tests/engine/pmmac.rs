@@ -1,5 +1,5 @@
-//! PMMAC against a lying store: every read returns what was last written or an error, nothing
-//! panics, and damage to a live block is detected.
+//! Tests of PMMAC against a malicious store: every read returns what was last written or an error,
+//! nothing panics, and damage to a live block is detected.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use rand::{RngExt, SeedableRng};
 /// Memory that drops writes on request.
 type Untrusted = Faulty<MemoryStore, DropsWrites>;
 
-/// The number of writes to drop from now on.
+/// A fault: the number of writes to drop from now on.
 struct DropsWrites(u32);
 
 impl Rule<MemoryStore> for DropsWrites {
@@ -93,7 +93,7 @@ enum Scheme {
     Raw,
 }
 
-/// A front end with few blocks, whose groups are reset frequently.
+/// Parameters of a front end with few blocks, whose groups are reset frequently.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     scheme: Scheme,
@@ -102,14 +102,14 @@ struct Setup {
     client_entries_max: u64,
     plb_blocks: usize,
     tree_top_levels: u8,
-    /// Without a seal, an attacker can rename blocks.
+    /// Whether the tree is sealed. Without a seal, an attacker can rename blocks.
     sealed: bool,
     seed: u64,
 }
 
 impl Setup {
-    /// A multiple of the group size on each level, so there are no padding blocks that are never
-    /// requested.
+    /// Number of blocks: a multiple of the group size on each level, so there are no padding blocks
+    /// that are never requested.
     const CAPACITY: u64 = 48;
 
     fn config(&self) -> FreecursiveConfig {
@@ -225,7 +225,7 @@ impl Pair {
         }
     }
 
-    /// Reads everything, and checks that the damage is detected and the handle closed.
+    /// Reads everything. Checks that the damage is detected and the handle then refuses all work.
     #[track_caller]
     fn assert_caught(mut self, what: &str) {
         let error = self.sweep().expect_err(what);
@@ -385,7 +385,8 @@ fn exchanged_blocks_are_detected() {
     }
 }
 
-/// A block never accessed reads as zeros, whatever a tree without a seal has under its address.
+/// A block never accessed reads as zeros, whatever an attacker stores under its address in a tree
+/// without a seal.
 #[test]
 fn a_forged_block_is_detected() {
     const PLANTED: u64 = 7;
@@ -416,8 +417,8 @@ fn dropped_writes_are_detected() {
     }
 }
 
-/// A replayed copy is in the stash next to the current block, which is accessed repeatedly: the
-/// answer is right or an error.
+/// A replayed copy is in the stash next to the current block, which is accessed repeatedly. Each
+/// access returns the right answer or an error.
 #[test]
 fn a_stale_copy_beside_the_block_never_answers() {
     let mut refused = 0;

@@ -1,5 +1,5 @@
-//! The reference of range ORAM: it is an array, has rORAM's properties, and reveals only the class
-//! of each range.
+//! Tests of the reference of range ORAM: it is an array, has rORAM's properties, and reveals only
+//! the class of each range.
 
 use oblivio_core::reference::{RangeForm, RangesRead, ReadCopies, ReferenceRange, Run};
 use rand::rngs::StdRng;
@@ -26,7 +26,7 @@ fn any_form(coins: &mut StdRng) -> RangeForm {
     }
 }
 
-/// A random address and a number of blocks that the form allows.
+/// Draws an address and a number of blocks that the form allows.
 fn any_range(form: &RangeForm, coins: &mut StdRng) -> (u64, u64) {
     let class = pick(&form.classes, coins);
     let blocks = coins.random_range(1..=1 << class);
@@ -65,14 +65,14 @@ fn a_range_oram_is_an_array() {
     }
 }
 
-/// The view, without the random paths.
+/// The shape of a view, without the random paths.
 fn shape(runs: &[Run]) -> Vec<(u8, bool, u64, Option<u64>)> {
     let shown = |run: &Run| run.is_eviction.then_some(run.first);
     runs.iter().map(|run| (run.class, run.is_eviction, run.paths, shown(run))).collect()
 }
 
-/// Two traces of ranges with the same classes. The ranges differ in address, operation, whether
-/// they wrap around, and whether their blocks were written before.
+/// Compares two traces of ranges with the same classes. The ranges differ in address, operation,
+/// whether they wrap around, and whether their blocks were written before.
 #[test]
 fn the_view_depends_only_on_the_classes() {
     for seed in 0..100 {

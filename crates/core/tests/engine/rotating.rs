@@ -1,5 +1,5 @@
-//! Rotating RAW ORAM: it is RAW ORAM, its states survive evictions, and it authenticates everything
-//! from storage.
+//! Tests of rotating RAW ORAM: it behaves as RAW ORAM, its states survive evictions, and it
+//! authenticates everything from storage.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
     *among.choose(coins).expect("the choices must not be empty")
 }
 
-/// Small trees of many forms, from tight ones to ones with spare levels.
+/// Draws small trees of many forms, from tight ones to ones with spare levels.
 fn any_config(coins: &mut StdRng) -> RawConfig {
     let capacity = pick(&[1, 2, 7, 64, 100, 255, 256, 500], coins);
     let profile = pick(&[&[2][..], &[3], &[5], &[1, 2, 3, 4], &[6, 1, 1, 5]], coins);
@@ -53,7 +53,7 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
     RawConfig::of_tree(tree, pick(&[1, 2, 3, 5, 8], coins))
 }
 
-/// As [`any_config`], with position maps of many depths in the tree.
+/// Draws small trees like [`any_config`], with position maps of many depths in the tree.
 fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
     loop {
         let mut raw = any_config(coins);
@@ -205,7 +205,7 @@ fn it_is_raw_oram() {
     }
 }
 
-/// Everything that a client must keep.
+/// The state that a client must save.
 struct SavedState {
     evictions: u64,
     accesses_since_eviction: u32,
@@ -246,7 +246,7 @@ fn resume(config: &RotatingConfig, kept: &SavedState, store: Store, seed: u64) -
     oram
 }
 
-/// The store of an ORAM whose client is lost.
+/// Takes the store of an ORAM, whose client is then lost.
 fn take_store(oram: &mut Rotating, config: &RotatingConfig) -> Store {
     std::mem::replace(oram.backend_mut().store_mut(), store(config))
 }
@@ -257,8 +257,8 @@ enum Logged {
     Forget(u64, u64),
 }
 
-/// Makes a random request, after everything that must precede it, if the state allows. Logs what it
-/// does.
+/// Makes a random request, after all accesses that must precede it, if the state allows. Logs these
+/// operations.
 fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
     let capacity = array.len() as u64;
     let address = coins.random_range(0..capacity);
@@ -485,7 +485,7 @@ fn settled() -> (RotatingConfig, Rotating) {
     (RotatingConfig::flat(config), oram)
 }
 
-/// The places with the latest version of a bucket, and those with an older version.
+/// The places that hold the latest version of a bucket, and the places that hold an older version.
 fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
     let g = oram.backend().evictions();
     let config = &config.raw;
@@ -632,7 +632,7 @@ fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
     drop(config);
 }
 
-/// The fullest trees, with all their blocks in use: scans, hot blocks, and uniform requests.
+/// Tests the fullest trees, with all their blocks in use: scans, hot blocks, and uniform requests.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     // Z, A, the level of the leaves, and the levels of the tree top.
@@ -657,7 +657,8 @@ fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     }
 }
 
-/// The most blocks that the tree top held, its bound, and its number of slots.
+/// The maximum number of blocks that the tree top held, the bound on it, and the number of slots of
+/// the tree top.
 fn most_in_tree_top(
     (z, a, leaf_level, levels): (u16, u32, u8, u8),
     change: impl Fn(&mut RawConfig),

@@ -1,5 +1,5 @@
-//! What a golden model sees: the steps of an access, and blocks with their leaves and buckets. Also
-//! that ORAMs can move to another thread.
+//! Tests of what a golden model sees: the steps of an access, and blocks with their leaves and
+//! buckets. Also tests that ORAMs can move to another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ const BLOCKS: u64 = 100;
 const BLOCK_BYTES: usize = 32;
 const EVICT_PERIOD: u32 = 3;
 
-/// A step, and the stash after it: addresses and leaves.
+/// A step, with the addresses and leaves in the stash after it.
 type Noted = (PathStep, BTreeMap<u64, Leaf>);
 
 type Steps = Arc<Mutex<Vec<Noted>>>;
@@ -45,7 +45,8 @@ fn noting(scheme: &mut dyn Scheme) -> Steps {
     steps
 }
 
-/// Accesses blocks at random. Calls `check` with the leaf read for each access, and its steps.
+/// Accesses blocks at random. Calls `check` for each access with its index, the leaf read, and its
+/// steps.
 fn drive(scheme: &mut dyn Scheme, mut check: impl FnMut(usize, Leaf, &[Noted])) {
     let steps = noting(scheme);
     let leaves = scheme.config().geometry.leaves();

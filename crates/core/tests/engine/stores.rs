@@ -1,4 +1,4 @@
-//! Stores whose answers are short or missing.
+//! Tests of stores whose answers are short or missing.
 
 use oblivio_core::store::{
     BucketRange, LevelShape, Part, Piece, SealedCopy, Span, TreeId, TreeShape,
@@ -7,13 +7,13 @@ use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_testkit::{Call, Faulty};
 
-/// A tree of three buckets.
+/// A store with a tree of three buckets.
 fn memory() -> MemoryStore {
     let levels = vec![LevelShape::of_heads(1, 3), LevelShape::of_heads(2, 8)];
     MemoryStore::new(&[TreeShape::new(levels)], LayoutKind::Striped).unwrap()
 }
 
-/// Answers each read with one frame of `bytes` bytes, and fails to write.
+/// A store that answers each read with one frame of `bytes` bytes, and fails to write.
 fn short(bytes: usize) -> impl BucketStore {
     let answer = move |memory: &mut MemoryStore, call: &mut Call<'_>| match call.operation {
         Operation::Write => Err(StoreError::new(StoreErrorKind::Refused, "read-only")),

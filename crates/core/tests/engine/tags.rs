@@ -1,5 +1,5 @@
-//! Trees whose blocks have no bytes, for simulations. The blocks are in the same places as blocks
-//! with bytes.
+//! Tests of trees whose blocks have no bytes, for simulations. The blocks are in the same places as
+//! blocks with bytes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn tree(block_bytes: usize) -> TreeConfig {
         .with_tree_top(TreeTopKind::SetAssociative { ways: 2 })
 }
 
-/// The pieces requested from storage, and the final level of each block.
+/// Serves a workload. Returns the pieces requested from storage, and the final level of each block.
 fn run<B: Scheme>(
     tree: &TreeConfig,
     scheme: impl FnOnce(Sealer, Recorder<MemoryStore, Box<dyn FnMut(&Event, &[u8])>>) -> B,
@@ -92,7 +92,7 @@ fn a_tag_is_served_like_a_block() {
     assert!(oram.read(7, &mut [0]).is_err(), "a tag has no bytes");
 }
 
-/// Random operations on a scheme: accesses, hits, blocks taken out and put back, background
+/// Makes random operations on a scheme: accesses, hits, blocks taken out and put back, background
 /// evictions. Returns everything observable, and the location of each block at intervals.
 fn work<B: Scheme + Scheme>(scheme: &mut B, full: bool) -> Vec<String> {
     let mut coins = StdRng::seed_from_u64(3);

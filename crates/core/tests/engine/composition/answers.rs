@@ -1,5 +1,5 @@
-//! Each combination against a plain array, its invariants, and its tallies against what storage
-//! saw.
+//! Tests of each combination: its answers against a plain array, its invariants, and its tallies
+//! against the view of storage.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::support::grid::{
 
 const REQUESTS: usize = 700;
 
-/// The workloads in sequence, each with requests of all kinds.
+/// A list of workloads, each with requests of all kinds.
 fn mixed(seed: u64) -> Vec<Vec<Request>> {
     let kinds = |i: usize, is_write: bool| match (i % 5, is_write) {
         (0, _) => RequestKind::Update,
@@ -75,7 +75,7 @@ fn check_all(combinations: &[Combination]) -> Rare {
     rare
 }
 
-/// Checks the invariants. The scan is removed from the view, so it is not counted.
+/// Checks the invariants. Removes the scan from the view, so that it is not counted.
 #[track_caller]
 fn check_invariants(combination: &Combination, tested: &mut GridOram) {
     tested.composed.check().unwrap_or_else(|error| panic!("{error}, {combination:?}"));

@@ -1,4 +1,4 @@
-//! The covering sets cover all tuples of levels. Also fixes their sizes.
+//! Tests that the covering sets cover all tuples of levels, and fixes the sizes of the sets.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
-//! Every meaningful combination of techniques works, and the others are refused with a reason.
-//! Tests a covering set of combinations, small enough to run in every build.
+//! Tests that every meaningful combination of techniques works, and that all others are refused
+//! with a reason. The tests use a covering set of combinations, small enough to run in every build.
 //!
-//! `privacy/grid.rs` tests what storage sees of the same combinations.
+//! `privacy/grid.rs` tests the views of the same combinations.
 
 mod answers;
 mod covered;

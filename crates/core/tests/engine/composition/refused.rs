@@ -1,4 +1,4 @@
-//! Impossible combinations are refused with a reason.
+//! Tests that impossible combinations are refused with a reason.
 
 use oblivio_core::ErrorKind;
 

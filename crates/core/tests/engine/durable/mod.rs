@@ -46,7 +46,7 @@ fn range(classes: &[u8]) -> RangeParams {
     }
 }
 
-/// Arrays of every scheme of this crate.
+/// Configurations of every scheme of this crate.
 fn configs() -> Vec<Box<dyn DurableConfig>> {
     let of = |scheme: &VolumeScheme| -> Vec<Box<dyn DurableConfig>> {
         let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
@@ -81,7 +81,7 @@ fn sections(array: &dyn Durable) -> Vec<Vec<u8>> {
     sections
 }
 
-/// Plans an access to a block, after fetching the positions that it needs.
+/// Plans an access to a block, after fetching the positions that the access needs.
 fn plan(array: &mut dyn Durable, address: u64) -> Result<AccessPlan, Error> {
     let mut coins = StdRng::seed_from_u64(address);
     while let Some(position) = array.missing_positions(PositionUse::Access(&[address]))?.first() {

@@ -1,4 +1,4 @@
-//! Guarantees of every durable scheme.
+//! Tests of the guarantees that every durable scheme gives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
     }
 }
 
-/// Plans can be drawn while earlier plans wait to be carried out, so that a volume can commit them
+/// Plans can be drawn while earlier plans are not yet carried out. So a volume can commit plans
 /// while storage reads.
 #[test]
 fn plans_start_where_those_before_them_end() {
@@ -66,7 +66,7 @@ fn plans_start_where_those_before_them_end() {
     }
 }
 
-/// Each plan is carried out once and in order, also if it was decoded from the log.
+/// Each plan is carried out once and in order, even if it was decoded from the log.
 #[test]
 fn plans_out_of_turn_are_refused_before_anything_is_touched() {
     for config in configs() {
@@ -142,7 +142,7 @@ fn a_padded_state_brings_back_what_a_whole_one_does() {
     }
 }
 
-/// The sections of a state at their largest: an era for each write, as if each write were in an
+/// Saves the largest possible states. There is an era per write, as if each write were in an
 /// opening of its own.
 #[test]
 fn a_state_is_never_larger_than_it_says() {
@@ -164,7 +164,7 @@ fn a_state_is_never_larger_than_it_says() {
     }
 }
 
-/// So volumes work on every store.
+/// Durable schemes request only whole buckets, so volumes work on every store.
 #[test]
 fn only_whole_buckets_are_requested() {
     for config in configs() {

@@ -1,4 +1,4 @@
-//! Ranges: an array over any classes, crashes or not, and what storage sees of it.
+//! Tests of ranges: an array with any classes, with and without crashes, and its view.
 
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::{
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{BLOCK_BYTES, key, range, sections, store};
 
-/// Parameters as small as the ranges allow, so that leaves coincide and buckets overflow.
+/// Draws parameters as small as the ranges allow, so that leaves coincide and buckets overflow.
 fn any_params(coins: &mut StdRng) -> RangeParams {
     let classes: &[&[u8]] = &[&[0], &[0, 1], &[0, 3], &[0, 1, 2, 3, 4], &[0, 4]];
     let classes = classes.choose(coins).unwrap().to_vec();
@@ -32,11 +32,11 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
     if fits { params } else { RangeParams { tree_top_levels: 4, ..params } }
 }
 
-/// The log since a state was saved: plans, and the data that they wrote.
+/// The log since a state was saved: the plans, and the data that they wrote.
 type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
-/// Carries out a plan that writes `data` where it is not `None`. Returns what the other blocks
-/// hold.
+/// Carries out a plan, which writes `data` where it is not `None`. Returns the contents of the
+/// blocks that it reads.
 fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);
@@ -127,8 +127,8 @@ fn a_range_oram_is_an_array_that_survives() {
     }
 }
 
-/// With buckets that are too small, blocks stay on the client. Then evictions come ahead of their
-/// time, and nothing is lost.
+/// With buckets that are too small, blocks stay on the client. Then evictions come early, and
+/// nothing is lost.
 #[test]
 fn too_small_buckets_cost_evictions_and_no_data() {
     let mut evictions = 0;
@@ -196,7 +196,7 @@ fn comes_back(params: &RangeParams, array: &dyn Durable) {
 }
 
 /// The data that an access reads is verified, for ranges and dummies alike. Here verification
-/// always fails, because the key is another.
+/// always fails, because the key is wrong.
 #[test]
 fn accesses_to_ranges_and_to_none_fail_alike() {
     // The accesses below make no eviction, because that would fail as well.
@@ -283,7 +283,8 @@ fn parameters_that_contradict_each_other_are_refused() {
     }
 }
 
-/// The length does not depend on how much is on the client: see [`Save::WholePadded`].
+/// The length of a padded state does not depend on the number of blocks on the client: see
+/// [`Save::WholePadded`].
 #[test]
 fn a_padded_state_has_one_length() {
     let params = range(&[0, 2, 3]);
@@ -310,7 +311,7 @@ fn a_padded_state_has_one_length() {
     assert_eq!(lengths[0], lengths[2]);
 }
 
-/// The traffic of accesses, counted by storage, is what the parameters promise.
+/// The traffic of accesses, as counted by storage, equals the cost computed from the parameters.
 #[test]
 fn accesses_cost_what_the_parameters_promise() {
     for class in [0u8, 3] {

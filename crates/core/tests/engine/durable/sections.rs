@@ -1,5 +1,6 @@
-//! Sections that no scheme wrote. Real sections are sealed, so only a bug of ours can write such
-//! ones. They are refused, or taken for a possible state, and never break the client.
+//! Tests of sections that no scheme wrote. Real sections are sealed, so only a bug of this program
+//! can write such sections. They are refused, or read as a possible state, and never break the
+//! client.
 
 use oblivio_core::durable::{DurableConfig, EncodedPlan, EraStart, Save};
 use oblivio_core::{Error, Op};
@@ -8,7 +9,7 @@ use rand::rngs::StdRng;
 
 use super::{BLOCK_BYTES, configs, key, plan, sections, store};
 
-/// The sections of an array in use, and the plan of its next access.
+/// The sections of an array after some accesses, and the plan of its next access.
 fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, EncodedPlan) {
     let (trees, store) = store(config);
     let mut coins = StdRng::seed_from_u64(1);
@@ -23,7 +24,7 @@ fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, EncodedPlan) {
     (sections, plan(&mut *array, 3).unwrap().encoded().clone())
 }
 
-/// Uses a restored state in every way. Its storage was never written.
+/// Uses a restored state in every way. The storage of the array was never written.
 fn use_state(
     config: &dyn DurableConfig,
     sections: &[Vec<u8>],
@@ -48,7 +49,7 @@ fn use_state(
     array.carry_out(&plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
 
-/// The bytes, shortened, extended, and with other numbers at every position.
+/// Variations of `bytes`: shortened, extended, and with other numbers at every position.
 fn variations(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     const NUMBERS: [u64; 7] = [0, 1, 63, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX];
     let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());

@@ -1,4 +1,4 @@
-//! The bytes that storage receives.
+//! Tests of the bytes that storage receives.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,11 @@ use super::run::{Data, Run, Scheme, Setup};
 
 const ACCESSES: usize = 3000;
 
-/// The counter in clear at the start of each written piece of Path and RAW ORAM.
+/// Bytes of the counter in clear at the start of each written piece of Path and RAW ORAM.
 const COUNTER_BYTES: usize = 8;
 
-/// The unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of it here.
+/// Bytes of the unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of
+/// it here.
 const CHUNK_BYTES: usize = 16;
 
 /// The schemes whose pieces begin with a counter.
@@ -26,7 +27,7 @@ const ROTATING: Scheme = Scheme::Rotating(3);
 /// The tree of heads of rotating RAW ORAM.
 const HEADS: TreeId = TreeId(1);
 
-/// Runs with much repeated plaintext: few addresses, dummies, zeros.
+/// Runs whose plaintext repeats often: few addresses, dummies, zeros.
 fn runs(schemes: &[Scheme]) -> impl Iterator<Item = Run> {
     let setups = schemes.iter().flat_map(|&scheme| {
         let setup = Setup::new(scheme, ACCESSES);
@@ -68,7 +69,7 @@ fn never_repeats() {
 }
 
 /// Evictions lost in a crash are repeated from the same state with the same data. Their plaintext
-/// and their places are the same as before.
+/// and their places are the same as before, but no ciphertext repeats.
 #[test]
 fn of_lost_evictions_never_comes_again() {
     for data in [Data::Zeros, Data::Random] {

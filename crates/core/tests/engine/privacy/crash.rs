@@ -19,13 +19,13 @@ type Block = [u8; BLOCK_BYTES];
 /// The number of crashes: the first during the client's work, the others during recovery.
 const CRASHES: usize = 3;
 
-/// The views of accesses that were lost in a crash, and of each repetition.
+/// The view of accesses that were lost in a crash, and the view of each repetition.
 pub(crate) struct Lost {
     pub(crate) first: Contents,
     pub(crate) again: Vec<Contents>,
 }
 
-/// Makes the most accesses that a state allows, and repeats them from that state.
+/// Makes the maximum number of accesses that a state allows, and repeats them from that state.
 pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let Scheme::Rotating(evict_period) = setup.scheme else {
         unreachable!("only rotating RAW ORAM can restore a state");
@@ -70,7 +70,7 @@ fn carry_out(oram: &mut Rotating, log: &[(Move, Block)]) {
     }
 }
 
-/// Takes the view since the last call.
+/// Takes the view since the previous call.
 fn take_view(oram: &mut Rotating) -> Contents {
     let store = oram.backend_mut().store_mut();
     let memory = std::mem::replace(store.store_mut(), nowhere());
@@ -82,7 +82,7 @@ fn nowhere() -> MemoryStore {
     MemoryStore::new(&[], MemoryStore::default_layout()).unwrap()
 }
 
-/// Everything that a client must keep.
+/// The state that a client must save.
 struct SavedState {
     evictions: u64,
     accesses_since_eviction: u32,
@@ -107,7 +107,7 @@ impl SavedState {
         }
     }
 
-    /// Restores `oram`, of which only storage survived.
+    /// Restores the client of `oram`, of which only storage survived.
     fn recover(&self, oram: &mut Rotating, config: &RawConfig, master: &MasterKey, coins: StdRng) {
         let tree = &config.tree;
         let nothing = Store::new(nowhere(), Contents::new());

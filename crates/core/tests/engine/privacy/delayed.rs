@@ -1,4 +1,4 @@
-//! Leaves behind a cache with delayed remapping.
+//! Tests of the leaves behind a cache with delayed remapping.
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
@@ -21,7 +21,7 @@ use crate::support::noting::Noting;
 
 const REQUESTS: usize = 8000;
 
-/// A cache of one block, in which every change of address is a miss, and a larger one.
+/// A cache of one block, in which every change of address is a miss, and a larger cache.
 const CACHES: [CacheConfig; 2] =
     [CacheConfig { blocks: 1, ways: 1 }, CacheConfig { blocks: 12, ways: 4 }];
 

@@ -1,4 +1,4 @@
-//! To storage, a dummy access looks like any other access, in every scheme.
+//! Tests that, to storage, a dummy access looks like any other access, in every scheme.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,10 @@ use super::run::{BLOCK_BYTES, CAPACITY, LEAF_LEVEL, LEAVES, Scheme, Setup};
 const ACCESSES: usize = 3000;
 const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)];
 
-/// The request at each turn: a block, or a dummy.
+/// A sequence of accesses: requests for blocks, and dummies.
 type Turns = Vec<Option<u64>>;
 
-/// Only requests, a random mix of requests and dummies, and only dummies.
+/// Three sequences: only requests, a random mix of requests and dummies, and only dummies.
 fn turns(coins: &mut StdRng) -> [Turns; 3] {
     [1.0, 0.5, 0.0].map(|requests| {
         let mut turn = || coins.random_bool(requests).then(|| coins.random_range(0..CAPACITY));
@@ -29,7 +29,7 @@ fn turns(coins: &mut StdRng) -> [Turns; 3] {
     })
 }
 
-/// The view of `turns`.
+/// The view of the accesses in `turns`.
 fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
     let tree = Setup::new(scheme, ACCESSES).tree().with_tree_top_levels(tree_top_levels);
     let scheme = match scheme {
@@ -58,7 +58,7 @@ fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
     seen
 }
 
-/// Calls, levels, parts and bytes: everything but the leaf.
+/// Calls, levels, parts and bytes of a view: everything but the leaves.
 fn shape(view: &[Event]) -> Vec<(u64, Operation, u8, Part, u64)> {
     let event = |event: &Event| {
         let piece = event.piece.unwrap();
@@ -96,8 +96,8 @@ fn read_uniform_leaves_unrelated_to_blocks() {
     verdicts.conclude();
 }
 
-/// The leaves of accesses. RAW ORAM's eviction reads a leaf too: it is the `A + 1`st path of each
-/// period.
+/// The leaves of accesses. Excludes the evictions of RAW ORAM, which read the `A + 1`st path of
+/// each period.
 fn leaves(scheme: Scheme, view: &[Event]) -> Vec<u64> {
     let of_leaf = view.iter().filter(|event| {
         let level = event.piece.unwrap().bucket.level();

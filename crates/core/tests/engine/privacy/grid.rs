@@ -1,4 +1,4 @@
-//! The views of combinations of techniques, over a set that covers every compatible pair.
+//! Tests of the views of combinations of techniques, over a set that covers every compatible pair.
 
 use oblivio_core::HitPolicy;
 use oblivio_core::store::{Part, Piece};
@@ -23,8 +23,9 @@ fn fill(tested: &mut GridOram) {
 /// With other operations and other data, but the same coins, the view is the same except for the
 /// ciphertext.
 ///
-/// This does not hold if blocks wait in front of an ORAM for a change: a cache that remaps at
-/// accesses returns dirty blocks, and ρ inserts written ones. There, only the data differ.
+/// This does not hold if blocks wait in front of an ORAM until they have changed: a cache that
+/// remaps at accesses returns dirty blocks, and ρ inserts written ones. There, only the data
+/// differ.
 #[test]
 fn the_same_addresses_give_the_same_view() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
@@ -58,13 +59,13 @@ fn by_number(i: usize) -> RequestKind {
     [RequestKind::Update, RequestKind::Read, RequestKind::Write][i % 3]
 }
 
-/// An event without its random part, the index of the bucket.
+/// An event without its random part, which is the index of the bucket.
 type EventShape = (Operation, Option<(u16, u8, Part)>, u64);
 
 /// For all requests, storage sees a prefix of one sequence of shapes. Some combinations reveal its
 /// length, and nothing else.
 ///
-/// Evictions because of a full stash are not part of the sequence, so no stash here has a bound.
+/// Evictions caused by a full stash are not part of the sequence, so no stash here has a bound.
 #[test]
 fn all_addresses_give_a_prefix_of_one_shape() {
     let loose = |combination| Combination { bound: Bound::Loose, ..combination };
@@ -114,10 +115,11 @@ fn shapes(combination: &Combination, view: &[Event]) -> Vec<EventShape> {
     events.map(shape).collect()
 }
 
-/// Enough accesses for the tests of their leaves.
+/// Minimum number of accesses for the tests of their leaves.
 const ENOUGH: usize = 4000;
 
-/// Tests every combination. If it serves hits, tests only what [`HitPolicy::Serve`] promises.
+/// Tests the leaves of every combination. If the combination serves hits, tests only the promises
+/// of [`HitPolicy::Serve`].
 #[test]
 fn has_leaves_that_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);

@@ -1,5 +1,5 @@
-//! Blocks that the client finds by their address (IR-ORAM, IR-Stash). If hits make an access,
-//! storage does not see them. If they are served, storage sees the number of the remaining
+//! Tests of blocks that the client finds by their address (IR-ORAM, IR-Stash). If hits make an
+//! access, storage does not see them. If hits are served, storage sees the number of the remaining
 //! accesses.
 
 use oblivio_core::view::Operation;
@@ -45,7 +45,7 @@ fn unserved_hits_are_not_seen() {
     }
 }
 
-/// The number of accesses of Freecursive ORAM depends only on the PLB, whatever else is on the
+/// The number of accesses of Freecursive ORAM depends only on the PLB, not on other blocks on the
 /// client.
 #[test]
 fn unserved_hits_of_freecursive_are_not_seen() {
@@ -71,7 +71,7 @@ fn unserved_hits_leave_uniform_independent_and_fresh_leaves() {
     verdicts.conclude();
 }
 
-/// Enough paths for the tests of their leaves. A hot workload makes fewer.
+/// Minimum number of paths for the tests of their leaves. A hot workload makes fewer.
 const ENOUGH: usize = ACCESSES / 3;
 
 /// With either position map, the leaves of the remaining accesses are uniform, used once, and

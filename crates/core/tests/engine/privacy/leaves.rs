@@ -1,4 +1,4 @@
-//! The leaves that storage sees.
+//! Tests of the leaves that storage sees.
 
 use oblivio_core::view::Operation;
 use oblivio_core::{HitPolicy, Integrity};
@@ -14,10 +14,10 @@ use super::trips::{Purpose, leaves, schedule, trips};
 
 pub(crate) const ACCESSES: usize = 12_000;
 
-/// Bins per value in tests of pairs of values.
+/// Number of bins per value in tests of pairs of values.
 const PAIR_BINS: u64 = 8;
 
-/// The number of samples needed for a table row with a column for each leaf.
+/// Minimum number of samples for a row of a contingency table with a column per leaf.
 const ROW_MIN: usize = 30 * LEAVES as usize;
 
 #[test]
@@ -31,7 +31,7 @@ fn are_uniform_independent_and_fresh() {
     verdicts.conclude();
 }
 
-/// Leaves of data, of the position map, and of blocks moved by group resets.
+/// Tests the leaves of data, of the position map, and of blocks moved by group resets.
 #[test]
 fn of_freecursive_are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
@@ -87,8 +87,8 @@ pub(crate) fn judge(run: &Run, leaves: &[u64], verdicts: &mut Verdicts) {
     }
 }
 
-/// The tests for any sequence of leaves. If the requests are known, also tests whether a block's
-/// leaf was seen with the block before.
+/// Applies the tests for any sequence of leaves. If the requests are known, also tests whether a
+/// block's leaf depends on the leaf of the block's previous access.
 ///
 /// If hits are served, paths [are not independent](HitPolicy::Serve) of earlier ones.
 pub(crate) fn judge_leaves(
@@ -116,7 +116,7 @@ pub(crate) fn judge_leaves(
     add("fresh exactly", repeats(&returns, range));
 }
 
-/// Tests whether paths diverge from the previous ones as by chance, on the levels nearest the root.
+/// Tests whether paths diverge from the previous path as by chance, on the levels nearest the root.
 /// Leaves are read from the lowest bit.
 pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
     let parts = leaves.windows(2).map(|pair| (pair[0] ^ pair[1]) % PAIR_BINS);
@@ -134,8 +134,8 @@ fn independence(run: &Run, leaves: &[u64], secret: impl Fn(&Request) -> bool) ->
     })
 }
 
-/// Reverse-lexicographic order: plain counting if a leaf is read from its lowest bit (Tiny ORAM,
-/// Fig. 5). Deliberately not the engine's own function.
+/// The leaf of eviction `g` in reverse-lexicographic order. This is plain counting if a leaf is
+/// read from its lowest bit (Tiny ORAM, Fig. 5). Deliberately not the engine's own function.
 fn eviction_leaf(g: u64) -> u64 {
     g % LEAVES
 }
@@ -163,10 +163,10 @@ fn evictions_come_in_the_public_order() {
     states.assert_rare_ones_occurred(100);
 }
 
-/// Before each access of a batch but the last, the leaf of the next access is announced. It must
-/// not be stale by then, and must be used. Rotating RAW ORAM announces all paths of a batch,
-/// including its evictions' paths, before it reads the first, unless the batch is a single
-/// access. All other announcements are the next path of the public order of evictions.
+/// Before each access of a batch but the last, the leaf of the next access is announced. The leaf
+/// must still be current when it is used, and must be used. Rotating RAW ORAM announces all paths
+/// of a batch, including its evictions' paths, before it reads the first, unless the batch is a
+/// single access. All other announcements are the next path of the public order of evictions.
 #[test]
 fn announced_leaves_are_read_next() {
     for (scheme, tree_top_levels) in [

@@ -25,6 +25,6 @@ mod shape;
 mod tampered;
 mod trips;
 
-/// The rate of false alarms of one statistical test function: three functions share one in a
-/// million.
+/// The rate of false alarms of one statistical test function. Three such functions share a rate of
+/// one in a million.
 const FALSE_ALARMS: f64 = 1e-6 / 3.0;

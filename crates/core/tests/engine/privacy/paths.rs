@@ -1,4 +1,4 @@
-//! Every path is read and written completely.
+//! Tests that every path is read and written completely.
 
 use oblivio_core::geometry::{BucketId, Leaf};
 use oblivio_core::store::{Part, Piece, TreeId};
@@ -36,9 +36,9 @@ fn of_freecursive_are_read_and_written_back_as_a_whole() {
     }
 }
 
-/// Every read covers all levels of a path in storage, with whole buckets. The write after it, if
-/// there is one, covers the same buckets: their headers in an AO access of RAW ORAM, otherwise the
-/// whole buckets.
+/// Checks that every read covers all levels of a path in storage, with whole buckets. The write
+/// after it, if there is one, must cover the same buckets: their headers in an AO access of RAW
+/// ORAM, otherwise the whole buckets.
 #[track_caller]
 pub(crate) fn assert_whole(run: &Run) {
     let trips = trips(run);

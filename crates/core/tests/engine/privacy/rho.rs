@@ -1,4 +1,5 @@
-//! Rho: two trees in a fixed pattern, whatever the requests, with and without a cache in front.
+//! Tests of ρ: two trees in a fixed pattern, whatever the requests, with and without a cache in
+//! front.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,8 +29,8 @@ const SMALL: TreeId = TreeId(1);
 const SMALL_LEAF_LEVEL: u8 = 4;
 const FRONTENDS: [Frontend; 2] = [Frontend::Flat, Frontend::Freecursive];
 
-/// No cache, or a cache of one block with delayed remapping, in which every change of address puts
-/// one block back and takes another.
+/// No cache, or a cache of one block with delayed remapping. In that cache, every change of address
+/// puts one block back and takes out another.
 const CACHES: [Option<CacheConfig>; 2] = [None, Some(CacheConfig { blocks: 1, ways: 1 })];
 
 type Log = Rc<RefCell<Vec<Event>>>;
@@ -39,7 +40,7 @@ type Log = Rc<RefCell<Vec<Event>>>;
 struct Path {
     tree: TreeId,
     leaf: u64,
-    /// Calls, levels, parts and bytes: everything but the leaf.
+    /// Calls, levels, parts and bytes of the path: everything but the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 
@@ -57,7 +58,7 @@ impl Run {
     }
 }
 
-/// 16 blocks in sets of 4: fewer than most workloads request.
+/// Parameters of ρ with 16 blocks in sets of 4: fewer blocks than most workloads request.
 fn config() -> RhoConfig {
     let geometry = Geometry::uniform(SMALL_LEAF_LEVEL, 2).unwrap();
     let small = TreeConfig::new(16, BLOCK_BYTES, geometry, 16).with_tree(SMALL);
@@ -111,7 +112,7 @@ where
     (requests, cached.oram().tally())
 }
 
-/// The paths of each request.
+/// Makes the requests of `workload`. Returns the paths of each request.
 fn requests(oram: &mut impl Oram, log: &Log, workload: Workload) -> Vec<Vec<Path>> {
     let requests = workload.requests(CAPACITY, 1).take(REQUESTS).map(|request| {
         let mut block = [1; BLOCK_BYTES];

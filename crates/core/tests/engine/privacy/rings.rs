@@ -1,7 +1,7 @@
 //! The bucket in each place of rotating RAW ORAM, as storage can derive it from the writes.
 //!
-//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. Deliberately a
-//! plain table, and not the engine's own functions.
+//! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. Deliberately
+//! implemented as a plain table, without the engine's own functions.
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::Piece;
@@ -18,12 +18,13 @@ pub(crate) struct Rings {
 /// The places of one level.
 struct Ring {
     level: u8,
-    /// The index of the bucket whose latest version is in each place, if any.
+    /// The index of the bucket whose latest version is in each place; `None` if a place has no
+    /// latest version.
     buckets: Vec<Option<u64>>,
 }
 
 impl Rings {
-    /// The rings of a new tree, which is as if an eviction had been made to each leaf.
+    /// The rings of a new tree, as if an eviction to each leaf had been made.
     pub(crate) fn new(tree_top_levels: u8) -> Self {
         let places = |level: u8| (1usize << level) + (1 << tree_top_levels);
         let rings = (tree_top_levels..=LEAF_LEVEL)
@@ -33,7 +34,7 @@ impl Rings {
         new
     }
 
-    /// Replaces the places of a call by the buckets in them.
+    /// Replaces the places in the pieces of a call by the buckets in these places.
     ///
     /// # Panics
     /// If a call reads a version that is not the latest, or writes to another place than the next
@@ -60,7 +61,8 @@ impl Rings {
         }
     }
 
-    /// Makes the next eviction: on each level, one bucket has its latest version in another place.
+    /// Simulates the next eviction: on each level, one bucket has its latest version in another
+    /// place.
     fn evict(&mut self) {
         for ring in &mut self.rings {
             let evicted = self.evictions % (1 << ring.level);

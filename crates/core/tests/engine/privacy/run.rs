@@ -27,13 +27,13 @@ pub(crate) const BLOCK_BYTES: usize = 32;
 const SLOTS_PER_BUCKET: u16 = 2;
 pub(crate) const CAPACITY: u64 = 200;
 
-/// A bound that cannot be exceeded, because it equals the number of blocks.
+/// A stash bound that cannot be exceeded, because it equals the number of blocks.
 const STASH_BLOCKS_MAX: usize = CAPACITY as usize;
 
 /// The number of blocks forgotten at once, after every second batch.
 const FORGOTTEN_AT_ONCE: u64 = 3;
 
-/// The lengths of batches, repeated.
+/// The lengths of batches, in a cycle.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 5];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) enum Scheme {
 }
 
 impl Scheme {
-    /// Every scheme, with `evict_period` accesses per eviction if it has the parameter.
+    /// Every scheme, with `evict_period` accesses per eviction if the scheme has that parameter.
     pub(crate) fn each(evict_period: u32) -> impl Iterator<Item = Self> {
         TreeScheme::ALL.iter().map(move |scheme| match scheme {
             TreeScheme::Path => Self::Path,
@@ -59,9 +59,9 @@ impl Scheme {
 /// The location of the position map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frontend {
-    /// On the client.
+    /// The position map is on the client.
     Flat,
-    /// In the tree, with a PLB. For Path and RAW ORAM.
+    /// The position map is in the tree, with a PLB. For Path and RAW ORAM.
     Freecursive,
 }
 
@@ -76,7 +76,8 @@ pub(crate) enum Data {
 pub(crate) struct Setup {
     pub(crate) scheme: Scheme,
     pub(crate) frontend: Frontend,
-    /// The integrity of Freecursive ORAM. With a flat position map, only its space in each slot.
+    /// The integrity of Freecursive ORAM. With a flat position map, it only determines the space in
+    /// each slot.
     pub(crate) integrity: Integrity,
     pub(crate) tree_top_levels: u8,
     pub(crate) tree_top: TreeTopKind,
@@ -108,8 +109,8 @@ impl Setup {
         }
     }
 
-    /// Freecursive ORAM over `scheme`. `accesses` is the number of requests; storage sees more
-    /// paths.
+    /// A setup of Freecursive ORAM over `scheme`. `accesses` is the number of requests; storage
+    /// sees more paths.
     pub(crate) fn freecursive(scheme: Scheme, accesses: usize) -> Self {
         Self { frontend: Frontend::Freecursive, ..Self::new(scheme, accesses) }
     }
@@ -132,7 +133,7 @@ impl Setup {
         })
     }
 
-    /// A run of each workload. If blocks can be forgotten, also a run with forgetting.
+    /// Makes a run of each workload. If blocks can be forgotten, also makes a run with forgetting.
     pub(crate) fn runs(self) -> impl Iterator<Item = Run> {
         let forgets = [false, true].into_iter().take(match self.scheme {
             Scheme::Path | Scheme::Raw(_) => 1,
@@ -182,7 +183,7 @@ impl Setup {
         lengths.collect()
     }
 
-    /// Differs for each scheme and workload, so that runs do not share their leaves.
+    /// A seed that differs for each scheme and workload, so that runs do not share their leaves.
     fn seed_of(&self, workload: Workload) -> u64 {
         let scheme = match self.scheme {
             Scheme::Path => 0,
@@ -325,8 +326,8 @@ pub(crate) fn create_store(shapes: &[TreeShape]) -> Store {
     Recorder::new(memory, Contents::new())
 }
 
-/// Two levels of 25 and 4 position-map blocks, of which 3 fit the PLB, and counters that overflow
-/// frequently.
+/// Parameters of Freecursive ORAM with levels of 25 and 4 position-map blocks, of which 3 fit the
+/// PLB, and counters that overflow frequently.
 pub(crate) fn freecursive_config() -> FreecursiveConfig {
     FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
         .unwrap()
@@ -353,7 +354,7 @@ impl Setup {
     }
 }
 
-/// The operations of an ORAM that the runs need, beyond requests.
+/// The operations of an ORAM, in addition to requests, that the runs need.
 trait TestedOram: Oram {
     fn stash(&self) -> StashView<'_>;
 
@@ -388,7 +389,7 @@ impl<S: BucketStore> TestedOram for DurableRawOram<S, StdRng> {
     }
 }
 
-/// The view of a run, and what really happened.
+/// A run: its view, and the true accesses and states behind it.
 pub(crate) struct Run {
     pub(crate) setup: Setup,
     pub(crate) workload: Workload,
@@ -401,22 +402,22 @@ pub(crate) struct Run {
 /// The number of occurrences of rare states. Would be secret in a real system.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct States {
-    /// The requested block was in the stash. Only known for the first request of a batch.
+    /// How often the requested block was in the stash. Only known for the first request of a batch.
     pub(crate) stash_hits: usize,
-    /// The stash was at its bound.
+    /// How often the stash was at its bound.
     pub(crate) stash_at_bound: usize,
-    /// The stash was empty when a batch began.
+    /// How often the stash was empty when a batch began.
     pub(crate) stash_empty: usize,
-    /// The most blocks in the stash when a batch began.
+    /// Maximum number of blocks in the stash when a batch began.
     pub(crate) most_at_start: usize,
-    /// The most blocks left in the stash after an eviction.
+    /// Maximum number of blocks left in the stash after an eviction.
     pub(crate) peak_stash_blocks: usize,
     pub(crate) never_written_reads: usize,
-    /// A batch requested one block twice.
+    /// How often a batch requested one block twice.
     pub(crate) repeats_in_batch: usize,
-    /// The block was requested before.
+    /// How often the requested block had been requested before.
     pub(crate) repeats: usize,
-    /// A live block was forgotten and then requested next.
+    /// How often a live block was forgotten and then requested next.
     pub(crate) forgotten_just_before: usize,
     /// The tally of the front end.
     pub(crate) frontend: FrontTally,
@@ -448,7 +449,7 @@ impl States {
         self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
-    /// The states that every collection of runs over all workloads must reach.
+    /// Checks that states occurred that every collection of runs over all workloads must reach.
     #[track_caller]
     pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
         let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
@@ -456,7 +457,7 @@ impl States {
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
 
-    /// The additional states that runs of Freecursive ORAM must reach.
+    /// Checks that additional states occurred that runs of Freecursive ORAM must reach.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
         let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;

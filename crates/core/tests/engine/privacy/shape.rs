@@ -1,4 +1,4 @@
-//! Views of runs of one length differ only in leaves and ciphertext.
+//! Tests that views of runs of one length differ only in leaves and ciphertext.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::Operation;
@@ -9,7 +9,7 @@ use super::run::{Frontend, Run, Scheme, Setup, States};
 
 const ACCESSES: usize = 1000;
 
-/// An event without its random part, the index of the bucket.
+/// An event without its random part, which is the index of the bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventShape {
     trip: u64,
@@ -28,7 +28,7 @@ pub(crate) fn shape(run: &Run) -> Vec<EventShape> {
     events.collect()
 }
 
-/// Makes all runs of `setup`, and compares each to the first.
+/// Makes all runs of `setup`, and compares each view to the first.
 #[track_caller]
 pub(crate) fn assert_alike(setup: &Setup) -> States {
     let mut states = States::default();
@@ -99,8 +99,8 @@ fn freecursive_looks_like_as_many_single_accesses() {
     }
 }
 
-/// The bound is chosen so that some batches begin at it and none begins above it; the other runs
-/// stay far below.
+/// Compares runs at the stash bound. The bound is chosen so that some batches begin at it and none
+/// begins above it; the other runs stay far below.
 #[track_caller]
 fn assert_alike_at_the_bound(setup: &Setup) -> States {
     let stash_blocks_max = setup.runs().map(|run| run.states.most_at_start).fold(1, usize::max);

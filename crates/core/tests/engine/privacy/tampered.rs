@@ -1,5 +1,5 @@
-//! The view of an active adversary against Freecursive ORAM with PMMAC until detection: the paths
-//! of an honest run, and a complete access at the end.
+//! Tests of the view of an active adversary against Freecursive ORAM with PMMAC: until detection,
+//! the paths of an honest run, and a complete access at the end.
 
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::{BucketStore, Part, Piece, TreeId};
@@ -11,16 +11,16 @@ use rand::rngs::StdRng;
 
 use super::run::{BLOCK_BYTES, CAPACITY, Scheme, Setup, store};
 
-/// Requests before the adversary acts.
+/// Number of requests before the adversary acts.
 const HONEST: usize = 100;
 
-/// What storage saw, and the number of answered requests.
+/// The view of a run, and the number of answered requests.
 struct ObservedRun {
     calls: Vec<(Operation, Vec<u64>)>,
     answered: usize,
 }
 
-/// Reads blocks until the tampering is detected, or to the end.
+/// Reads blocks until the tampering is detected, or until all are read.
 fn run(seed: u64, tampers: bool) -> ObservedRun {
     let setup = Setup { integrity: Integrity::Pmmac, ..Setup::freecursive(Scheme::Path, 0) };
     let mut coins = StdRng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! What storage can derive from the order of events: calls, accesses and evictions.
+//! The calls, accesses and evictions that storage can derive from the order of events.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation};
@@ -7,7 +7,7 @@ use super::rings::Rings;
 use super::run::{LEAF_LEVEL, Run, Scheme};
 use crate::support::heads::without_heads;
 
-/// One call. Its pieces are named by buckets of the tree, not by places in storage.
+/// One call. Its pieces are given by buckets of the tree, not by places in storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trip {
     pub(crate) operation: Operation,
@@ -27,9 +27,9 @@ impl Trip {
 /// The purpose of a read, according to its position in the public schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Serves a request: an access of Path ORAM, an AO access of RAW ORAM.
+    /// The read serves a request: an access of Path ORAM, or an AO access of RAW ORAM.
     Access,
-    /// An EO access of RAW ORAM.
+    /// The read belongs to an EO access of RAW ORAM.
     Eviction,
 }
 
@@ -45,7 +45,7 @@ impl Purpose {
     }
 }
 
-/// All calls, in order.
+/// All calls of a run, in order.
 pub(crate) fn trips(run: &Run) -> Vec<Trip> {
     let mut rings = match run.setup.scheme {
         Scheme::Path | Scheme::Raw(_) => None,
@@ -83,7 +83,7 @@ pub(crate) fn schedule(run: &Run) -> Vec<Purpose> {
     purposes.collect()
 }
 
-/// The leaves of the reads with this purpose.
+/// The leaves of the reads that have the purpose `purpose`.
 #[track_caller]
 pub(crate) fn leaves(run: &Run, purpose: Purpose) -> Vec<u64> {
     let reads = trips(run).into_iter().filter(|trip| trip.operation == Operation::Read);

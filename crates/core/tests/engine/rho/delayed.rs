@@ -1,4 +1,5 @@
-//! Blocks taken out of rho and put back, against a plain map and a literal model of the array.
+//! Tests of blocks taken out of ρ and put back, against a plain map and a literal model of the
+//! array.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ struct TestedRho<F> {
     small_per_main: usize,
     expected: RhoTally,
     refusals: u64,
-    /// The number of blocks found on the client.
+    /// Number of blocks found on the client.
     found: u64,
 }
 
@@ -89,7 +90,8 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> TestedRho<F> {
         self.is_taken(address, seen);
     }
 
-    /// Storage sees nothing, whether the block is found or not.
+    /// Takes a block out if it is on the client. Storage sees nothing, whether the block is found
+    /// or not.
     fn take_on_client(&mut self, address: u64) {
         let mut seen = [0xA5; BLOCK_BYTES];
         let before = self.oram.tally();
@@ -117,7 +119,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> TestedRho<F> {
         self.array.put_back(address, &mut self.expected);
     }
 
-    /// Checks that exactly the blocks that exist and are not taken out are in the ORAM, each once.
+    /// Checks that the ORAM holds exactly the blocks that exist and are not taken out, each once.
     fn check(&mut self) {
         self.oram.check_invariants().unwrap();
         let mut seen: HashMap<u64, u32> = HashMap::new();
@@ -151,7 +153,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> TestedRho<F> {
         assert_eq!(small, self.small_per_main as u64 * tally.rounds());
     }
 
-    /// Checks that the tally equals the model's, if no victim waits for the main stash.
+    /// Checks that the tally equals the model's, unless a victim waits for the main stash.
     fn assert_tally(&self) {
         let tally = self.oram.tally();
         assert_eq!(of_array(tally), of_array(self.expected));
@@ -196,7 +198,7 @@ fn full_stashes_refuse_lose_nothing_and_recover() {
     assert!(refusals > 30, "{refusals}");
 }
 
-/// A cache of 8 blocks with delayed remapping, in front of rho with a small tree of 16 blocks.
+/// A cache of 8 blocks with delayed remapping, in front of ρ with a small tree of 16 blocks.
 fn behind_a_cache() -> CachedOram<FreecursiveRho> {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
     let free = FreecursiveConfig::new(200, BLOCK_BYTES)

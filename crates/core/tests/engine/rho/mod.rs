@@ -1,4 +1,5 @@
-//! Rho against a plain map and a literal model of its array, over flat and Freecursive main ORAMs.
+//! Tests of ρ against a plain map and a literal model of its array, over flat and Freecursive main
+//! ORAMs.
 
 mod delayed;
 
@@ -37,7 +38,7 @@ fn trees(config: &RhoConfig, main: &TreeConfig, seed: u64) -> Trees {
     TwoTrees::new(config, scheme(main), scheme(&config.small), coins(!seed)).unwrap()
 }
 
-/// A small tree with any bucket sizes, and a pattern of any length.
+/// Draws a small tree with any bucket sizes, and a pattern of any length.
 fn any_rho(coins: &mut StdRng) -> RhoConfig {
     let ways = pick(&[1, 2, 8], coins);
     let blocks = ways * pick(&[1, 2, 5], coins);
@@ -91,7 +92,7 @@ fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     (config, main)
 }
 
-/// The literal array: the addresses of each set, least recently used first.
+/// A literal array: the addresses of each set, least recently used first.
 struct Array {
     ways: usize,
     sets: Vec<Vec<u64>>,
@@ -140,7 +141,7 @@ impl Array {
     }
 }
 
-/// The counters that both tallies must agree on.
+/// The counters that must be equal in the tallies of the ORAM and of the model.
 fn of_array(tally: RhoTally) -> [u64; 4] {
     [tally.hits, tally.misses, tally.inserted, tally.put_back]
 }
@@ -220,7 +221,7 @@ fn rho_is_a_map_over_a_freecursive_main_oram() {
     assert!(put_back > 500, "{put_back}");
 }
 
-/// Behind a cache with copies, whose dirty victims are the writes.
+/// Tests ρ behind a cache that remaps at accesses, whose dirty victims are the writes.
 #[test]
 fn behind_a_cache_nothing_is_lost() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
@@ -248,8 +249,7 @@ fn behind_a_cache_nothing_is_lost() {
     oram.oram_mut().check_invariants().unwrap();
 }
 
-/// A batch of hits uses every turn of the small tree. Only the end of its last round is filled with
-/// dummies.
+/// A batch of hits uses every turn of the small tree. Only its last round ends with dummies.
 #[test]
 fn a_batch_of_hits_leaves_no_turn_of_the_small_tree_unused() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();

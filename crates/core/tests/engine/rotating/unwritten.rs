@@ -1,4 +1,4 @@
-//! Checks of trees that were mostly never written.
+//! Tests of checks of trees of which most buckets were never written.
 
 use std::collections::BTreeSet;
 
@@ -62,12 +62,12 @@ fn a_check_reads_exactly_what_was_written() {
     assert!(unwritten > 1000 && early_pages > 100, "{unwritten}, {early_pages}");
 }
 
-/// The part of a piece that identifies it here.
+/// The parts of a piece that identify it in these tests.
 fn key(piece: Piece) -> (u16, u8, u64) {
     (piece.tree.0, piece.bucket.level(), piece.bucket.index())
 }
 
-/// The client's counts tell what was written, without storage.
+/// The client's counts tell which buckets were written, without storage.
 #[test]
 fn storage_cannot_pass_off_written_buckets_as_unwritten() {
     let mut hidden = [0; 3];

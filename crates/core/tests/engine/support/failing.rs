@@ -7,7 +7,7 @@ use oblivio_core::view::Operation;
 use oblivio_core::{BucketStore, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_testkit::{Call, Faulty};
 
-/// Memory that fails one read or write, after `calls_left` successful ones.
+/// A store in memory that fails one read or write, after `calls_left` successful ones.
 pub(crate) fn failing(memory: MemoryStore, calls_left: &Rc<Cell<u64>>) -> impl BucketStore + use<> {
     let calls_left = Rc::clone(calls_left);
     let fail = move |memory: &mut MemoryStore, call: &mut Call<'_>| {

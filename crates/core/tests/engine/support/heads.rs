@@ -3,7 +3,7 @@
 
 use oblivio_core::store::{Piece, TreeId};
 
-/// The pieces of a call without heads.
+/// The pieces of a call, without its heads.
 ///
 /// # Panics
 /// If the heads of a call do not match its slots.

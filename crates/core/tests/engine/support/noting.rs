@@ -8,7 +8,7 @@ use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
 use rand::CryptoRng;
 
-/// The notes. Would be secret in a real system. Copies share them.
+/// The noted purposes of accesses. Would be secret in a real system. Copies share the notes.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<Request>>>);
 

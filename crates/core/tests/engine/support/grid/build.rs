@@ -36,21 +36,21 @@ const CACHE: CacheConfig = CacheConfig { blocks: 8, ways: 2 };
 
 pub(crate) const SMALL_PER_MAIN: usize = 2;
 
-/// Slots from the root down: varying in the tree top, few in the middle.
+/// Slots per level from the root down: varying in the tree top, few in the middle.
 const PROFILE: [u16; LEAF_LEVEL as usize + 1] = [4, 2, 3, 1, 2, 3, 4];
 const UNIFORM: u16 = 3;
 
-/// Not larger: an overloaded subtree stays so until its blocks are remapped, which evictions do not
-/// do.
+/// The stash bound of tight combinations. The bound must not be larger: an overloaded subtree stays
+/// overloaded until its blocks are remapped, which evictions do not do.
 const TIGHT_STASH_BLOCKS_MAX: usize = 2;
 
 /// Levels of the position map in the tree of Freecursive ORAM: 15 blocks, and 2 above them.
 pub(crate) const POSITION_MAP_DEPTH: u64 = 2;
 
-/// The most entries of a position map on the client.
+/// Maximum number of entries of a position map on the client.
 const CLIENT_ENTRIES_MAX: u64 = 4;
 
-/// The view over all trees, in order.
+/// The events of all trees, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
 
@@ -69,7 +69,7 @@ impl EventSink for Log {
 type Store = Recorder<MemoryStore, Log>;
 type Made = Result<Box<dyn Composed>, Error>;
 
-/// The empty ORAM of a combination, and its view.
+/// Builds the empty ORAM of a combination. Returns the ORAM and its view.
 pub(crate) fn compose(
     combination: &Combination,
     seed: u64,
@@ -173,7 +173,8 @@ impl Builder {
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
 
-    /// Position-map blocks of eight entries, and counters that overflow frequently.
+    /// Parameters of Freecursive ORAM: position-map blocks of eight entries, and counters that
+    /// overflow frequently.
     fn freecursive_config(&self) -> FreecursiveConfig {
         FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
             .unwrap()
@@ -193,7 +194,7 @@ impl Builder {
             .with_burst_accesses_max(config.burst_accesses_max()?))
     }
 
-    /// 16 blocks in sets of 4: fewer than the workloads write.
+    /// Parameters of ρ with 16 blocks in sets of 4: fewer blocks than the workloads write.
     fn rho(&self) -> RhoConfig {
         let small = self.tree(16, BLOCK_BYTES, 4).with_tree(TreeId(1));
         RhoConfig::of_tree(small, 4, SMALL_PER_MAIN)

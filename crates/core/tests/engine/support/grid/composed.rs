@@ -1,4 +1,4 @@
-//! The operations of an ORAM that the tests of the grid need, beyond requests.
+//! The operations of an ORAM, in addition to requests, that the tests of the grid need.
 
 use std::ops::Range;
 
@@ -17,20 +17,20 @@ use crate::support::noting::{Notes, Noting};
 pub(crate) trait Composed {
     fn oram(&mut self) -> &mut dyn Oram;
 
-    /// One more eviction in each tree, or another operation that shrinks the stash.
+    /// Makes one more eviction in each tree, or another operation that shrinks the stash.
     fn make_room(&mut self) -> Result<(), Error>;
 
     fn check(&mut self) -> Result<(), Error>;
 
-    /// The accesses to each tree according to the tallies, without evictions, after `room_made`
-    /// calls of [`make_room`](Self::make_room), whose accesses are excluded.
+    /// The number of accesses to each tree according to the tallies. Excludes evictions, and the
+    /// accesses of the `room_made` calls of [`make_room`](Self::make_room).
     fn accesses(&self, room_made: u64) -> Vec<u64>;
 
-    /// The accesses to data, if known.
+    /// The number of accesses to data, if known.
     fn data_accesses(&self, room_made: u64) -> Option<u64>;
 
-    /// The accesses to a position map in the same tree, if counted separately. Excludes the moves
-    /// of group resets.
+    /// The number of accesses to a position map in the same tree, if counted separately. Excludes
+    /// the moves of group resets.
     fn position_map_accesses(&self) -> Option<u64> {
         None
     }
@@ -40,23 +40,24 @@ pub(crate) trait Composed {
         0
     }
 
-    /// The number of requests that reach the ORAM itself.
+    /// The number of requests that reach the ORAM behind all caches, out of `requests`.
     fn reaching_requests(&self, requests: u64) -> u64 {
         requests
     }
 
-    /// How many of these were served without an access, according to the tallies.
+    /// The number of requests reaching the ORAM that were served without an access, according to
+    /// the tallies.
     fn hits(&self) -> u64 {
         0
     }
 
-    /// The purpose of each access since the last call, if known.
+    /// The purpose of each access since the previous call, if known.
     fn take_notes(&mut self) -> Option<Vec<workload::Request>> {
         None
     }
 
-    /// Serves a request without an access, if this ORAM has a separate call for that and the block
-    /// is there.
+    /// Serves a request without an access, if this ORAM has a separate call for that and the client
+    /// holds the block.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         Ok(false)
     }
@@ -66,7 +67,7 @@ pub(crate) trait Composed {
         Ok(false)
     }
 
-    /// Returns blocks in front of the ORAM to it.
+    /// Returns the blocks in front of the ORAM, for example in a cache, to the ORAM.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -77,7 +78,7 @@ pub(crate) struct Built {
     pub(crate) oram: Box<dyn Front>,
     /// The purpose of each access, if there is one tree.
     pub(crate) notes: Option<Notes>,
-    /// The policy of the cache in front.
+    /// The remapping policy of the cache in front.
     pub(crate) policy: Option<RemapPolicy>,
 }
 
@@ -94,7 +95,7 @@ impl Composed for Built {
         self.oram.check_invariants()
     }
 
-    /// With ρ, the accesses to both trees, including those that made room.
+    /// With ρ, the numbers of accesses to both trees include the accesses that made room.
     fn accesses(&self, _: u64) -> Vec<u64> {
         let Counters { front, rho, .. } = self.oram.counters();
         rho.map_or(vec![front.accesses()], |rho| {

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::factors::{Choice, Combination, choices};
 use super::refusal::{Refusal, refusal};
 
-/// Levels of different factors, in order: each with the numbers of the factor and of the level.
+/// Levels of different factors, in order. Each is a pair: the numbers of the factor and of the
+/// level.
 pub(crate) type Levels = Vec<(usize, usize)>;
 
 /// The sets of `strength` levels that occur together in an allowed combination.
@@ -13,7 +14,8 @@ pub(crate) fn allowed_together(strength: usize) -> HashSet<Levels> {
     allowed().iter().flat_map(|choice| together(choice, strength)).collect()
 }
 
-/// Greedily takes the combination that covers the most new sets of levels.
+/// Builds a covering set greedily: adds the combination that covers the most new sets of levels,
+/// until all are covered.
 pub(crate) fn covering_set(strength: usize) -> Vec<Combination> {
     let allowed: Vec<_> =
         allowed().into_iter().map(|choice| (choice, together(&choice, strength))).collect();
@@ -45,7 +47,7 @@ fn allowed() -> Vec<Choice> {
     choices().filter(|choice| refusal(&Combination::from(*choice)).is_none()).collect()
 }
 
-/// The sets of `strength` levels that a choice has together.
+/// The sets of `strength` levels that occur together in a choice.
 pub(crate) fn together(choice: &Choice, strength: usize) -> Vec<Levels> {
     let mut chosen = vec![Levels::new()];
     for _ in 0..strength {

@@ -11,7 +11,7 @@ use super::build::{BLOCK_BYTES, CAPACITY, Log, compose};
 use super::composed::Composed;
 use super::factors::{Bound, Combination, Requests, Scheme};
 
-/// The lengths of batches, repeated.
+/// The lengths of batches, in a cycle.
 const BATCHES: [usize; 6] = [1, 7, 2, 16, 1, 70];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,11 @@ pub(crate) struct GridOram {
     pub(crate) composed: Box<dyn Composed>,
     log: Log,
     array: Vec<[u8; BLOCK_BYTES]>,
-    /// Requests served so far.
+    /// Number of requests served so far.
     pub(crate) requests: u64,
-    /// Requests served because the client found the block when the test tried.
+    /// Number of requests that a call of `serve_on_client` served.
     pub(crate) found_on_client: u64,
-    /// The number of times that room was made.
+    /// Number of calls of `make_room`.
     pub(crate) room_made: u64,
 }
 
@@ -70,8 +70,8 @@ impl GridOram {
         }
     }
 
-    /// Serves all of `requests`, in batches if the combination has them, and compares each answer
-    /// with the array.
+    /// Serves all `requests`, in batches if the combination has them, and compares each answer with
+    /// the array.
     pub(crate) fn serve_all(&mut self, requests: &[Request]) {
         let mut rest = requests;
         for length in BATCHES.into_iter().cycle() {
@@ -99,7 +99,7 @@ impl GridOram {
         }
     }
 
-    /// The number of requests that took effect, and the result.
+    /// Tries to serve a batch. Returns the number of requests that took effect, and the result.
     fn try_to_serve(&mut self, batch: &[Request]) -> (usize, Result<(), Error>) {
         let mut expected = self.array.clone();
         let served = Cell::new(0);
@@ -196,14 +196,14 @@ impl GridOram {
         }
     }
 
-    /// Returns blocks in front of the ORAM to it.
+    /// Returns the blocks in front of the ORAM, for example in a cache, to the ORAM.
     pub(crate) fn flush(&mut self) {
         while let Err(error) = self.composed.flush() {
             self.make_room(&error);
         }
     }
 
-    /// The view since the last call.
+    /// The view since the previous call.
     pub(crate) fn take_view(&self) -> Vec<Event> {
         self.log.take()
     }

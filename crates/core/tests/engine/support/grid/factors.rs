@@ -1,4 +1,4 @@
-//! The factors and their levels.
+//! The factors of the grid and their levels.
 
 pub(crate) use oblivio_core::schemes::TreeScheme as Scheme;
 use oblivio_core::{HitPolicy, Integrity};
@@ -9,18 +9,18 @@ pub(crate) enum Map {
     Flat,
     /// Plain recursion, with a tree for each level.
     Recursive,
-    /// In the same tree; every request fetches its whole chain.
+    /// A position map in the same tree, without a PLB: every request fetches its whole chain.
     FreecursiveWithoutPlb,
     Freecursive,
-    /// In the tree of rotating RAW ORAM.
+    /// A position map in the tree of rotating RAW ORAM.
     Nested,
 }
 
-/// Slots of the buckets.
+/// The numbers of slots of the buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     Uniform,
-    /// A different number on each level (IR-Alloc).
+    /// A different number of slots on each level (IR-Alloc).
     Profile,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Slots {
 pub(crate) enum Top {
     None,
     Dedicated,
-    /// Sets, as in IR-Stash.
+    /// A set-associative tree top, as in IR-Stash.
     Sets,
 }
 
@@ -39,10 +39,10 @@ pub(crate) enum Front {
     CacheAtAccess,
     CacheDelayed,
     Rho,
-    /// A cache in front of ρ; its dirty victims are written.
+    /// A cache that remaps at accesses, in front of ρ: its dirty victims are written.
     CachedRho,
-    /// A cache with delayed remapping in front of ρ, as in its paper: cached blocks are outside of
-    /// the ORAM.
+    /// A cache with delayed remapping in front of ρ, as in the paper on ρ: cached blocks are
+    /// outside of the ORAM.
     DelayedRho,
 }
 
@@ -92,7 +92,7 @@ const FRONTS: [Front; 6] = [
 const REQUESTS: [Requests; 2] = [Requests::Single, Requests::Batches];
 const BOUNDS: [Bound; 2] = [Bound::Loose, Bound::Tight];
 
-/// The number of levels of each factor.
+/// The number of levels of each factor, in the order of the factors.
 pub(crate) const LEVELS: [usize; 9] = [
     Scheme::ALL.len(),
     MAPS.len(),

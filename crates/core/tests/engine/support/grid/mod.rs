@@ -1,7 +1,7 @@
 //! The grid of the engine: every technique is a factor, and a choice of one level of each factor is
 //! a combination. A few dozen combinations cover every compatible pair of levels.
 //!
-//! The chapter `manual::composition` describes the same in words.
+//! The chapter `manual::composition` describes the combinations in words.
 
 mod build;
 mod composed;
