@@ -7,9 +7,9 @@
 //! | IR-Stash | `create --tree-top-ways 4`, `serve --serve-hits` | default |
 //! | IR-Alloc | `create --alloc-from FILE` | default |
 //!
-//! A server with a fixed rate is always busy, even without requests. So only one runs at a time,
-//! started for each load of each round; its volume stays. The same volumes without a rate are the
-//! baseline.
+//! A server with a fixed rate is always busy, even without requests. So only one server runs at a
+//! time, and it is started once per load and round. Its volume stays. The same volumes without a
+//! rate are the baseline.
 
 use std::fs::File;
 use std::io::{Read, Seek};

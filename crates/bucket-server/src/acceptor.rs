@@ -232,8 +232,8 @@ impl ClientDirectory for Acceptor {
 /// Time for a client without a seat to read the refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Answers the hello of a client without a seat. Until then, the client takes a thread and counts
-/// as a handshake.
+/// Answers the hello of a client without a seat. Until the refusal is sent, the client takes a
+/// thread and counts as a handshake.
 fn send_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(

@@ -1,20 +1,20 @@
 //! Admission of connections: handshakes in progress, and authenticated connections.
 //!
-//! The two are counted separately, so that connections that never authenticate cannot keep out the
-//! owner. If there are too many handshakes, a randomly chosen one is dropped: if it were always the
-//! first or the last, a flood could target the owner's handshake.
+//! Handshakes and authenticated connections are counted separately, so that connections that never
+//! authenticate cannot keep out the owner. If there are too many handshakes, a randomly chosen one
+//! is dropped. If it were always the first or the last, a flood could target the owner's handshake.
 //!
-//! If a client that uses all its connections opens another one, it has probably lost some of them
-//! without its system knowing yet. So the connection with the longest silence is closed, if that is
-//! long enough. If it was still in use, its client reconnects, and fails if there is no seat by
-//! then. No flushed write is lost.
+//! If a client that uses all its connections opens another one, it has probably lost some
+//! connections, and the server does not know that yet. So the server closes the connection that has
+//! been silent longest, if it has been silent long enough. If that connection was still in use, its
+//! client reconnects. Reconnecting fails if no seat is free by then. No flushed write is lost.
 //!
 //! Each other server gets an equal part of the seats for servers, so that none can exclude the
 //! others. Among the seats of one server, connections that have not joined a volume are closed
 //! first.
 //!
-//! A client without a seat counts as a handshake until it has received the refusal, so its flood is
-//! bounded too.
+//! A client without a seat counts as a handshake until it has received the refusal, so a flood of
+//! such clients is bounded too.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

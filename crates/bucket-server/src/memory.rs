@@ -1,15 +1,15 @@
 //! The memory budget for messages, shared by all connections.
 //!
-//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: an
-//! announced length alone takes almost none.
+//! A short message needs no grant. A long message gets memory in steps, as its bytes arrive. So an
+//! announced length alone takes almost no memory.
 //!
 //! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne):
 //! a third of the memory if it is alone. `n` clients that take all they can get leave at least
 //! `(2/3)^n` free, and the next client may hold a third of that.
 //!
-//! A message keeps what it has while it waits for more. To exclude a deadlock, a step is granted
-//! only if all messages could then get the rest of what they announced, one after the other (the
-//! banker's algorithm).
+//! A message keeps its memory while it waits for more. To exclude a deadlock, a step is granted
+//! only if all messages could then get the rest of their announced lengths, one after the other
+//! (the banker's algorithm).
 
 use std::io::{self, ErrorKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,13 @@
 //! Messages from this server to the other servers of a volume.
 //!
-//! Each other server has a peer link: a short queue, and a thread that sends it, so that the sender
-//! does not wait for slow servers. A peer link connects when there is something to send, and once
-//! more if the link is lost. If that fails, the next `send` returns the error.
+//! Each other server has a peer link: a short queue, and a thread that sends the queued messages,
+//! so that the caller does not wait for slow servers. A peer link connects before the first
+//! message, and tries to reconnect once if the link is lost. If that fails, the next `send` returns
+//! the error.
 //!
 //! Messages sent into a lost link may be missing, and the other server would wait for them. So
-//! while a request runs that deals, the peer link watches its link, and sends possibly missing
-//! messages again over a new one.
+//! during a request that deals shares, the peer link watches its link. If the link is lost, it
+//! sends possibly missing messages again over a new one.
 
 mod outgoing_link;
 mod recent;

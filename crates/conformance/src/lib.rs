@@ -1,6 +1,6 @@
-//! A test suite for [`BucketStore`]. Every store of Oblivio passes it, and so should yours.
+//! A test suite for [`BucketStore`]. Every store of Oblivio passes the suite, and so should yours.
 //!
-//! Call it from a test, with a function that makes an empty store:
+//! Call [`check_store`] from a test, with a function that makes an empty store:
 //!
 //! ```
 //! use oblivio_conformance::check_store;

@@ -52,7 +52,7 @@ pub struct Command {
 pub struct Mix {
     /// Weights of the operations, in the order of their numbers.
     pub weights: [u32; 4],
-    /// Percentage of commands whose new leaf already has other blocks mapped to it. Such commands
+    /// Percentage of commands whose new leaf is shared with a crowd of other blocks. Such commands
     /// fill the stash.
     pub crowding: u32,
 }
@@ -73,8 +73,7 @@ pub(crate) struct Generator {
     mix: Mix,
     params: Params,
     hot: Vec<u64>,
-    /// Every address drawn so far. An address occurs once for each time that it was drawn as
-    /// absent.
+    /// Every address drawn uniformly so far. An address occurs once for each time it was drawn.
     known: Vec<u64>,
     crowd_leaf: u64,
     /// Number of further blocks to map to `crowd_leaf`.

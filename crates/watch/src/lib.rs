@@ -7,17 +7,18 @@
 //! ```
 //!
 //! **The two sides**: what storage sees is public. What the owner does is secret: without an
-//! [`OwnerSide`], it is not recorded, and no page can show it.
+//! [`OwnerSide`], the page neither records nor shows it.
 //!
 //! **Access**: the page's address contains a token of 256 bits. The server listens only on
 //! loopback. Other users of the machine can connect to it, and so can pages of other origins in the
-//! owner's browser. Without the token they get 404, and requests under any other host name are
+//! owner's browser. Without the token they get status 404. Requests under any other host name are
 //! refused.
 //!
-//! **The disk does not wait**: each side updates counters under a lock that is held for a few
-//! additions. It keeps a bounded number of events and counts the rest. A slow reader misses frames
-//! and gets their number. Totals count from the start, so the next frame corrects them. **Storage
-//! sees the same**, watched or not: this crate makes no access.
+//! **The disk does not wait**: each side updates counters under a lock that is held only for a few
+//! additions. Each side lists a bounded number of events and only counts the others. A slow reader
+//! misses frames, and receives the number of missed frames. Totals count from the start, so the
+//! next frame corrects them. **The view of storage does not change** when a disk is watched: this
+//! crate makes no access.
 
 mod access;
 mod frame;

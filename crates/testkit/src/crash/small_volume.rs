@@ -71,7 +71,7 @@ pub struct SmallVolume {
     /// Slots per bucket at the leaves, if different.
     pub leaf_slots: Option<u16>,
     /// Associativity of the tree top if it is stored in sets, else 0. With sets, the volume serves
-    /// blocks that the client has without an access.
+    /// blocks on the client without an access.
     pub tree_top_ways: u16,
     /// The recursion of the position map, if part of it is in the tree.
     pub recursion: Option<MapRecursion>,
