@@ -2,9 +2,9 @@
 //! anchor, with the bytes that storage will show.
 //!
 //! An opening repeats the evictions since the last checkpoint under keys that only its process
-//! knows. If it is interrupted, the directory alone does not show that storage has seen these
-//! evictions, and an older copy of the directory would pass for the latest. So before the first of
-//! them, storage gets an anchor that no older copy knows.
+//! knows. If the opening is interrupted, the directory alone does not show that storage has seen
+//! these evictions. An older copy of the directory would then pass for the latest. So before the
+//! first of them, storage gets an anchor that no older copy knows.
 //!
 //! # Order
 //!

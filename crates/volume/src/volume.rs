@@ -77,7 +77,7 @@ pub struct VolumeOptions {
     /// Bytes that may be added to a state file after its snapshot before another file replaces it.
     pub state_file_bytes_max: u64,
     /// Whether a block that the client finds by its address is accessed anyway. If not, storage
-    /// sees how often blocks are requested again, and the other accesses follow the evictions
+    /// sees how often blocks are requested again. The other accesses then follow the evictions
     /// before them more often than by chance, also at a fixed rate.
     pub hits: HitPolicy,
     /// Whether to open a volume whose storage was found to be changed when it was last used. The
@@ -281,8 +281,8 @@ impl Volume {
     }
 
     /// Makes exactly `accesses` accesses. Serves the first requests of `batch` whose positions are
-    /// on the client, fetches position map blocks for the others and those in `positions`, and
-    /// makes dummies for the rest. Returns which requests were served.
+    /// on the client. Fetches the position map blocks for the other requests and those in
+    /// `positions`. The remaining accesses are dummies. Returns which requests were served.
     ///
     /// It fetches no more than stays on the client until the next call: see
     /// [`Self::fetches_at_once_max`].

@@ -11,10 +11,10 @@
 //! 3. dummies. A dummy looks like any other access.
 //!
 //! If the position map lies in the tree, the access of a block may have to wait for accesses that
-//! fetch its position, and the tick makes those instead. They correspond to IR-DWB's *Stage*: how
-//! many accesses the current write-back still takes. Its *Ptr* is the first dirty block when the
-//! tick is divided. A block that is used again is no longer the first, so its write-back is
-//! abandoned; the positions fetched for it stay on the client while there is room.
+//! fetch its position. The tick then makes those instead. They correspond to IR-DWB's *Stage*, the
+//! number of accesses that the current write-back still takes. Its *Ptr* is the first dirty block
+//! when the tick is divided. A block that is used again is no longer the first, so its write-back
+//! is abandoned; the positions fetched for it stay on the client while there is room.
 //!
 //! Ticks are at multiples of the period. A tick that comes due during a batch is skipped, so that
 //! small delays do not shift later ticks.

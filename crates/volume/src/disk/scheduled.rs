@@ -195,7 +195,7 @@ impl ScheduledWorker {
                 self.exchange_blocks()?;
             }
         }
-        // Also if no request waits for it.
+        // The log is synced even if no request waits for it.
         self.blocks.volume.flush()?;
         pace.ticked();
         // Blocks that were just read stay until their requests have used them.

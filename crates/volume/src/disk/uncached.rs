@@ -6,8 +6,8 @@
 //! are none.
 //!
 //! If all accesses are to ranges of one class, the blocks of a request that lie in one range form a
-//! window, which is one access to that range. If a request is an access of rORAM, its blocks form a
-//! window, up to the length of the longest range.
+//! window. Such a window is one access to that range. If a request is an access of rORAM, its
+//! blocks form a window, up to the length of the longest range.
 
 use std::collections::HashMap;
 use std::mem;
