@@ -182,7 +182,7 @@ mod tests {
             (format!("a,,c/x?server={three}&key=k"), "HOST:PORT,"),
             (format!("a,b,c/../x?server={three}&key=k"), "a volume name has"),
             (format!("a,b,c/x?server={three}&key=k&more=1"), "known are server=, key=, collude="),
-            (format!("a,b,c/x?server={three}&key=k&server={three}"), "server= is there again"),
+            (format!("a,b,c/x?server={three}&key=k&server={three}"), "server= occurs again"),
             (format!("a,b,c/x?server={three}&key=k&collude=two"), "1 to 1 of 3"),
         ] {
             let refused = SharesLocation::parse(rest.as_bytes()).unwrap_err();

@@ -307,7 +307,7 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     for of_kind in KINDS {
         let of_three = || with_an_older_block(of_kind(parties(3, 1), 9), None);
         let error = of_three().read(5).unwrap_err();
-        assert!(error.to_string().contains("not what was written"), "{error}");
+        assert!(error.to_string().contains("did not return what was written"), "{error}");
         assert_eq!(of_three().array.check(&mut |_| ()).unwrap_err().kind(), ErrorKind::Corrupt);
     }
     let of_three = || with_an_older_block(Owner::new(parties(3, 1), 9), None);
@@ -332,7 +332,7 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
 fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     let of_three = || with_the_block_before(Owner::in_trees(parties(3, 1), 9), [5, 6], None);
     let error = of_three().read(6).unwrap_err().to_string();
-    assert!(error.contains("not what was written"), "{error}");
+    assert!(error.contains("did not return what was written"), "{error}");
     let error = of_three().array.check(&mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("a block is not what was written"), "{error}");
 }

@@ -21,7 +21,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
     fs::write(dir.path().join("small"), "x").unwrap();
     let cases = [
         ("draw figures.json", "oblivio-lab report figures.json"),
-        ("draw other.json", "other.json: this is no results file"),
+        ("draw other.json", "other.json: not a results file"),
         ("draw bytes", "give a file that this program wrote"),
         ("run stash-study --accesses 5", "too few"),
         ("run alloc-search --levels 6 --load 9", "the load must be"),
@@ -136,7 +136,7 @@ fn a_search_of_bucket_sizes_by_time_continues() {
     let of_slots = fails_with(&dir, "run alloc-search --quick --ir-stash", 2);
     assert!(of_slots.contains("add --judge time"), "{of_slots}");
     assert!(
-        fails_with(&dir, "run alloc-search --judge time --levels 5", 3).contains("level 8 to 25")
+        fails_with(&dir, "run alloc-search --judge time --levels 5", 3).contains("must be 8 to 25")
     );
 }
 

@@ -201,7 +201,7 @@ fn an_existing_file_is_not_replaced() {
     for command_line in
         ["convert usimm ramulator", "mix usimm --output ramulator", "make scan --output ramulator"]
     {
-        traces.fails_with(command_line, 4, "ramulator exists already");
+        traces.fails_with(command_line, 4, "ramulator already exists");
     }
     traces.fails_with("make scan --output nowhere/out", 4, "choose another place");
     traces.fails_with("make scan --output /dev/full", 4, "is a device, a pipe or a socket");

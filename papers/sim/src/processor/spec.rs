@@ -96,7 +96,7 @@ impl ProcessorSpec {
         if self.paths_stop_retirement && self.fetch_room != 1 {
             return Err(SimError::Spec(format!(
                 "paths can stop retirement only with one fetch at a time, not {}: set fetch_room \
-                 to 1, or paths_stop_retirement to false",
+                 to 1, or let paths not stop retirement",
                 self.fetch_room
             )));
         }
