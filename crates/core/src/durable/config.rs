@@ -204,13 +204,13 @@ pub struct SectionSize {
 /// Upper bounds on the sizes of saved states and plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateSize {
-    /// The sections of a whole state.
+    /// The numbers and lengths of the sections of a whole state.
     pub whole: Vec<SectionSize>,
     /// Bytes of the plan of a single access.
     pub plan_bytes_per_access: u64,
-    /// Accesses between two checkpoints.
+    /// Maximum number of accesses between two checkpoints.
     pub accesses_per_checkpoint: u64,
-    /// Early evictions between two checkpoints.
+    /// Maximum number of early evictions between two checkpoints.
     pub evictions_per_checkpoint: u64,
 }
 
@@ -234,10 +234,10 @@ pub fn find_number(facts: &[Fact], name: &str) -> Option<u64> {
 /// The value of a fact for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FactValue {
-    /// One number.
+    /// A value that is one number.
     Number(u64),
-    /// A list of numbers.
+    /// A value that is a list of numbers.
     Numbers(Vec<u64>),
-    /// A word.
+    /// A value that is a word.
     Word(&'static str),
 }

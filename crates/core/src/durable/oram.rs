@@ -49,7 +49,8 @@ impl ArrayFacts {
     }
 }
 
-/// What the client may still do before it must evict or checkpoint. Public.
+/// The accesses and evictions that the client may still make before it must evict or checkpoint.
+/// Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
     /// Remaining accesses before one would overwrite data that the last saved state needs. At 0,
@@ -74,9 +75,9 @@ pub struct StashFill {
 /// A use of positions by a client.
 #[derive(Clone, Debug)]
 pub enum PositionUse<'a> {
-    /// Accesses to these blocks.
+    /// Accesses to the blocks with these addresses.
     Access(&'a [u64]),
-    /// Forgetting this range.
+    /// Forgetting the blocks of this range.
     Forget(Range<u64>),
 }
 
@@ -85,7 +86,8 @@ pub trait DurableOram: Send {
     /// The properties of the array. They never change, so callers may cache them.
     fn facts(&self) -> ArrayFacts;
 
-    /// What the client may still do before it must evict or checkpoint.
+    /// The accesses and evictions that the client may still make before it must evict or
+    /// checkpoint.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen).

@@ -96,8 +96,8 @@ impl ArrayRequirements {
 /// Slots of the buckets of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slots {
-    /// The same number on every level.
+    /// The same number of slots on every level.
     Same(u16),
-    /// The number for each level, from the root (IR-Alloc).
+    /// The number of slots on each level, from the root down (IR-Alloc).
     PerLevel(Vec<u16>),
 }

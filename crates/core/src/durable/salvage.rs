@@ -1,4 +1,4 @@
-//! What can be recovered from an array whose storage is damaged.
+//! The results of recovering an array whose storage is damaged.
 
 use alloc::vec::Vec;
 use core::ops::Range;

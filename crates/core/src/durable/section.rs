@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         Self(section)
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
         Ok(bytes)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
         self.bytes(N)?.first_chunk().copied().ok_or_else(foreign_section)
     }
 
-    /// A byte.
+    /// Reads a byte.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A number of two bytes. All numbers are little-endian.
+    /// Reads a number of two bytes. All numbers are little-endian.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -64,7 +64,7 @@ impl<'a> Fields<'a> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// A number of four bytes.
+    /// Reads a number of four bytes.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A number of eight bytes.
+    /// Reads a number of eight bytes.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number of `bytes` bytes, at most 8.
+    /// Reads a number of `bytes` bytes, at most 8.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(number))
     }
 
-    /// A counter, for example of accesses or evictions: eight bytes, at most 2⁶².
+    /// Reads a counter, for example of accesses or evictions: eight bytes, at most 2⁶².
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the counter is too large or the section too
@@ -100,9 +100,9 @@ impl<'a> Fields<'a> {
         if count <= COUNT_MAX { Ok(count) } else { Err(foreign_section()) }
     }
 
-    /// A list: the number of items in four bytes, then the items, each of at least `bytes_min`
-    /// bytes. Allocates the whole list first, because a growing list would leave copies of its
-    /// items in memory.
+    /// Reads a list: the number of items in four bytes, then the items, each of at least
+    /// `bytes_min` bytes. Allocates the whole list first, because a growing list would leave copies
+    /// of its items in memory.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short, and errors of

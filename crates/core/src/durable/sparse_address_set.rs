@@ -111,8 +111,8 @@ fn ones(bits: u64) -> impl Iterator<Item = u64> {
     rest.map(|bits| u64::from(bits.trailing_zeros()))
 }
 
-/// Calls `each` for every word of a range, with the index of the part, the index of the word in the
-/// part, and a mask of the range's bits.
+/// Calls `each` for every word of a range. Its arguments are the index of the part, the index of
+/// the word in the part, and a mask of the range's bits.
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
     while next < addresses.end {

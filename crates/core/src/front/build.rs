@@ -37,9 +37,9 @@ impl OramConfig {
 /// A scheme, and the parameters of its tree.
 #[derive(Clone, Debug)]
 pub enum SchemeConfig {
-    /// Path ORAM.
+    /// Path ORAM, on this tree.
     Path(TreeConfig),
-    /// RAW ORAM.
+    /// RAW ORAM, on a tree with an eviction period.
     Raw(RawConfig),
 }
 

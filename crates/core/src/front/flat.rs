@@ -145,7 +145,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         self.scheme.record_stash_histogram();
     }
 
-    /// AES blocks computed so far. Public.
+    /// Number of AES blocks computed so far. Public.
     pub fn aes_blocks(&self) -> u64 {
         self.scheme.aes_blocks()
     }

@@ -10,7 +10,8 @@ use super::table::Table;
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// One entry per block: 4 bytes below `2^32` leaves, otherwise 8. Secret; wiped when dropped.
+/// A position map with one entry per block: 4 bytes below `2^32` leaves, otherwise 8. Secret; wiped
+/// when dropped.
 ///
 /// A block never requested has no leaf yet. Its first look-up draws a uniformly random leaf, which
 /// storage cannot distinguish from one drawn at the start. So a fresh map consists of zeros, which

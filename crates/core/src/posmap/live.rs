@@ -31,7 +31,8 @@ impl Mapping {
     }
 }
 
-/// One entry per block: 4 bytes below `2^31` leaves, otherwise 8. Secret; wiped when dropped.
+/// A position map with one entry per block: 4 bytes below `2^31` leaves, otherwise 8. Secret; wiped
+/// when dropped.
 ///
 /// With this map, buckets may keep stale copies of blocks: a copy counts only if its block is live
 /// and mapped to the copy's leaf.

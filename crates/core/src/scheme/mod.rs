@@ -43,11 +43,11 @@ pub const WINDOW_ACCESSES_MAX: usize = 64;
 
 /// The operation of an access. Buffers must be exactly one block long.
 pub enum Op<'a> {
-    /// Copy the block out. A block never written reads as zeros.
+    /// Copies the block to a buffer. A block never written reads as zeros.
     Read(&'a mut [u8]),
-    /// Replace the block.
+    /// Replaces the block by new contents.
     Write(&'a [u8]),
-    /// Read, modify and write the block in one access.
+    /// Reads, modifies and writes the block in one access.
     Update(&'a mut dyn FnMut(&mut [u8])),
 }
 
@@ -101,7 +101,7 @@ pub enum Location {
 ///   access. It is for callers that were refused with
 ///   [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
 pub trait Scheme {
-    /// Capacity, block size, geometry, bounds. Public.
+    /// The parameters of the tree: capacity, block size, geometry, bounds. Public.
     fn config(&self) -> &TreeConfig;
 
     /// The stash. Secret.

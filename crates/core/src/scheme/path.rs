@@ -18,7 +18,7 @@ use crate::seal::Sealer;
 use crate::stash::{Entry, StashView};
 use crate::store::{BucketStore, Capabilities};
 
-/// Path ORAM.
+/// Path ORAM, without a position map.
 ///
 /// An access reads one path, opens the whole path, and writes it back. Storage sees a uniformly
 /// random leaf, which is used once, and `L + 1` buckets read and written.

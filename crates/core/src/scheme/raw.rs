@@ -16,7 +16,7 @@ use crate::seal::{Sealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::{BucketStore, Capabilities};
 
-/// RAW ORAM.
+/// RAW ORAM, without a position map.
 ///
 /// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
 ///   headers back. Storage sees a uniformly random leaf, each used once.

@@ -20,9 +20,9 @@ pub enum PathAction {
 /// The time of a step relative to its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPhase {
-    /// Before the action.
+    /// The step is before the action.
     Before,
-    /// After the action, before the access serves its block.
+    /// The step is after the action, before the access serves its block.
     After,
 }
 
@@ -43,7 +43,7 @@ pub struct PathStep {
 ///
 /// Golden models of hardware use the hook to compare their state in the middle of an access.
 pub trait StepHook: Send {
-    /// Runs at one step.
+    /// Called at the step `step`.
     fn step(&mut self, step: PathStep, stash: StashView<'_>);
 }
 

@@ -20,9 +20,9 @@ pub struct Written {
 /// Consecutive buckets of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketRange {
-    /// The tree.
+    /// The tree of the buckets.
     pub tree: TreeId,
-    /// The level in that tree.
+    /// The level of the buckets in that tree.
     pub level: u8,
     /// The indices of the buckets on that level.
     pub buckets: Range<u64>,

@@ -34,7 +34,7 @@ use std::io::{self, Write};
 use super::{Event, Observed, PeerMessage, ViewServers, server_of_view_tree, view_tree};
 use crate::pieces::{Part, Piece};
 
-/// The header line of the file.
+/// The header line of a CSV file of events.
 pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,\
     partner,eviction,attempt,shares,seeds";
 

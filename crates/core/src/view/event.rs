@@ -38,7 +38,7 @@ impl Operation {
 pub struct Event {
     /// The running number of the call, from 0. All pieces of one call have the same number.
     pub trip: u64,
-    /// The operation.
+    /// The operation of the call.
     pub operation: Operation,
     /// The requested piece. `None` if and only if the event is a flush.
     pub piece: Option<Piece>,

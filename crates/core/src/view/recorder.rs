@@ -24,12 +24,12 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         Self { store, sink, trips: 0 }
     }
 
-    /// The sink.
+    /// The sink that gets the events.
     pub fn sink(&self) -> &K {
         &self.sink
     }
 
-    /// The sink, for changes.
+    /// The sink that gets the events, writable.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }

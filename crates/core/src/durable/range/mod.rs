@@ -49,7 +49,7 @@ pub use params::RangeParams;
 use super::{ArrayRequirements, DurableConfig, DurableScheme};
 use crate::error::{Error, ErrorKind};
 
-/// rORAM with rotating evictions.
+/// rORAM with rotating evictions as a durable scheme.
 pub struct DurableRange;
 
 const NAME: &str = "range";

@@ -14,7 +14,7 @@ use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
 pub struct RotatingConfig {
     /// The tree, and its eviction period.
     pub raw: RawConfig,
-    /// How the position map is split between client and tree; `None` if it is in client memory.
+    /// The split of the position map between client and tree; `None` if it is in client memory.
     pub recursion: Option<Recursion>,
     /// The store's trees. The tree for marks of taken slots exists only if `recursion` is set.
     pub trees: RotatingTrees,

@@ -23,7 +23,7 @@ use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
 use crate::seal::{EraSealer, MasterKey};
 use crate::stash::TreeTopKind;
 
-/// RAW ORAM with rotating evictions.
+/// RAW ORAM with rotating evictions as a durable scheme.
 pub struct DurableRaw;
 
 /// The parameters of a durable RAW ORAM. Public. The papers' names are in parentheses.
@@ -46,7 +46,7 @@ pub struct RawParams {
     /// Number of ways of the sets in which the client finds blocks of these levels by address
     /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: u16,
-    /// How the position map is split between client and tree; `None` if it is in client memory.
+    /// The split of the position map between client and tree; `None` if it is in client memory.
     pub recursion: Option<MapRecursion>,
 }
 

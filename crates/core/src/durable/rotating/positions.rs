@@ -14,9 +14,9 @@ use crate::scheme::Move;
 
 /// The position map. Secret.
 pub(super) enum Positions {
-    /// The whole map on the client.
+    /// The whole map is on the client.
     Flat(LivePosMap),
-    /// The last level on the client, the others in the tree.
+    /// The last level of the map is on the client, all other levels are in the tree.
     Nested(NestedPosMap),
 }
 

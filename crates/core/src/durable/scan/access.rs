@@ -19,7 +19,8 @@ use crate::store::BucketStore;
 /// The address of an entry without a block.
 pub(super) const NO_BLOCK: u64 = u64::MAX;
 
-/// Called with the number of a bucket, and its contents or the error that prevents reading them.
+/// A function that is called with the number of a bucket, and its contents or the error that
+/// prevents reading them.
 type EachBucket<'a> = dyn FnMut(u64, Result<&[u8], Error>) -> Result<(), Error> + 'a;
 
 /// The trivial ORAM over a store.

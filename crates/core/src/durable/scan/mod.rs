@@ -34,7 +34,7 @@ pub use params::ScanParams;
 use super::{ArrayRequirements, DurableConfig, DurableScheme};
 use crate::error::{Error, ErrorKind};
 
-/// The trivial ORAM.
+/// The trivial ORAM as a durable scheme.
 pub struct DurableScan;
 
 const NAME: &str = "scan";

@@ -49,7 +49,7 @@ where
         Ok(false)
     }
 
-    /// Fetches nothing ahead of time.
+    /// Fetches nothing: position-map accesses must take their turns in the pattern.
     fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
         check_not_broken(self.broken)?;
         Ok(false)

@@ -162,7 +162,7 @@ impl<S: BucketStore> VersionedTree<S> {
         self.store
     }
 
-    /// The seal.
+    /// The sealer of the tree's buckets.
     pub fn sealer(&self) -> &EraSealer {
         self.io.sealer()
     }

@@ -43,7 +43,7 @@ impl Run {
 /// Called with the arena, the slot's address, which may be a dummy's, and its leaf.
 pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockArena, u64, Leaf) -> Option<ArenaSlot> + 'w;
 
-/// One tree of a store. The client must know which block is where.
+/// Access to one tree of a store. The client must know the location of each block.
 pub(crate) struct StoredTree {
     io: RotatingIo,
 }

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::store::BucketStore;
 
-/// Called for each block of a tree, with its location, address, leaf and bytes.
+/// A function that is called for each block of a tree, with its location, address, leaf and bytes.
 type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 
 impl<S: BucketStore> VersionedTree<S> {

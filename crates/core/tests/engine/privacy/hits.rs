@@ -135,10 +135,10 @@ fn served_hits_are_not_announced() {
     }
 }
 
-/// What storage learns with [`HitPolicy::Serve`] beyond the number of accesses: an eviction moves
-/// blocks off the client, and only a block that is not on the client makes an access. So with
-/// requests for few blocks, accesses follow the path of the eviction before them more often than by
-/// chance. If this test fails, the documentation of the policy claims too much.
+/// Tests what storage learns with [`HitPolicy::Serve`] in addition to the number of accesses. An
+/// eviction moves blocks off the client, and only a block that is not on the client makes an
+/// access. So with requests for few blocks, accesses follow the path of the eviction before them
+/// more often than by chance. If this test fails, the documentation of the policy claims too much.
 #[test]
 fn served_hits_reveal_recent_evictions() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {

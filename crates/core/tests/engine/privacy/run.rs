@@ -402,22 +402,23 @@ pub(crate) struct Run {
 /// The number of occurrences of rare states. Would be secret in a real system.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct States {
-    /// How often the requested block was in the stash. Only known for the first request of a batch.
+    /// Number of times that the requested block was in the stash. Only known for the first request
+    /// of a batch.
     pub(crate) stash_hits: usize,
-    /// How often the stash was at its bound.
+    /// Number of times that the stash was at its bound.
     pub(crate) stash_at_bound: usize,
-    /// How often the stash was empty when a batch began.
+    /// Number of times that the stash was empty when a batch began.
     pub(crate) stash_empty: usize,
     /// Maximum number of blocks in the stash when a batch began.
     pub(crate) most_at_start: usize,
     /// Maximum number of blocks left in the stash after an eviction.
     pub(crate) peak_stash_blocks: usize,
     pub(crate) never_written_reads: usize,
-    /// How often a batch requested one block twice.
+    /// Number of times that a batch requested one block twice.
     pub(crate) repeats_in_batch: usize,
-    /// How often the requested block had been requested before.
+    /// Number of times that the requested block had been requested before.
     pub(crate) repeats: usize,
-    /// How often a live block was forgotten and then requested next.
+    /// Number of times that a live block was forgotten and then requested next.
     pub(crate) forgotten_just_before: usize,
     /// The tally of the front end.
     pub(crate) frontend: FrontTally,
