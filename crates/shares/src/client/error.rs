@@ -14,7 +14,7 @@ pub enum ClientError {
     #[error("the root is full: evict first")]
     MustEvict,
     /// Data can only be loaded into a new tree.
-    #[error("the tree is in use: data can only be loaded into a new tree")]
+    #[error("the tree was used before: load data into a new tree")]
     IsUsed,
     /// The servers' answers do not determine a block.
     #[error("{0}")]

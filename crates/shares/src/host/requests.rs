@@ -152,7 +152,7 @@ impl Files {
     pub(super) fn check_new(&self) -> Result<(), Refusal> {
         self.is_new()
             .then_some(())
-            .ok_or_else(|| "the tree is in use: shares can only be put into a new tree".into())
+            .ok_or_else(|| "the tree was used before: put shares into a new tree".into())
     }
 
     pub(super) fn put(

@@ -127,7 +127,7 @@ impl<F: Field> Server<F> {
         };
         let new = Epoch { evictions: 0, written: 0, stage: Stage::Settled };
         if self.epoch() != new {
-            return Err(Refused("the tree is in use: data can only be loaded into a new tree"));
+            return Err(Refused("the tree was used before: load data into a new tree"));
         }
         let elements = self.block_elements;
         let share = share.into_elements::<F>(count * elements).ok_or(WRONG_LENGTH)?;
