@@ -140,7 +140,7 @@ pub struct SubjectTurn<'a> {
     pub loads: &'a mut Vec<Rounds>,
 }
 
-/// Runs the rounds: each measures the floor, and each subject under each of its loads.
+/// Runs the rounds. Each round measures the floor, and every subject under all of its loads.
 pub fn in_turns(
     mut subjects: Vec<SubjectTurn<'_>>,
     measure_floor: &mut dyn FnMut() -> Result<(), String>,

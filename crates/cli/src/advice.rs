@@ -1,6 +1,6 @@
 //! Translates the advice of libraries into options and commands.
 //!
-//! A library's message names what its caller can do. This module replaces it by the option or
+//! A library's message names what its caller can do. This module replaces it with the option or
 //! command that does it.
 
 /// Advice in library messages, and its replacement in messages of this program.

@@ -1,6 +1,6 @@
 //! The engine's error type: a few kinds, and a message.
 //!
-//! The kind is API: programs branch on it. The message is for people and may change.
+//! The kind is part of the API: programs branch on it. The message is for humans and may change.
 
 #[cfg(feature = "std")]
 mod io_kind;
@@ -61,7 +61,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of this kind. The message is for people, and may be logged: it holds no secret.
+    /// An error of this kind. The message is for humans, and may be logged: it holds no secret.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), store: None, is_advised: false }
     }

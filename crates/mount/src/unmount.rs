@@ -95,7 +95,7 @@ pub(super) fn unmount_ours(
 
 #[derive(PartialEq, Eq)]
 enum TopMount {
-    /// A disk as a file.
+    /// A FUSE mount that shows a disk as a file.
     Disk,
     /// A file system on the given disk.
     Filesystem,

@@ -35,7 +35,8 @@ pub struct Service {
     pub(super) bounds: PortionBounds,
     /// The shared budget of bytes in flight, in addition to the budget of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
-    /// The shared budget for long replies in one piece.
+    /// The budget of bytes for long replies that must be sent in one piece, shared by all
+    /// connections.
     pub(super) long_reply_bytes_left: Arc<Semaphore>,
     /// Permits for requests that the disk has not answered, shared by all clients.
     pub(super) places_left: Arc<Semaphore>,

@@ -119,8 +119,8 @@ impl From<OpenErrorKind> for ErrorKind {
     }
 }
 
-/// A failure. The kind is API, the message is for people. The message holds no address within a
-/// volume, no data and no secret, so it may be logged.
+/// A failure. Programs can rely on the kind; the message is for people and may change. The message
+/// holds no address within a volume, no data and no secret, so it may be logged.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,

@@ -57,7 +57,8 @@ impl From<StoreErrorKind> for OpenErrorKind {
     }
 }
 
-/// Why storage cannot be created or opened. The kind is API; the message is not.
+/// Why storage cannot be created or opened. Programs can rely on the kind, but the message may
+/// change.
 #[derive(Debug)]
 pub struct OpenError {
     kind: OpenErrorKind,

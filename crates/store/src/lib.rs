@@ -33,8 +33,8 @@
 //! [flushed](oblivio_core::store::BucketStore::flush) writes are durable. The `Volume` of the crate
 //! `oblivio` adds obliviousness, sealing and durability.
 //!
-//! There are no features. To write your own store, follow `docs/add-a-store.md` in the repository;
-//! the crate `oblivio-conformance` tests it.
+//! The crate has no Cargo features. To write your own store, follow `docs/add-a-store.md` in the
+//! repository; the crate `oblivio-conformance` tests it.
 //!
 //! # Modules
 //! | module | contents |

@@ -181,7 +181,7 @@ pub struct Condition {
     pub mended: Vec<String>,
 }
 
-/// The existing parts of storage before its removal.
+/// The parts of storage that still exist and are about to be removed.
 #[derive(Default)]
 pub struct Remnants {
     /// The readable parts, opened for reading. Share servers have one store per server with a part.

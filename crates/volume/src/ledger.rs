@@ -252,9 +252,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether forgotten ranges alone have added more than `bytes_max` to the file. Unlike
-    /// accesses, they lead to no checkpoint. The records of accesses do not count: they are longer
-    /// if accesses write, and storage would see that in the times of checkpoints.
+    /// Whether the records of forgotten ranges alone add more than `bytes_max` to the file. Unlike
+    /// an access, forgetting a range does not bring the next checkpoint nearer. Records of accesses
+    /// do not count: they are longer if an access writes, and the times of checkpoints would reveal
+    /// that to storage.
     pub(crate) fn has_many_forgets(&self, bytes_max: u64) -> bool {
         self.forgets_bytes > bytes_max
     }

@@ -17,7 +17,7 @@
 //!
 //! Flushed data is durable, and all data is authenticated: a volume detects if storage changes it
 //! or rolls it back. The code is not constant-time, and hides the times of requests only at a fixed
-//! rate. It has not been audited outside of the project. There are no features.
+//! rate. It has not been audited outside of the project. The crate has no Cargo features.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -22,7 +22,7 @@
 //!
 //! The protocol does not hide access patterns. Blocks are sealed before they are put into messages.
 //! The link is encrypted and authenticates both ends. An observer of the link sees the length and
-//! time of each message. There are no features. The crates `oblivio-store` (a client) and
+//! time of each message. The crate has no Cargo features. The crates `oblivio-store` (a client) and
 //! `oblivio-bucket-server` build on this one.
 //!
 //! # Modules

@@ -1,4 +1,4 @@
-//! `oblivio-lab report`: a page from files of figures.
+//! `oblivio-lab report`: builds a page from the figures in files.
 
 use std::path::Path;
 

@@ -114,7 +114,7 @@ fn wide_lines(text: &str, columns_max: usize) -> Vec<(usize, usize)> {
     lines.filter(|(_, columns)| *columns > columns_max).collect()
 }
 
-/// Returns `markdown` with tables and code blocks replaced by empty lines.
+/// Returns `markdown` with tables and code blocks replaced with empty lines.
 fn prose(markdown: &str) -> String {
     let mut in_code = false;
     let lines = markdown.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! Evaluates a view in two passes: first counts, then the leaves that accesses went to.
+//! Evaluates a view in two passes: first counts, then the leaves that accesses used.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! Counts the leaves that accesses went to, for a test whether they are uniform.
+//! Counts how often accesses used each leaf, to test whether leaves are uniform.
 //!
-//! In a tree whose evictions write buckets in turn, the bucket at the end of a path changes its
-//! place with each eviction. So places are not uniform, although leaves are. Storage sees the
-//! places that evictions write, and so knows the number of evictions up to a constant. That gives
-//! it each leaf up to a constant, which does not matter for uniformity.
+//! If evictions write buckets in turn, the bucket at the end of a path moves to another place with
+//! each eviction. So the places that accesses read are not uniform, although the leaves are.
+//! Storage sees the places that evictions write, so it can compute each leaf up to a constant
+//! shift. A constant shift does not change whether leaves are uniform.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation};

@@ -120,7 +120,7 @@ impl ProgressFile {
     }
 }
 
-/// A path beside the first file of the copy.
+/// The default path of the progress file: in the folder of the first file of the copy.
 fn beside(to: &Location, shapes: &[TreeShape]) -> Result<PathBuf, CliError> {
     match to.files_needed(shapes)?.first() {
         Some((path, _)) => Ok(with_suffix(path, ".copying")),

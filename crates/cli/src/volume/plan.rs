@@ -23,7 +23,7 @@ use crate::output;
 /// Default bytes of the cache of a disk.
 const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 
-/// Additional memory for long reads that must be answered in one piece, over all clients.
+/// Additional memory for long reads that must be answered in one piece, shared by all clients.
 const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
 /// `oblivio plan`.
@@ -312,15 +312,16 @@ impl VolumePlan {
         cached * (u64::from(block_bytes) + NOTES_BYTES)
     }
 
-    /// Memory of requests and their answers, over all clients, if long ones can be answered in
-    /// portions.
+    /// Memory for the requests of all clients and their answers, if long requests can be answered
+    /// in portions.
     fn requests_bytes_max(&self) -> u64 {
         let Limits { shared_bytes_max, connections_max, in_flight_bytes_max, .. } = Limits::DEFAULT;
         let of_each = in_flight_bytes_max.max(self.params.block_bytes);
         u64::from(shared_bytes_max) + connections_max as u64 * u64::from(of_each)
     }
 
-    /// Memory of the store, and of blocks read together, which the cache holds in addition.
+    /// Memory of the store, and of the blocks that the cache may hold beyond its bound while
+    /// requests are in flight.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
         self.kind.client_bytes_max() + of_blocks

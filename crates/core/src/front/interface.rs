@@ -74,7 +74,7 @@ pub trait Oram {
         self.access(&mut [Access { address, op: Op::Read(buffer) }])
     }
 
-    /// Replaces a block by `data`.
+    /// Replaces a block with `data`.
     ///
     /// # Errors
     /// See [`Self::access`].

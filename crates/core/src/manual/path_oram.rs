@@ -30,7 +30,7 @@
 //! ```
 //!
 //! # An access
-//! 1. Look up the leaf `l` of the block in the position map, and replace it by a fresh one, `l'`.
+//! 1. Look up the leaf `l` of the block in the position map, and replace it with a fresh one, `l'`.
 //! 2. Read and decrypt the path to `l`. All its blocks go to the stash. By the invariant the block
 //!    is there now.
 //! 3. Note the new leaf `l'` with the block.

@@ -29,7 +29,7 @@ impl<R: CryptoRng> ReferencePath<R> {
         self
     }
 
-    /// Replaces the block by `new_data`, if given, and returns its old contents.
+    /// Replaces the block with `new_data`, if given, and returns its old contents.
     pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
         // Step 1: look up and replace the leaf.
         let (leaf, new_leaf) = self.tree.remap(address);

@@ -154,7 +154,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
         Self { form, subs, block_bytes, since_eviction: 0, version: 0, coins, runs: Vec::new() }
     }
 
-    /// `Access(a, r, op)`: replaces the `blocks` blocks starting at `address` by `new_data`, if
+    /// `Access(a, r, op)`: replaces the `blocks` blocks starting at `address` with `new_data`, if
     /// given, and returns their old contents. After the last block comes the first.
     ///
     /// # Panics

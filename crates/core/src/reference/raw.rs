@@ -32,7 +32,7 @@ impl<R: CryptoRng> ReferenceRaw<R> {
         self
     }
 
-    /// Replaces the block by `new_data`, if given, and returns its old contents.
+    /// Replaces the block with `new_data`, if given, and returns its old contents.
     pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
         let (leaf, new_leaf) = self.tree.remap(address);
         self.leaves.push(leaf);

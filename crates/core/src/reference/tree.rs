@@ -118,7 +118,7 @@ impl<R: CryptoRng> Tree<R> {
         buckets.flat_map(|(_, blocks)| blocks).map(|block| block.address).collect()
     }
 
-    /// Maps the block to its new leaf, replaces its contents by `new_data`, if given, and returns
+    /// Maps the block to its new leaf, replaces its contents with `new_data`, if given, and returns
     /// the old contents.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, new_data: Option<&[u8]>) -> Vec<u8> {
         let zeros = vec![0; self.block_bytes];

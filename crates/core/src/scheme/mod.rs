@@ -45,7 +45,7 @@ pub const WINDOW_ACCESSES_MAX: usize = 64;
 pub enum Op<'a> {
     /// Copies the block to a buffer. A block never written reads as zeros.
     Read(&'a mut [u8]),
-    /// Replaces the block by new contents.
+    /// Replaces the block with new contents.
     Write(&'a [u8]),
     /// Reads, modifies and writes the block in one access.
     Update(&'a mut dyn FnMut(&mut [u8])),

@@ -32,7 +32,7 @@ use crate::servers::AnyServers;
 /// The S³ORAM of a volume.
 pub(super) struct ShareArray {
     pub(super) params: S3OramParams,
-    /// The trees on the servers, the data first.
+    /// The trees on the servers, the data tree first.
     pub(super) trees: Vec<ShareTree>,
     pub(super) store: AnyServers,
     pub(super) sealer: BlockSealer,

@@ -33,7 +33,7 @@ pub(super) struct AccessStep {
     pub(super) number: Option<u64>,
     /// The address of the block; `None` for a dummy access. Secret.
     pub(super) address: Option<u64>,
-    /// The random choices for each tree, the data first.
+    /// The random choices for each tree, starting with the data tree.
     pub(super) draws: Vec<Draw>,
     /// The salt from which the seed of the access's shares is derived, together with the shared
     /// data. So a repeated access has the same shares, and another access in its place has others.

@@ -19,7 +19,7 @@ use crate::map_trees::map_block::{number_of, put_number};
 /// strings. Unlike random labels, no two blocks have the same label.
 pub(super) struct Labels {
     cipher: FF1<Aes256>,
-    /// Bytes of a label for each tree, the data first.
+    /// Bytes of a label for each tree, starting with the data tree.
     bytes: Vec<usize>,
 }
 

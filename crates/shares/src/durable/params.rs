@@ -35,7 +35,7 @@ pub struct S3OramParams {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub(super) shape: MapShape,
-    /// The trees of the data and of the map, the data first.
+    /// The trees of the data and of the map, the data tree first.
     levels: Levels,
 }
 
@@ -136,7 +136,7 @@ impl S3OramParams {
         self.map.is_some()
     }
 
-    /// The trees on the servers, the data first.
+    /// The trees on the servers, the data tree first.
     pub(super) fn trees(&self) -> Vec<ShareTree> {
         let (parties, tree) = (self.parties, self.tree);
         let alone = ShareTree {

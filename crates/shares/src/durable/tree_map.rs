@@ -48,7 +48,7 @@ pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
 /// The client's part of the map. Secret; wiped when dropped.
 pub(super) struct TreeMap {
     pub(super) levels: Levels,
-    /// The clients of the trees, the data first.
+    /// The client of each tree, starting with the data tree.
     pub(super) trees: Vec<MappedTree<Gf256>>,
     /// For each block of the last tree, its leaf plus one (0 if it has no position), and the number
     /// of its last write.

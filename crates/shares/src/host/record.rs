@@ -11,7 +11,7 @@ use crate::message::TreePoint;
 /// Bytes before the root's slots in the file.
 pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
 
-/// Bytes of the place of a record: each record has its own page.
+/// Bytes reserved in the file for a record: each record has its own page.
 const PLACE_BYTES: u64 = 4096;
 
 /// Bytes of a record.

@@ -25,7 +25,7 @@ impl Default for MapShape {
     }
 }
 
-/// The trees, the data first: the paper's `S³ORAM_0` to `S³ORAM_X`. Public.
+/// The trees, the data tree first: the paper's `S³ORAM_0` to `S³ORAM_X`. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     levels: Vec<Level>,
@@ -129,7 +129,7 @@ impl Levels {
         Ok(Self { levels })
     }
 
-    /// The trees, the data first.
+    /// The trees, the data tree first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Level> {
         self.levels.iter()
     }

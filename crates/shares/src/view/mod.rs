@@ -51,8 +51,8 @@ pub(crate) const COLLUDING: &str = "colluding";
 pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 
-/// The levels below the root of each tree of an array with these facts, the data first; `None` if
-/// the facts do not contain them.
+/// The levels below the root of each tree of an array with these facts, the data tree first; `None`
+/// if the facts do not contain them.
 pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     let of_map = facts.iter().find_map(|fact| match fact {
         Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),

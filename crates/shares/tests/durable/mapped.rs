@@ -179,9 +179,9 @@ fn a_server_may_be_started_again_and_again_during_an_access() {
     owner.read_all();
 }
 
-/// A final failure is reported while another server restarts. A write needs all servers. If one
-/// server's disk is full, the client does not wait for a server that must receive its request
-/// again.
+/// A final failure is reported while another server restarts. A write needs all servers, so it
+/// fails if one server's disk is full. The client reports this without waiting to resend a request
+/// to the server that restarts.
 #[test]
 fn a_final_failure_is_reported_while_another_server_restarts() {
     let mut owner = owner(5);

@@ -16,7 +16,7 @@ use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
 use oblivio_testkit::ShareDisk;
 
-/// Replaces the disk of a server by an empty one.
+/// Replaces the disk of a server with an empty one.
 pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
     world.disks[server] = ShareDisk::default();

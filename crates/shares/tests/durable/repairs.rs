@@ -39,7 +39,7 @@ impl ServerDisks {
         Some(Self { disks: disks_of(&opened), points: points_of(&opened), is_rebuilt })
     }
 
-    /// A key for states in which repairs behave alike.
+    /// A key that is equal for states in which repairs behave alike.
     fn key(&self) -> Key {
         let mut key: Vec<_> =
             self.points.iter().copied().zip(self.is_rebuilt.iter().copied()).collect();

@@ -120,7 +120,7 @@ impl<F: Field> World<F> {
         self
     }
 
-    /// Reads a block, and writes it back or replaces it by `data`.
+    /// Reads a block, and writes it back or replaces it with `data`.
     pub(crate) fn access(
         &mut self,
         address: usize,

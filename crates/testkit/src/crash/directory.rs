@@ -72,7 +72,7 @@ impl Change {
 }
 
 impl Directory {
-    /// Replaces all files by `files`, durably.
+    /// Replaces all files with `files`, durably.
     pub(super) fn replace(&mut self, files: &BTreeMap<String, Vec<u8>>) {
         self.files.clear();
         self.pending.clear();

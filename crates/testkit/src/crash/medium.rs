@@ -45,7 +45,7 @@ impl Medium {
         Self { cached: bytes.clone(), durable: bytes, ..Self::default() }
     }
 
-    /// Replaces the contents by `bytes`, durably. Reuses the memory.
+    /// Replaces the contents with `bytes`, durably. Reuses the memory.
     pub(super) fn hold(&mut self, bytes: &[u8]) {
         for held in [&mut self.cached, &mut self.durable] {
             held.clear();

@@ -6,7 +6,7 @@ use oblivio_core::view::{Event, Operation};
 /// One event in the view of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreEvent {
-    /// One piece of one call, or a flush. The numbers of trips continue over all runs.
+    /// One piece of one call, or a flush. Trip numbers continue across runs.
     Event(Event),
     /// A crash, which invalidates the handles of the run.
     Crash,

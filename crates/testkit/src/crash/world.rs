@@ -301,7 +301,7 @@ impl World {
         }
     }
 
-    /// Replaces a bucket by its version in the snapshot.
+    /// Replaces a bucket with its version in the snapshot.
     ///
     /// # Panics
     /// If the bucket does not exist, or the snapshot is of a world with other trees.

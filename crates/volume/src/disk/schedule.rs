@@ -109,7 +109,7 @@ fn invalid(message: String) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
-/// The division of a tick's accesses. The rest are dummies.
+/// The numbers of a tick's accesses that read and that write back. The rest are dummies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TickSplit {
     pub(super) reads: usize,

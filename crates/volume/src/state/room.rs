@@ -10,7 +10,7 @@ use crate::state_dir::FILLER_BYTES;
 use crate::superblock::VolumeParams;
 
 /// The size of a client's directory. A volume that serves hits without accesses takes more: writes
-/// on the client lead to no checkpoint.
+/// on the client do not trigger checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateRoom {
     /// Maximum number of bytes once the volume is closed.

@@ -284,7 +284,7 @@ pub(crate) fn match_records(
     }
 }
 
-/// Replaces a rollback error by storage's explanation, if it has one: missing share servers may
+/// Replaces a rollback error with storage's explanation, if it has one: missing share servers may
 /// hold the newer superblock. Writes nothing.
 pub fn explain_rollback(
     store: impl BucketStore + Send + 'static,

@@ -140,9 +140,9 @@ fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
     }
 }
 
-/// An operation fails, and its data may be in a cache only. The next opening on the same machine
-/// takes the data from the cache and continues from it, and then the power fails. Data may not be
-/// durable if it follows data that is not.
+/// An operation fails, and its data may be only in a cache. The next opening on the same machine
+/// reads the data from the cache and continues from it, and then the power fails. The opening must
+/// make this data durable before any data that builds on it.
 #[test]
 fn a_failed_operation_and_a_power_loss_in_the_next_opening_do_not_lock_the_owner_out() {
     // Each forgotten range after the first leads to a checkpoint, in a new file.

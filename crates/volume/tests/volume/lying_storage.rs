@@ -1,5 +1,5 @@
 //! Storage that changes bytes does not learn from a failed access whether there was a request or
-//! where its block was. And a change is found once, not again in every opening.
+//! where its block was. A change is found once, not again in every opening.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 

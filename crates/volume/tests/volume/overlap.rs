@@ -294,8 +294,8 @@ fn batches_that_overlap_are_done_in_their_order() {
     }
 }
 
-/// Every request is answered, whatever fails. And the steps made for requests are the same whether
-/// blocks are dirty, and whether blocks on their way are forgotten.
+/// Every request is answered, whatever fails. The steps made for requests depend neither on whether
+/// blocks are dirty, nor on whether blocks in flight are forgotten.
 #[test]
 fn steps_depend_on_counts_alone_and_every_request_is_answered() {
     let dirty = || vec![write(50, 1, false)];

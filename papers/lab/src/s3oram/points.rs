@@ -216,17 +216,18 @@ pub(super) fn is_near(off_by: f64) -> bool {
 }
 
 impl Timed {
-    /// The relative error of the model, compared with the mean.
+    /// The error of the model, relative to the measured mean.
     pub fn off_by(&self) -> f64 {
         self.modelled.seconds() / self.whole.mean - 1.0
     }
 
-    /// The relative error compared with the median, which other load on the machine affects less.
+    /// The error of the model, relative to the median, which other load on the machine affects
+    /// less.
     pub fn off_median_by(&self) -> f64 {
         self.modelled.seconds() / self.whole.median - 1.0
     }
 
-    /// Whether the error compared with the mean is small enough.
+    /// Whether the error relative to the mean is small enough.
     pub fn fits(&self) -> bool {
         is_near(self.off_by())
     }

@@ -334,7 +334,7 @@ fn timed_cells(timed: &Timed) -> String {
     )
 }
 
-/// The relative error of the model in words.
+/// The text for a relative error of the model.
 fn off(by: f64) -> String {
     let remark = if is_near(by) { "" } else { ", more than 5 %" };
     format!("{:+.0} %{remark}", 100.0 * by)

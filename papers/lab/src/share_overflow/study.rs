@@ -57,7 +57,7 @@ impl fmt::Display for ShareOverflowSetting {
 pub struct ShareOverflowPlan {
     /// The trees to simulate, with the order of accesses.
     pub settings: Vec<ShareOverflowSetting>,
-    /// Counted evictions of each tree.
+    /// Number of evictions of each tree that count, after its warm-up.
     pub evictions: u64,
     /// The seed of all random choices.
     pub seed: u64,

@@ -57,7 +57,7 @@ const KEYS: [(&str, &str); 8] = [
     ("llc_bytes", "--llc-kib"),
 ];
 
-/// Replaces keys of the description in a message of the simulator by switches.
+/// Replaces keys of the description in a message of the simulator with switches.
 pub(crate) fn in_switches(message: &str) -> String {
     let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     let mut said = String::new();

@@ -116,7 +116,7 @@ impl ShareServers {
         self.folder.path().join(CLIENT_KEY)
     }
 
-    /// Replaces the relays by new ones to these servers, which share a link. Returns their
+    /// Replaces the relays with new ones to these servers, which share a link. Returns their
     /// addresses.
     fn relay(&mut self, to: &[SocketAddr], link: Link) -> Result<Vec<SocketAddr>, LabError> {
         self.end_relays();

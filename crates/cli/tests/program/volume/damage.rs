@@ -1,5 +1,5 @@
-//! Damaged, old or foreign storage and client's directories: each has its own error, and once the
-//! good bytes are restored, nothing is lost.
+//! Tests of storage and of client's directories that are damaged, old, or from another volume. Each
+//! case has its own error, and nothing is lost once the good bytes are restored.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};

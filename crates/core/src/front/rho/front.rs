@@ -30,8 +30,8 @@ where
         self.check_both_ready()
     }
 
-    /// Makes a [round of dummies](Self::idle_round), or, if batches do not end rounds, the [next
-    /// access](Self::idle_access) of the pattern as a dummy.
+    /// Makes a [round of dummies](Self::idle_round), or, if batches do not end rounds, a [dummy
+    /// access](Self::idle_access) to the tree whose turn it is.
     fn dummy(&mut self) -> Result<(), Error> {
         if self.ends_rounds { self.idle_round() } else { self.idle_access() }
     }

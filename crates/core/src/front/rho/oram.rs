@@ -169,7 +169,7 @@ where
         self.break_on_failure(|oram| oram.trees().idle_round())
     }
 
-    /// Makes the next access of the pattern as a dummy, which shrinks its tree's stash.
+    /// Makes a dummy access to the tree whose turn it is, which shrinks the tree's stash.
     ///
     /// # Errors
     /// Any error of the storage.

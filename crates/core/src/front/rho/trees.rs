@@ -63,7 +63,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &mut self.coins
     }
 
-    /// Makes an access to the small tree in its next turn, with dummies before it.
+    /// Makes an access to the small tree. If it is the main tree's turn, makes a dummy there first.
     pub(super) fn access_small<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -76,8 +76,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.small)
     }
 
-    /// Makes an access to the main tree in its next turn, with dummies before it. The access ends a
-    /// round.
+    /// Makes an access to the main tree. While it is the small tree's turn, makes dummies there
+    /// first. The access ends a round.
     fn access_main<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -88,7 +88,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.main)
     }
 
-    /// Makes the next access of the pattern as a dummy.
+    /// Makes a dummy access to the tree whose turn it is.
     pub(super) fn idle_access(&mut self) -> Result<(), Error> {
         if self.small_done < self.small_per_main { self.dummy_small() } else { self.dummy_main() }
     }

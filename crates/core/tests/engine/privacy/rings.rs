@@ -34,7 +34,7 @@ impl Rings {
         new
     }
 
-    /// Replaces the places in the pieces of a call by the buckets in these places.
+    /// Replaces the places in the pieces of a call with the buckets in these places.
     ///
     /// # Panics
     /// If a call reads a version that is not the latest, or writes to another place than the next

@@ -268,7 +268,7 @@ struct Log {
 }
 
 impl Log {
-    /// Replaces the log by a new log that starts with a write of `first` at 0.
+    /// Replaces the log with a new log that starts with a write of `first` at 0.
     fn replace(dir: &mut CrashDir, generation: u64, first: &[u8], flaw: Flaw) -> io::Result<Self> {
         if dir.names()?.iter().any(|name| name == "new") {
             dir.remove("new")?;

@@ -94,7 +94,7 @@ fn read_together(volume: &mut Volume, addresses: &[u64]) -> Result<(), VolumeErr
     volume.access(&mut accesses.collect::<Vec<_>>())
 }
 
-/// The looks without announcements, with trips numbered from 0.
+/// What storage saw, without announcements, and with trips renumbered from 0.
 fn without_announcements(looks: &[StorageCall]) -> Vec<StorageCall> {
     let rest = looks.iter().flatten().filter(|look| look.1 != Operation::Prefetch);
     let mut trip = None;

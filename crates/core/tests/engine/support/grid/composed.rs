@@ -67,7 +67,7 @@ pub(crate) trait Composed {
         Ok(false)
     }
 
-    /// Returns the blocks in front of the ORAM, for example in a cache, to the ORAM.
+    /// Moves the blocks that a component in front of the ORAM holds, such as a cache, to the ORAM.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }

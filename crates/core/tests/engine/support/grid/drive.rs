@@ -196,7 +196,7 @@ impl GridOram {
         }
     }
 
-    /// Returns the blocks in front of the ORAM, for example in a cache, to the ORAM.
+    /// Moves the blocks that a component in front of the ORAM holds, such as a cache, to the ORAM.
     pub(crate) fn flush(&mut self) {
         while let Err(error) = self.composed.flush() {
             self.make_room(&error);
