@@ -1,4 +1,4 @@
-//! Reports results: a table for people, and records in JSON.
+//! Reports results: a human-readable table, and records in JSON.
 
 use std::{fs, ops::Range, path::Path};
 

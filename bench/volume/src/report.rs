@@ -1,4 +1,4 @@
-//! Reports results: tables for people, and a JSON file.
+//! Reports results: human-readable tables, and a JSON file.
 
 use std::env;
 use std::fs;

@@ -1,13 +1,14 @@
 //! Admission of connections: handshakes in progress, and authenticated connections.
 //!
 //! Handshakes and authenticated connections are counted separately, so that connections that never
-//! authenticate cannot keep out the owner. If there are too many handshakes, a randomly chosen one
-//! is dropped. If it were always the first or the last, a flood could target the owner's handshake.
+//! authenticate cannot keep out the owner. Each authenticated connection occupies a seat, and the
+//! number of seats is limited. If there are too many handshakes, a randomly chosen one is dropped.
+//! If it were always the first or the last, a flood could target the owner's handshake.
 //!
 //! If a client that uses all its connections opens another one, it has probably lost some
 //! connections, and the server does not know that yet. So the server closes the connection that has
 //! been silent longest, if it has been silent long enough. If that connection was still in use, its
-//! client reconnects. Reconnecting fails if no seat is free by then. No flushed write is lost.
+//! client reconnects. Reconnecting fails if no seat is free then. No flushed write is lost.
 //!
 //! Each other server gets an equal part of the seats for servers, so that none can exclude the
 //! others. Among the seats of one server, connections that have not joined a volume are closed
@@ -125,7 +126,7 @@ pub(super) struct Thread<'a> {
     pub(super) number: u64,
 }
 
-/// The reason why an authenticated client gets no seat.
+/// The reason why an authenticated client is refused a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoSeat {
     /// The client already has its maximum number of connections, all in use.

@@ -91,15 +91,15 @@ pub struct BucketServerOptions {
 /// Limits on the resources of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketLimits {
-    /// Authenticated connections of clients at a time.
+    /// Maximum number of authenticated client connections.
     pub connections_max: usize,
-    /// Connections of one client at a time. A further one replaces the connection that has been
-    /// silent longest: see [`Self::makes_room_after`].
+    /// Maximum number of connections of one client. An additional one replaces the connection that
+    /// has been silent longest: see [`Self::makes_room_after`].
     pub connections_per_client_max: usize,
-    /// Connections of other share servers at a time, an equal part for each server. Each server
-    /// needs one per volume.
+    /// Maximum number of connections of other share servers, divided equally among these servers.
+    /// Each server needs one per volume.
     pub peer_connections_max: usize,
-    /// Handshakes at a time. A further one displaces a randomly chosen one.
+    /// Maximum number of handshakes in progress. An additional one displaces a randomly chosen one.
     pub handshakes_max: usize,
     /// Time for a whole handshake.
     pub handshake_within: Duration,

@@ -1,7 +1,7 @@
 //! The complete state of an ORAM as bytes. For simulations only.
 //!
 //! A simulation that takes hours saves its state and resumes from it with identical results. An
-//! image holds everything in clear: the location of each block, the position map and the state of
+//! image is not encrypted: it holds the location of each block, the position map and the state of
 //! the random generator. So an ORAM on a store has no image. Among the schemes, only
 //! [`PathScheme`](crate::scheme::PathScheme) over a [`TagTree`](crate::scheme::TagTree) has one.
 //! [`FreecursiveOram`](crate::FreecursiveOram) has one if its scheme and its coins have images.

@@ -1,6 +1,6 @@
 //! Public records: the only way to write unsealed bytes to storage.
 //!
-//! A superblock and an anchor are in clear and carry their own authentication, which a reader
+//! A superblock and an anchor are not encrypted and carry their own authentication, which a reader
 //! checks before it trusts anything else in them. They are kept in pairs, in trees of their own, so
 //! that a new record never overwrites the only good one. No other tree can be written here: blocks
 //! must pass [the seal](crate::seal).

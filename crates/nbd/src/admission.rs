@@ -1,7 +1,8 @@
 //! Admission of clients: handshakes in progress, and clients that have chosen an export.
 //!
 //! The two are counted separately, so that connections that never finish their handshake cannot
-//! keep out the owner. If there are too many handshakes, a randomly chosen one is dropped: if it
+//! keep out the owner. Each client that has chosen an export occupies a seat, and the number of
+//! seats is limited. If there are too many handshakes, a randomly chosen one is dropped: if it
 //! were always the first or the last, a flood of connections could target the owner's handshake. An
 //! authenticated client is never dropped in favour of an unauthenticated one.
 
@@ -67,7 +68,7 @@ impl Admission {
     }
 
     /// Begins a handshake, and drops another one if there are now too many. Returns `None` if no
-    /// seat is free, because the handshake would be in vain. Does not reserve a seat.
+    /// seat is free, because the handshake would be useless. Does not reserve a seat.
     pub(super) fn begin_handshake(&self) -> Option<Handshake<'_>> {
         self.counted((self.seats.available_permits() > 0).then_some(()))?;
         let displaced = Arc::new(Notify::new());

@@ -17,7 +17,7 @@ const SECTOR_BYTES: u32 = 512;
 pub struct Export {
     /// The name of the export. Clients that give an empty name get this export, too.
     pub name: String,
-    /// A description of the export for people.
+    /// A human-readable description of the export.
     pub description: String,
     /// Size of the disk in bytes.
     pub bytes: u64,

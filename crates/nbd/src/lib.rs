@@ -64,7 +64,7 @@ pub enum Listen {
 pub struct NbdOptions {
     /// The name of the export. Clients can also select it by the empty name.
     pub export_name: String,
-    /// A description of the export for people.
+    /// A human-readable description of the export.
     pub description: String,
     /// Whether TLS is off, offered or required.
     pub tls: TlsMode,
@@ -111,12 +111,14 @@ pub struct TlsFiles {
 /// Limits on the resources of clients.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Clients at a time that have chosen an export. Further ones are refused.
+    /// Maximum number of clients that have chosen an export. Additional clients are refused.
     pub connections_max: usize,
-    /// Clients at a time that have not chosen an export yet. A further one displaces a random one,
-    /// but never a client that has shown a certificate signed by [`TlsFiles::client_authorities`].
+    /// Maximum number of clients that have not chosen an export yet. If there are more, a randomly
+    /// chosen one is disconnected, but never a client that has shown a certificate signed by
+    /// [`TlsFiles::client_authorities`].
     pub handshakes_max: usize,
-    /// Unanswered requests of a connection at a time. Further ones wait in the socket.
+    /// Maximum number of unanswered requests of a connection. Additional requests wait in the
+    /// socket.
     pub in_flight_requests_max: u32,
     /// Bytes of data in flight reserved for each connection; at least a block. Long requests go to
     /// the disk in portions of 32 KiB, or of one block or range of the disk if that is longer.
@@ -127,7 +129,7 @@ pub struct Limits {
     /// Maximum bytes of a read or write. The disk may set a lower limit. If a write is never
     /// answered, some of its portions may have reached the disk. Reads longer than a portion whose
     /// reply must be in one piece (simple replies, and unfragmented ones) share a separate budget
-    /// of this size over all connections.
+    /// of this size across all connections.
     pub request_bytes_max: u32,
     /// Seconds within which a client must choose an export.
     pub handshake_seconds_max: u64,

@@ -37,7 +37,7 @@ pub(super) enum Answer {
     Data(WipedBytes),
     /// Success without data.
     Done,
-    /// An error of the disk, with a message for people.
+    /// An error of the disk, with a human-readable message.
     Failed(Errno, String),
 }
 

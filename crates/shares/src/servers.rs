@@ -61,7 +61,7 @@ pub trait ShareServers {
     /// The public key of a server. The other servers authenticate the server with this key.
     fn key(&self, server: usize) -> [u8; 32];
 
-    /// The name of a server in messages for people: its number and its address.
+    /// The name of a server in messages: its number and its address.
     fn name(&self, server: usize) -> String;
 }
 

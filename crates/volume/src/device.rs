@@ -115,7 +115,7 @@ pub enum DiskOp {
 pub struct DiskError {
     /// The kind of error, for programs.
     pub kind: DiskErrorKind,
-    /// The message, for people. It holds no address and no data, and may be logged.
+    /// The human-readable message. It holds no address and no data, and may be logged.
     pub message: String,
     /// The kind of the volume's error, if the volume failed.
     volume: Option<VolumeErrorKind>,

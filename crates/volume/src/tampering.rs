@@ -5,7 +5,7 @@
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state_dir::{self, StateDir};
 
-/// The name of the note. The file exists if tampering was found, and holds the message for people.
+/// The name of the note. The file exists if tampering was found, and holds the message.
 const NAME: &str = "tampering-found";
 
 /// Maximum number of bytes of the message.
@@ -57,8 +57,8 @@ pub(crate) fn record(dir: &mut dyn StateDir, error: &VolumeError) {
     }
 }
 
-/// The message about the tampering that was found, for people. `None` if none was found or the
-/// message was not kept.
+/// The message about the tampering that was found. `None` if none was found or the message was not
+/// kept.
 ///
 /// # Errors
 /// When the directory cannot be read.

@@ -64,10 +64,10 @@ pub struct WatchLimits {
     /// Maximum number of requests of the owner listed in a frame. Further requests are only
     /// counted.
     pub requests_max: usize,
-    /// Maximum number of pages open at a time.
+    /// Maximum number of pages that are open simultaneously.
     pub readers_max: usize,
-    /// Maximum number of connections at a time, including unauthenticated ones. Further ones are
-    /// closed at once.
+    /// Maximum number of connections, including unauthenticated ones. Additional connections are
+    /// closed immediately.
     pub connections_max: usize,
     /// Size of the socket's send buffer for a reader, in bytes.
     pub send_buffer_bytes: usize,

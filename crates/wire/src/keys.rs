@@ -261,7 +261,7 @@ pub struct PeerServer {
     pub key: PublicKey,
     /// The address at which the server listens, as `HOST:PORT`.
     pub address: String,
-    /// The name of the server for people.
+    /// The human-readable name of the server.
     pub label: Option<String>,
 }
 

@@ -205,7 +205,7 @@ pub struct Failure {
     pub number: u64,
     /// The kind of the failure, for programs.
     pub kind: FailureKind,
-    /// The message of the failure, for people.
+    /// The human-readable message of the failure.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Files and directories that other users of the machine may not read.
+//! Files and directories that other users of the machine must not read.
 //!
 //! Clients and servers create every file of a volume with these functions, for any umask. Sizes,
 //! times and bytes of sealed files would show other users what storage sees.

@@ -39,7 +39,7 @@ fn two_hundred_silent_connections_keep_no_client_out() {
     assert_eq!(server.metric("handshakes"), 0);
 }
 
-/// Connects a client that gets no seat, and returns the server's message.
+/// Connects a client that the server must refuse as full, and returns the server's message.
 fn no_room(server: &Server, party: &Party) -> String {
     let mut client = server.try_connect(party).unwrap();
     match client.ask(&Request::Hello { version: VERSION }) {
@@ -51,7 +51,7 @@ fn no_room(server: &Server, party: &Party) -> String {
     }
 }
 
-/// A client without a seat counts as a handshake, so many of them keep no other client out.
+/// Refused clients count as handshakes, so even many of them cannot keep other clients out.
 #[test]
 fn clients_without_a_seat_keep_no_other_client_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ use crate::args::OpenArgs;
 use crate::error::CliError;
 use crate::progress;
 
-/// Maximum number of ranges, and of damages, that are reported one by one.
+/// Maximum number of ranges, and of damaged items, that are reported one by one.
 const REPORTED_MAX: usize = 20;
 
 /// A damaged volume, ready to be read.

@@ -79,7 +79,7 @@ pub trait DurableConfig: fmt::Debug {
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the parameters contradict each other.
     fn state_size(&self) -> Result<StateSize, Error>;
 
-    /// Facts about the configuration, for people and programs.
+    /// Facts about the configuration, readable by humans and programs.
     fn facts(&self) -> Vec<Fact>;
 
     /// Whether the client of the array ever [serves](super::DurableOram::serve_on_client) a block
@@ -217,7 +217,7 @@ pub struct StateSize {
 /// A fact about a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
-    /// A fact for people: a label and a line of text.
+    /// A human-readable fact: a label and a line of text.
     Line(&'static str, String),
     /// A fact for programs: a name and a value.
     Value(&'static str, FactValue),

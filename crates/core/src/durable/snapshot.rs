@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use crate::error::Error;
 use crate::scheme::RollbackProbe;
 
-/// The occasion at which an era of the seal begins.
+/// The event at which an era of the seal begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraStart {
     /// The era begins at an opening: later writes must differ from writes that a crash lost.
@@ -23,15 +23,15 @@ pub enum Save {
     /// The part of the state that does not follow from the previous saved state and the plans
     /// carried out since.
     Changes,
-    /// The whole state, padded: number and length of the sections do not depend on the blocks. Used
-    /// if storage sees the time that saving a state takes.
+    /// The whole state, padded: the number of sections and their lengths do not depend on the
+    /// blocks. Used if storage sees how long saving a state takes.
     WholePadded,
 }
 
 /// An array whose state on the client can be saved and restored.
 pub trait Snapshot {
-    /// Passes the state to `out`, section by section. With [`Save::WholePadded`], number and length
-    /// of the sections follow only from the parameters and the numbers of accesses,
+    /// Passes the state to `out`, section by section. With [`Save::WholePadded`], the number of
+    /// sections and their lengths depend only on the parameters and the numbers of accesses,
     /// [evictions](super::DurableOram::evict), openings and checkpoints.
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8]));
 

@@ -40,7 +40,7 @@
 //! ```
 //!
 //! That count is `IV1`, under which labels and blocks are sealed. Headers change with each AO
-//! access, so they have a counter of their own, `IV2`, stored in clear in front of them.
+//! access, so they have a counter of their own, `IV2`, stored unencrypted before them.
 //!
 //! # What it saves
 //! Let a data block have `B` AES blocks, the header one and the labels one. On average, an access

@@ -58,7 +58,7 @@ impl Client {
         check_not_broken(self.broken)
     }
 
-    /// Fails if the client may not begin a window of accesses: it is broken, or the stash holds
+    /// Fails if the client must not begin a window of accesses: it is broken, or the stash holds
     /// more than `C + allowance` blocks.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_not_broken()?;
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Fails if the client may not begin `accesses` accesses: it is broken, or the stash has less
+    /// Fails if the client must not begin `accesses` accesses: it is broken, or the stash has less
     /// room than they can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
         self.check_not_broken()?;

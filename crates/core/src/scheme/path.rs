@@ -54,7 +54,7 @@ impl<S: BucketStore> PathScheme<S> {
 }
 
 impl PathScheme<TagTree> {
-    /// An empty ORAM in clear for simulations, whose blocks have addresses and leaves but [no
+    /// An empty unencrypted ORAM for simulations. Its blocks have addresses and leaves but [no
     /// bytes](TreeConfig::block_bytes). It behaves like an ORAM on a store, and is faster.
     ///
     /// # Errors

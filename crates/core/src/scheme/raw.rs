@@ -64,7 +64,7 @@ impl<S: BucketStore> RawScheme<S> {
 }
 
 impl RawScheme<TagTree> {
-    /// An empty ORAM in clear for simulations, whose blocks have addresses and leaves but [no
+    /// An empty unencrypted ORAM for simulations. Its blocks have addresses and leaves but [no
     /// bytes](TreeConfig::block_bytes). It behaves like an ORAM on a store, and is faster.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! A tree of tags: it holds which block is in which slot, but no contents.
 //!
-//! A simulation needs no more of a tree. A slot takes eight bytes, in clear. Nothing is sealed,
+//! A simulation needs no more of a tree. A slot takes eight plaintext bytes. Nothing is sealed,
 //! opened or checked, so a path costs little more than its accesses to memory.
 
 #[cfg(feature = "std")]

@@ -17,7 +17,7 @@ impl<'a> Blanks<'a> {
         Self { buffer, spans, sealed_bytes: 0 }
     }
 
-    /// Writes `counter` in clear to the header of piece `i`. Returns a writer for the header's
+    /// Writes `counter` unencrypted to the header of piece `i`. Returns a writer for the header's
     /// other bytes, which it masks with `mask`.
     #[inline]
     pub(crate) fn header<'b>(&'b mut self, i: usize, counter: u64, mask: &'b [u8]) -> Sealing<'b> {

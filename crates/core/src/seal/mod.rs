@@ -55,7 +55,7 @@ pub use trip::SealedTrip;
 use crate::pieces::TreeId;
 use masks::Masks;
 
-/// Bytes of the counter in clear at the start of every bucket.
+/// Bytes of the unencrypted counter at the start of every bucket.
 pub(crate) const COUNTER_BYTES: usize = 8;
 
 /// Bytes of one AES block, the unit of masks.
@@ -69,7 +69,7 @@ pub struct NoSecrecy(());
 
 impl NoSecrecy {
     /// The permission for simulations and tests on data that is not secret: blocks and addresses go
-    /// to storage in clear.
+    /// to storage unencrypted.
     pub fn this_is_a_simulation_without_secrets() -> Self {
         Self(())
     }
@@ -95,7 +95,7 @@ impl Sealer {
         Self { masks: Masks::aes128(&tree_key) }
     }
 
-    /// A sealer without encryption. Addresses, labels and data go to storage in clear.
+    /// A sealer without encryption. Addresses, labels and data go to storage as plaintext.
     pub fn null(_: NoSecrecy) -> Self {
         Self { masks: Masks::zero() }
     }
@@ -121,7 +121,7 @@ impl Sealer {
     }
 }
 
-/// The counter in clear at the start of a bucket. Untrusted.
+/// The unencrypted counter at the start of a bucket. Untrusted.
 #[inline]
 pub(crate) fn stored_counter(bucket: &[u8]) -> u64 {
     bucket.first_chunk().map_or(0, |counter| u64::from_be_bytes(*counter))

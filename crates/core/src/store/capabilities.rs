@@ -102,7 +102,7 @@ impl BitOr for Capabilities {
     }
 }
 
-/// A description for people.
+/// A human-readable description.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NONE {

@@ -11,7 +11,7 @@
 //!   either of the two.
 //! - [`Contents`], [`Tally`], a `Vec<Event>`, a closure: sinks.
 //! - [`file`](mod@file): a view as a compact binary file.
-//! - [`csv`]: a view as CSV, for people and spreadsheets.
+//! - [`csv`]: a view as CSV, for humans and spreadsheets.
 //!
 //! [`BucketStore`]: crate::store::BucketStore
 

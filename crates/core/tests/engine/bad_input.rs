@@ -431,7 +431,7 @@ type Build = fn(StoreFault) -> Box<dyn Small>;
 
 const SMALL_BUCKETS: usize = 7;
 
-/// Builders of both schemes, sealed and in clear, with and without a tree top.
+/// Builders of both schemes, sealed and unencrypted, with and without a tree top.
 const SMALL_ORAMS: [Build; 6] = [
     |fault| small_path(Seal::Aes, 0, fault),
     |fault| small_path(Seal::Null, 0, fault),

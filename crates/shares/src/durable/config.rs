@@ -145,7 +145,7 @@ impl DurableConfig for S3OramParams {
 }
 
 impl S3OramParams {
-    /// Describes, for people, where the position map is.
+    /// A human-readable description of where the position map is.
     fn where_the_map_is(&self) -> String {
         let Some(levels) = self.levels() else { return "on the client".into() };
         let trees = levels

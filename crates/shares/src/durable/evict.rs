@@ -89,7 +89,7 @@ impl ShareArray {
     }
 
     /// Makes one attempt. Connects the servers first if links may be missing: a server without a
-    /// link would wait for shares that never come, while long matrices are sent.
+    /// link would wait for shares that never arrive, while long matrices are sent.
     fn attempt(
         &mut self,
         tree: usize,

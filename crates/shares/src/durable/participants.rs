@@ -16,7 +16,8 @@ pub(super) enum Participation {
     Lagging,
     /// The server does not answer, or failed a request.
     Failed(StoreError),
-    /// The server reports an impossible progress. Holds the reason, for people.
+    /// The server's progress is invalid, or contradicts the client's state or the other servers.
+    /// Holds a human-readable reason.
     Astray(&'static str),
 }
 

@@ -142,7 +142,7 @@ impl PointFinder {
         self.request_point(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
-    /// The servers that are astray for other reasons than a crash or an absence, and why.
+    /// The servers whose state a crash or an absence cannot explain, each with the reason.
     fn astray(
         &self,
         reported: Vec<EpochAnswer>,

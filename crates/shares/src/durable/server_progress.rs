@@ -1,5 +1,8 @@
 //! The progress of the servers, and which of them are astray.
 //!
+//! A server is astray if its progress is invalid, or contradicts the client's state or the other
+//! servers.
+//!
 //! # Conclusions from the servers' claims
 //! An access is over once 2*t* + 1 servers have confirmed its block. *t* of them may lie, so *t* +
 //! 1 honest ones have it. The next access begins only after that. Let *W* be the point after the

@@ -194,7 +194,7 @@ pub(super) fn failure_error(
     }
 }
 
-/// Whether a failure of this kind will repeat, and is the reason that other servers wait in vain.
+/// Whether a failure of this kind will repeat, and explains why other servers wait without success.
 pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{Damaged, Full, UnknownVersion};
     matches!(kind, Full | Damaged | UnknownVersion)

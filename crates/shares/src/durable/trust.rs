@@ -128,7 +128,7 @@ impl Trust {
         trusted.take(parties.for_product()).collect()
     }
 
-    /// Names the servers that deal, for people.
+    /// A human-readable list of the servers that deal.
     pub(super) fn name_dealers(&self, parties: Parties) -> String {
         let trusted = self.trusted(parties);
         trusted.iter().map(|number| format!("server {number}")).collect::<Vec<_>>().join(", ")
@@ -139,7 +139,7 @@ impl Trust {
         self.answers.iter().any(|times| *times > 0)
     }
 
-    /// The servers that have given wrong answers, for people.
+    /// The human-readable names of the servers that have given wrong answers.
     pub(super) fn wrong_servers(&self) -> Vec<String> {
         let wrong = self.answers.iter().zip(&self.is_wrong).enumerate();
         let wrong = wrong.filter(|(_, (_, is_wrong))| **is_wrong);

@@ -218,7 +218,8 @@ impl Files {
         self.record.at == TreePoint::default() && self.record.attempt == 0
     }
 
-    /// Writes a block to the next slot of the root, and records it with the checksum of its query.
+    /// Writes a block to the next slot of the root. Records the block's checksum, and `query_sum`:
+    /// the checksum of the query whose marks were written with the block.
     pub(super) fn write_block(
         &mut self,
         at: TreePoint,

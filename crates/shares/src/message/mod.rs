@@ -217,7 +217,7 @@ pub struct Refusal {
     /// [`Unreachable`](StoreErrorKind::Unreachable) if a link to the client or to another server
     /// was lost, or a server was restarted. Never [`Fenced`](StoreErrorKind::Fenced).
     pub kind: StoreErrorKind,
-    /// The reason, for people.
+    /// The human-readable reason.
     pub why: String,
 }
 

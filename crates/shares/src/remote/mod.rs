@@ -75,7 +75,7 @@ pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Connector> + Send>;
 
 /// A server, and how to reach it.
 pub struct ShareServer {
-    /// The address of the server, for people.
+    /// The address of the server, for messages.
     pub address: String,
     /// The public key of the server.
     pub key: PublicKey,

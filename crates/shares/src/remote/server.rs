@@ -263,7 +263,7 @@ impl Server {
     }
 }
 
-/// The name of a server for people. Servers are counted from 1.
+/// The name of a server in messages. Servers are counted from 1.
 pub(super) fn name(number: usize, address: &str) -> String {
     format!("server {number} ({address})")
 }

@@ -237,8 +237,8 @@ fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     }
 }
 
-/// Servers connect to each other before the first eviction of each opening. Matrices are long, and
-/// a server without a link should not wait for shares that never come.
+/// Servers connect to each other before the first eviction of each opening. Otherwise a server with
+/// a missing link would wait for shares that never arrive, while the client sends long matrices.
 #[test]
 fn servers_meet_before_the_first_eviction_of_each_opening() {
     let mut owner = Owner::new(parties(3, 1), 6);

@@ -56,7 +56,7 @@ pub(crate) struct KeySlot {
     wrapped: [u8; WRAPPED_BYTES],
 }
 
-/// The description that a slot holds in clear.
+/// The unencrypted description in a slot.
 #[derive(Clone, PartialEq, Eq)]
 struct Description {
     lock: Lock,

@@ -1,4 +1,4 @@
-//! A state file: a header in clear, then sealed records.
+//! A state file: an unencrypted header, then sealed records.
 //!
 //! ```text
 //! header:  magic │ version │ volume │ generation │ salt

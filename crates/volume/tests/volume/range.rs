@@ -492,8 +492,8 @@ fn a_read_that_covers_a_range_reads_it_at_once_whatever_is_cached() {
     assert_eq!(disk.accesses(), [RANGE as usize, 0]);
 }
 
-/// A read replaces no newer data in the cache, even if it cannot begin ahead because a checkpoint
-/// is due.
+/// A read never overwrites newer data in the cache, even if storage cannot be read in advance
+/// because a checkpoint is due.
 #[test]
 fn what_was_written_is_not_read_over() {
     let disk = Counted::new(64);

@@ -349,9 +349,9 @@ impl Bench {
         assert!(self.world.is_off());
     }
 
-    /// Opens the volume: storage must see the sequence `shown` from some point on, and at most two
-    /// accesses that were logged and not made. Then accesses the same block once more. Returns
-    /// whether that shows the last leaf again.
+    /// Opens the volume, whose recovery repeats accesses. Storage must see `shown` again from some
+    /// point on, and then at most two new leaves: accesses that were logged but not made.
+    /// Then accesses the same block once more. Returns whether storage sees the last leaf again.
     fn recovers_and_shows_the_last_leaf_again(&mut self, shown: &[u64]) -> bool {
         let before = self.leaves().len();
         let (mut volume, recovery) = self.open().unwrap();

@@ -96,13 +96,13 @@ impl StatedNumber {
         [self.variant.as_str()].into_iter().chain(reference)
     }
 
-    /// The workloads that the number needs, in a figure with the workloads `of_figure`.
+    /// The workloads that the number needs. `of_figure` are the workloads of the figure.
     pub(super) fn workloads<'a>(&'a self, of_figure: &[&'a str]) -> Vec<&'a str> {
         self.workload.as_ref().map_or_else(|| of_figure.to_vec(), |name| vec![name])
     }
 
-    /// The number of workloads that the mean needs for a comparison with the paper, in a figure
-    /// with `of_figure` workloads.
+    /// The number of workloads over which our mean must be taken to be comparable with the paper's.
+    /// `of_figure` is the number of workloads of the figure.
     pub(super) fn workloads_wanted(&self, of_figure: usize) -> usize {
         let shown = if self.workload.is_some() { 1 } else { of_figure };
         self.programs.map_or(shown, |programs| shown.max(programs as usize))

@@ -25,8 +25,8 @@ pub(super) struct Loads {
     /// The maximum load of destinations between root and leaves, when they have received the blocks
     /// of their source and not yet moved them on.
     pub(super) destination: usize,
-    /// The maximum load of siblings between root and leaves. They stay unchanged until the next
-    /// eviction through their source.
+    /// The maximum load of siblings between root and leaves. A sibling stays unchanged until the
+    /// next eviction whose path contains its parent.
     pub(super) sibling: usize,
     /// The maximum load of the two leaves.
     pub(super) leaf: usize,

@@ -1,5 +1,5 @@
-//! The engine as used by the controller: any ORAM of core over trees of tags. The path log records
-//! the paths of each call.
+//! The engine as the controller uses it: any ORAM of `oblivio_core`, over trees that hold tags
+//! instead of blocks. The path log records the paths of each call.
 
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
@@ -16,7 +16,7 @@ use super::spec::{OramSpec, PositionMap, RhoSpec, Scheme};
 use super::tags::Contents;
 use crate::SimError;
 
-/// An ORAM of core, without block contents. Requests name lines; a block holds one or more lines.
+/// An ORAM without block contents. Requests name lines; a block holds one or more lines.
 pub(super) struct Engine {
     oram: Box<dyn Front>,
     block_lines: u64,

@@ -36,7 +36,7 @@ impl Pace {
     }
 }
 
-/// The slots of a bus.
+/// Determines when a bus may start its next path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     pace: Pace,

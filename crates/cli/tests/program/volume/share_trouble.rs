@@ -108,7 +108,7 @@ fn a_wrong_file_of_a_server_is_reported_as_damage() {
     test_dir.fails_with(&repair, 7, "is a directory");
 }
 
-/// A missing server counts as one damage, not as one for each place where it shows.
+/// A rescue reports a missing server once, not once for each piece of damage that it causes.
 #[test]
 fn a_rescue_names_a_missing_server_once() {
     let test_dir = TestDir::new();

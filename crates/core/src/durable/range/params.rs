@@ -44,8 +44,8 @@ pub struct RangeParams {
     pub stash_blocks_max: u32,
     /// The classes, ascending: for each `i` there is a sub-ORAM of ranges of `2^i` blocks.
     pub classes: Vec<u8>,
-    /// The ranges that a disk requests. Unless it cuts requests at the borders of ranges, the disk
-    /// must consist of whole ranges.
+    /// The ranges that a disk requests. With any policy but [`RangePolicy::Classes`], the size of
+    /// the disk must be a multiple of the range size.
     pub policy: RangePolicy,
 }
 
@@ -155,7 +155,7 @@ impl RangeParams {
         1 << self.largest_class().min(63)
     }
 
-    /// A description for people of what storage learns from the classes.
+    /// A human-readable description of what storage learns from the classes.
     fn what_is_seen(&self, in_words: impl Fn(&u64) -> String) -> String {
         match self.policy {
             RangePolicy::Classes => {
@@ -185,7 +185,8 @@ impl RangeParams {
         1 << self.tree_top_levels
     }
 
-    /// The number of latest evictions whose keys are kept: two rounds.
+    /// The number of most recent evictions whose keys are kept: twice the sum of the number of
+    /// leaves and `W`.
     pub(super) fn recognised_evictions(&self) -> u64 {
         2 * ((1 << self.leaf_level) + self.spare_evictions())
     }

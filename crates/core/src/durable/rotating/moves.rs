@@ -20,10 +20,11 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// access to anything but a data block.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, if the steps do not match or
-    /// exceed [`WINDOW_ACCESSES_MAX`] or the [accesses
-    /// left](crate::scheme::VersionedTree::accesses_left); [`ErrorKind::StashFull`] likewise. Any
-    /// other error leaves the ORAM broken.
+    /// [`ErrorKind::InvalidRequest`] if `steps` does not match `ops` or the current state, or has
+    /// more than [`WINDOW_ACCESSES_MAX`] entries or more than the [accesses
+    /// left](crate::scheme::VersionedTree::accesses_left). [`ErrorKind::StashFull`] if the stash
+    /// is too full for the accesses. Neither of the two changes anything. Any other error leaves
+    /// the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.check_count(steps, ops)?;

@@ -295,7 +295,7 @@ impl RawParams {
         }
     }
 
-    /// A text for people about the probability that the stash overflows, if it was measured.
+    /// A human-readable text about the probability that the stash overflows, if it was measured.
     fn stash(&self) -> &'static str {
         match (&self.slots, self.evict_period, self.stash_blocks_max) {
             (Slots::Same(5), 5, 64) => {

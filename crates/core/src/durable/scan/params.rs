@@ -76,8 +76,8 @@ impl ScanParams {
         self.ring()
     }
 
-    /// The number of latest buckets whose keys are kept: two rounds, because an opening looks for
-    /// the previous contents of a place.
+    /// The number of most recent buckets whose keys are kept: twice around the ring, because an
+    /// opening looks for the previous contents of a place.
     pub(super) fn recognised(&self) -> u64 {
         2 * self.ring()
     }

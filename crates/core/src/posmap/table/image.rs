@@ -1,4 +1,4 @@
-//! Images of tables: the bytes in memory.
+//! Images of tables. An image holds the same bytes as the table in memory.
 
 use std::io::{self, Read, Write};
 

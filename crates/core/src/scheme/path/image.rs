@@ -1,4 +1,4 @@
-//! Images of Path ORAM in clear: the blocks on the client, and the tree.
+//! Images of an unencrypted Path ORAM: the blocks on the client, then the tree.
 
 use std::io::{self, Read, Write};
 

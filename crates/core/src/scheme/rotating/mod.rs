@@ -213,7 +213,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.io.sealer_mut().drop_before(oldest);
     }
 
-    /// Number of latest evictions whose keys are kept: two rounds.
+    /// Number of most recent evictions whose keys are kept: twice the sum of the number of leaves
+    /// and the number of spare places.
     fn recognised_evictions(&self) -> u64 {
         2 * (self.config().geometry.leaves() + self.io.places.spare())
     }

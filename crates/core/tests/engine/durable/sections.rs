@@ -24,7 +24,7 @@ fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, EncodedPlan) {
     (sections, plan(&mut *array, 3).unwrap().encoded().clone())
 }
 
-/// Uses a restored state in every way. The storage of the array was never written.
+/// Restores a state and calls every operation on it. The array's storage was never written.
 fn use_state(
     config: &dyn DurableConfig,
     sections: &[Vec<u8>],

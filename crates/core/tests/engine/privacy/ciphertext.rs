@@ -13,7 +13,7 @@ use super::run::{Data, Run, Scheme, Setup};
 
 const ACCESSES: usize = 3000;
 
-/// Bytes of the counter in clear at the start of each written piece of Path and RAW ORAM.
+/// Bytes of the unencrypted counter at the start of each written piece of Path and RAW ORAM.
 const COUNTER_BYTES: usize = 8;
 
 /// Bytes of the unit that AES seals. Header tables, leaf tables, blocks and tags are multiples of

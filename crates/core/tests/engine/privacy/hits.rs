@@ -103,7 +103,8 @@ fn served_hits_leave_uniform_and_fresh_leaves() {
     verdicts.conclude();
 }
 
-/// The remaining accesses are complete and have the usual shape. Storage sees only their number.
+/// A request that the client serves itself makes no access. All other accesses have the usual
+/// shape, so storage sees only how many there are.
 #[test]
 fn served_hits_leave_whole_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
@@ -118,7 +119,7 @@ fn served_hits_leave_whole_accesses() {
     }
 }
 
-/// A path that may not be read is never announced.
+/// A path is announced only if it is certain to be read.
 #[test]
 fn served_hits_are_not_announced() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {

@@ -46,7 +46,7 @@ impl Bench {
 }
 
 /// Whether `repeated` equals `shown` from some point on, plus at most `new_max` new leaves:
-/// accesses that were logged and not made.
+/// accesses that were logged but not made.
 pub(crate) fn is_repetition(repeated: &[u64], shown: &[u64], new_max: usize) -> bool {
     (0..=shown.len()).any(|from| {
         let (seen, new) = repeated.split_at((shown.len() - from).min(repeated.len()));

@@ -38,7 +38,7 @@ pub struct TakenSlot {
     pub slot: u16,
 }
 
-/// A page in clear.
+/// A decrypted page.
 pub(super) type Page = Zeroizing<Vec<u8>>;
 
 /// The marks of one tree. Secret.
