@@ -119,7 +119,7 @@ impl From<OpenErrorKind> for ErrorKind {
     }
 }
 
-/// A failure. Programs can rely on the kind; the message is for people and may change. The message
+/// A failure. Programs can rely on the kind; the message is for humans and may change. The message
 /// holds no address within a volume, no data and no secret, so it may be logged.
 #[derive(Clone, Debug)]
 pub struct Error {
