@@ -263,7 +263,7 @@ fn not_kept(kept: &ProgressFile, error: &io::Error) -> CliError {
         }
         io::ErrorKind::NotFound => CliError::Output(format!(
             "{path}, which records the progress of the copy, cannot be written because its folder \
-             does not exist: make the folder, or choose another file with --progress"
+             does not exist: make the folder, or choose another destination"
         )),
         io::ErrorKind::ReadOnlyFilesystem => CliError::Output(format!(
             "{message}: mount its file system read-write, or choose another file with --progress"

@@ -26,7 +26,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         Err(CliError::Locked(message)) if !args.require_clean && is_on_files(location) => {
             let facts = in_use(args)?;
             output::print_remark(&format!(
-                "{message}. Facts that need the client's directory are left out"
+                "{message}. Facts that need the key and the client's directory are left out"
             ));
             facts
         }

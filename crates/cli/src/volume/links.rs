@@ -125,8 +125,8 @@ impl LinkEstimate {
             ),
         };
         format!(
-            "an access of the planned volume moves {down} down and {up} up; the limit is the way \
-             {bound}{map}"
+            "an access of the planned volume moves {down} down and {up} up; the slower direction \
+             is {bound}{map}"
         )
     }
 

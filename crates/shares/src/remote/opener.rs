@@ -71,7 +71,7 @@ impl SharesLocation {
     /// Determines what remains of the volume on the servers.
     ///
     /// # Errors
-    /// The errors of [`SharedStore::remains`].
+    /// The errors of [`SharedStore::remnants`].
     pub fn remnants(&self) -> Result<Remnants, OpenError> {
         let options = remote_options(self.name(), &StoreOptions::default());
         SharedStore::remnants(&self.reached()?, &options)

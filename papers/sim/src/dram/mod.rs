@@ -15,7 +15,7 @@
 //!     dram.enqueue(Request { id: line, line, kind: AccessKind::Read, arrival: 0 })?;
 //! }
 //! let mut done = Vec::new();
-//! ACT to RD takes 11 clocks, RD to data 11, and 15 bursts of 4 clocks pass on each channel.
+//! // ACT to RD takes 11 clocks, RD to data 11, and 15 bursts of 4 clocks pass on each channel.
 //! assert_eq!(dram.finish_reads(&mut done), Some(11 + 11 + 15 * 4));
 //! assert_eq!(done.len(), 60);
 //! # Ok::<(), oblivio_sim::SimError>(())
