@@ -14,16 +14,16 @@ use crate::scheme::{PathScheme, RawConfig, RawScheme, Scheme, TreeConfig};
 use crate::seal::Sealer;
 use crate::store::BucketStore;
 
-/// Parameters of an ORAM, by component.
+/// The parameters of a complete ORAM, component by component.
 #[derive(Clone, Debug)]
 pub struct OramConfig {
     /// The scheme, which makes the accesses.
     pub scheme: SchemeConfig,
     /// The location of the position map.
     pub map: MapConfig,
-    /// A small tree of the same scheme in front (ρ).
+    /// Parameters of ρ, which puts a small tree of the same scheme in front of the main tree.
     pub rho: Option<RhoConfig>,
-    /// A cache in front of everything else.
+    /// Parameters of a cache in front of all other components, and when its blocks are remapped.
     pub cache: Option<(CacheConfig, RemapPolicy)>,
 }
 
@@ -84,21 +84,22 @@ pub enum MapConfig {
     Freecursive(FreecursiveConfig),
 }
 
-/// The environment of an ORAM: makes its schemes, with their storage, and its random generators.
+/// Makes the parts of an ORAM for [`build`]: its schemes with their storage, and its random
+/// generators.
 ///
-/// [`build`] requests each once and in this order: the main tree's scheme, ρ's small one, ρ's
+/// [`build`] requests each part once, in this order: the main tree's scheme, ρ's small scheme, ρ's
 /// coins, and the front end's coins. So the same environment gives the same trace.
 pub trait Environment {
-    /// An empty ORAM of the scheme, possibly wrapped.
+    /// Makes an empty ORAM of the scheme. It may be wrapped, for example to record its accesses.
     ///
     /// # Errors
     /// The errors of [`SchemeConfig::scheme`] and of the environment.
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error>;
 
-    /// The coins of the front end, unpredictable to storage.
+    /// Makes the random generator of the front end. Its output must be unpredictable to storage.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send>;
 
-    /// The coins of ρ, unpredictable to storage.
+    /// Makes the random generator of ρ. Its output must be unpredictable to storage.
     fn rho_coins(&mut self) -> Box<dyn CryptoRng + Send> {
         self.coins()
     }
@@ -107,8 +108,8 @@ pub trait Environment {
 /// Builds the ORAM of `config`.
 ///
 /// # Errors
-/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) for parts that cannot be combined, and those
-/// of `environment`.
+/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the components of `config` cannot be
+/// combined, and the errors of `environment`.
 ///
 /// ```
 /// use oblivio_core::front::{Front, OnStores, OramConfig, SchemeConfig, build};

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, check_not_broken};
 use crate::scheme::Op;
 use crate::stash::StashView;
 
-/// The time at which a block fetched by the cache moves to another path (IR-ORAM, section IV-D).
+/// When a block that the cache has fetched moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemapPolicy {
     /// Blocks move at the access. The block stays in the ORAM, and the cache has a copy. A dirty
@@ -27,11 +27,12 @@ pub enum RemapPolicy {
 pub struct CacheConfig {
     /// Blocks in the cache, at least 1.
     pub blocks: usize,
-    /// Lines per set: a divisor of `blocks`. If equal to `blocks`, the cache is fully associative.
+    /// Number of blocks in a set of the cache: a divisor of `blocks`. If equal to `blocks`, the
+    /// cache is fully associative.
     pub ways: usize,
 }
 
-/// Counters of one cache. Secret, except for the numbers that [`CachedOram`] says storage sees.
+/// Counters of one cache. Secret, except for the numbers that storage sees: see [`CachedOram`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTally {
     /// Requests that needed no access.
@@ -46,17 +47,18 @@ pub struct CacheTally {
 ///
 /// # What storage sees
 /// **How many requests miss the cache**, which depends on the addresses: a hit costs no access. A
-/// miss costs as much as a request to the ORAM behind. In addition:
+/// miss costs as much as a request to the ORAM behind the cache. Storage also sees:
 /// - [`AtAccess`](RemapPolicy::AtAccess): an access for each dirty victim. So the number of
 ///   accesses also depends on which requests write.
 /// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, dirty or clean;
 ///   none if the position map is on the client. So the number depends only on the addresses. If
-///   [ρ](crate::front::rho) is behind the cache, a victim costs rounds of its pattern, and the same
-///   holds. The leaves are always uniform, independent and never used before.
+///   [ρ](crate::front::rho) is behind the cache, a victim costs rounds of ρ, and their number also
+///   depends only on the addresses. The leaves are always uniform, independent and never used
+///   before.
 ///
 /// # Full stash
 /// A request refused with [`ErrorKind::StashFull`] has not been served, and no block is lost: every
-/// block is in the cache or behind it. Evict in the background and retry the request.
+/// block is in the cache or in the ORAM behind it. Evict in the background and retry the request.
 ///
 /// ```
 /// use oblivio_core::{CacheConfig, CachedOram, Front, Key, MemoryStore, Oram, PathOram};
@@ -86,14 +88,14 @@ pub struct CachedOram<O> {
     fetch: Fetch<O>,
     write_back: WriteBack<O>,
     tally: CacheTally,
-    /// Whether a move of a block has failed.
+    /// Whether fetching or returning a block has failed.
     broken: bool,
 }
 
 /// A function that fetches the block of an address.
 type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
 
-/// A function that returns a victim to the ORAM, and says whether that was necessary.
+/// A function that gives a victim back to the ORAM. Returns whether the ORAM had to take it.
 type WriteBack<O> = fn(&mut O, CachedBlock, &[u8]) -> Result<bool, Error>;
 
 /// A block in the cache.
@@ -182,7 +184,7 @@ impl<O: Oram> CachedOram<O> {
         }
     }
 
-    /// The line that holds the block `address`. Fetches the block on a miss.
+    /// Finds the line that holds the block `address`. On a miss, fetches the block into a line.
     fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
         if let Some(line) = self.cache.find_for_use(address) {
             self.tally.hits += 1;
@@ -272,7 +274,7 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.evict()
     }
 
-    /// Looks only in the cache, not in the ORAM behind it.
+    /// Serves the request only if the block is in the cache. Does not search the ORAM behind it.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity(), self.block_bytes())?;
         check_not_broken(self.broken)?;

@@ -40,8 +40,8 @@ pub struct FrontTally {
     /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) and
     /// [`Front::take_on_client`](super::Front::take_on_client).
     pub stash_hits: u64,
-    /// Position-map blocks moved into the PLB without a path access, because they were on the
-    /// client.
+    /// Position-map blocks that moved into the PLB without a path access, because they were in the
+    /// stash or in the tree top on the client.
     pub position_map_stash_hits: u64,
 }
 

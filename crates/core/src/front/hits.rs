@@ -2,7 +2,7 @@
 
 /// Whether a request for a block that the client holds makes a path access.
 ///
-/// The client can find a block by its address if it is in the stash or in a
+/// The client can find a block by its address if the block is in the stash or in a
 /// [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. A dedicated tree top is
 /// not searched.
 ///

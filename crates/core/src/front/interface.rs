@@ -1,4 +1,5 @@
-//! The traits of ORAMs: [`Oram`] for users, [`Front`] for owners.
+//! The traits of ORAMs: [`Oram`] for code that reads and writes blocks, and [`Front`] for the owner
+//! of an ORAM, who also maintains it.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -128,15 +129,16 @@ pub trait Front: Oram {
     /// [`MustReopen`](ErrorKind::MustReopen) or [`StashFull`](ErrorKind::StashFull).
     fn check_ready(&self) -> Result<(), Error>;
 
-    /// A dummy access. Storage cannot distinguish it from an [access](Oram::access), and it does
-    /// not make the stash larger. See [`Scheme::dummy`](crate::scheme::Scheme::dummy).
+    /// Makes a dummy access. Storage cannot distinguish it from an [access](Oram::access), and it
+    /// does not make the stash larger. See [`Scheme::dummy`](crate::scheme::Scheme::dummy).
     ///
     /// # Errors
     /// [`MustReopen`](ErrorKind::MustReopen), and any error of the storage.
     fn dummy(&mut self) -> Result<(), Error>;
 
-    /// A background eviction, which shrinks the stash. Storage sees it, and may distinguish it from
-    /// an access. See [`Scheme::evict`](crate::scheme::Scheme::evict).
+    /// Makes a background eviction, which shrinks the stash. Storage sees the eviction, and can
+    /// distinguish it from an access in some schemes. See
+    /// [`Scheme::evict`](crate::scheme::Scheme::evict).
     ///
     /// # Errors
     /// [`MustReopen`](ErrorKind::MustReopen), and any error of the storage.
@@ -144,15 +146,15 @@ pub trait Front: Oram {
 
     /// Serves a request on the client, if the client finds the block by its address: in the stash,
     /// or in a [set-associative](crate::TreeTopKind::SetAssociative) tree top. Returns whether it
-    /// did. There is no access. Storage learns what [`HitPolicy::Serve`](crate::HitPolicy::Serve)
+    /// did. This makes no access. Storage learns what [`HitPolicy::Serve`](crate::HitPolicy::Serve)
     /// describes.
     ///
     /// # Errors
     /// The errors of [`Oram::access`], except that it never fails because of a full stash.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
 
-    /// Makes the first of the position-map accesses that a request for `address` needs. Returns
-    /// whether there was one; if not, the request itself now takes one access. Storage sees an
+    /// Makes the next position-map access that a request for `address` needs. Returns whether the
+    /// request needed one; if not, the request itself now takes one access. Storage sees an
     /// ordinary access (IR-ORAM, section IV-D: the stages of an early write-back).
     ///
     /// # Errors
@@ -183,21 +185,22 @@ pub trait Front: Oram {
     /// The errors of [`Oram::access`], except that it never fails because of a full stash.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error>;
 
-    /// Puts back a block that [was taken](Self::take) and not yet put back; any other block would
-    /// exist twice. Storage sees the position-map accesses, if the map is in the ORAM, and no
-    /// access to data. Putting a block back counts as an access towards the stash bound.
+    /// Puts back a block that [was taken](Self::take) and not yet put back. The caller must not
+    /// pass any other block, which would then exist twice. Storage sees the position-map accesses,
+    /// if the map is in the ORAM, and no access to data. Putting a block back counts as an access
+    /// towards the stash bound.
     ///
     /// # Errors
     /// The errors of [`Oram::access`].
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error>;
 
-    /// Returns the blocks of the cache, if there is a cache in front, to the ORAM. The cache can
-    /// then be dropped without loss.
+    /// Returns all blocks of the cache, if this ORAM has one, to the ORAM. The cache can then be
+    /// dropped without loss.
     ///
     /// # Errors
-    /// [`StashFull`](ErrorKind::StashFull) if the stash cannot take all of them at once; the
-    /// remaining blocks stay in the cache. [Evict](Self::evict) and flush again. Also any error of
-    /// the storage.
+    /// [`StashFull`](ErrorKind::StashFull) if the stash cannot take all of these blocks at once;
+    /// the remaining blocks stay in the cache. [Evict](Self::evict) and flush again. Also any error
+    /// of the storage.
     fn flush(&mut self) -> Result<(), Error>;
 
     /// Fills an ORAM that was never accessed: every block then counts as written, with zeros,
@@ -205,8 +208,8 @@ pub trait Front: Oram {
     ///
     /// # Errors
     /// The errors of [`Scheme::populate`](crate::scheme::Scheme::populate), and
-    /// [`InvalidConfig`](ErrorKind::InvalidConfig) with PMMAC, where an access must have sealed
-    /// everything in storage.
+    /// [`InvalidConfig`](ErrorKind::InvalidConfig) with PMMAC, because every block in storage must
+    /// have been sealed by an access.
     fn populate(&mut self) -> Result<(), Error>;
 
     /// Whether a block is in the small tree of ρ. A request for such a block needs no access to the
@@ -262,7 +265,8 @@ pub struct Placement {
     pub leaf: Leaf,
 }
 
-/// Visits the blocks of one tree. `address` maps the tree's block numbers to addresses.
+/// Calls `visit` for each block of one tree. `address` maps a block number of the tree to the
+/// block's address.
 pub(crate) fn visit_tree(
     scheme: &mut (impl Scheme + ?Sized),
     mut address: impl FnMut(u64) -> u64,

@@ -94,8 +94,8 @@ impl AddressSpace {
         first..first + self.fan_out
     }
 
-    /// The parent of the block `address`, and the block's index among its children. `Err(entry)`:
-    /// the position is that entry of the client's table.
+    /// The parent of the block `address`, and the block's index among the parent's children. If the
+    /// position is in the client's table, returns `Err` with the index of its entry.
     pub(crate) fn parent(&self, address: u64) -> Result<(u64, usize), u64> {
         let level = self.level(address);
         let number = address - self.starts[level];
@@ -120,7 +120,7 @@ impl AddressSpace {
         address - self.starts[self.level(address)]
     }
 
-    /// The address of a block of `level`.
+    /// The address of block `number` of `level`.
     pub(crate) fn block(&self, level: usize, number: u64) -> u64 {
         self.starts[level] + number
     }
@@ -130,7 +130,8 @@ impl AddressSpace {
         address < self.blocks && self.number_of(address) < self.blocks_of(self.level(address))
     }
 
-    /// The numbers of the blocks that hold the positions of a range of blocks one level below.
+    /// The numbers of the parents of a range of blocks. `numbers` counts blocks on the level below
+    /// the parents.
     pub(crate) fn parents(&self, numbers: &Range<u64>) -> Range<u64> {
         let first = numbers.start / self.fan_out;
         let end = if numbers.is_empty() { first } else { numbers.end.div_ceil(self.fan_out) };

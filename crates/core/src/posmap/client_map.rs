@@ -1,4 +1,4 @@
-//! The positions of the last level's blocks in client memory: the end of the recursion.
+//! The positions of the last level's blocks, in client memory. The recursion ends here.
 
 #[cfg(feature = "std")]
 mod image;
@@ -11,7 +11,8 @@ use super::{FlatPosMap, Table};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// The positions of the last level's blocks, with one entry per block. Secret; wiped when dropped.
+/// The positions of the blocks of the position map's last level, with one entry per block. Secret;
+/// wiped when dropped.
 pub(crate) enum ClientMap {
     /// Drawn leaves. An entry takes 4 bytes in trees below `2^32` leaves.
     Leaves(FlatPosMap),
@@ -95,7 +96,7 @@ impl ClientMap {
     }
 }
 
-/// A position with a drawn leaf and a meaningless count.
+/// A position with the leaf `leaf`. Its count is meaningless, because the leaf was drawn.
 fn drawn(leaf: Leaf) -> Position {
     Position { leaf, count: Count::NEVER_MOVED }
 }

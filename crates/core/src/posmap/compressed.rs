@@ -29,10 +29,11 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// The count of a block that was never accessed.
+    /// The count of a block that was never moved.
     pub(crate) const NEVER_MOVED: Self = Self { group: 0, individual: 0 };
 
-    /// The count of a block with a counter of its own, outside of any group.
+    /// The count of a block after `moves` moves, if the block has its own counter and belongs to no
+    /// group.
     pub(crate) fn of_moves(moves: u64) -> Self {
         let individual = (moves & ((1 << COUNTER_BITS_MAX) - 1)) as u32;
         Self { group: moves >> COUNTER_BITS_MAX, individual }
@@ -55,7 +56,7 @@ pub(crate) struct CounterFormat {
 }
 
 impl CounterFormat {
-    /// The number of individual counters that fit into a block.
+    /// The maximum number of individual counters that fit into a block of `block_bytes` bytes.
     pub(crate) fn fitting(self, block_bytes: usize) -> u64 {
         let bits = block_bytes.saturating_sub(GROUP_BYTES) as u64 * 8;
         bits / u64::from(self.counter_bits)
@@ -104,8 +105,8 @@ impl CounterFormat {
         (1 << self.counter_bits) - 1
     }
 
-    /// The bytes after the group counter that contain the counter of `child`, and its first bit
-    /// there.
+    /// The bytes that contain the counter of `child`, as a range after the group counter, and the
+    /// counter's first bit in that range.
     fn span(self, child: usize) -> (core::ops::Range<usize>, usize) {
         let bits = self.counter_bits as usize;
         let (start, end) = (child * bits, (child + 1) * bits);

@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// The mapping of a block.
+/// The leaf of a block, and whether the block has contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The leaf that the next access to the block will reveal.

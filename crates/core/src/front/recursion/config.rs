@@ -13,10 +13,10 @@ use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
-/// Maximum fan-out: resetting a group costs one access per block of the group.
+/// Maximum fan-out. The bound limits the cost of resetting a group: one access per block.
 const FAN_OUT_MAX: u64 = 4096;
 
-/// Maximum fan-out chosen by default.
+/// Maximum fan-out that [`FreecursiveConfig::new`] chooses.
 const DEFAULT_FAN_OUT_MAX: u64 = 256;
 
 /// Maximum number of blocks in a PLB.
@@ -42,8 +42,8 @@ pub struct FreecursiveConfig {
     pub client_entries_max: u64,
     /// Number of blocks in the PLB. With 0, every request fetches its whole chain.
     pub plb_blocks: usize,
-    /// Lines per set of the PLB, a divisor of `plb_blocks`. 1 is a direct-mapped PLB, as in
-    /// Freecursive ORAM.
+    /// Number of blocks in a set of the PLB, a divisor of `plb_blocks`. 1 is a direct-mapped PLB,
+    /// as in Freecursive ORAM.
     pub plb_ways: usize,
     /// Whether a request for a block on the client makes a path access, and whether fetching a
     /// position-map block that is on the client makes one. This decides what storage learns.
@@ -127,7 +127,7 @@ impl FreecursiveConfig {
         Ok((0..=space.depth()).map(|level| space.level_addresses(level)).collect())
     }
 
-    /// Bytes of a block in the tree: the block, and its integrity tag if it has one. Public.
+    /// Bytes of a block in the tree, including its integrity tag if it has one. Public.
     pub fn tree_block_bytes(&self) -> usize {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }

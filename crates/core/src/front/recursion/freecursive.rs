@@ -62,7 +62,7 @@ pub struct FreecursiveOram<S, R> {
     counters: CounterFormat,
     prf: LeafPrf,
     guard: Guard,
-    /// The positions of the blocks of the last level.
+    /// The positions of the blocks of the last level of the position map.
     table: ClientMap,
     plb: Plb,
     /// Whether the PLB keeps blocks across requests.
@@ -222,8 +222,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }
 
-    /// The lowest level, from 1, whose block of the chain of `data` is on the client: in the PLB,
-    /// or `depth + 1` for the table.
+    /// Finds the lowest level, from 1, whose block on the chain of `data` is on the client. Returns
+    /// `depth + 1` if only the table has an entry for the chain.
     fn lowest_held(&mut self, data: u64) -> Result<usize, Error> {
         for level in 1..=self.space.depth() {
             let address = self.space.address(level, data);
@@ -269,8 +269,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Moves the block of a line, if the line holds one, back into the stash. No path access is
-    /// needed, because storage has never seen the block's leaf.
+    /// Moves the block of a cache line, if the line holds one, back into the stash. This needs no
+    /// path access, because storage has never seen the block's leaf.
     fn release(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(PlbEntry { address, position }) = self.plb.tag(line) {
             let block = self.plb.block_mut(line);
@@ -323,8 +323,9 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Moves a block because the counters of its group were reset. A block in the PLB costs a dummy
-    /// access, so that the number of accesses does not reveal which blocks are there.
+    /// Moves a block to its new leaf because the counters of its group were reset. If the block is
+    /// in the PLB, makes a dummy access instead, so that the number of accesses does not reveal
+    /// which blocks are there.
     fn move_sibling(&mut self, address: u64, from: Position, to: Position) -> Result<(), Error> {
         self.tally.remap_accesses += 1;
         if let Some(line) = self.plb.find(address) {

@@ -87,7 +87,7 @@ impl Guard {
         Self { pmmac }
     }
 
-    /// Whether blocks are sealed and opened.
+    /// Whether PMMAC is enabled, so that blocks are sealed and opened.
     pub(super) fn is_on(&self) -> bool {
         self.pmmac.is_some()
     }

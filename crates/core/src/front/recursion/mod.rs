@@ -4,8 +4,8 @@
 //! *frontend*, and the [scheme](crate::scheme), which does the other steps, the *backend*.
 //!
 //! - [`RecursiveOram`]: plain recursion (Shi et al., Asiacrypt'11). The position map is in a
-//!   smaller ORAM, whose position map is in a smaller one, and so on. Literal and slow: the
-//!   reference for the other.
+//!   smaller ORAM, whose position map is in a smaller one, and so on. Simple and slow: the
+//!   reference for [`FreecursiveOram`].
 //! - [`FreecursiveOram`]: all levels in one tree, counters instead of leaves, and a small cache of
 //!   position-map blocks (PLB), which makes the recursion nearly free for requests with locality.
 //!
@@ -36,14 +36,15 @@
 //!   counts that are checked before they are used. The access that detects the damage is complete,
 //!   and nothing is retried.
 //! - **Nothing else on the path is checked.** Damage to a block that is never requested stays
-//!   undetected. A copy that storage replays may be in the stash beside the current one. Whichever
-//!   is found is checked, so the worst case is an error instead of an answer. A block in the PLB
-//!   must not be found in the tree. Copies take space: enough of them fill the stash, which ends in
-//!   [`StashFull`](crate::ErrorKind::StashFull) or `Corrupt`.
+//!   undetected. A copy that storage replays can be in the stash together with the current one. The
+//!   copy that a request finds is checked, so the worst case is an error instead of an answer. A
+//!   block in the PLB must not be found in the tree. Copies take space: enough of them fill the
+//!   stash, which ends in [`StashFull`](crate::ErrorKind::StashFull) or `Corrupt`.
 //! - **Storage learns when damage is detected.** Damage is detected when the block is requested. So
 //!   an adversary who damaged one bucket learns which access first needed it. A table entry out of
-//!   range is refused at once, which reveals a little about that header. An ORAM gives one such
-//!   answer in its life. A new ORAM on the same data and storage gives another.
+//!   range is refused at once, which reveals a little about that header. Each ORAM can reveal this
+//!   only once, because it then refuses further work. A new ORAM on the same data and storage can
+//!   reveal it again.
 //!
 //! Storage can also refuse to answer or delete everything. There is no protection against that.
 

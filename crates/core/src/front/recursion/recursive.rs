@@ -1,4 +1,5 @@
-//! Plain recursion: Tiny ORAM, section II-B (Shi et al., Asiacrypt'11). Literal and slow.
+//! Plain recursion: Tiny ORAM, section II-B (Shi et al., Asiacrypt'11). Follows the papers
+//! literally, and is slow.
 
 mod front;
 
@@ -71,7 +72,7 @@ impl RecursiveConfig {
 /// Each access goes through all levels, from the smallest to the data. So storage sees the same
 /// number of path accesses for each request.
 pub struct RecursiveOram<S, R> {
-    /// The schemes, starting with the data.
+    /// The scheme of each level, starting with the data.
     levels: Vec<S>,
     fan_out: u64,
     table: FlatPosMap,
@@ -129,7 +130,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         self.table.bytes()
     }
 
-    /// The schemes, starting with the data.
+    /// The scheme of each level, starting with the data.
     pub fn schemes(&self) -> &[S] {
         &self.levels
     }

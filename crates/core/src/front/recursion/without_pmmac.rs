@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::posmap::compressed::Count;
 
-/// The type of PMMAC without the feature. It has no values.
+/// Stands for PMMAC if the feature is disabled. The type has no values.
 pub(super) enum Pmmac {}
 
 impl Pmmac {
@@ -16,7 +16,7 @@ impl Pmmac {
     }
 }
 
-/// The data of a block, which has no tag.
+/// The data of a block. Without PMMAC, this is the whole block.
 pub(super) fn data_of(block: &mut [u8]) -> &mut [u8] {
     block
 }

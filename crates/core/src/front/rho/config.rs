@@ -7,7 +7,7 @@ use crate::geometry::{Geometry, leaf_level_for};
 use crate::pieces::TreeId;
 use crate::scheme::TreeConfig;
 
-/// Default number of lines per set of the array.
+/// Default number of entries per set of the array of tags.
 const WAYS: usize = 8;
 
 /// Maximum number of accesses to the small tree in a round.
@@ -20,7 +20,7 @@ pub struct RhoConfig {
     /// The small tree. Its capacity is the size of the array; its block size must equal the main
     /// ORAM's.
     pub small: TreeConfig,
-    /// Lines per set of the array, a divisor of the small tree's capacity.
+    /// Number of entries in a set of the array of tags: a divisor of the small tree's capacity.
     pub ways: usize,
     /// Accesses to the small tree before each access to the main tree: 1 to 64.
     pub small_per_main: usize,
@@ -48,13 +48,13 @@ impl RhoConfig {
         Ok(Self::of_tree(small, WAYS, 2))
     }
 
-    /// Parameters with a given small tree, number of lines per set of the array, and number of
+    /// Parameters with a given small tree, number of entries per set of the array, and number of
     /// small accesses per main access.
     pub fn of_tree(small: TreeConfig, ways: usize, small_per_main: usize) -> Self {
         Self { small, ways, small_per_main, ends_rounds: true }
     }
 
-    /// Checks the length of the pattern.
+    /// Checks that `small_per_main` is from 1 to [`SMALL_PER_MAIN_MAX`].
     pub(super) fn check_pattern(&self) -> Result<(), Error> {
         if (1..=SMALL_PER_MAIN_MAX).contains(&self.small_per_main) {
             return Ok(());

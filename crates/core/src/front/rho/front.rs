@@ -42,14 +42,14 @@ where
         self.dummy()
     }
 
-    /// Never serves a request: a request for a block in the array must take its turn in the
-    /// pattern.
+    /// Never serves a request: even a request for a block in the array must make an access when it
+    /// is the small tree's turn in the pattern.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         check_not_broken(self.broken)?;
         Ok(false)
     }
 
-    /// Fetches nothing: position-map accesses must take their turns in the pattern.
+    /// Fetches nothing, because position-map accesses must follow the fixed pattern of accesses.
     fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
         check_not_broken(self.broken)?;
         Ok(false)
@@ -59,8 +59,8 @@ where
         self.main.check_takes()
     }
 
-    /// Storage sees as many rounds as the access needs: for a block in the array, a small access;
-    /// otherwise, the accesses of the main ORAM.
+    /// Storage sees the rounds that the access needs: for a block in the array, rounds for one
+    /// small access; otherwise, rounds for the accesses of the main ORAM.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         self.complete_round_after(|oram| {
@@ -133,8 +133,8 @@ where
     }
 
     /// Checks the main ORAM. Also checks that the small tree holds exactly the blocks of the array,
-    /// on their paths, and that the main ORAM holds none of them. Storage sees scans outside of the
-    /// pattern.
+    /// on their paths, and that the main ORAM holds none of them. Storage sees scans that do not
+    /// follow the pattern of accesses.
     fn check_invariants(&mut self) -> Result<(), Error> {
         self.check_both_trees()
     }

@@ -37,15 +37,15 @@
 //! victim of the array, which continues as after an insertion, or is a dummy if there is no victim.
 //!
 //! In the paper, every victim of the cache goes to the small tree, including clean ones, which
-//! exist nowhere else. The main stash would need their position at once, with the same number of
-//! main accesses as for a victim of the array. In the small tree a block may be requested again
-//! before it is evicted.
+//! exist nowhere else. Putting such a victim into the main stash would at once cost the same
+//! position-map accesses in the main ORAM as a victim of the array. From the small tree, the block
+//! can be requested again before the array evicts it.
 //!
 //! Under a cache that remaps at accesses ([`CachedOram::at_access`](crate::CachedOram::at_access)),
 //! dirty victims are written and thereby inserted; clean blocks are still in the ORAM.
 //!
 //! # What storage sees
-//! Two trees, which it can distinguish. So accesses follow a fixed pattern:
+//! Storage sees two trees, and can distinguish them. So accesses follow a fixed pattern:
 //! [`RhoConfig::small_per_main`] (2 in IR-ORAM) accesses to the small tree, then one to the main
 //! tree. This is a *round*. If the next access of the pattern is not needed, it is a dummy: a
 //! random path is read and written back, as in an access that finds nothing. A batch ends with a

@@ -60,7 +60,7 @@ pub struct RhoOram<F, S, R> {
     /// The block that an insertion evicted from the array, until it fits into the main stash.
     pub(super) victim: Option<u64>,
     victim_block: Zeroizing<Vec<u8>>,
-    /// A block on its way to the small tree.
+    /// The contents of a block that is being moved to the small tree.
     pub(super) inserted: Zeroizing<Vec<u8>>,
     small_leaf_level: u8,
     /// Whether a batch ends with a complete round.
@@ -182,7 +182,8 @@ where
         self.main.as_mut()
     }
 
-    /// Whether both stashes have room for a request. If not, idle rounds or accesses make room.
+    /// Fails if one of the stashes has no room for a request. Idle rounds or accesses then make
+    /// room.
     pub(super) fn check_both_ready(&self) -> Result<(), Error> {
         let trees = self.main.as_ref();
         trees.check_ready()?;
@@ -200,7 +201,8 @@ where
         Ok(done)
     }
 
-    /// Runs `work`, and completes the round that it started.
+    /// Runs `work`. Then completes the current round if the configuration says that batches end
+    /// rounds.
     pub(super) fn complete_round_after<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,

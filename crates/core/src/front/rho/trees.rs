@@ -1,4 +1,4 @@
-//! Two trees with a fixed pattern of accesses.
+//! Two trees that are accessed in a fixed pattern.
 
 use alloc::boxed::Box;
 
@@ -10,8 +10,9 @@ use crate::geometry::Leaf;
 use crate::scheme::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::stash::StashView;
 
-/// The main tree and the small one. The front end of the main ORAM uses both as one scheme. Each of
-/// its accesses waits for its turn, so that position-map accesses also follow the pattern.
+/// The main tree and the small one, which the front end of the main ORAM uses as one scheme. An
+/// access to either tree is made only when the pattern has an access to that tree next. So
+/// position-map accesses also follow the pattern.
 pub struct TwoTrees<S, R> {
     main: S,
     small: S,
@@ -63,7 +64,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &mut self.coins
     }
 
-    /// Makes an access to the small tree. If it is the main tree's turn, makes a dummy there first.
+    /// Makes an access to the small tree. If the next access of the pattern is to the main tree,
+    /// first makes a dummy access there.
     pub(super) fn access_small<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -76,8 +78,8 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.small)
     }
 
-    /// Makes an access to the main tree. While it is the small tree's turn, makes dummies there
-    /// first. The access ends a round.
+    /// Makes an access to the main tree. First makes the dummy accesses to the small tree that are
+    /// missing in the current round. The access ends the round.
     fn access_main<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -88,7 +90,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.main)
     }
 
-    /// Makes a dummy access to the tree whose turn it is.
+    /// Makes a dummy access to the tree that the pattern requires next.
     pub(super) fn idle_access(&mut self) -> Result<(), Error> {
         if self.small_done < self.small_per_main { self.dummy_small() } else { self.dummy_main() }
     }
@@ -153,14 +155,15 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.check_ready()
     }
 
-    /// Announces nothing, because an access must wait for its turn.
+    /// Announces nothing, because accesses to the small tree can come before the announced path is
+    /// read.
     fn announce(&mut self, _: &[Leaf]) {}
 
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.access_main(|main| main.access(address, from, to, op))
     }
 
-    /// Serves the block without an access, and takes no turn.
+    /// Serves the block without an access. So the pattern does not advance.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.main.serve_on_client(address, op)
     }

@@ -3,8 +3,8 @@
 use super::LeafPrf;
 
 impl LeafPrf {
-    /// A number that identifies the key without revealing a leaf: no block ever reaches the count
-    /// in its input.
+    /// A number that identifies the key. It reveals no leaf, because it is computed from a count
+    /// that no block ever reaches.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.value(u128::MAX)
     }

@@ -1,4 +1,4 @@
-//! Access to the nested position map for the fuzzer.
+//! An interface to the nested position map for the fuzzer.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
 
-/// A map whose position-map blocks come from the fuzzer.
+/// A position map into which the fuzzer can insert position-map blocks with any bytes.
 pub struct Map(NestedPosMap);
 
 /// The result of looking up the position of a block.
@@ -23,7 +23,7 @@ pub enum Position {
 }
 
 impl Map {
-    /// A map without blocks on the client.
+    /// A map with no position-map block on the client.
     ///
     /// # Errors
     /// If the parameters are inconsistent.

@@ -22,7 +22,7 @@ pub(crate) struct PlbBlock {
 pub(super) struct LruPlb {
     /// The blocks, each with the time of its last use.
     blocks: HashMap<u64, (u64, PlbBlock)>,
-    /// The addresses, by the time of last use.
+    /// The addresses of the blocks, ordered by the time of their last use.
     order: BTreeMap<u64, u64>,
     blocks_max: usize,
     clock: u64,

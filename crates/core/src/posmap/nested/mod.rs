@@ -1,9 +1,10 @@
 //! A position map in the tree itself that records which blocks exist: for rotating RAW ORAM.
 //!
 //! As in Freecursive ORAM, data and position map share one tree and one range of addresses, and
-//! position-map blocks in use stay on the client. Unlike there, a block holds leaves instead of
-//! counters. Blocks of a disk are large, so one holds hundreds of leaves, and a level of the map
-//! rarely has more than a thousandth of the blocks below. No group is ever reset.
+//! position-map blocks in use stay on the client. Unlike in Freecursive ORAM, a position-map block
+//! holds leaves instead of counters. Blocks of a disk are large, so one holds hundreds of leaves,
+//! and a level of the map rarely has more than a thousandth of the blocks below. No group is ever
+//! reset.
 //!
 //! ```text
 //! entry (of a block or of the table): 0, or (leaf ‖ live) + 1; 4 bytes below 2^31 leaves, else 8
@@ -33,7 +34,7 @@ use super::{LivePosMap, Mapping, draw_leaf};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 
-/// The split of a position map between client and tree.
+/// How a position map is split between the client and the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recursion {
     /// Number of data blocks (N). The tree's capacity also includes position-map blocks.
@@ -104,6 +105,8 @@ impl EntryFormat {
         Self { bytes: if leaf_level < 31 { 4 } else { 8 }, leaf_level }
     }
 
+    /// The mapping of child `child` of a position-map block.
+    ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] for an entry that this program did not write.
     fn get(self, block: &[u8], child: usize) -> Result<Option<Mapping>, Error> {
@@ -146,8 +149,8 @@ pub(crate) struct NestedPosMap {
     data_blocks: u64,
 }
 
-/// The error if the position of a block is in this position-map block, which is not on the client
-/// and must be fetched first.
+/// The error if the position of a block is in a position-map block that is not on the client. Holds
+/// the address of that position-map block, which must be fetched first.
 pub(crate) struct MissingParent(pub(crate) u64);
 
 impl NestedPosMap {

@@ -16,12 +16,12 @@ use crate::posmap::plb::PlbEntry;
 use crate::scheme::{Location, Op, Scheme};
 use crate::stash::StashView;
 
-/// The message for a block that [`Front::check_invariants`] finds twice, or with an invalid
+/// The message if [`Front::check_invariants`] finds a block twice, or a block with an invalid
 /// address.
 const TWICE: &str = "twice, or with an invalid address";
 
-/// Prefetch distance of the check, in blocks: a processor keeps about as many cache misses in
-/// flight.
+/// Number of blocks that the check prefetches ahead: about the number of cache misses that a
+/// processor can have in flight.
 const BLOCKS_AT_ONCE: usize = 32;
 
 /// # Blocks outside of the ORAM
@@ -59,7 +59,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         Ok(is_found)
     }
 
-    /// Fetches nothing if there is no PLB: a fetched block could not be kept until the request.
+    /// Fetches nothing if the ORAM has no PLB, because a fetched block would be lost before the
+    /// request.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         check_not_broken(self.broken)?;
@@ -226,7 +227,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(done)
     }
 
-    /// The position at which data block `data` is put back. Its chain must be on the client.
+    /// Returns the position to which data block `data` must be put back. The block's chain must be
+    /// on the client.
     fn look_up(&mut self, data: u64) -> Position {
         let Self { space, plb, prf, counters, table, coins, .. } = self;
         match space.parent(space.address(0, data)) {

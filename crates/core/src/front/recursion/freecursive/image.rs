@@ -1,7 +1,7 @@
 //! Images of Freecursive ORAM over a scheme that has images.
 //!
-//! The keys are not written. They follow from the coins that the ORAM is made with; a fingerprint
-//! of the keys verifies that the coins were the same.
+//! An image does not contain the keys, which follow from the coins that the ORAM is made with. It
+//! contains a fingerprint of the keys, so that reading can verify that the coins were the same.
 
 use alloc::string::ToString;
 use std::io::{self, Read, Write};

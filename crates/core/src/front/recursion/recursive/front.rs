@@ -1,5 +1,5 @@
-//! Plain recursion as a [`Front`]. Every request makes an access in each tree, whatever is on the
-//! client. So no request is served on the client, and no block is taken out.
+//! Plain recursion as a [`Front`]. Every request makes an access in each tree, even if the client
+//! holds the block. So this front end serves no request on the client, and takes no block out.
 
 use rand_core::CryptoRng;
 
