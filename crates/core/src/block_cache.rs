@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::WipedBytes;
 
-/// The record that a cache has of a block in it.
+/// What a cache records about a cached block, apart from the block's bytes.
 pub(crate) trait CacheTag: Copy {
     /// The block's address.
     fn address(&self) -> u64;
@@ -22,14 +22,14 @@ pub(crate) struct BlockCache<T> {
     sets: u64,
     ways: usize,
     lines: Vec<CacheLine<T>>,
-    /// The bytes of the blocks, in the order of `lines`.
+    /// The bytes of the blocks, in the order of the lines that hold them.
     bytes: WipedBytes,
     block_bytes: usize,
     /// Number of uses so far: the clock of the LRU order.
     clock: u64,
 }
 
-/// A line of the cache, with or without a block.
+/// A place for one block in the cache, which may be empty.
 #[derive(Clone, Copy)]
 struct CacheLine<T> {
     tag: Option<T>,
@@ -48,6 +48,8 @@ impl LineId {
 }
 
 impl<T: CacheTag> BlockCache<T> {
+    /// Makes an empty cache for `blocks` blocks in sets of `ways`.
+    ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if `blocks` is 0 or not a multiple of `ways`, or if the system
     /// has no memory for the blocks.
@@ -98,15 +100,16 @@ impl<T: CacheTag> BlockCache<T> {
         Some(line)
     }
 
-    /// The line to use for a block that is not in the cache. If the line holds a block, that block
-    /// is the victim.
+    /// The line that a block should take if it is not in the cache yet. If the line holds another
+    /// block, that block is the victim.
     pub(crate) fn line_for(&self, address: u64) -> LineId {
         self.set(address)
             .min_by_key(|line| (self.tag(*line).is_some(), self.lines[line.0].last_use))
             .expect("a set has at least one way")
     }
 
-    /// Fills a line after its block [was released](Self::release).
+    /// Fills a line with a block that has the tag `tag`. The line must be empty, or its earlier
+    /// block [released](Self::release).
     pub(crate) fn fill(&mut self, line: LineId, tag: T) {
         self.clock += 1;
         self.lines[line.0] = CacheLine { tag: Some(tag), last_use: self.clock };
@@ -116,7 +119,7 @@ impl<T: CacheTag> BlockCache<T> {
         self.lines[line.0].tag
     }
 
-    /// The record of the block in a line.
+    /// The record of the block in a line; `None` if the line is empty.
     pub(crate) fn tag_mut(&mut self, line: LineId) -> Option<&mut T> {
         self.lines[line.0].tag.as_mut()
     }
@@ -134,13 +137,13 @@ impl<T: CacheTag> BlockCache<T> {
         &mut self.bytes[line.0 * self.block_bytes..][..self.block_bytes]
     }
 
-    /// All cached blocks, each with its line.
+    /// The records of all cached blocks, with the lines that hold the blocks.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, T)> {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(|(i, line)| Some((LineId(i), line.tag?)))
     }
 
-    /// The lines that may hold `address`.
+    /// The lines that can hold the block `address`.
     fn set(&self, address: u64) -> impl Iterator<Item = LineId> + use<T> {
         let first = (address % self.sets) as usize * self.ways;
         (first..first + self.ways).map(LineId)

@@ -1,4 +1,4 @@
-//! The engine's error type: a few kinds, and a message.
+//! The engine's error type: a kind and a message.
 //!
 //! The kind is part of the API: programs branch on it. The message is for humans and may change.
 
@@ -22,10 +22,11 @@ pub enum ErrorKind {
     /// The request is not one this ORAM can serve: an address past the end, a buffer of the wrong
     /// length. Nothing was touched, in the storage or in the client. The ORAM stays usable.
     InvalidRequest,
-    /// The given store does not hold the tree this configuration needs, or lacks a capability that
-    /// the scheme requires. Nothing was touched.
+    /// The given store does not hold the tree that this configuration needs, or lacks a capability
+    /// that the scheme requires. Nothing was touched.
     StoreMismatch,
-    /// The storage, or a part of it, is older than the client's state. Nothing was touched.
+    /// The storage, or a part of it, was rolled back: it is older than the client's state. Nothing
+    /// was touched.
     StoreRolledBack,
     /// The client's state is older than the storage. Nothing was touched.
     StateRolledBack,
@@ -66,8 +67,8 @@ impl Error {
         Self { kind, message: message.into(), store: None, is_advised: false }
     }
 
-    /// The same error, marked as advised: its message says what to do next, so callers add no
-    /// advice.
+    /// The same error, marked as advised: its message already says what the user must do, so
+    /// callers add no advice of their own.
     #[must_use]
     pub fn advised(self) -> Self {
         Self { is_advised: true, ..self }
@@ -135,7 +136,7 @@ pub enum StoreErrorKind {
     Failed,
 }
 
-/// Maximum number of characters of a server's message that are shown to people.
+/// Maximum length, in characters, of a server's message that is shown to humans.
 const MESSAGE_CHARS_MAX: usize = 500;
 
 /// A server's message, made safe to show: without characters that could steer a terminal or reverse
@@ -150,8 +151,8 @@ pub fn sanitize_message(message: &str) -> String {
     shown
 }
 
-/// Joins the failures of several servers into one text, and lists servers with the same cause
-/// together: `server 1, server 3: no answer; server 2: no room`.
+/// Joins the failures of several servers, each a server and a cause, into one text. Servers with
+/// the same cause are listed together: `server 1, server 3: no answer; server 2: no room`.
 pub fn join_failures(failures: impl IntoIterator<Item = (String, String)>) -> String {
     let mut by_cause: Vec<(Vec<String>, String)> = Vec::new();
     for (server, cause) in failures {

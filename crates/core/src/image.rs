@@ -55,7 +55,7 @@ pub trait Image {
     }
 }
 
-/// The bound on a counter in an image, which leaves headroom for further counting.
+/// The bound on counts of events in an image. Such a count can still grow without overflowing.
 const COUNTS: u64 = 1 << 56;
 
 /// Writes a number.
@@ -76,7 +76,7 @@ pub fn read_number(from: &mut dyn Read) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads a number below `end`. `what` describes the number in the error if it is larger.
+/// Reads a number below `end`. If the number is too large, the error describes it with `what`.
 ///
 /// # Errors
 /// The errors of `from`, and [`InvalidData`](ErrorKind::InvalidData).

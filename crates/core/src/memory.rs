@@ -30,7 +30,8 @@ pub(crate) fn wipe_pages(bytes: &mut [u8]) {
     optimization_barrier(&*bytes);
 }
 
-/// Loads one byte from every cache line of `bytes`, so that an observer sees every line read.
+/// Loads one byte from every cache line of `bytes`. An observer of the loads then sees every line
+/// loaded, whichever bytes the caller uses.
 #[inline]
 pub(crate) fn touch(bytes: &[u8]) {
     for first in bytes.iter().step_by(CACHE_LINE_BYTES) {
@@ -40,7 +41,7 @@ pub(crate) fn touch(bytes: &[u8]) {
     core::hint::black_box(*bytes.last().unwrap_or(&0));
 }
 
-/// The kind of pages that the system provided.
+/// The kind of pages that the system provided for a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// The system accepted the request for transparent huge pages.
@@ -111,10 +112,10 @@ impl Region {
     }
 }
 
-/// `vec![0; count]`, but `None` instead of an abort if there is no memory.
+/// `vec![0; count]`, but `None` instead of an abort if the system has no memory.
 ///
-/// The probe reserves without touching, so the vector can still use lazily zeroed pages of the
-/// system.
+/// First checks that the memory can be reserved, without touching it. So the vector can still use
+/// pages that the system zeroes lazily.
 pub(crate) fn zeros<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
     Vec::<T>::new().try_reserve_exact(count).ok()?;
     Some(vec![T::default(); count])

@@ -21,7 +21,8 @@ impl Span {
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     buffer: &'a [u8],
-    /// A second stretch of memory, which spans past the end of `buffer` point into.
+    /// A second region of memory. A span points into it if the span starts at or past the end of
+    /// `buffer`.
     behind: &'a [u8],
     spans: &'a [Span],
 }
@@ -32,8 +33,8 @@ impl<'a> Frames<'a> {
         Self::in_two(buffer, &[], spans)
     }
 
-    /// Frames in two stretches of memory, addressed as if `behind` started at the end of `buffer`.
-    /// No span may cross from one stretch into the other.
+    /// Frames in two regions of memory, addressed as if `behind` started at the end of `buffer`. No
+    /// span may cross from one region into the other.
     pub fn in_two(buffer: &'a [u8], behind: &'a [u8], spans: &'a [Span]) -> Self {
         Self { buffer, behind, spans }
     }

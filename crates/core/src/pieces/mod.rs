@@ -1,4 +1,5 @@
-//! Pieces: what a trip to storage requests, and what it returns. Everything here is public.
+//! Pieces: the parts of buckets that a trip to storage requests, and the bytes that it returns. All
+//! of this is public.
 
 mod frames;
 mod shape;

@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use super::{Part, Piece, Span};
 use crate::geometry::BucketId;
 
-/// The number of buckets on a level, and the sizes of a bucket's parts. A bucket is a header,
-/// anything that the scheme keeps between header and slots, then the slots.
+/// The number of buckets on a level, and the sizes of a bucket's parts. A bucket consists of a
+/// header, optional data of the scheme, and the slots, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
-    /// Number of buckets, with indices from 0. `2^level` on a full level; less if some buckets are
-    /// kept elsewhere; never more.
+    /// Number of buckets on the level, with indices from 0: `2^level`, or less if storage does not
+    /// hold all of them.
     pub buckets: u64,
     /// Number of slots of a bucket.
     pub slots: u16,
@@ -99,7 +99,7 @@ impl TreeShape {
         Some(Span { start: start.try_into().ok()?, bytes: bytes.try_into().ok()? })
     }
 
-    /// Bytes of one bucket of each level that has any, without padding: the bytes of a path.
+    /// Bytes of a path without padding: the sum over all levels that have buckets in this tree.
     pub fn path_bytes(&self) -> u64 {
         let present = self.levels.iter().filter(|shape| shape.buckets > 0);
         present.map(|shape| shape.bucket_bytes).sum()

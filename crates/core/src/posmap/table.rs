@@ -10,14 +10,14 @@ use core::ops::Range;
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
-/// A table of numbers, one per block, little-endian: 4 bytes if all values fit, otherwise 8. A
-/// fresh table consists of zeros, which take no memory. Secret; wiped when dropped.
+/// A table of numbers in client memory, little-endian, each in 4 bytes if all values fit, otherwise
+/// in 8. A fresh table consists of zeros, which take no memory. Secret; wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
     width: Width,
 }
 
-/// The width of an entry.
+/// The width of an entry: 4 or 8 bytes.
 #[derive(Clone, Copy)]
 enum Width {
     Narrow,
@@ -56,6 +56,8 @@ impl Table {
         }
     }
 
+    /// Sets entry `i` to `value`.
+    ///
     /// # Panics
     /// If the entry does not exist.
     #[inline]

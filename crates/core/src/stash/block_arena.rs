@@ -20,12 +20,12 @@ use crate::wiped::SparseWipedBytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArenaSlot(u32);
 
-/// Memory for a fixed number of blocks. Wiped when dropped. Blocks without bytes need no memory and
-/// may use any place.
+/// Memory for a fixed number of blocks. Wiped when dropped. If blocks have no bytes, they need no
+/// memory, and all of them can use the same place.
 pub(crate) struct BlockArena {
     bytes: SparseWipedBytes,
     block_bytes: usize,
-    /// The first place in transit. All places below it are permanent.
+    /// The first place of the transit area. All places below it are permanent.
     first_in_transit: u32,
     /// A list whose first `free_count` places are the free permanent places.
     free: Vec<ArenaSlot>,
@@ -34,6 +34,8 @@ pub(crate) struct BlockArena {
 }
 
 impl BlockArena {
+    /// Allocates the memory for the given numbers of blocks.
+    ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the system has no memory for it.
     pub(crate) fn new(
@@ -98,7 +100,8 @@ impl BlockArena {
         self.free[self.free_count]
     }
 
-    /// Frees a place if it is permanent. No branch depends on whether it is.
+    /// Frees a place if it is permanent; otherwise does nothing. No branch depends on whether it is
+    /// permanent.
     #[inline]
     pub(crate) fn free(&mut self, place: ArenaSlot) {
         if self.block_bytes == 0 {

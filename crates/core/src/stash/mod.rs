@@ -50,14 +50,14 @@ impl Entry {
 /// The stash holds blocks in order of arrival, and PushToLeaf visits them in that order. So a run
 /// can be compared with the literal reference step by step.
 pub(crate) struct Stash {
-    /// The entries, of which the first `len` are blocks in the stash.
+    /// The entries. The first `len` of them are the blocks in the stash; the rest are unused.
     entries: Vec<Entry>,
     len: usize,
     occupancy: Occupancy,
 }
 
 impl Stash {
-    /// A stash that holds at most `room` blocks, including a path in transit.
+    /// A stash with space for `room` blocks, including the blocks of a path in transit.
     pub(crate) fn new(room: usize, zero: ArenaSlot) -> Self {
         // One extra entry for the dummy that `insert_if` may leave past the end.
         Self {
@@ -89,7 +89,7 @@ impl Stash {
         self.arrivals().insert_if(entry, true);
     }
 
-    /// A writer for the blocks of a path.
+    /// Starts inserting the blocks of a path into the stash.
     #[inline]
     pub(crate) fn arrivals(&mut self) -> Arrivals<'_> {
         Arrivals { entries: &mut self.entries, len: self.len, stash_len: &mut self.len }
@@ -183,7 +183,8 @@ impl Drop for Arrivals<'_> {
     }
 }
 
-/// A view of the stash from outside. Secret: nothing here may reach storage or a log.
+/// Read access to the stash for code outside of the engine. Secret: no value read from it may reach
+/// storage or a log.
 #[derive(Clone, Copy)]
 pub struct StashView<'a>(&'a Stash);
 

@@ -22,7 +22,7 @@ impl Occupancy {
         self.histogram.as_deref().unwrap_or_default()
     }
 
-    /// Starts a histogram of later accesses.
+    /// Starts a histogram, which counts all accesses from now on.
     pub(crate) fn start_histogram(&mut self) {
         self.histogram = Some(Vec::new());
     }

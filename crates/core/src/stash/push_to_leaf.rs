@@ -1,4 +1,4 @@
-//! PushToLeaf with bit tricks: Tiny ORAM, section III-A, Algorithm 1.
+//! PushToLeaf of Tiny ORAM, section III-A, Algorithm 1, computed with bit operations.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,8 +8,8 @@ use crate::geometry::{Geometry, Leaf};
 
 /// The arrays `S` and `Occupied` of the paper: the block planned for each slot of a path.
 pub(crate) struct PathPlan {
-    /// The slots of a path in one row, from the root to the leaf. A slot without a block has a
-    /// dummy.
+    /// The slots of all buckets of a path in one array, from the root to the leaf. A slot without a
+    /// block holds a dummy.
     slots: Vec<Entry>,
     /// The buckets of the path, from the root down.
     buckets: Vec<Bucket>,
@@ -19,7 +19,7 @@ pub(crate) struct PathPlan {
     dummy: Entry,
 }
 
-/// The slots of a bucket in the row of a path.
+/// The slots of a bucket, as indices into [`PathPlan::slots`].
 #[derive(Clone, Copy)]
 struct Bucket {
     start: usize,
@@ -105,8 +105,8 @@ fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
     (t4 != 0).then(|| 63 - t4.leading_zeros() as usize)
 }
 
-/// Whether the paths to two leaves share the bucket on `level`: the definition behind the bit
-/// tricks.
+/// Whether the paths to two leaves share the bucket on `level`. This is the definition that
+/// `push_back` computes with bit operations.
 #[cfg(test)]
 fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
     use crate::geometry::BucketId;
@@ -120,7 +120,7 @@ mod tests {
     use crate::stash::{BlockArena, Stash, TreeTopKind};
     use proptest::prelude::*;
 
-    /// A place without a block.
+    /// A slot of an arena for blocks without contents: these tests use only addresses and leaves.
     fn zero() -> ArenaSlot {
         BlockArena::new(0, 0, 16).unwrap().zero()
     }
@@ -129,8 +129,8 @@ mod tests {
         TreeTop::new(TreeTopKind::Dedicated, 0, geometry)
     }
 
-    /// Runs the fast and the literal algorithm on the stash of `leaves`. Compares every slot of the
-    /// path, and the blocks that stay.
+    /// Runs the fast and the literal algorithm on a stash whose block `i` has leaf `leaves[i]`.
+    /// Compares every slot of the path to `evicted`, and the blocks that stay in the stash.
     fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
         let mut stash = Stash::new(leaves.len(), zero());
         for (address, leaf) in (0..).zip(leaves) {

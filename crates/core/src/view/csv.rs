@@ -14,11 +14,11 @@
 //! | `party` | the share server that saw it, from 1 |
 //!
 //! The root is level 0. Columns from `tree` to `part` are empty for a flush. `micros` is empty if
-//! times were not recorded, and `party` if storage is one place or all servers saw the event.
+//! times were not recorded, and `party` if storage is a single store or all servers saw the event.
 //!
 //! The operation of a message between share servers is `send` or `receive`. `tree` is the tree
 //! whose path is evicted, if the server knew it, `level` the level being written, and `part` is
-//! `part 0`, `part 1`, … of every block. Further columns are only for such messages:
+//! `part 0`, `part 1`, … of every block. These messages have additional columns:
 //!
 //! | column | contents |
 //! |---|---|
@@ -38,12 +38,12 @@ use crate::pieces::{Part, Piece};
 pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,\
     partner,eviction,attempt,shares,seeds";
 
-/// Writes the header line and a line per event or message, in order. Each item comes with its time
-/// in microseconds since the start of the recording, if known. `servers` are the share servers of
-/// the view, if any.
+/// Writes the header line, then one line per event or message, in order. `observed` yields each
+/// item with its time in microseconds since the start of the recording, if known. `servers` are the
+/// share servers of the view, if any.
 ///
 /// # Errors
-/// Any error of `out`, and the first of `observed`.
+/// Any error of `out`, and the first error that `observed` yields.
 pub fn write_csv<E: From<io::Error>>(
     observed: impl IntoIterator<Item = Result<(Observed, Option<u64>), E>>,
     servers: Option<ViewServers>,

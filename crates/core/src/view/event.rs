@@ -14,7 +14,7 @@ pub enum Operation {
     Read,
     /// The client wrote.
     Write,
-    /// The client waited for its writes to be durable.
+    /// The client asked storage to make its writes durable, and waited.
     Flush,
 }
 
@@ -75,9 +75,9 @@ pub trait EventSink {
     /// call returns.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Records that storage starts `operation`. `None`: control returns to the client, to seal a
-    /// write or because the call has ended. [`record`](Self::record) is called while the client
-    /// works. The last call is always with `None`, after all pieces were recorded.
+    /// Records that storage starts `operation`, or, if it is `None`, that control returns to the
+    /// client, to seal a write or because the call has ended. [`record`](Self::record) is called
+    /// while the client works. The last call is always with `None`, after all pieces were recorded.
     fn switch_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }

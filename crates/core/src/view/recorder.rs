@@ -5,8 +5,8 @@ use crate::error::StoreError;
 use crate::pieces::{Frames, Piece, TreeId, TreeShape};
 use crate::store::{BucketStore, Capabilities, Fill};
 
-/// Wraps a store and reports every call to `sink`. It changes nothing: the store below gets the
-/// same calls, and the scheme above the same answers.
+/// Wraps a store and reports every call to `sink`. It changes nothing: the store gets the same
+/// calls, and the scheme the same answers, as without the recorder.
 ///
 /// The recorder sits below the seal. Only names of buckets and ciphertext pass it, so it cannot see
 /// a secret, and it sees everything that storage does.
@@ -29,7 +29,7 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &self.sink
     }
 
-    /// The sink that gets the events, writable.
+    /// The sink that gets the events, for changes.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }
@@ -44,8 +44,8 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &mut self.store
     }
 
-    /// Records a call that storage received in another way: each piece with the bytes that moved
-    /// for it.
+    /// Records a call that storage received without this recorder, with the bytes that moved for
+    /// each piece.
     pub fn record_external(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
         let (_, mut call) = self.begin(operation);
         pieces.iter().for_each(|(piece, contents)| call.record_one(Some(*piece), contents));
@@ -86,7 +86,7 @@ impl<K: EventSink> Call<'_, K> {
         }
     }
 
-    /// Runs `work` as the part of the call that storage does.
+    /// Runs `work`, and records it as the time in which storage, not the client, works on the call.
     fn in_storage<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.sink.switch_to(Some(self.operation));
         let answer = work();

@@ -18,10 +18,10 @@ pub const SERVERS_MAX: u8 = 7;
 /// map.
 pub const TREES_OF_SERVER_MAX: u8 = 8;
 
-/// The first tree number of servers in a view. Trees with lower numbers are for records.
+/// The lowest number in a view of a share server's tree. Lower numbers are trees for records.
 const FIRST_SERVER: u16 = 100;
 
-/// The distance between the numbers of consecutive trees of one server.
+/// The difference between the numbers in a view of consecutive trees of one server.
 const NEXT_TREE: u16 = 10;
 
 impl ViewServers {
@@ -71,8 +71,8 @@ impl ViewServers {
     }
 }
 
-/// The number in a view of tree `tree` of server `server`. It identifies the server in events.
-/// `server` is from 1 to [`SERVERS_MAX`], `tree` below [`TREES_OF_SERVER_MAX`].
+/// The number that stands in a view for tree `tree` of server `server`. It also identifies the
+/// server. `server` is from 1 to [`SERVERS_MAX`], `tree` below [`TREES_OF_SERVER_MAX`].
 pub fn view_tree(server: u8, tree: u8) -> TreeId {
     TreeId(FIRST_SERVER + NEXT_TREE * u16::from(tree) + u16::from(server) - 1)
 }
@@ -121,10 +121,10 @@ pub struct PeerMessage {
     pub eviction: u64,
     /// The number of the attempt at the eviction.
     pub attempt: u64,
-    /// The level of the buckets being written; 0 for a message that marks the end of the sender's
-    /// data.
+    /// The level of the buckets being written; 0 for the message that ends the data that the sender
+    /// deals.
     pub round: u8,
-    /// The index of the part of every block that the message is about.
+    /// The index of the part that the message carries of every block.
     pub part: u32,
     /// The number of shares in the message.
     pub shares: u8,

@@ -15,7 +15,7 @@ pub struct Tally {
 pub struct Total {
     /// Number of calls.
     pub trips: u64,
-    /// Number of pieces; for flushes, of calls.
+    /// Number of pieces. A flush has no piece and counts as one.
     pub events: u64,
     /// Number of bytes moved.
     pub bytes: u64,

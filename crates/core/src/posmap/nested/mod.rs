@@ -282,9 +282,10 @@ impl NestedPosMap {
         }
     }
 
-    /// The position-map blocks to fetch before [`Self::forget`]. These are the blocks that the
-    /// range covers in part, and the blocks above blocks on the client; for each, the first missing
-    /// one of its chain. If there are none, [`Self::forget`] can proceed.
+    /// The position-map blocks to fetch next, before [`Self::forget`]. It needs the blocks whose
+    /// entries the range covers only in part, and the parents of blocks on the client. For each of
+    /// them that is missing, this returns the highest missing block of its chain. If the result is
+    /// empty, [`Self::forget`] can proceed.
     pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         let mut numbers = range;
@@ -307,8 +308,8 @@ impl NestedPosMap {
     }
 
     /// Marks the blocks of a range as not live. Position-map blocks on the client record this in
-    /// each entry of the range. A block in the tree that is completely covered is itself marked as
-    /// not live.
+    /// each entry of the range. A position-map block in the tree whose entries are all in the range
+    /// is itself marked as not live.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if a block is [missing](Self::missing_to_forget) on the
@@ -343,14 +344,14 @@ impl NestedPosMap {
         Ok(())
     }
 
-    /// The position-map blocks of `level` with numbers in a range that are on the client.
+    /// The numbers in `numbers` whose position-map blocks of `level` are on the client.
     fn plb_blocks_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let on_level = self.plb.iter().filter(|block| self.space.level(block.address) == level);
         let held = on_level.map(|block| self.space.number_of(block.address));
         held.filter(|number| numbers.contains(number)).collect()
     }
 
-    /// The parents of the blocks of `level` with numbers in a range that are on the client.
+    /// The numbers of the parents of those blocks of `level` that are in a range and on the client.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let held = self.plb_blocks_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
@@ -369,7 +370,7 @@ impl NestedPosMap {
         ends.into_iter().filter(is_partly).collect()
     }
 
-    /// The parents of a range of `level` whose children are all in it.
+    /// The numbers of the parents whose children are all in a range of `level`.
     fn wholly_covered(&self, level: usize, numbers: &Range<u64>) -> Range<u64> {
         let parents = self.space.parents(numbers);
         let partly = self.partly_covered(level, numbers);

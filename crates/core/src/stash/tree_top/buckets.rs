@@ -10,8 +10,8 @@ pub(super) struct Buckets<T> {
     levels: u8,
     /// The number of items in each bucket.
     held: Vec<u16>,
-    /// The items, with `stride` places per bucket in one row, so that a path is found without
-    /// indirection. Allocated with the first item.
+    /// The items of all buckets in one array with `stride` places per bucket, so that a bucket's
+    /// items are found without indirection. Allocated with the first item.
     places: Vec<T>,
     stride: usize,
 }

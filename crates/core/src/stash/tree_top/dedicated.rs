@@ -1,4 +1,4 @@
-//! A dedicated tree-top cache: the buckets have the same form as in storage.
+//! A dedicated tree top: buckets on the client with the same form as in storage.
 
 use super::buckets::Buckets;
 use crate::geometry::{BucketId, Geometry, Leaf};

@@ -7,8 +7,8 @@ use crate::error::{Error, ErrorKind};
 /// Maximum number of ways of a set.
 const WAYS_MAX: u16 = 256;
 
-/// The organization on the client of the levels nearest the root. It changes neither the contents
-/// of storage nor what an access reveals. Public.
+/// How the client organizes the levels nearest the root. This changes neither the contents of
+/// storage nor what an access reveals. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeTopKind {
@@ -21,10 +21,10 @@ pub enum TreeTopKind {
     /// [`HitPolicy`](crate::HitPolicy).
     ///
     /// A block whose set is full stays in the stash. So background evictions are more frequent than
-    /// with a dedicated tree top, and their number depends on which blocks are in use; more ways
-    /// make it smaller. About one path in `2^tree_top_levels` lets such a block leave for a level
-    /// in storage. The hash is not secret: an attacker who chooses addresses can crowd one set,
-    /// which costs evictions but loses no block.
+    /// with a dedicated tree top, and the number of evictions depends on which blocks are in use.
+    /// More ways make the number smaller. Such a block can move to a level in storage with about
+    /// one evicted path in `2^tree_top_levels`. The hash is not secret: an attacker who chooses
+    /// addresses can crowd one set, which costs evictions but loses no block.
     SetAssociative {
         /// Number of blocks in a set, from 1 to 256 (4 in IR-ORAM). The number of sets is the
         /// smallest that covers all slots of the levels.
@@ -33,8 +33,10 @@ pub enum TreeTopKind {
 }
 
 impl TreeTopKind {
+    /// Checks the number of ways.
+    ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] if sets are empty or too large.
+    /// [`ErrorKind::InvalidConfig`] if a set would be empty or too large.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Self::SetAssociative { ways } if !(1..=WAYS_MAX).contains(&ways) => Err(Error::new(
@@ -49,9 +51,10 @@ impl TreeTopKind {
     ///
     /// With a dedicated tree top, every block of the path fits there again, so only the requested
     /// block may stay in the stash. With sets, the same holds for all blocks but one. Blocks from
-    /// storage are placed first, and all go back. Blocks from the tree top are placed next, and
-    /// have their entries. Blocks that waited in the stash come last. But the requested block, or a
-    /// block that makes room for it, may take an entry that another block had.
+    /// storage are placed first, and all of them fit. Blocks from the tree top are placed next,
+    /// into the entries that they had before. Blocks that waited in the stash come last. But the
+    /// requested block, or a block that makes room for it, can take an entry that another block
+    /// had, which then stays in the stash.
     pub(crate) fn growth_max(self) -> usize {
         match self {
             Self::Dedicated => 1,

@@ -46,8 +46,8 @@ impl TreeTop {
     }
 
     /// Whether PushToLeaf must visit the newest blocks first. This is necessary if sets can be
-    /// full: blocks that were on a path then get their slots and entries back before other blocks.
-    /// See [`TreeTopKind::growth_max`].
+    /// full. Blocks that were on the path then get their slots and entries back before other blocks
+    /// can take them. See [`TreeTopKind::growth_max`].
     pub(crate) fn wants_newest_first(&self) -> bool {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }
@@ -60,8 +60,9 @@ impl TreeTop {
         }
     }
 
-    /// Reserves an entry for the block `address`, which it needs in addition to a free slot of
-    /// these levels. Returns whether there was one. [`Self::store`] uses the reservation.
+    /// Reserves an entry for the block `address`. The block needs an entry as well as a free slot
+    /// on the levels of the tree top. Returns whether an entry was free. [`Self::store`] uses the
+    /// reservation.
     #[inline]
     pub(crate) fn reserve(&mut self, address: u64) -> bool {
         match &mut self.blocks {

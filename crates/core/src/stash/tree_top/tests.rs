@@ -6,12 +6,13 @@ use super::*;
 
 const BLOCK_BYTES: usize = 16;
 
-/// One step on a tree top, its stash, and the model of both.
+/// One step of a test, which changes a tree top, its stash, and the model of both.
 #[derive(Clone, Debug)]
 enum TreeTopStep {
     /// Inserts a new block into the stash, and evicts a path.
     Insert { leaf: u64, evicted: u64 },
-    /// Removes a block of the tree top, if there is one, by its leaf or by its address.
+    /// Removes the `nth` block of the tree top, if the tree top holds a block, by its leaf or by
+    /// its address.
     Take { nth: usize, by_address: bool },
     /// Restores a block to a bucket on its path.
     BringBack { leaf: u64, level: u8 },

@@ -47,7 +47,7 @@ impl ViewFileError {
         self.kind
     }
 
-    /// The offset of the first byte, from 0, of the invalid field.
+    /// The offset in the file of the first byte of the invalid field, counted from 0.
     pub fn offset(&self) -> u64 {
         self.offset
     }

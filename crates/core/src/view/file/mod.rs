@@ -43,12 +43,12 @@
 //! end     = 0x80 number: how many events and messages there were; nothing follows
 //! ```
 //!
-//! A trip without a time came within the same microsecond as the one before it.
+//! A trip without a time came within the same microsecond as the previous trip.
 //!
 //! `end` is required, so a truncated file is always detected.
 //!
-//! A reader refuses a `can` with unknown bits. Other abilities of stores appear as new operations,
-//! and their events need a newer reader anyway.
+//! A reader refuses a `can` with unknown bits. Other abilities of stores, if they are added, will
+//! appear as new operations, whose events an older reader refuses in any case.
 //!
 //! The tree of an event of share servers also identifies the server: see
 //! [`view_tree`](super::view_tree).
@@ -73,19 +73,19 @@ const MAGIC: [u8; 7] = *b"OBLVIEW";
 /// The version of the files that this program writes.
 const VERSION: u8 = 4;
 
-/// The last version without servers.
+/// The last version that cannot represent share servers and their messages.
 const VERSION_WITHOUT_SERVERS: u8 = 3;
 
-/// The last version without times.
+/// The last version that cannot represent the times of events.
 const VERSION_WITHOUT_TIMES: u8 = 2;
 
-/// The version without capabilities.
+/// The only version that does not record the capabilities of the store.
 const VERSION_WITHOUT_CAPABILITIES: u8 = 1;
 
-/// The tag of the end of a file.
+/// The tag that marks the end of the view.
 const END_TAG: u8 = 0x80;
 
-/// The tag of a time.
+/// The tag that marks the time of a trip.
 const TIME_TAG: u8 = 0x81;
 
 /// The tag of a message that a server sent to another server.

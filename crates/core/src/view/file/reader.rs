@@ -16,7 +16,7 @@ use crate::view::{
     Direction, Event, Observed, Operation, PeerMessage, TREES_OF_SERVER_MAX, ViewServers,
 };
 
-/// Opens a view file. Memory use is bounded, whatever the bytes.
+/// Opens a view file. The memory that reading uses is bounded, even if the file is malicious.
 ///
 /// # Errors
 /// If the file does not start like a view file of a known version.
@@ -78,8 +78,8 @@ impl<R: Read> ViewReader<R> {
         self.capabilities
     }
 
-    /// The share servers of the view. `None` if storage is one place, and for files before version
-    /// 4.
+    /// The share servers of the view. `None` if storage is a single store, or if the version of the
+    /// file is below 4.
     pub fn servers(&self) -> Option<ViewServers> {
         self.servers
     }

@@ -31,7 +31,7 @@ pub struct FileSink<W> {
     /// The present time, in microseconds from the start of the recording.
     now: u64,
     written_now: u64,
-    /// Number of bytes that may still be written.
+    /// Maximum number of bytes that the sink may still write.
     room: u64,
     /// The encoding of the current event.
     record: Vec<u8>,
@@ -54,9 +54,9 @@ impl<W: Write> FileSink<W> {
         sink
     }
 
-    /// Limits the file to `bytes` more bytes, for recordings whose length others control. If an
-    /// event does not fit, [`Self::finish`] returns an error, because a file without that event
-    /// would be wrong.
+    /// Limits the file to `bytes` more bytes, for recordings whose length another party controls.
+    /// If an event does not fit, [`Self::finish`] returns an error, because a file without that
+    /// event would be wrong.
     pub fn with_room(self, bytes: u64) -> Self {
         Self { room: bytes, ..self }
     }

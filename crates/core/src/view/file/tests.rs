@@ -17,12 +17,12 @@ struct View {
     capabilities: Option<Capabilities>,
     servers: Option<ViewServers>,
     events: Vec<Observed>,
-    /// The time of each event, if the file has times.
+    /// The time of each item in microseconds, if the file has times.
     times: Option<Vec<u64>>,
 }
 
-/// Beginnings of view files: one for each of versions 1 to 3, then three of the current version,
-/// for stores of whole buckets, of parts, and of three servers.
+/// The first bytes of view files: one example for each of versions 1 to 3, then three of the
+/// current version, for a store of whole buckets, a store of parts of buckets, and three servers.
 const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x01",
     b"OBLVIEW\x02\x00",
@@ -32,10 +32,10 @@ const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x04\x01\x03\x01\x05",
 ];
 
-/// The index in [`STARTS`] of the first beginning of the current version.
+/// The index in [`STARTS`] of the first example of the current version.
 const WRITTEN: usize = 3;
 
-/// Encodes a view, which must have everything that the current version holds, as a file.
+/// Encodes a view as a file of the current version. The view must have capabilities and times.
 fn to_bytes(view: &View) -> Vec<u8> {
     let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap(), view.servers);
     for (observed, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
@@ -83,7 +83,7 @@ fn any_number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
 }
 
-/// A tree that a view of these servers can have.
+/// Draws the number of a tree that can occur in a view of these servers.
 fn any_tree(servers: Option<ViewServers>) -> BoxedStrategy<u16> {
     match servers {
         None => any::<u16>().boxed(),
@@ -125,7 +125,7 @@ fn any_servers() -> impl Strategy<Value = ViewServers> {
     })
 }
 
-/// A message that one of the watched servers saw.
+/// Draws a message that one of the watched servers sent or received.
 fn any_exchange(servers: ViewServers) -> impl Strategy<Value = PeerMessage> {
     let watched: Vec<u8> = (1..=7).filter(|party| servers.watches(*party)).collect();
     let count = servers.count();
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// Some events, and their bytes including the end, as in versions without times.
+/// A list of events, and their encoding including the end of the file, in a version without times.
 fn documented() -> (Vec<Observed>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
