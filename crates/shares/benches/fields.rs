@@ -18,7 +18,7 @@ const MIB: usize = 1 << 20;
 /// Bytes of stored shares: more than any cache holds.
 const STORED_BYTES: usize = 512 * MIB;
 
-/// Slots of a path with `Z = 333` and `H = 4`.
+/// Number of slots of a path with `Z = 333` and `H = 4`.
 const PATH_SLOTS: usize = 5 * 333;
 
 const BLOCK_BYTES: [usize; 2] = [4 << 10, 128 << 10];
@@ -33,7 +33,7 @@ fn drawn<F: Field>(count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Measures inner products of paths. Each path is read from memory.
+/// Measures the inner products of queries and paths. Each path is read from memory.
 #[divan::bench(types = [Gf256, Mersenne61], args = BLOCK_BYTES, sample_count = 5)]
 fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     let elements = F::packed_elements(block_bytes);
@@ -62,8 +62,8 @@ fn reading_alone(bencher: Bencher) {
     });
 }
 
-/// Measures the products of one level of an eviction. Bytes count products: each of 2Z slots with
-/// each of Z columns.
+/// Measures the matrix products of one level of an eviction. The reported bytes count each product
+/// of one of the 2Z slots and one of the Z columns.
 #[divan::bench(types = [Gf256, Mersenne61], args = [74, 333], sample_count = 3)]
 fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
     let elements = F::packed_elements(4096);
@@ -87,7 +87,7 @@ fn dealing<F: Field>(bencher: Bencher) {
         .bench_local(|| reshare::<F>(parties, 1, &product, &mut coins));
 }
 
-/// Measures combining the shares from three dealers.
+/// Measures how a server combines the shares that it receives from three dealers.
 #[divan::bench(types = [Gf256, Mersenne61])]
 fn reducing<F: Field>(bencher: Bencher) {
     let dealt = drawn::<F>(F::packed_elements(74 * 4096));
@@ -97,8 +97,8 @@ fn reducing<F: Field>(bencher: Bencher) {
         .bench_local(|| reduce::<F>(&[1, 2, 3], &dealt));
 }
 
-/// Measures sharing the matrices of an eviction with `Z = 333` and `H = 4`. Bytes count elements
-/// before sharing.
+/// Measures sharing the matrices of an eviction with `Z = 333` and `H = 4`. The reported bytes are
+/// those of the elements before sharing.
 #[divan::bench(types = [Gf256, Mersenne61], sample_count = 5)]
 fn sharing_matrices<F: Field>(bencher: Bencher) {
     let parties = Parties::new(3, 1).expect("three servers");

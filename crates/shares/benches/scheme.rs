@@ -1,5 +1,5 @@
-//! Accesses and evictions of S³ORAM with three servers in one process. Each server has a thread,
-//! and there is no network.
+//! Measures accesses and evictions of S³ORAM with three servers in one process. Each server has a
+//! thread, and there is no network.
 //!
 //! `docs/s3oram.md` has the results.
 
@@ -21,7 +21,7 @@ fn main() {
     divan::main();
 }
 
-/// Array shapes for which times of the authors' implementation are known.
+/// Array shapes for which the authors of the paper published times of their implementation.
 #[derive(Clone, Copy, Debug)]
 enum BenchShape {
     /// Blocks of 4 KiB, H = 4, Z = 333.
@@ -40,7 +40,7 @@ struct World {
 const BLOCKS: usize = 60;
 
 impl World {
-    /// Creates a world in which all buckets have been written.
+    /// Creates a client and servers in which every bucket has been written.
     fn new(shape: BenchShape) -> Self {
         let (height, preset, bytes) = match shape {
             BenchShape::Small => (4, Preset::LARGE, 4 << 10),
@@ -108,7 +108,7 @@ impl World {
     }
 }
 
-/// Measures reading a block and writing it back.
+/// Measures an access: reading a block and writing it back.
 #[divan::bench(args = [BenchShape::Small, BenchShape::Large], sample_count = 50, sample_size = 1)]
 fn access(bencher: Bencher, shape: BenchShape) {
     let mut world = World::new(shape);

@@ -15,7 +15,7 @@
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
 
-/// The shares in the answers of some servers.
+/// The answers of some servers: their shares of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers<E> {
     /// The numbers of the servers that answered.
@@ -29,16 +29,16 @@ pub(crate) struct Answers<E> {
 pub struct Recovered<E> {
     /// The recovered block.
     pub block: Vec<E>,
-    /// The numbers of the servers whose answers do not fit the others. Always empty if there are no
-    /// more answers than needed.
+    /// The numbers of the servers whose answers do not fit the recovered block. Always empty if
+    /// there are only as many answers as recovery needs.
     pub wrong_servers: Vec<u8>,
 }
 
-/// The reason why answers give no block.
+/// Why the answers do not determine a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// There are fewer than 2*t* + 1 answers, two from one server, one from an unknown server, or
-    /// one of a wrong length.
+    /// There are fewer than 2*t* + 1 answers, one server answered twice, an answer is from an
+    /// unknown server, or an answer has the wrong length.
     #[error("too few servers answered with a valid share of a block")]
     NotAnswers,
     /// The answers contradict each other, and too few servers answered to tell which are wrong.
@@ -60,8 +60,8 @@ pub(crate) fn decode<F: Field>(
     decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
 }
 
-/// Recovers a block as [`decode`] does, from shares of which `enough` suffice: *t* + 1 for degree
-/// *t*.
+/// Recovers a block as [`decode`] does, but from shares of any degree: `enough` shares recover the
+/// block, which is *t* + 1 shares of degree *t*.
 pub(crate) fn decode_from<F: Field>(
     parties: Parties,
     enough: usize,
@@ -96,13 +96,14 @@ pub(crate) fn decode_from<F: Field>(
     Err(DecodeError::Contradict)
 }
 
-/// The number of wrong answers that can be corrected if `enough` of `answers` recover the block.
+/// The number of wrong answers that can be corrected, if there are `answers` answers, of which
+/// `enough` recover the block.
 pub(crate) fn correctable(parties: Parties, enough: usize, answers: usize) -> usize {
     let more = answers.saturating_sub(enough);
     (more / 2).min(more.saturating_sub(parties.colluding()))
 }
 
-/// Whether the polynomial through the first `enough` answers goes through all of them.
+/// Whether all answers lie on the polynomial through the first `enough` answers.
 fn fit_each_other<F: Field>(
     honest: &[usize],
     numbers: &[u8],
@@ -139,7 +140,7 @@ mod tests {
 
     const ELEMENTS: usize = 9;
 
-    /// A block and its shares of degree 2t: a product of two shared blocks.
+    /// Returns a random product of two shared blocks, and its shares, which have degree 2t.
     fn product<F: Field>(parties: Parties) -> (Vec<F::Element>, Vec<Vec<F::Element>>) {
         let (a, b) = (drawn::<F>(1, ELEMENTS), drawn::<F>(2, ELEMENTS));
         let multiply = |a: &[F::Element], b: &[F::Element]| -> Vec<_> {
@@ -187,8 +188,8 @@ mod tests {
         over_all_fields!(liars_are_named_as_far_as_there_are_answers);
     }
 
-    /// No honest server is named: *t* liars add to their answers the difference of two code words.
-    /// The words also differ in the answers of the last servers, which are honest.
+    /// No honest server is named as wrong. *t* liars add the difference of two code words to their
+    /// answers. The two words also differ in the last servers' answers, which are honest.
     #[test]
     fn no_honest_server_is_named_however_t_servers_lie() {
         use crate::field::Gf256;

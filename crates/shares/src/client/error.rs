@@ -4,16 +4,16 @@ use oblivio_core::BucketId;
 
 use crate::answers::DecodeError;
 
-/// Why an operation of the client failed. Nothing has changed.
+/// Why an operation of the client failed. Unless the variant says otherwise, nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The address is past the last block, or the tree cannot hold the blocks.
     #[error("the tree does not hold so high an address or number of blocks")]
     NoSuchBlock,
-    /// The root is full, and must be evicted first.
+    /// The root is full. The caller must evict first.
     #[error("the root is full: evict first")]
     MustEvict,
-    /// Data can only be loaded into a new tree.
+    /// Data can only be loaded into a new tree, and this tree is in use.
     #[error("the tree was used before: load data into a new tree")]
     IsUsed,
     /// The servers' answers do not determine a block.
@@ -22,8 +22,8 @@ pub enum ClientError {
     /// The block has the wrong length.
     #[error("the block has the wrong length for this tree")]
     BlockLength,
-    /// A selected block must be written back before any other operation, and before any other
-    /// block.
+    /// A block is selected. The caller must write it back before it begins another operation or
+    /// writes another block.
     #[error("the selected block must be written back first")]
     IsSelected,
     /// The metadata of slots is not what this client wrote: a server lies, was rolled back, or
@@ -39,7 +39,7 @@ pub enum ClientError {
          two entries"
     )]
     NoSuchTree,
-    /// An access failed halfway. The state of the servers is unknown.
+    /// An access failed before it was complete. The state of the servers is unknown.
     #[error("an access failed halfway: this client cannot be used any further")]
     Broken,
     /// The blocks to be evicted to a bucket do not fit: see

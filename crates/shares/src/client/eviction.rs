@@ -10,12 +10,13 @@ use crate::tree::{Tree, Triplet};
 
 /// A planned eviction. The matrices are secret until they are shared.
 pub(crate) struct EvictionPlan<E: Zeroize> {
-    /// The number of the eviction.
+    /// The number of the eviction, counted from 0.
     pub(super) number: u64,
     /// The new positions of blocks. If the list has several positions of one block, the last one
     /// counts.
     pub(super) moves: Vec<(usize, Position)>,
-    /// The matrices to share: see [`Evict::matrices`](crate::message::Evict::matrices).
+    /// The secret matrices, before they are shared: see
+    /// [`Evict::matrices`](crate::message::Evict::matrices).
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
@@ -41,7 +42,7 @@ impl Zeroize for Occupant {
     }
 }
 
-/// The occupants of consecutive slots; `None` for an empty slot.
+/// The blocks in consecutive slots; `None` for an empty slot.
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
 /// Plans eviction `number` of the blocks in `contents`.
@@ -70,8 +71,8 @@ pub(crate) fn plan_eviction<F: Field>(
     Ok(plan)
 }
 
-/// The new positions of blocks in a sibling that receives a copy of the source. Only blocks that
-/// belong under the sibling count.
+/// Returns the new positions of the blocks that stay in a sibling after the source was copied to
+/// it. The other blocks of the copy are not below the sibling, so they are stale.
 fn copied(
     triplet: &Triplet,
     source: &Occupants,
@@ -83,7 +84,7 @@ fn copied(
     copied.map(|(slot, it)| (it.label, Position { leaf: it.leaf, level, slot })).collect()
 }
 
-/// The filling of a child bucket with some blocks of its parent.
+/// Describes how one child bucket receives blocks of its parent.
 struct ChildFill<'p> {
     source: &'p Occupants,
     goes: &'p dyn Fn(Occupant) -> bool,
@@ -91,8 +92,8 @@ struct ChildFill<'p> {
 }
 
 impl ChildFill<'_> {
-    /// Moves the blocks, and returns the matrix of the moves. Blocks already in the child keep
-    /// their slots.
+    /// Moves the blocks to empty slots of the child, and returns the matrix that makes these moves.
+    /// Blocks already in the child keep their slots.
     fn fill<F: Field>(
         &self,
         child: &mut Occupants,
@@ -121,17 +122,17 @@ impl ChildFill<'_> {
     }
 }
 
-/// The contents of the buckets of an eviction, before the eviction.
+/// The blocks in the buckets that an eviction changes, before the eviction.
 pub(crate) struct EvictionContents {
-    /// The buckets of the path, the root first.
+    /// The blocks in each bucket of the path, the root first.
     pub(crate) path: Vec<Occupants>,
-    /// The slots of the sibling leaf.
+    /// The blocks in the sibling of the path's leaf.
     pub(crate) sibling: Occupants,
 }
 
 impl EvictionContents {
-    /// Finds the occupants from the positions of all blocks. Takes some milliseconds for a million
-    /// blocks, once every *A* accesses.
+    /// Finds the blocks in these buckets from the positions of all blocks. This takes some
+    /// milliseconds for a million blocks, and happens once every *A* accesses.
     pub(crate) fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
         let evicted = tree.evicted(number);
         let empty = Occupants::new(vec![None; tree.slots()]);

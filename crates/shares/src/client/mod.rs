@@ -1,10 +1,10 @@
 //! The client: it keeps the position map, sends requests to each server, and combines their
 //! answers.
 //!
-//! Every access, a read or a write, is [selected](Client::select), [recovered](Client::recover) and
-//! [written](Client::write) back to the root (Protocol 2). A path is [evicted](Client::evict) after
-//! the tree's number of accesses. Servers see the path of each access, which is random, and
-//! counters. All other data is shared.
+//! In every access, a read or a write, the client [selects](Client::select) a block,
+//! [recovers](Client::recover) it from the answers, and [writes](Client::write) it back to the root
+//! (Protocol 2). A path is [evicted](Client::evict) after the tree's number of accesses. Servers
+//! see the path of each access, which is random, and counters. All other data is shared.
 
 mod error;
 mod eviction;
@@ -28,7 +28,7 @@ pub(crate) use positions::{Position, Positions};
 /// A selection request with elements of the field `F`.
 type SelectOf<F> = Select<<F as Field>::Element>;
 
-/// The client of one tree.
+/// The client of one tree, with the position of each block.
 pub struct Client<F> {
     parties: Parties,
     tree: Tree,
@@ -38,10 +38,11 @@ pub struct Client<F> {
     written: usize,
     /// Number of evictions: the paper's `n_e`. It only grows, so no eviction number is used twice.
     evictions: u64,
-    /// The number of secrets shared so far. It determines which servers receive a seed.
+    /// The number of secrets shared so far. It determines which servers receive a seed instead of a
+    /// share.
     turns: u64,
-    /// The block that was selected and is not yet written back. Selecting it again would show the
-    /// same path twice.
+    /// The address of the block that was selected and is not yet written back. Selecting it again
+    /// would show the same path twice.
     selected: Option<usize>,
     field: PhantomData<F>,
 }
@@ -54,8 +55,8 @@ pub struct Selected {
 }
 
 impl<F: Field> Client<F> {
-    /// Creates the client of `blocks` blocks of zeros (Algorithm 3, for an empty database). Nothing
-    /// is sent to the servers.
+    /// Creates the client of a tree with `blocks` blocks of zeros (Algorithm 3, for an empty
+    /// database). Nothing is sent to the servers.
     ///
     /// # Errors
     /// [`ClientError::NoSuchBlock`] if the tree cannot hold `blocks` blocks ([`Tree::blocks_max`]).
@@ -145,8 +146,8 @@ impl<F: Field> Client<F> {
         self.evictions
     }
 
-    /// Selects a block (Subroutine 1, steps 1 to 3). Returns a request for each server, in their
-    /// order.
+    /// Selects a block (Subroutine 1, steps 1 to 3). Returns a request for each server, in the
+    /// order of the servers.
     ///
     /// A block that was never written has no position. Its query selects no slot of a random path.
     ///
@@ -175,8 +176,8 @@ impl<F: Field> Client<F> {
         Ok((Selected { address }, queries))
     }
 
-    /// Creates the selection request for each server, on a given path. The query selects no slot if
-    /// there is no `address`, or the block has no position.
+    /// Creates the selection request for each server, for the path to `leaf`. The query selects no
+    /// slot if `address` is `None` or the block has no position.
     pub(crate) fn queries(
         &mut self,
         address: Option<usize>,
@@ -187,8 +188,8 @@ impl<F: Field> Client<F> {
         self.queries_at(position, leaf, coins)
     }
 
-    /// Creates the selection request for each server as [`Self::queries`] does, for a given
-    /// position.
+    /// Creates the selection request for each server as [`Self::queries`] does, for a block at the
+    /// given position.
     pub(crate) fn queries_at(
         &mut self,
         position: Option<Position>,
@@ -203,8 +204,8 @@ impl<F: Field> Client<F> {
         shares.into_iter().map(|query| Select { leaf, query }).collect()
     }
 
-    /// Recovers the block from the answers of servers `numbers`, at least 2*t* + 1. With more
-    /// answers, wrong ones are detected, and corrected if they are few.
+    /// Recovers the block from the answers of servers `numbers`, at least 2*t* + 1. More answers
+    /// make it possible to detect wrong ones, and to correct them if they are few.
     ///
     /// # Errors
     /// [`ClientError::Answers`].
@@ -242,7 +243,7 @@ impl<F: Field> Client<F> {
         Ok(writes)
     }
 
-    /// Creates the request for each server to write a block into a slot of the root.
+    /// Creates the request for each server to write its share of a block to a slot of the root.
     pub(crate) fn writes(
         &mut self,
         slot: usize,
@@ -253,8 +254,8 @@ impl<F: Field> Client<F> {
         shares.into_iter().map(|block| RootWrite { slot, block }).collect()
     }
 
-    /// Records that the next slot of the root was written: with the block at `address`, mapped to
-    /// `leaf`, or with a dummy.
+    /// Records what the next slot of the root received: the block at `address`, mapped to `leaf`,
+    /// or a dummy.
     pub(crate) fn record_write(&mut self, address: Option<usize>, leaf: Leaf) {
         if let Some(address) = address {
             self.positions.set(address, Position { leaf, level: 0, slot: self.written });
@@ -285,13 +286,13 @@ impl<F: Field> Client<F> {
         Ok(evictions)
     }
 
-    /// Plans the next eviction. Slow. The plan stays the same until the next access.
+    /// Plans the next eviction, which is slow. Until the next access, the plan would stay the same.
     pub(crate) fn next_eviction(&self) -> Result<EvictionPlan<F::Element>, ClientError> {
         let occupied = EvictionContents::find(self.tree, self.evictions, &self.positions);
         plan_eviction::<F>(self.tree, self.evictions, occupied)
     }
 
-    /// Creates the request for each server to make an eviction as attempt `attempt`. Each call
+    /// Creates the request for each server to make attempt `attempt` of an eviction. Each call
     /// shares the matrices with fresh coins.
     pub(crate) fn eviction_shares(
         &mut self,
@@ -317,13 +318,14 @@ impl<F: Field> Client<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
-    /// Sets the number of shared secrets (the turn). Repeating a sharing from the same turn, with
-    /// the same coins, then gives the same shares.
+    /// Sets the number of shared secrets, called the turn. Sharing again from the same turn with
+    /// the same coins gives the same shares.
     pub(crate) fn set_turn(&mut self, turn: u64) {
         self.turns = turn;
     }
 
-    /// Sets the progress to `at`. The positions must be those at this point.
+    /// Sets the client's counts of evictions and writes to `at`. The caller must ensure that the
+    /// position map is that of this point.
     pub(crate) fn set_progress(&mut self, at: TreePoint) {
         (self.evictions, self.written) = (at.evictions, at.written);
     }
@@ -338,7 +340,7 @@ impl<F: Field> Client<F> {
         &mut self.positions
     }
 
-    /// Returns the number for another attempt to evict a path.
+    /// Returns the number for another attempt at an eviction, greater than all numbers before.
     pub fn next_attempt(&mut self) -> u64 {
         self.next_turn()
     }

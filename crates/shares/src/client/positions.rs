@@ -1,5 +1,5 @@
-//! The position map: for each block, its leaf and its slot on the path to the leaf. With it the
-//! client selects one slot, and plans evictions without asking the servers.
+//! The position map: for each block, its leaf and its slot on the path to the leaf. With this map
+//! the client selects one slot, and plans evictions without asking the servers.
 //!
 //! An entry takes four bytes if all paths together have at most 2^32 − 1 slots. For the paper's
 //! tree this holds up to 2^25 blocks (134 MB; the paper states 119). Entries of larger trees take
@@ -33,7 +33,7 @@ enum Entries {
 }
 
 impl Positions {
-    /// Creates a map of `blocks` blocks without positions.
+    /// Creates a map for `blocks` blocks, none of which has a position.
     pub(super) fn new(tree: Tree, blocks: usize) -> Self {
         let entries = if Self::are_narrow(tree) {
             Entries::Narrow(Zeroizing::new(vec![0; blocks]))
@@ -50,7 +50,7 @@ impl Positions {
         }
     }
 
-    /// Bytes of an entry of the map.
+    /// Bytes that the map needs for one block.
     pub(crate) fn entry_bytes(tree: Tree) -> usize {
         if Self::are_narrow(tree) { size_of::<u32>() } else { size_of::<u64>() }
     }
@@ -59,7 +59,7 @@ impl Positions {
         slots_of_paths(tree) < u128::from(u32::MAX)
     }
 
-    /// The position of a block as a number; 0 if it has none.
+    /// Returns the encoded position of a block; 0 if the block has none.
     pub(crate) fn entry(&self, address: usize) -> u64 {
         match &self.entries {
             Entries::Narrow(entries) => entries[address].into(),

@@ -1,4 +1,5 @@
-//! One access: in each tree, find, select, check and reseal a block, and write it to the root.
+//! Makes one access. In each tree, it finds, selects, checks and reseals a block, and writes the
+//! block to the root.
 
 use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
@@ -17,7 +18,8 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Request, Select, TreePoint};
 
-/// Upper bound (exclusive) of write numbers: a map block has no room for greater ones.
+/// Upper bound (exclusive) of write numbers, because an entry of a map block holds no greater
+/// number.
 const WRITES_MAX: u64 = 1 << 48;
 
 /// An access to one tree.
@@ -31,12 +33,13 @@ struct TreeAccess {
     /// The block's map entry, from the client or the previous tree; `None` if the block has no
     /// position.
     mapped: Option<Mapped>,
-    /// The path that the servers see.
+    /// The leaf of the path that the servers see.
     shown: Leaf,
 }
 
 impl TreeAccess {
-    /// The block that the slot must hold; `None` if the client does not know its label or leaf.
+    /// The label and leaf that the selected slot must show; `None` if the block has no label or no
+    /// leaf.
     fn occupant(&self) -> Option<Occupant> {
         Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
     }
@@ -69,9 +72,10 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Makes the access on the servers, from the last map tree down to tree `lacking`. Trees before
-    /// `lacking` already have the access, and may have been evicted since. A tree is evicted only
-    /// after the trees before it, so tree `lacking` and the trees after it were not evicted.
+    /// Makes the access on the servers, from the last map tree down to tree `lacking`, the first
+    /// tree that still lacks the access. Trees before `lacking` already have the access, and may
+    /// have been evicted since. A tree is evicted only after the trees before it, so tree `lacking`
+    /// and the trees after it were not evicted.
     fn access_on_servers(
         &mut self,
         lacking: usize,
@@ -117,8 +121,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// The label of a block; `None` if slots have no metadata, or the access is a dummy. Takes the
-    /// same time for a dummy, because it computes a label then, too.
+    /// The label of a block; `None` if slots have no metadata, or the access is a dummy. A dummy
+    /// takes the same time, because its label is computed and then ignored.
     fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
         if let Positions::OnClient(_) = self.state.positions {
             return None;
@@ -151,7 +155,7 @@ impl ShareArray {
         Ok(answers)
     }
 
-    /// Keeps only the requests to participating servers.
+    /// Replaces requests to servers that do not participate with `None`.
     fn to_current(
         &self,
         tree: usize,
@@ -161,7 +165,7 @@ impl ShareArray {
         requests.zip(is_current).map(|(request, is_asked)| is_asked.then_some(request)).collect()
     }
 
-    /// Excludes a server that failed a request, for now.
+    /// Excludes a server whose request failed, until the client asks it again.
     pub(super) fn fail(
         &mut self,
         tree: usize,
@@ -176,7 +180,7 @@ impl ShareArray {
         self.participants[tree].check_enough(&*self.store, self.params.parties)
     }
 
-    /// Fetches a block, or zeros for a dummy. Returns it with the queries sent.
+    /// Fetches a block, or zeros for a dummy. Returns the block and the queries that were sent.
     fn fetch(
         &mut self,
         access: &TreeAccess,
@@ -252,7 +256,8 @@ impl ShareArray {
         }
     }
 
-    /// Opens and checks a recovered slot. The steps do not depend on whether it holds a block.
+    /// Verifies a recovered slot, and decrypts its block. The steps are the same for a block and
+    /// for a dummy.
     fn checked(&self, access: &TreeAccess, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let TreeAccess { tree, address, mapped, .. } = *access;
         let opened = self.sealer.open(sealed);
@@ -275,7 +280,7 @@ impl ShareArray {
         Ok(block)
     }
 
-    /// Writes a block to the root of a tree. The selected slot becomes taken.
+    /// Writes a block to the root of a tree. The servers mark the selected slot as taken.
     fn write(
         &mut self,
         access: &TreeAccess,
@@ -321,8 +326,8 @@ impl ShareArray {
         self.check_enough(tree)
     }
 
-    /// Sends writes to servers that mark the selected slot. A server that was restarted since the
-    /// select has lost the query. The client sends such a server the query and the write again.
+    /// Sends a write to servers that also mark the selected slot. A server that restarted after the
+    /// select has lost the query, so the client sends it the query and the write again.
     fn write_marking(
         &mut self,
         tree: usize,
@@ -362,7 +367,8 @@ impl ShareArray {
         said
     }
 
-    /// The coins for one secret of an access. Each access has another salt or another number.
+    /// The coins for one secret of an access. They depend on the access's salt and number, the
+    /// tree, and the secret itself.
     fn coins_of(&self, step: &AccessStep, tree: usize, shared: &[u8]) -> ChaCha20Rng {
         let number = self.state.accesses().to_le_bytes();
         salted(&self.sealer, &[&step.salt, &[tree as u8], &number, shared])
@@ -372,7 +378,7 @@ impl ShareArray {
         self.trees[access.tree].tree.path(access.shown).collect()
     }
 
-    /// An error about the path that an access read.
+    /// An error for wrong data on the path of an access.
     fn wrong(&self, access: &TreeAccess, what: &str) -> Error {
         let parties = self.params.parties;
         // With t answers more than needed, the answers of t lying servers would not have fitted.
@@ -381,8 +387,8 @@ impl ShareArray {
         self.suspicious(access.tree, what, self.path(access), do_shares_fit)
     }
 
-    /// An error about one of `buckets` of a tree. It names the servers that may have damaged the
-    /// bucket.
+    /// An error for wrong data in one of `buckets` of a tree. It names the servers that may have
+    /// damaged the data.
     pub(super) fn suspicious(
         &self,
         tree: usize,
@@ -395,7 +401,7 @@ impl ShareArray {
         suspicion.error(&self.corrupt(tree, what), &self.trust)
     }
 
-    /// An error about wrong blocks or metadata.
+    /// An error for wrong blocks or metadata in a tree.
     pub(super) fn corrupt(&self, tree: usize, what: &str) -> Error {
         let (wrong, parties) = (self.trust.wrong_servers(), self.params.parties);
         // Missing servers have not answered.
@@ -416,11 +422,12 @@ impl ShareArray {
         )
     }
 
-    /// Records wrong answers of the servers with these numbers. They no longer deal in evictions.
+    /// Records that the servers with these numbers gave wrong answers. They no longer deal in
+    /// evictions.
     pub(super) fn record_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
         self.trust.record_wrong(&*self.store, numbers)
     }
 }
 
-/// The error for an invalid entry in a map block.
+/// The error for a map block whose entry has an invalid leaf.
 pub(super) const INVALID_LEAF: &str = "a block of the position map has an invalid leaf";

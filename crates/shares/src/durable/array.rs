@@ -29,7 +29,7 @@ use super::{impossible, invalid, server_progress, servers};
 use crate::message::TreePoint;
 use crate::servers::AnyServers;
 
-/// The S³ORAM of a volume.
+/// The client of an S³ORAM array, as a volume uses it.
 pub(super) struct ShareArray {
     pub(super) params: S3OramParams,
     /// The trees on the servers, the data tree first.
@@ -40,16 +40,17 @@ pub(super) struct ShareArray {
     pub(super) state: ClientState,
     /// The coins for sharing matrices.
     pub(super) coins: EraCoins,
-    /// The number of accesses in the last durable state of the client.
+    /// The number of accesses in the client's last durable state.
     pub(super) kept: u64,
-    /// Maximum number of accesses that the servers may have seen, according to the client's
+    /// The maximum number of accesses that the servers can have seen, according to the client's
     /// directory.
     pub(super) seen_max: u64,
-    /// For each tree, the point that the servers had finished at the first request of this client.
+    /// For each tree, the point that the servers had finished when this client first asked for
+    /// their progress.
     pub(super) done: Option<Vec<TreePoint>>,
     /// For each tree, which servers participate.
     pub(super) participants: Vec<Participants>,
-    /// Whether servers have connected to each other since the array was opened.
+    /// Whether the servers have connected to each other since the array was opened.
     pub(super) has_connected: bool,
     /// The servers that have given wrong answers.
     pub(super) trust: Trust,

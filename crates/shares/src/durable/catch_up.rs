@@ -1,9 +1,9 @@
-//! Sends returning servers the blocks written to the root while they were missing, at most *A*. The
-//! servers' progress tells which blocks each server lacks.
+//! Sends each returning server the blocks that were written to the root while the server was
+//! missing, at most *A*. The servers' progress tells which blocks each server lacks.
 //!
-//! A missing share is computed from the shares of the other servers. The shares are of degree *t*,
-//! so there are more than needed, and wrong ones are detected. Any block recovered on the way must
-//! be sealed under the number of its access.
+//! A missing share is computed from the shares of the other servers. The shares have degree *t*, so
+//! more shares answer than recovery needs, and wrong shares are detected. Each recovered block must
+//! also be sealed under the number of its access.
 
 use oblivio_core::{BucketId, Error};
 
@@ -57,7 +57,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Finds the servers that have returned and lack blocks.
+    /// Finds the servers that have returned and lack blocks, with the number of blocks that each
+    /// has.
     fn find_laggards(&mut self, at: TreePoint) -> Result<Vec<Laggard>, Error> {
         let is_asked = self.participants[0].may_be_back();
         let mut laggards = Vec::new();
@@ -143,7 +144,8 @@ impl ShareArray {
     }
 }
 
-/// The participation of a server at `there`, when the others are at `at`.
+/// The participation of a server that has reached point `there`, when the other servers have
+/// reached `at`.
 fn participation_of(there: TreePoint, at: TreePoint) -> Participation {
     let TreePoint { evictions, written } = there;
     if evictions != at.evictions {

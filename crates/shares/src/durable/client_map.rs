@@ -23,9 +23,10 @@ use crate::sharing::Share;
 pub(super) struct ClientMap {
     /// The client of the tree, which knows the positions.
     pub(super) client: Client<Gf256>,
-    /// The number of the last write of each block, and in the lowest bit whether it has contents.
+    /// For each block, the number of its last write, shifted left by one. The lowest bit is set if
+    /// the block has contents.
     versions: Zeroizing<Vec<u64>>,
-    /// The next eviction, from its planning until all servers have made it.
+    /// The planned next eviction, until all servers have made it.
     pub(super) next: Option<EvictionPlan<u8>>,
 }
 
@@ -37,7 +38,7 @@ impl ClientMap {
     /// counts as having made evictions, and accesses are numbered after them.
     const LOADED: u64 = 0;
 
-    /// The map of an empty array.
+    /// Creates the map of an array in which no block has been written.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
         let blocks = params.blocks as usize;
         let client = Client::new(params.parties, params.tree, blocks, params.slot_bytes());
@@ -116,7 +117,8 @@ impl ClientMap {
         self.client.record_write(step.address.map(|address| address as usize), step.draws[0].to);
     }
 
-    /// Plans the next eviction. Planning is slow, so all attempts of the eviction use one plan.
+    /// Plans the next eviction. Planning is slow, so all attempts at the eviction use the same
+    /// plan.
     pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
         self.next = Some(self.client.next_eviction().map_err(overflow)?);
         Ok(())
@@ -131,7 +133,8 @@ impl ClientMap {
         Ok(())
     }
 
-    /// Drops the blocks of a range and their contents. A later eviction empties their slots.
+    /// Removes the positions and contents of a range of blocks. A later eviction empties their
+    /// slots.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         for address in range {
             self.versions[address as usize] = 0;
@@ -139,12 +142,12 @@ impl ClientMap {
         }
     }
 
-    /// The position and the last write of a block, for a saved state.
+    /// The encoded position and last write of a block, for a saved state.
     pub(super) fn entry(&self, address: u64) -> Entry {
         [self.client.positions().entry(address as usize), self.versions[address as usize]]
     }
 
-    /// Restores an entry. Returns whether the block and the position exist.
+    /// Restores an encoded entry. Returns whether the block exists and the position is valid.
     #[must_use]
     pub(super) fn set_entry(&mut self, address: u64, [position, version]: Entry) -> bool {
         let Some(known) = self.versions.get_mut(address as usize) else { return false };

@@ -31,7 +31,7 @@ pub(super) const SALT_BYTES: usize = 32;
 pub(super) struct AccessStep {
     /// The number of accesses before this one; `None` if the plan does not contain it.
     pub(super) number: Option<u64>,
-    /// The address of the block; `None` for a dummy access. Secret.
+    /// The address of the block in the data tree; `None` for a dummy access. Secret.
     pub(super) address: Option<u64>,
     /// The random choices for each tree, starting with the data tree.
     pub(super) draws: Vec<Draw>,
@@ -54,8 +54,9 @@ impl Zeroize for AccessStep {
 /// The random choices for one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
-    /// The path to read if the client does not know where the block is. In the data tree, if the
-    /// map is on the client: the block's current path, or a random one if it has none.
+    /// The leaf whose path is read if the client does not know the block's leaf. If the map is on
+    /// the client, this is always the leaf of the path to read: the block's current leaf, or a
+    /// random one for a block without a position.
     pub(super) shown: Leaf,
     /// The leaf that the access maps the block to. Secret until the next access to the block.
     pub(super) to: Leaf,
@@ -68,12 +69,12 @@ impl Zeroize for Draw {
     }
 }
 
-/// The source of positions. Secret; wiped when dropped.
+/// How the client finds the positions of blocks. Secret; wiped when dropped.
 pub(super) enum Positions {
     /// The client keeps the position of each block.
     OnClient(ClientMap),
-    /// The client keeps the leaves of the blocks of the last tree. Map blocks hold the other
-    /// leaves, and metadata identifies the block of a slot.
+    /// The client keeps only the leaves of the last tree's blocks. Map blocks hold the leaves of
+    /// all other blocks, and metadata shows which block is in a slot.
     InTrees(TreeMap),
 }
 
@@ -107,13 +108,13 @@ impl ClientState {
         }
     }
 
-    /// The servers' point after `accesses` accesses.
+    /// The point that the servers reach with `accesses` accesses.
     pub(super) fn point_after(&self, accesses: u64) -> TreePoint {
         let written = (accesses % self.evict_period) as usize;
         TreePoint { evictions: accesses / self.evict_period, written }
     }
 
-    /// The servers' current point, between two accesses.
+    /// The point that the servers have reached when no access is in progress.
     pub(super) fn at(&self) -> TreePoint {
         self.point_after(self.accesses)
     }
@@ -126,7 +127,7 @@ impl ClientState {
         (written as u64 == self.evict_period).then_some(TreePoint { evictions, written })
     }
 
-    /// Returns an empty list of moves, for the accesses of a new plan.
+    /// Returns an empty list of moves, to which the accesses of a new plan are added.
     pub(super) fn moves(&self) -> Moves<'_> {
         let map = match &self.positions {
             Positions::OnClient(map) => Some(map),
@@ -135,8 +136,8 @@ impl ClientState {
         Moves { map, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
     }
 
-    /// Checks that a plan starts from this state: its number is the next one, and it shows the
-    /// current leaf of each block.
+    /// Checks that a plan continues this state: its first access has the next number, and each
+    /// access shows the current leaf of its block.
     ///
     /// # Errors
     /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
@@ -173,7 +174,7 @@ impl ClientState {
         }
     }
 
-    /// Records that the next path of all trees was evicted.
+    /// Records that the next path of every tree was evicted.
     pub(super) fn evict(&mut self) -> Result<(), Error> {
         match &mut self.positions {
             Positions::OnClient(map) => map.evict(),
@@ -181,7 +182,7 @@ impl ClientState {
         }
     }
 
-    /// Replays an access, and the eviction that may follow it.
+    /// Replays an access and, if one is due, the eviction after it.
     pub(super) fn access(&mut self, step: &AccessStep, is_written: bool) -> Result<(), Error> {
         self.check(std::slice::from_ref(step))?;
         let full = self.full_after(self.accesses);
@@ -215,8 +216,8 @@ impl ClientState {
         }
     }
 
-    /// For each tree, the block that an access to `address` fetches there, and the index of its
-    /// entry for the block of the next tree. In the data tree the index is 0.
+    /// For each tree, the block that an access to `address` fetches from the tree. With each block,
+    /// the index of the entry in it that maps the block of the next tree; 0 in the data tree.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),
@@ -224,8 +225,8 @@ impl ClientState {
         }
     }
 
-    /// The client's entry for the block of the last tree on the way to this block; `None` if that
-    /// block has no position.
+    /// The client's entry for the block of the last tree through which the block at `address` is
+    /// found; `None` if the last tree's block has no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         match &self.positions {
             Positions::OnClient(map) => map.mapped(address),
@@ -293,9 +294,10 @@ impl ClientState {
     }
 }
 
-/// The leaves that planned accesses map blocks to, in order. Secret; wiped when dropped.
+/// The leaves to which the accesses planned so far map blocks, in order. Secret; wiped when
+/// dropped.
 pub(super) struct Moves<'k> {
-    /// The map on the client; `None` if plans do not depend on positions.
+    /// The position map; `None` if it is in trees, because plans then do not depend on positions.
     map: Option<&'k ClientMap>,
     moves: Zeroizing<Vec<[u64; 2]>>,
 }
@@ -307,15 +309,15 @@ impl Moves<'_> {
         }
     }
 
-    /// The leaf of a block after these moves. `None` if the block has no position, or if its leaf
-    /// is in map blocks.
+    /// The leaf of a block after these moves. `None` if the block has no position, or if the map is
+    /// in trees.
     pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
         let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
         last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.map?.leaf(address))
     }
 }
 
-/// The error for a bucket that overflows.
+/// Converts the client's error for an overflow of a bucket.
 pub(super) fn overflow(error: ClientError) -> Error {
     impossible(format!(
         "{error}: copy the volume's data to a volume with more slots (`oblivio rescue` reads it)"

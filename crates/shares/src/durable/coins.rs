@@ -4,14 +4,14 @@
 //! From such a pair of sharings a single server could recover both secrets. This must hold across
 //! all copies of a running client, for example after a snapshot of its machine. Copies start from
 //! the same coins and draw the same salts, but servers may answer them differently, and each makes
-//! its own accesses and checkpoints. So every seed is derived from everything that distinguishes
-//! one sharing from another:
+//! its own accesses and checkpoints. So each seed is derived from all values in which two sharings
+//! can differ:
 //!
 //! - **Queries and writes**, including those for dummies, are drawn from coins derived from the
 //!   salt of the access and from what is shared ([`salted`]). The salt is drawn with the plan, and
 //!   logged with it: a repeated access has the same shares. A salt belongs to one access number,
-//!   and so to one turn: each plan draws the same number of bytes for every access, and nothing
-//!   else is drawn between checkpoints.
+//!   and so to one turn: a plan draws the same number of bytes for every access, and the client
+//!   draws no other bytes between checkpoints.
 //! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in
 //!   the tree, the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in
 //!   as well.
@@ -35,25 +35,26 @@ use crate::client::{EvictionPlan, Position};
 use crate::message::TreePoint;
 use crate::sharing::Seed;
 
-/// Coins derived from a salt and from what is shared. Equal parts give equal coins; different parts
-/// give independent coins.
+/// Derives coins from the salt and the secret to be shared, given as `parts`. Equal parts give
+/// equal coins; different parts give independent coins.
 pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
     let salted = Zeroizing::new(parts.concat());
     ChaCha20Rng::from_seed(*sealer.seed(&salted))
 }
 
-/// The secret that a query shares: the shown path, and the slot on the path if there is one.
+/// Encodes the secret of a query: the shown path, and the slot on the path if the query selects
+/// one.
 pub(super) fn query_bytes(position: Option<Position>, shown: Leaf) -> Zeroizing<Vec<u8>> {
     let place = position.map_or([u64::MAX; 2], |it| [it.level.into(), it.slot as u64]);
     Zeroizing::new([shown.0, place[0], place[1]].map(u64::to_le_bytes).concat())
 }
 
-/// The turn at which the query of an access is shared.
+/// The turn in which the query of access `access` is shared.
 pub(super) fn query_turn(access: u64) -> u64 {
     2 * access
 }
 
-/// The turn at which the block of an access is shared.
+/// The turn in which the block of access `access` is written as shares.
 pub(super) fn write_turn(access: u64) -> u64 {
     2 * access + 1
 }
@@ -64,7 +65,7 @@ pub(super) fn eviction_turn(accesses: u64) -> u64 {
     2 * accesses
 }
 
-/// The coins of an era; `None` before the first era begins. Secret.
+/// The coins of an era; `None` until the client's first era begins. Secret.
 #[derive(Default)]
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 
@@ -80,7 +81,7 @@ impl EraCoins {
         self.0 = Some(ChaCha20Rng::from_seed(*sealer.seed(&mixed)));
     }
 
-    /// Makes all later draws depend on `what_is_next` as well.
+    /// Makes all later draws also depend on `what_is_next`.
     pub(super) fn mix_in(
         &mut self,
         sealer: &BlockSealer,
@@ -89,7 +90,7 @@ impl EraCoins {
         self.mix_in_all(sealer, &[what_is_next])
     }
 
-    /// The coins for one attempt of an eviction that begins at point `at` of a tree.
+    /// The coins for one attempt at an eviction that begins at point `at` of a tree.
     pub(super) fn of_attempt(
         &mut self,
         sealer: &BlockSealer,
@@ -113,7 +114,8 @@ impl EraCoins {
         Ok(())
     }
 
-    /// The coins of the current era. Use [`Self::of_attempt`] for matrices.
+    /// The coins of the current era. Matrices must not be drawn from these, but from
+    /// [`Self::of_attempt`].
     pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
         self.0
             .as_mut()

@@ -1,4 +1,4 @@
-//! Costs, facts, creation and restoration of a volume's S³ORAM.
+//! Computes the costs and facts of a volume's S³ORAM, and creates and restores its array.
 
 use oblivio_core::durable::{
     AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
@@ -145,7 +145,7 @@ impl DurableConfig for S3OramParams {
 }
 
 impl S3OramParams {
-    /// A human-readable description of where the position map is.
+    /// Describes for humans whether the position map is on the client or in trees.
     fn where_the_map_is(&self) -> String {
         let Some(levels) = self.levels() else { return "on the client".into() };
         let trees = levels

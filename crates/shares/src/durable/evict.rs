@@ -1,12 +1,12 @@
-//! Makes an eviction on all servers, and repeats it until all have finished it.
+//! Makes an eviction on all servers, and repeats it until every server has finished the eviction.
 //!
 //! Servers deal to each other, and any of them can fail at any message. Then the servers that
 //! finished roll back, and the client starts another attempt with freshly shared matrices. An
 //! attempt counts on all servers or on none (ADR 16 in the repository). No attempt starts while a
 //! server is ahead, so no two servers ever finish different attempts.
 //!
-//! So an eviction needs all servers, even if accesses do not. The client retries until the retry
-//! limit if a server is missing.
+//! So an eviction needs all servers, even if accesses do not. If a server is missing, the client
+//! retries until the retry limit.
 
 use oblivio_core::{Error, Leaf, StoreError, StoreErrorKind};
 
@@ -22,7 +22,7 @@ use crate::answers::Answers;
 use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Request, TreePoint};
 
-/// The advice if a server is missing or astray.
+/// The advice if a server does not take part in an eviction.
 const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: bring it back and \
                               open the volume again, or rebuild its shares with `oblivio shares \
                               repair`";
@@ -30,13 +30,13 @@ const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: b
 /// Servers that failed, with their errors.
 type FailedServers = Vec<(usize, StoreError)>;
 
-/// The result of one attempt.
+/// The result of one attempt at an eviction.
 enum AttemptResult {
     /// All servers have finished the eviction.
     Finished,
     /// Some servers are missing or astray.
     ServersMissing,
-    /// These servers failed to return metadata before the eviction.
+    /// These servers failed to return the metadata that the client needs to plan the eviction.
     Failed(FailedServers),
     /// These servers failed during the eviction.
     NotEvicted(FailedServers),
@@ -88,8 +88,9 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Makes one attempt. Connects the servers first if links may be missing: a server without a
-    /// link would wait for shares that never arrive, while long matrices are sent.
+    /// Makes one attempt at an eviction. First connects the servers to each other if links may be
+    /// missing. Otherwise a server without a link would wait for shares that never arrive, while
+    /// the client sends long matrices.
     fn attempt(
         &mut self,
         tree: usize,
@@ -147,9 +148,9 @@ impl ShareArray {
         })
     }
 
-    /// Replaces dealers that found their own shares damaged while they evicted. A repaired server
-    /// that cannot roll back also reports damage, although its shares are right. Returns whether a
-    /// dealer was replaced.
+    /// Replaces dealers whose shares were found damaged on their own disks during the eviction. A
+    /// rebuilt server that cannot roll back also reports damage, although its shares are right.
+    /// Returns whether a dealer was replaced.
     fn replace_dealers(&mut self, failed: &FailedServers) -> Result<bool, Error> {
         let parties = self.params.parties;
         let mut is_any = false;
@@ -159,8 +160,8 @@ impl ShareArray {
         Ok(is_any)
     }
 
-    /// The error when the client gives up an eviction. Reopening the volume starts the eviction
-    /// again.
+    /// The error when the client gives up an eviction, which is repeated when the volume is
+    /// reopened.
     fn give_up_error(&self, tree: usize, attempted: AttemptResult) -> Error {
         let (AttemptResult::Failed(failed) | AttemptResult::NotEvicted(failed)) = attempted else {
             return self.participants[tree].error(&*self.store, EVICTIONS_WAIT);
@@ -180,8 +181,8 @@ impl ShareArray {
         servers::failure_error(&*self.store, failed, advice)
     }
 
-    /// Asks for the progress of all servers. Returns whether all answer, and each is at a possible
-    /// point before or after this eviction. Updates which servers lack blocks.
+    /// Asks all servers for their progress, and updates which servers lack blocks. Returns whether
+    /// all servers answer, each with a point that is possible before or after this eviction.
     fn progress_at(
         &mut self,
         tree: usize,
@@ -221,8 +222,8 @@ impl ShareArray {
         Ok((epochs, are_all_here))
     }
 
-    /// Creates the request for each server to make an eviction that begins at `at`. Returns the
-    /// servers that failed if their metadata could not be read.
+    /// Creates the request for each server to make an eviction that begins at `at`. If metadata
+    /// cannot be read, returns the servers that failed instead.
     fn share(
         &mut self,
         tree: usize,
@@ -267,7 +268,8 @@ impl ShareArray {
         Ok(Ok(client.eviction_shares(next, attempt, coins)))
     }
 
-    /// Reads the metadata of a path from all servers, or returns the servers that failed.
+    /// Reads the metadata of a path from all servers, or returns the servers that failed to send
+    /// it.
     fn path_metadata(
         &mut self,
         tree: usize,
@@ -286,8 +288,8 @@ impl ShareArray {
     }
 }
 
-/// The maximum difference between two attempt numbers that a server sees. In practice it is never
-/// reached.
+/// The maximum difference between the attempt numbers of two honest servers. In practice it is
+/// never reached.
 const ATTEMPTS_APART_MAX: u64 = 1 << 32;
 
 /// A bound on the attempt number of honest servers, if `colluding` servers may lie: one of the
@@ -300,16 +302,16 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// The minimum number of attempts of an eviction that fails for reasons other than a link. Failures
-/// because of links do not count.
+/// The minimum number of attempts before the client gives up an eviction. Attempts that fail
+/// because of a lost link do not count.
 const TRIES_MIN: u32 = 5;
 
-/// The minimum number of attempts if links are missing. After a short outage, a server may wait for
-/// an attempt that the others have given up. That wait can be longer than the client's wait for
-/// servers.
+/// The minimum number of attempts if links are missing. After a short outage, a server may still
+/// wait for an attempt that the other servers have given up. That wait can be longer than the
+/// client's time limit for missing servers.
 const TRIES_OVER_LINKS_MIN: u32 = 2;
 
-/// The prospect of another attempt.
+/// Whether another attempt at an eviction can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryProspect {
     /// Another attempt would fail again.
@@ -321,7 +323,7 @@ enum RetryProspect {
 }
 
 impl RetryProspect {
-    /// The prospect of another attempt after these failures.
+    /// Whether another attempt can succeed after these failures of servers.
     fn after<'f>(mut failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
         let mut kinds = failed.clone().map(StoreError::kind);
         if kinds.any(servers::is_cause) {
@@ -338,7 +340,8 @@ impl RetryProspect {
 mod tests {
     use super::*;
 
-    /// A repeated request would fail on the server in the same way, so the client does not retry.
+    /// The client does not retry after a failure that would repeat: the server would fail the
+    /// repeated request in the same way.
     #[test]
     fn no_retry_follows_a_failure_that_will_repeat() {
         use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion, Unreachable};

@@ -11,9 +11,9 @@ use crate::field::Gf256;
 use crate::message::{Request, Slots, TreePoint};
 use crate::sharing::{Parties, recover, share_of_another};
 
-/// Shares of a run of slots from some servers.
+/// Shares of consecutive slots, fetched from some servers.
 pub(super) struct Fetched {
-    /// The numbers of the servers that sent shares.
+    /// The numbers of the servers that sent shares, in the order of `shares`.
     pub(super) numbers: Vec<u8>,
     /// For each server, the shares of all slots, one after the other.
     shares: Vec<Vec<u8>>,
@@ -22,7 +22,7 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Fetches shares of slots at one point of all servers.
+/// Fetches shares of slots from all servers, at the same point of each server.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     is_asked: &[bool],
@@ -34,8 +34,8 @@ pub(super) fn fetch(
     fetch_each(servers, &asked, slots, slot_bytes)
 }
 
-/// Fetches shares of slots, at a separate point of each server. The slots must have the same
-/// contents at all these points.
+/// Fetches shares of slots, at a separate point of each server. The caller must ensure that the
+/// slots have the same contents at all these points.
 pub(super) fn fetch_each(
     servers: &mut TreeServers<'_>,
     asked: &[Option<TreePoint>],
@@ -66,7 +66,7 @@ impl Fetched {
         self.shares.iter().map(|shares| &shares[start..start + self.slot_bytes]).collect()
     }
 
-    /// Recovers a slot, and returns which servers' shares do not fit.
+    /// Recovers a slot, and returns the numbers of the servers whose shares do not fit.
     pub(super) fn decoded(
         &self,
         parties: Parties,
@@ -82,8 +82,8 @@ impl Fetched {
     ///
     /// *t* + 1 servers can hold a sound value even if some of them lie: a liar can add shares of a
     /// polynomial that does not change the value. Honest servers then seem not to fit. So only
-    /// servers that fit no sound set of *t* + 1 are named. One of these sets is honest, and no
-    /// server that fits it is named.
+    /// servers that fit no sound set of *t* + 1 are named. One of these sets has only honest
+    /// servers, and no server that fits this set is named.
     pub(super) fn wrong(
         &self,
         parties: Parties,
@@ -116,8 +116,8 @@ impl Fetched {
         })
     }
 
-    /// Computes another server's share of a slot without the shares of `liars`; `None` if too few
-    /// shares remain.
+    /// Computes the share that another server must have of a slot, ignoring the shares of `liars`;
+    /// `None` if too few shares remain.
     pub(super) fn share_of(
         &self,
         number: u8,
@@ -147,8 +147,8 @@ mod tests {
         Fetched { numbers, shares, slot_bytes: BYTES, failed: Vec::new() }
     }
 
-    /// No honest server is named, even if the value stays sound with its share: the liars add a
-    /// polynomial that is zero at the secret and at that server.
+    /// No honest server is named, even if the liars can make a value look sound: they add a
+    /// polynomial that is zero at the secret and at one honest server.
     #[test]
     fn no_honest_server_is_named_whatever_t_liars_add() {
         let block = drawn::<Gf256>(1, BYTES);

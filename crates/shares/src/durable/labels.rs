@@ -19,12 +19,13 @@ use crate::map_trees::map_block::{number_of, put_number};
 /// strings. Unlike random labels, no two blocks have the same label.
 pub(super) struct Labels {
     cipher: FF1<Aes256>,
-    /// Bytes of a label for each tree, starting with the data tree.
+    /// For each tree, the bytes of a label, starting with the data tree.
     bytes: Vec<usize>,
 }
 
 impl Labels {
-    /// Derives the key from the array's key. Without map trees there are no labels.
+    /// Derives the key of the permutation from the array's key. An array without map trees has no
+    /// labels.
     pub(super) fn new(sealer: &BlockSealer, levels: Option<&Levels>) -> Self {
         let key = sealer.seed(b"labels of blocks");
         let cipher = FF1::new(&*key, 2).expect("FF1 supports radix 2");
@@ -32,7 +33,7 @@ impl Labels {
         Self { cipher, bytes: levels.map(|level| level.label_bytes()).collect() }
     }
 
-    /// The label of a block, in about the same time for every address.
+    /// The label of a block of a tree. Takes about the same time for every address.
     pub(super) fn of(&self, tree: usize, address: u64) -> u64 {
         // Slots hold the label plus one, and zero if they are empty. So the permutation must avoid
         // zero: the number that maps to zero gets the image of zero instead.
@@ -87,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Labels have room for the address plus one, because zero is not a label.
+    /// Labels are long enough for all addresses plus one. One is added because zero is no label.
     #[test]
     fn labels_are_long_enough_for_all_addresses() {
         for (blocks, bytes) in [((1 << 24) - 1, 3), (1 << 24, 4)] {
@@ -98,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Labels are stored on servers, so they must not change.
+    /// Labels stay the same in every version of the program, because servers store them.
     #[test]
     fn labels_do_not_change() {
         let labels = labels(1);
@@ -108,8 +109,8 @@ mod tests {
         );
     }
 
-    /// No label is zero: the address that the permutation maps to zero, found by inverting zero,
-    /// has another label.
+    /// No label is zero. The test inverts the permutation to find the address that maps to zero,
+    /// and checks that this address has another label.
     #[test]
     fn no_label_is_stored_as_zero() {
         let labels = labels(1);

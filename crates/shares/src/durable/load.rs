@@ -1,9 +1,9 @@
 //! Loads the initial contents of an array (Algorithm 3). Each block goes to a random leaf, and
 //! shares of all slots of all leaves go to the servers.
 //!
-//! The array counts as having evicted to each leaf, so that, as always, the number of evictions
-//! determines which buckets are in use. Buckets between the root and the leaves that then count as
-//! used hold zeros, and zeros are shares of zero.
+//! A loaded array counts as having evicted the path to each leaf, so that the number of evictions
+//! still determines which buckets are in use. Some buckets between the root and the leaves then
+//! count as used. They hold zeros, which are valid shares of zero.
 
 use oblivio_core::Error;
 use oblivio_core::durable::Contents;
@@ -61,7 +61,7 @@ impl ShareArray {
     }
 }
 
-/// The error if loading failed.
+/// The error that stopped loading.
 pub(super) struct LoadError(Error);
 
 impl From<Error> for LoadError {

@@ -14,12 +14,12 @@
 //!
 //! # Recovery
 //! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
-//! asks each server for its exact progress: the number of evictions and of writes since. It replays
-//! the accesses of its log that enough servers have finished (`server_progress`) on the client
-//! alone, because their changes follow from the plan. It repeats the first access that too few
-//! servers have finished, with the same path. Servers that already have its write answer as they
-//! did before the write (ADR 16 in the repository). So moves must be durable before a server sees
-//! them.
+//! asks each server for its exact progress: the number of evictions and of writes since. From its
+//! log it replays the accesses that enough servers have finished (`server_progress`). This needs no
+//! server, because the plan alone determines how an access changes the client's state. It repeats
+//! the first access that too few servers have finished, with the same path. Servers that already
+//! have its write answer as they did before the write (ADR 16 in the repository). So the log must
+//! hold a block's new leaf durably before a server sees the access.
 //!
 //! When a write is repeated, some servers may keep their share from the first attempt, so each
 //! attempt must send the same shares. They are drawn from a seed derived from the plan's salt and
@@ -44,23 +44,24 @@
 //! and if the roots are full, for each tree:  epochs ─► roll back ─► metadata of two paths ─► evict
 //! ```
 //!
-//! For each block of the last tree, the client keeps its leaf and the number of its last write. For
-//! each block of the data, it keeps whether the block has contents. Map blocks hold the rest. Each
-//! block is sealed with its address, its tree and its write number. So an entry is as authentic and
-//! fresh as its map block, which is verified with its own entry in the next tree.
+//! The client keeps the leaf and the last write number of each block of the last tree. It also
+//! keeps which data blocks have contents. Map blocks hold the rest. Each block is sealed with its
+//! address, its tree and its write number. So an entry is as authentic and fresh as its map block,
+//! which is verified with its own entry in the next tree.
 //!
 //! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
 //! block has no position. The log holds no contents of map blocks. An access counts once all
-//! servers have it in all trees. Until then it is repeated from the last tree down to the first
-//! tree that lacks it. That tree is the data, which is written last, unless a disk lied about a
-//! sync. Servers that are one write ahead answer as they did before that write, so a repeated
-//! access sends and receives the same messages. Queries must repeat their shares as well, because
-//! servers add them to the marks of taken blocks. They are drawn from a seed derived from the
-//! plan's salt and from the query. If a server lies the second time, so that the client selects
-//! another slot, no share equals a share of the first query.
+//! servers have it in all trees. Until then the client repeats it, from the last map tree down to
+//! the first tree that lacks it. The first tree that lacks it is the data tree, which is written
+//! last, unless a disk lied about a sync. Servers that are one write ahead answer as they did
+//! before that write, so a repeated access sends and receives the same messages. Queries must
+//! repeat their shares as well, because servers add them to the marks of taken blocks. They are
+//! drawn from a seed derived from the plan's salt and from the query. If a server lies the second
+//! time, so that the client selects another slot, no share equals a share of the first query.
 //!
 //! All trees have the same number of accesses, and are evicted after the same access, once all of
-//! them have it. With map trees an access needs all servers: a missing server would lack marks.
+//! them have it. With map trees an access needs all servers, because a missing server would not
+//! receive the marks.
 //!
 //! | module | contents |
 //! |---|---|
@@ -198,7 +199,7 @@ impl DurableScheme for DurableS3Oram {
     }
 }
 
-/// Moves the position map into smaller trees if it does not fit on the client.
+/// If the position map does not fit on the client, moves it into smaller trees on the servers.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
     let mut least = params.cost()?;
     let whole = least.client_bytes();

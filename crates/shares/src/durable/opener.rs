@@ -27,7 +27,7 @@ pub(super) struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// The live block in a slot; `None` if there is none.
+    /// Finds the live block in a slot; `None` if the slot holds no live block.
     ///
     /// # Errors
     /// The problem with the slot.
@@ -47,8 +47,8 @@ impl Opener<'_> {
         Ok(Some(LiveBlock { address, mapped, block }))
     }
 
-    /// Whether a client wrote this slot: all zeros, a block with its label, or a dummy without a
-    /// label. Any leaf is accepted, because leaves are not sealed.
+    /// Whether a client can have written this slot: it is all zeros, a block with its label, or a
+    /// dummy without a label. Any leaf is accepted, because leaves are not sealed.
     pub(super) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
         slot.iter().all(|byte| *byte == 0)
             || match self.split(tree, slot) {
@@ -79,8 +79,8 @@ impl Opener<'_> {
         Ok((format.get(&said)?, sealed))
     }
 
-    /// Opens a sealed block. Returns its address and contents; `None` if it is not the block of its
-    /// label.
+    /// Decrypts a sealed block. Returns the block's address and contents; `None` if the seal is
+    /// invalid or names another block than the label `said` does.
     fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
         let opened = self.sealer.open(sealed)?;
         let blocks = self.levels.level(tree).blocks;

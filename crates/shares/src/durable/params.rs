@@ -40,17 +40,17 @@ pub(super) struct Map {
 }
 
 /// The maximum number of blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps
-/// sixteen bytes per block, and reads all of them for each eviction.
+/// sixteen bytes for each block, and reads the whole map for every eviction.
 const BLOCKS_MAX: u64 = 1 << 28;
 
-/// Bytes of a write number in a map block, enough for all writes ever made.
+/// Bytes of a write number in a map block. They suffice for all writes that a volume can ever make.
 const WRITE_BYTES: usize = 6;
 
 /// The minimum bytes of a label: FF1 needs a domain of at least a million numbers.
 const LABEL_BYTES_MIN: usize = 3;
 
-/// The maximum probability that an eviction overflows a bucket, which loses the array, as a power
-/// of two.
+/// The maximum probability that an eviction overflows a bucket, as a power of two. An overflow
+/// loses the array.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 
 /// The minimum number of accesses between checkpoints.
@@ -126,12 +126,12 @@ impl S3OramParams {
         Ok(Self { map: Some(Map { shape, levels }), ..self })
     }
 
-    /// The trees of the data and of the position map; `None` if the map is on the client.
+    /// The shapes of the data tree and the map trees; `None` if the map is on the client.
     pub(super) fn levels(&self) -> Option<&Levels> {
         self.map.as_ref().map(|map| &map.levels)
     }
 
-    /// Whether the position map is in trees.
+    /// Whether the position map is in trees on the servers.
     pub(super) fn is_in_trees(&self) -> bool {
         self.map.is_some()
     }
@@ -200,7 +200,7 @@ impl S3OramParams {
         self.tree.accesses() as u64
     }
 
-    /// The number of accesses that lead to a point.
+    /// The number of accesses after which the servers reach point `at`.
     pub(super) fn accesses_at(&self, at: TreePoint) -> u64 {
         at.evictions * self.evict_period() + at.written as u64
     }
@@ -209,7 +209,7 @@ impl S3OramParams {
         ACCESSES_PER_CHECKPOINT_MIN.max(EVICTIONS_PER_CHECKPOINT * self.evict_period())
     }
 
-    /// Bytes of a shared block of the data.
+    /// Bytes of a slot of the data tree, which holds a shared block.
     pub(super) fn slot_bytes(&self) -> usize {
         self.trees().first().map_or(0, |data| data.slot_bytes)
     }
@@ -219,7 +219,7 @@ impl S3OramParams {
         self.trees().iter().map(ShareTree::buckets).sum()
     }
 
-    /// Bytes of the client's part of the position map.
+    /// Bytes of client memory for the part of the position map that the client keeps.
     pub(super) fn map_bytes(&self) -> u64 {
         match self.levels() {
             Some(levels) => tree_map::map_bytes(levels),

@@ -7,12 +7,12 @@ use super::servers;
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
-/// The participation of one server.
+/// Whether a server participates in accesses.
 #[derive(Debug)]
 pub(super) enum Participation {
-    /// The server has all writes, and participates.
+    /// The server has all writes, so it participates.
     Current,
-    /// The server lacks recent writes to the root.
+    /// The server lacks recent writes to the root, so it must catch up before it participates.
     Lagging,
     /// The server does not answer, or failed a request.
     Failed(StoreError),
@@ -22,8 +22,8 @@ pub(super) enum Participation {
 }
 
 impl Participation {
-    /// Whether to ask the server, before an access, if it has returned. The store fails such a
-    /// request at once while the server is unreachable.
+    /// Whether the server may have returned, so that the client asks it before an access. While the
+    /// server is unreachable, the store fails such a request at once.
     fn may_be_back(&self) -> bool {
         match self {
             Self::Lagging => true,
@@ -78,7 +78,7 @@ impl Participants {
         self.count() == self.0.len()
     }
 
-    /// Whether a server lacks recent writes.
+    /// Whether a server answers but lacks recent writes.
     pub(super) fn is_lagging(&self, server: usize) -> bool {
         matches!(self.0[server], Participation::Lagging)
     }
@@ -91,12 +91,12 @@ impl Participants {
         })
     }
 
-    /// For each server, whether to ask if it has returned.
+    /// For each server, whether the client asks before an access if the server has returned.
     pub(super) fn may_be_back(&self) -> Vec<bool> {
         self.0.iter().map(Participation::may_be_back).collect()
     }
 
-    /// Excludes a server that failed a request, for now.
+    /// Excludes a server whose request failed, until the client asks it again.
     ///
     /// # Errors
     /// If another client has taken the volume over, which applies to all servers.
@@ -133,8 +133,8 @@ impl Participants {
         Err(self.error(servers, &format!("{needed} must have all writes: {BRING_BACK}")))
     }
 
-    /// An error that names the servers that do not participate. It has the kind of a server's
-    /// failure, or [`ErrorKind::StoreRolledBack`] if no server failed.
+    /// An error that names the servers that do not participate. It has the kind of the most
+    /// important failure of these servers, or [`ErrorKind::StoreRolledBack`] if no server failed.
     pub(super) fn error(&self, servers: &dyn ShareServers, advice: &str) -> Error {
         let each = self.0.iter().enumerate();
         let each = each.filter_map(|(server, participation)| {

@@ -2,7 +2,7 @@
 //! salvage reads the data at this point.
 //!
 //! *t* + 1 servers must claim the point: then one of them is honest, and if all are, their shares
-//! recover the data. It does not matter how far back other servers are, or how many: more than *t*
+//! recover the data. The other servers may be any number of steps behind, and more than *t* of them
 //! may have been rolled back. If some servers lie, the honest ones may be a write or an eviction
 //! apart, as after a crash. All honest servers have the point [before](PointFinder::before).
 
@@ -22,13 +22,13 @@ use crate::message::{Slots, TreePoint};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// What later writes do to the written slots of the root, until the next eviction.
+/// How later writes affect the written slots of the root, until the next eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RootRule {
-    /// The slots do not change, so a server that is further ahead has them too.
+    /// The written slots do not change, so a server that is further ahead has them too.
     AppendOnly,
-    /// Writes mark slots in the whole tree. A server can give the marks of its current point and of
-    /// the one before.
+    /// Later writes mark taken slots in the whole tree. A server can return the marks of its
+    /// current point and of the point before.
     Marked,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct PointFinder {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
     pub(super) roots: RootRule,
-    /// The point that all servers have reached, according to the client's directory.
+    /// The point that all servers had reached when the client's directory recorded it.
     pub(super) kept: TreePoint,
 }
 
-/// A point that enough servers have.
+/// The point whose data enough servers have, as agreed from their claims.
 #[derive(Debug)]
 pub(super) struct QuorumPoint {
     pub(super) at: TreePoint,
-    /// The point to use in requests to each server; `None` if the server has none of the data of
-    /// the agreed point. A server with a point may still lack the last slots of the root.
+    /// For each server, the point to use in requests to it; `None` if the server has no data of the
+    /// agreed point. A server with a point may still lack the last slots of the root.
     request_points: Vec<Option<TreePoint>>,
 }
 
@@ -60,7 +60,8 @@ impl QuorumPoint {
         between.chain([slots]).collect()
     }
 
-    /// The point to use in requests to each server for slots `slots`.
+    /// For each server, the point to use in requests for slots `slots`; `None` if the server lacks
+    /// these slots.
     pub(super) fn request_points_for(
         &self,
         Slots { bucket, first, count }: Slots,
@@ -97,7 +98,8 @@ impl PointFinder {
         Some(QuorumPoint { at, request_points })
     }
 
-    /// The point before an agreed one; `None` if too few servers have it.
+    /// The agreed point of servers for the data one step before `agreed`; `None` if too few servers
+    /// have that data.
     pub(super) fn before(
         &self,
         agreed: &QuorumPoint,
@@ -142,7 +144,7 @@ impl PointFinder {
         self.request_point(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
-    /// The servers whose state a crash or an absence cannot explain, each with the reason.
+    /// The servers whose points neither a crash nor an absence can explain, each with the reason.
     fn astray(
         &self,
         reported: Vec<EpochAnswer>,

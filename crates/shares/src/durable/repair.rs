@@ -24,25 +24,25 @@ use crate::message::{HostEpoch, Request, Slots, TreePoint};
 use crate::servers::ShareServers;
 use crate::sharing::Share;
 
-/// The advice if too few of the other servers answer.
+/// The advice if too few of the other servers answer for a repair.
 const OTHERS_ARE_NEEDED: &str = "Shares are rebuilt from the other servers: bring back at least \
                                  one more of them than may collude";
 
-/// The end of an error if another server fails a check.
+/// The end of an error message if the check before a repair fails.
 const NOTHING_WAS_DONE: &str = "Nothing was removed";
 
 /// The result of a repair. Servers are counted from 0, as in a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Other servers that gave wrong shares.
+    /// The other servers that gave wrong shares.
     pub wrong: Vec<usize>,
-    /// Other servers that are one eviction behind. They must be rebuilt too: the repaired server
-    /// cannot roll back to their point.
+    /// The other servers that are one eviction behind. They must be rebuilt too, because the
+    /// repaired server cannot roll back to their point.
     pub behind: Vec<usize>,
 }
 
-/// The progress that the server reported in each tree before its shares were removed. With this
-/// progress, the repair comes to the same conclusions as the check before.
+/// The progress that the server reported in each tree before its shares were removed. The repair
+/// uses it, and so determines the same point as the check did.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     was_at: Vec<Option<TreePoint>>,
@@ -103,10 +103,10 @@ pub fn check_others(
     Ok(checked)
 }
 
-/// A callback that is called with each run of slots that was read.
+/// A callback that receives each run of slots, with the shares of the slots.
 type EachRun<'e> = dyn FnMut(&mut TreeServers<'_>, Slots, &Fetched) -> Result<(), Error> + 'e;
 
-/// Reads all slots from the sources at a point, run by run.
+/// Reads all slots from the servers that have the data of a point, one run after the other.
 fn each_run(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -209,7 +209,7 @@ pub fn needs_repair(
     Ok(all)
 }
 
-/// Compares the progress of a server with the others in one tree, as [`needs_repair`] does.
+/// Compares the server's progress with that of the others as [`needs_repair`] does, for one tree.
 fn needs_repair_in(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -312,22 +312,23 @@ fn send_to(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Re
     }
 }
 
-/// The point of a rebuilt server, and the progress of the others.
+/// The point that a repair gives the rebuilt server, and the progress of the other servers.
 struct RepairPoint {
     at: TreePoint,
-    /// The earliest point of the others' plausible claims. An access in progress is repeated from
+    /// The earliest of the other servers' plausible points. An access in progress is repeated from
     /// there.
     least: TreePoint,
-    /// The points that other servers claim.
+    /// For each server except the one to rebuild, the point that it claims.
     claims: Vec<Option<TreePoint>>,
-    /// Servers that are one eviction behind, and must be rebuilt as well.
+    /// The other servers that are one eviction behind, and must be rebuilt as well.
     behind: Vec<usize>,
-    /// The current claim of the server to be rebuilt, or its claim before its shares were removed.
+    /// The point that the server to be rebuilt claims, or claimed before its shares were removed.
     was_at: Option<TreePoint>,
 }
 
 impl RepairPoint {
-    /// The servers that have the data of point `at`: those at that point or one step ahead.
+    /// For each server, whether it has the data of point `at`: it is at that point, or one step
+    /// ahead.
     fn source_servers(&self, tree: &ShareTree, at: TreePoint) -> Vec<bool> {
         let answers = |there: TreePoint| there == at || before(tree.tree, there) == at;
         self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
@@ -407,8 +408,8 @@ fn find_repair_point(
     Ok(RepairPoint { at, least, claims, behind, was_at })
 }
 
-/// The error if the lost server and others have a write that one server lacks. The write may have
-/// been acknowledged, and a repair might leave no server that has it.
+/// The error if the server to be rebuilt and other servers have a write that one server lacks. The
+/// write may have been acknowledged, and after a repair perhaps no server would have it.
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, repaired: usize) -> Error {
     let [behind, repaired] = [behind, repaired].map(|server| servers.name(server));
     let message = format!(
@@ -425,12 +426,12 @@ pub(super) fn astray_error(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 
-/// Checks that recovered slots were written by a client, and do not result from wrong shares.
+/// Checks that a recovered slot was written by a client. Wrong shares would recover other data.
 struct Seals {
     sealer: BlockSealer,
-    /// What is needed to open slots with metadata; `None` if slots have none.
+    /// The levels and labels for opening slots with metadata; `None` if slots have no metadata.
     of_map: Option<(Levels, Labels)>,
-    /// The end of the error message: the state of the repair.
+    /// The end of the error message, which tells the user in which state the repair is.
     then: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Reads the remaining data of a damaged volume: the blocks in slots. The map tells which of them
-//! are the latest.
+//! Reads the remaining data of a damaged volume. Slots may hold several copies of a block, and the
+//! position map tells which copy is the latest.
 
 use oblivio_core::durable::{Salvage, SparseAddressSet};
 use oblivio_core::{BucketId, Error, Leaf};
@@ -14,14 +14,17 @@ use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::TreePoint;
 
-/// The write number of a block without a position. No write has it.
+/// Stands for the last write of a block that the map says has no position. No write has this
+/// number.
 const NO_POSITION_WRITE: u64 = u64::MAX;
 
-/// The contents of a tree that are expected according to the previous tree.
+/// The writes that a tree must hold, according to the entries in the previous tree.
 struct ExpectedWrites {
-    /// For each block, the number of its last write. Older copies do not count. Secret.
+    /// For each block, the number of its last write. Copies with lower numbers are outdated.
+    /// Secret.
     writes: Zeroizing<Vec<u64>>,
-    /// Blocks without a known entry: their map block was not found, or is older than it should be.
+    /// The blocks without a known entry, because their map block was not found or is older than
+    /// expected.
     unknown: SparseAddressSet,
 }
 
@@ -32,7 +35,7 @@ impl ExpectedWrites {
         Self { writes: Zeroizing::new(vec![0; blocks as usize]), unknown }
     }
 
-    /// Records the entries of a map block.
+    /// Records the entries of map block `address`, which was found.
     fn record_map_block(&mut self, map: MapFormat, address: u64, block: &[u8]) {
         let entries = map.entries() as u64;
         let blocks = address * entries..((address + 1) * entries).min(self.writes.len() as u64);
@@ -50,8 +53,8 @@ impl ExpectedWrites {
         !self.unknown.contains(address) && self.writes[address as usize] > write
     }
 
-    /// Whether to take a copy with write number `write`: it is the latest copy so far. A second
-    /// copy with the same number is refused.
+    /// Whether a copy of a block with write number `write` counts: it is not older than the map's
+    /// entry, and it is newer than each copy found so far.
     fn accept(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;
@@ -62,11 +65,11 @@ impl ExpectedWrites {
     }
 }
 
-/// The progress of a salvage.
+/// The blocks that a salvage has found so far.
 #[derive(Clone)]
 struct SalvageProgress {
     found: SparseAddressSet,
-    /// The blocks that were found and may be outdated.
+    /// The blocks that were found, but of which a newer version may exist.
     doubtful: SparseAddressSet,
 }
 
@@ -119,9 +122,9 @@ impl ShareArray {
         Ok(Salvage::new(blocks, found, doubtful, self.state.live()))
     }
 
-    /// Salvages the data of one point, for the blocks not found so far. `later` is the map of a
-    /// later point, which may name a newer write. Returns whether no slot was damaged, and the
-    /// map's entries for the data.
+    /// Salvages the data of one point, for the blocks not found so far. `later` holds the map's
+    /// entries at a later point, which may name newer writes. Returns whether no slot was damaged,
+    /// and the map's entries for the data.
     fn salvage_at(
         &mut self,
         of_data: &QuorumPoint,
@@ -185,7 +188,7 @@ impl ShareArray {
         Ok((is_whole, expected))
     }
 
-    /// The client's entries for the last tree. The servers may hold newer writes.
+    /// The entries that the client keeps for the last tree. The servers may hold newer writes.
     fn expected_of_last(&self) -> ExpectedWrites {
         let mut writes = Zeroizing::new(vec![0; self.state.entries() as usize]);
         for (block, mapped) in self.state.all_mapped() {
@@ -194,7 +197,7 @@ impl ShareArray {
         ExpectedWrites { unknown: SparseAddressSet::new(writes.len() as u64), writes }
     }
 
-    /// Returns a finder of the servers' points in a tree. With map trees, blocks are marked.
+    /// Returns a finder of the points that enough servers have in a tree.
     fn points(&self, tree: usize) -> PointFinder {
         let (parties, tree) = (self.params.parties, self.trees[tree].tree);
         let roots = if self.params.is_in_trees() { RootRule::Marked } else { RootRule::AppendOnly };
@@ -266,8 +269,8 @@ impl ShareArray {
 mod tests {
     use super::*;
 
-    /// A copy that is one access older than the latest is outdated, and a second copy of the latest
-    /// is refused.
+    /// A copy that is one access older than the latest copy is refused as outdated. A second copy
+    /// of the latest write is refused, too.
     #[test]
     fn only_the_first_of_the_latest_copies_counts() {
         let writes = Zeroizing::new(vec![5, NO_POSITION_WRITE]);

@@ -1,4 +1,4 @@
-//! Reads a tree whose shares may be damaged or missing. Each slot is read from the servers that
+//! Reads a tree whose shares may be damaged or missing. Each slot is read from all servers that
 //! answer.
 
 use oblivio_core::{BucketId, Error, ErrorKind};
@@ -29,15 +29,15 @@ pub(super) enum SlotContents<T> {
 pub(super) struct SalvageReader<'l> {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
-    /// Bytes of a fetched slot.
+    /// Bytes of a slot in an answer to a fetch.
     pub(super) slot_bytes: usize,
     pub(super) agreed: &'l QuorumPoint,
 }
 
 impl SalvageReader<'_> {
-    /// Passes each block to `take`. `decode` decodes a slot of a bucket. `damaged` is called with
-    /// at most one problem per bucket, and `progress` after each bucket. Returns whether no slot
-    /// was damaged.
+    /// Passes each live block of the tree to `take`, as decoded by `decode`. `damaged` is called
+    /// with at most one problem per bucket, and `progress` after each bucket. Returns whether no
+    /// slot was damaged.
     pub(super) fn read<T>(
         &self,
         servers: &mut TreeServers<'_>,
@@ -90,7 +90,8 @@ impl SalvageReader<'_> {
         runs.collect()
     }
 
-    /// The block that some shares of a slot recover.
+    /// Returns the first valid block that *t* + 1 shares of a slot recover. If there is none, the
+    /// slot is empty if some shares recover an empty slot, and damaged otherwise.
     fn contents<T>(
         &self,
         fetched: &Fetched,
@@ -114,7 +115,8 @@ fn corrupt(what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// The candidates for a slot: the values that each set of *t* + 1 shares recovers.
+/// The candidates for the contents of a slot: for each set of *t* + 1 shares, the value that they
+/// recover.
 fn candidates(parties: Parties, fetched: &Fetched, place: usize) -> impl Iterator<Item = Vec<u8>> {
     let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
     choices(numbers.len(), parties.colluding() + 1).into_iter().filter_map(move |chosen| {

@@ -58,22 +58,22 @@ pub(super) struct StateWriter<'o> {
 }
 
 impl<'o> StateWriter<'o> {
-    /// Passes on the head. Returns a writer for further sections; `None` if only the head is saved.
+    /// Saves the head. Returns a writer for further sections; `None` if only the head is saved.
     pub(super) fn begin(accesses: u64, what: Save, out: &'o mut dyn FnMut(&[u8])) -> Option<Self> {
         let mut writer = Self { what, section: WipedBytes::default(), out };
         writer.emit(|section| put_head(section, accesses));
         (what != Save::Changes).then_some(writer)
     }
 
-    /// Passes on a section. An empty section is omitted, unless the state is padded to its full
-    /// length.
+    /// Saves a section. An empty section (`is_dummy`) is omitted, unless the state is padded to its
+    /// full length.
     pub(super) fn section(&mut self, is_dummy: bool, put: impl FnOnce(&mut WipedBytes)) {
         if self.what == Save::WholePadded || !is_dummy {
             self.emit(put);
         }
     }
 
-    /// Passes on a map with `entries` entries.
+    /// Saves a map with `entries` entries, in sections.
     pub(super) fn map(&mut self, entries: u64, entry: &dyn Fn(u64) -> Entry) {
         for range in ranges(entries, SECTION_ENTRIES) {
             let is_dummy = range.clone().all(|block| entry(block) == [0; 2]);
@@ -88,7 +88,7 @@ impl<'o> StateWriter<'o> {
     }
 }
 
-/// Restores the states of a log in order.
+/// Restores the states of a log, which are read in their order.
 #[derive(Default)]
 pub(super) struct StateReader {
     states: u64,
@@ -134,7 +134,7 @@ impl StateReader {
         if fits { Ok(()) } else { Err(foreign_section()) }
     }
 
-    /// Ends the last state. Fails if there was none.
+    /// Ends reading. Fails if there was no state.
     pub(super) fn end(&self) -> Result<(), Error> {
         self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
     }
@@ -144,7 +144,7 @@ impl StateReader {
 mod tests {
     use super::*;
 
-    /// Saves a state with a map of two sections, the first of which is empty.
+    /// Saves a state whose map has two sections, of which the first is empty.
     fn saved(accesses: u64, what: Save) -> Vec<Vec<u8>> {
         let mut sections = Vec::new();
         let mut out = |section: &[u8]| sections.push(section.to_vec());

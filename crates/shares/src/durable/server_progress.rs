@@ -7,13 +7,14 @@
 //! An access is over once 2*t* + 1 servers have confirmed its block. *t* of them may lie, so *t* +
 //! 1 honest ones have it. The next access begins only after that. Let *W* be the point after the
 //! last such access. At least *t* + 1 honest servers are at *W*, and no honest server is more than
-//! one step ahead. Other servers may lack any blocks since the last eviction, which needs all
-//! servers.
+//! one step ahead. The other servers may lack any blocks that were written since the last eviction.
+//! They do not lack the eviction, which needs all servers.
 //!
-//! *Far* is the furthest point that *t* + 1 servers claim to have reached. One of them is honest,
-//! so this write happened. If 2*t* + 1 claim it, *t* + 1 honest servers have the block and can
-//! recover it: the access is *done*. Otherwise only the step before it is done. The step itself is
-//! repeated with the same shares, which changes nothing on servers that already have it.
+//! Let *far* be the furthest point that *t* + 1 servers claim to have reached. One of them is
+//! honest, so the step that led to *far* happened. If 2*t* + 1 claim it, *t* + 1 honest servers
+//! have the block and can recover it: the access is *done*. Otherwise only the steps before it are
+//! done. The step to *far* is repeated with the same shares, which changes nothing on servers that
+//! already have it.
 //!
 //! - **Only finished accesses count as done**: of 2*t* + 1 claims, *t* + 1 are honest.
 //! - **An eviction is done if all servers claim it**, or if *t* + 1 claim a later write: the client
@@ -37,9 +38,9 @@ use crate::tree::Tree;
 /// A server's progress, or why it did not answer.
 pub(super) type EpochAnswer = Result<HostEpoch, StoreError>;
 
-/// Asks for the progress of all servers, and sends each server that is set up its setup again. This
-/// changes nothing. A server with another number, other companions, or another tree or field
-/// refuses.
+/// Asks all servers for their progress. Then sends each server that is set up its setup again,
+/// which changes nothing on the right server. A server with another number, other companions, or
+/// another tree or field refuses.
 ///
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers are named in another order than when
@@ -94,30 +95,31 @@ pub(super) fn send_setups(
     Ok(said.into_iter().map(|said| said.map(damaged)).collect())
 }
 
-/// The error if none of the servers is the server that it is named as.
+/// The error if no server accepts its setup, and more servers refuse than may lie.
 const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in \
                              another order than when this volume was created: name the servers and \
                              their keys in that order";
 
-/// The advice if only one server refuses its setup.
+/// The advice if a server refuses its setup, but the servers are in the right order.
 const IS_ALONE: &str = "The other servers are in the right order, so the setup file of this one is \
                         damaged. If it is reported as up to date with the others, it can be \
                         rebuilt anyway";
 
-/// The progress of the servers.
+/// The progress of all servers in a tree, as derived from their claims.
 pub(super) struct ServerProgress {
-    /// The point that all current servers have finished.
+    /// The point that all participating servers have finished.
     pub(super) done: TreePoint,
     /// Which servers are current, and why the others are not.
     pub(super) participants: Participants,
 }
 
-/// Upper bound on counts in an honest server's progress: greater numbers are lies.
+/// Upper bound on the counts in an honest server's progress. A server that reports a greater number
+/// lies.
 const COUNT_MAX: u64 = 1 << 62;
 
 impl ServerProgress {
-    /// Derives the servers' progress from their claims. All servers have been at `kept`, the
-    /// client's last durable state.
+    /// Derives the servers' progress from their claims. All servers had reached `kept`, the point
+    /// of the client's last durable state.
     pub(super) fn from_claims(
         parties: Parties,
         tree: Tree,
@@ -207,18 +209,17 @@ pub(super) fn check_not_rolled_back(
     Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
-/// The reason for a server that claims to be further ahead than possible.
+/// The reason why a server is astray: it claims to be further ahead than it can be.
 pub(super) const IS_FURTHER: &str = "claims to be ahead of the others";
 
-/// The reason for a server that is behind a point which it must have reached.
+/// The reason why a server is astray: it is behind a point that it must have reached.
 pub(super) const ROLLED_BACK: &str = "was rolled back behind the others";
 
-/// The reason for a server that is behind the client's durable state, which is in the client's
-/// directory.
+/// The reason why a server is astray: it is behind the durable state in the client's directory.
 pub(super) const ROLLED_BACK_BEHIND_STATE: &str =
     "was rolled back behind the client's directory, or belongs to another volume";
 
-/// The point that a server claims, if it is possible.
+/// The point that a server claims; an error if no server can reach such a point.
 pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<TreePoint, Participation> {
     let HostEpoch { at, attempt, is_set_up } = *epoch;
     if !is_set_up {
@@ -230,7 +231,7 @@ pub(super) fn check_epoch(tree: Tree, epoch: &HostEpoch) -> Result<TreePoint, Pa
     }
 }
 
-/// The points that servers claim, the furthest first.
+/// The possible points that servers claim, the furthest first.
 pub(super) fn claims(tree: Tree, reported: &[EpochAnswer]) -> Vec<TreePoint> {
     furthest_first(reported.iter().filter_map(|reported| claim(tree, reported)))
 }
@@ -241,7 +242,7 @@ pub(super) fn furthest_first(points: impl Iterator<Item = TreePoint>) -> Vec<Tre
     points
 }
 
-/// The point that a server claims, if it is possible.
+/// The point that a server claims; `None` if it did not answer or the point is impossible.
 pub(super) fn claim(tree: Tree, reported: &EpochAnswer) -> Option<TreePoint> {
     check_epoch(tree, reported.as_ref().ok()?).ok()
 }

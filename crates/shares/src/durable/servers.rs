@@ -9,10 +9,10 @@ use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::message::{Answer, HostEpoch, Refusal, Request};
 use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers, share_servers};
 
-/// The answer of a server, or the error if it failed or refused.
+/// The answer of a server, or the error if the request failed or was refused.
 pub(super) type ServerResult = Result<Answer, StoreError>;
 
-/// The `count` share servers that a store consists of.
+/// Finds the `count` share servers that form a store.
 ///
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store is something else.
@@ -32,7 +32,7 @@ pub(super) fn share_servers_of(store: AnyStore, count: usize) -> Result<AnyServe
     }
 }
 
-/// Share servers, for requests about one of the trees.
+/// All share servers, as receivers of requests about one tree.
 pub(super) struct TreeServers<'s> {
     pub(super) servers: &'s mut dyn ShareServers,
     pub(super) tree: u8,
@@ -124,7 +124,7 @@ pub(super) fn expect_done(said: ServerResult) -> Result<(), StoreError> {
     }
 }
 
-/// The progress in an answer; another answer is an error.
+/// The progress in an answer; an error for any other answer.
 pub(super) fn expect_epoch(said: ServerResult) -> Result<HostEpoch, StoreError> {
     match said? {
         Answer::Epoch(epoch) => Ok(epoch),
@@ -156,7 +156,7 @@ pub(super) fn expect_share(said: ServerResult, bytes: usize) -> Result<Vec<u8>, 
     }
 }
 
-/// Separates the values of servers from the errors of servers that failed.
+/// Separates the values of the servers that succeeded from the errors of the servers that failed.
 pub(super) fn split_failures<T>(
     reported: impl IntoIterator<Item = Result<T, StoreError>>,
 ) -> (Vec<T>, Vec<(usize, StoreError)>) {
@@ -170,7 +170,8 @@ pub(super) fn split_failures<T>(
     (values, failed)
 }
 
-/// The values of all servers, or an error that names the failed ones and ends with `advice`.
+/// The values of all servers. If a server failed, an error that names the failed servers and ends
+/// with `advice`.
 pub(super) fn require_all<T>(
     servers: &dyn ShareServers,
     reported: impl IntoIterator<Item = Result<T, StoreError>>,
@@ -194,15 +195,16 @@ pub(super) fn failure_error(
     }
 }
 
-/// Whether a failure of this kind will repeat, and explains why other servers wait without success.
+/// Whether a failure of this kind will repeat, and so is also the reason why other servers wait in
+/// vain.
 pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{Damaged, Full, UnknownVersion};
     matches!(kind, Full | Damaged | UnknownVersion)
 }
 
-/// The rank of a failure among several, the most important first. A damaged file and a full disk
-/// can be verified by other clients; an unknown version is known only from the server itself. A
-/// lost link is a consequence or cause of failures of other servers.
+/// Ranks a failure among several; the most important failure has the lowest rank. A damaged file
+/// and a full disk can be verified by other clients; an unknown version is known only from the
+/// server itself. A lost link is a consequence or cause of failures of other servers.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,

@@ -9,12 +9,12 @@ use super::servers::{self, TreeServers};
 use crate::message::{Request, TreePoint};
 
 impl ShareArray {
-    /// The servers, for requests to one tree.
+    /// The servers, as receivers of requests about tree `tree`.
     pub(super) fn servers(&mut self, tree: usize) -> TreeServers<'_> {
         TreeServers { servers: &mut *self.store, tree: tree as u8 }
     }
 
-    /// The setup request for each server of a tree.
+    /// The setup request for each server, for one tree.
     fn setups(&self, tree: usize) -> Vec<Request> {
         let servers = &*self.store;
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
@@ -86,8 +86,8 @@ impl ShareArray {
         is_old(&*self.store, parties, shape, reported, seen_max)
     }
 
-    /// Asks the servers once for their progress. Accesses that enough of them have finished are not
-    /// repeated.
+    /// Asks the servers once for their progress in each tree. The client then does not repeat
+    /// accesses that enough servers have finished.
     pub(super) fn query_progress(&mut self) -> Result<Vec<TreePoint>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
@@ -121,8 +121,9 @@ impl ShareArray {
         Ok(all_done)
     }
 
-    /// Only asks the servers for their progress in each tree: a client that probes for a rollback
-    /// may change nothing. `known` is the number of accesses in the client's directory.
+    /// Whether the client is behind the servers. Only asks for their progress in each tree, because
+    /// a client that probes for a rollback must not change anything. `known` is the number of
+    /// accesses in the client's directory.
     pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<RollbackProbe, Error> {
         let (colluding, mut is_any_old) = (self.params.parties.colluding(), false);
         let seen_max = self.state.point_after(known);

@@ -1,4 +1,5 @@
-//! A tree of an array on the servers: the data, or a part of the position map.
+//! A tree of an array: the data tree, or a tree of the position map. Each server holds a share of
+//! it.
 
 use oblivio_core::seal::BLOCK_SEAL_BYTES;
 
@@ -6,16 +7,16 @@ use crate::message::{ServerKey, Setup};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// A tree in which each server keeps shares.
+/// A tree of which each server stores a share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShareTree {
     /// The number of the tree; 0 is the data.
     pub(super) number: u8,
     pub(super) parties: Parties,
     pub(super) tree: Tree,
-    /// Bytes of a slot.
+    /// Bytes of a slot in this tree, including its metadata.
     pub(super) slot_bytes: usize,
-    /// Bytes of metadata in a slot.
+    /// Bytes of the metadata at the beginning of a slot; 0 if slots have no metadata.
     pub(super) metadata_bytes: usize,
 }
 
@@ -26,7 +27,7 @@ impl ShareTree {
         Setup { number, parties, tree, block_bytes: slot_bytes, metadata_bytes, keys }
     }
 
-    /// Bytes of a slot in a fetch or put, including its mark if it has one.
+    /// Bytes of a slot in a fetch or put. If slots have metadata, this includes the separate mark.
     pub(super) fn fetched_bytes(&self) -> usize {
         self.slot_bytes + usize::from(self.metadata_bytes > 0)
     }

@@ -17,11 +17,11 @@ use super::client_state::{AccessStep, ClientState, DUMMY_ADDRESS, Draw, Position
 use super::params::S3OramParams;
 use super::sections::{self, StateReader, StateWriter, ranges, tag};
 
-/// The tag of sections that hold which blocks have contents, if the position map is in trees.
-/// Otherwise map entries hold this.
+/// The tag of sections with a bit for each block: whether the block has contents. Only used if the
+/// position map is in trees; otherwise the map entries contain this bit.
 const LIVE: u8 = 3;
 
-/// The number of blocks in one [`LIVE`] section: whole bytes of bits.
+/// The number of blocks in one [`LIVE`] section, a multiple of 8.
 const SECTION_BITS: u64 = 8 * 32_768;
 
 /// Bytes of one access in a plan.
@@ -70,7 +70,7 @@ pub(super) fn save(state: &ClientState, what: Save, out: &mut dyn FnMut(&[u8])) 
     }
 }
 
-/// Encodes a plan of these accesses.
+/// Encodes these accesses as a plan.
 pub(super) fn plan_of(steps: Vec<AccessStep>) -> AccessPlan {
     let bytes = |step: &AccessStep| 8 + 8 + step.draws.len() * (4 + 4) + SALT_BYTES;
     let mut section = WipedBytes::with_capacity(steps.iter().map(bytes).sum());
@@ -114,7 +114,7 @@ impl S3OramParams {
     }
 }
 
-/// A state that is being restored.
+/// A state that is being restored, section by section.
 pub(super) struct ShareRestore {
     params: S3OramParams,
     state: ClientState,

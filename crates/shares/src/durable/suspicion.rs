@@ -2,10 +2,10 @@
 //! it.
 //!
 //! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial
-//! that all servers share. It can subtract the value again in its next answer. So a wrong block may
-//! be right when the access is repeated. The server has then learned that the access was for a
-//! block. Nothing identifies the server. The error tells the owner which evictions wrote the
-//! buckets, and which servers deal.
+//! that all servers share. In its next answer it can subtract the value again, so a block that was
+//! wrong may be right when the access is repeated. From the failure, the server learns that the
+//! access was for a block and not a dummy. The client cannot tell which server it was. The error
+//! tells the owner which evictions wrote the buckets, and which servers deal.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
@@ -20,16 +20,16 @@ const MAY_BE_REPAIRED: &str = "Rebuild the shares of one server after the other 
     others are right. After a successful repair, open the volume with `after_tampering`. If \
     all repairs are refused, a server has dealt wrong shares in an eviction";
 
-/// The advice if the shares of all servers fit each other.
+/// The advice if the shares of all servers fit each other, so that a dealer is suspected.
 const IS_DEALT: &str = "The shares of the servers fit each other, so no repair can help: a \
     server has dealt wrong shares in an eviction";
 
-/// The advice if a server has dealt wrong shares.
+/// The advice to copy the data to a new volume, if a server has dealt wrong shares.
 const NEW_VOLUME: &str = "Such a server learns from each failed access whether it was for a \
     block. In that case, stop using these servers: save the remaining data with `oblivio rescue`, \
     and create a new volume on other servers";
 
-/// The discovery of data that was never written.
+/// Data that no client wrote, and the buckets in which a client may have found it.
 pub(super) struct Suspicion {
     pub(super) parties: Parties,
     /// The point at which the data was found.
@@ -69,8 +69,8 @@ impl Suspicion {
     }
 }
 
-/// The last eviction before `evictions` that wrote `bucket`; `None` for the root,
-/// which accesses write.
+/// The last of the first `evictions` evictions that wrote `bucket`; `None` if no eviction wrote it,
+/// as for the root, which accesses write.
 fn last_eviction(evictions: u64, bucket: BucketId) -> Option<u64> {
     let (above, leaf) = (bucket.level().checked_sub(1)?, Leaf(bucket.index()));
     let is_any = evictions_of_bucket(evictions, leaf, above) > 0;

@@ -1,5 +1,5 @@
-//! The position map in trees. The client keeps the entries of the last tree's blocks, and which
-//! blocks have contents.
+//! The position map in trees. The client keeps only the entries of the last tree's blocks, and
+//! which data blocks have contents.
 
 use oblivio_core::durable::SparseAddressSet;
 use oblivio_core::seal::BlockName;
@@ -15,16 +15,17 @@ use crate::map_trees::map_block::Mapped;
 use crate::map_trees::mapped_tree::MappedTree;
 use crate::sharing::Parties;
 
-/// Bytes of a client entry for a block of the last tree: the leaf plus one, and a write number.
+/// Bytes of a client's entry for a block of the last tree: the leaf plus one, and the number of the
+/// last write.
 const ENTRY_BYTES: usize = 2 * size_of::<u64>();
 
-/// Bytes of client memory for the map.
+/// Bytes of client memory for the client's part of the map.
 pub(super) fn map_bytes(levels: &Levels) -> u64 {
     let blocks = levels.level(0).blocks;
     levels.client_entries() as u64 * ENTRY_BYTES as u64 + blocks.div_ceil(8)
 }
 
-/// Bits of the address in a block's name. The number of the tree is above them.
+/// Bits of the address in a block's name. Higher bits hold the number of the tree.
 const ADDRESS_BITS: u32 = 56;
 
 /// The name under which a block or a dummy of a tree is sealed.
@@ -45,7 +46,7 @@ pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
     (name(tree, Some(address), named.number) == named).then_some(address)
 }
 
-/// The client's part of the map. Secret; wiped when dropped.
+/// The client's part of a position map in trees. Secret; wiped when dropped.
 pub(super) struct TreeMap {
     pub(super) levels: Levels,
     /// The client of each tree, starting with the data tree.
@@ -58,7 +59,7 @@ pub(super) struct TreeMap {
 }
 
 impl TreeMap {
-    /// The map of an empty array.
+    /// Creates the map of an array in which no block has been written.
     pub(super) fn new(parties: Parties, levels: &Levels) -> Result<Self, Error> {
         let trees = levels.iter().map(|level| MappedTree::new(parties, *level));
         let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
@@ -95,7 +96,7 @@ impl TreeMap {
         numbered.checked_sub(1).map(|leaf| Mapped { leaf: Leaf(leaf), write })
     }
 
-    /// Records that a block or a dummy of each tree was written to the root.
+    /// Records that an access wrote a block or a dummy to the root of each tree.
     pub(super) fn write(&mut self, step: &AccessStep, number: u64, is_written: bool) {
         if let (Some(address), Some(Draw { to, .. })) = (step.address, step.draws.last()) {
             let in_last = self.addresses(address).last().map_or(0, |[block, _]| *block);

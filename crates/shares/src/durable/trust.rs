@@ -5,7 +5,7 @@
 //! on a list, which is durable before the next eviction. A repair removes it from the list.
 //!
 //! The choice of dealers reveals nothing about accesses: a server's share of a query is uniform. So
-//! the effect of wrong shares of a path on the server's answer does not depend on the selected
+//! whether wrong shares on a path make the server's answer wrong does not depend on the selected
 //! slot.
 
 use oblivio_core::durable::WrongServers;
@@ -18,9 +18,9 @@ use crate::sharing::Parties;
 pub(super) struct Trust {
     /// The number of wrong answers of each server since the array was opened.
     answers: Vec<u64>,
-    /// Servers that have given a wrong answer and were not repaired since.
+    /// For each server, whether it has given a wrong answer and was not repaired since.
     is_wrong: Vec<bool>,
-    /// Which of the wrong servers are on the list.
+    /// For each server, whether it is on the list.
     is_listed: Vec<bool>,
     list: Option<Box<dyn WrongServers>>,
 }
@@ -32,7 +32,7 @@ impl Trust {
         Self { answers: vec![0; count], is_wrong, is_listed, list: None }
     }
 
-    /// Distrusts the servers on `list`, and adds later findings to it.
+    /// Distrusts the servers on `list`, and adds servers found later to it.
     pub(super) fn use_list(&mut self, list: Box<dyn WrongServers>) {
         for server in list.listed() {
             if let Some(is_wrong) = self.is_wrong.get_mut(server) {
@@ -43,7 +43,7 @@ impl Trust {
         self.list = Some(list);
     }
 
-    /// Records wrong answers of these servers.
+    /// Records that these servers gave wrong answers.
     ///
     /// # Errors
     /// The errors of the list. No eviction may follow.
@@ -82,8 +82,8 @@ impl Trust {
         self.complete_list(servers)
     }
 
-    /// Adds all wrong servers to the list that are not on it, for example because adding failed
-    /// before.
+    /// Adds all wrong servers to the list that are not on it yet. An earlier attempt to add them
+    /// may have failed.
     fn complete_list(&mut self, servers: &dyn ShareServers) -> Result<(), Error> {
         let Some(list) = &mut self.list else { return Ok(()) };
         for (server, is_listed) in self.is_listed.iter_mut().enumerate() {
@@ -121,7 +121,8 @@ impl Trust {
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
     }
 
-    /// Servers that have never given a wrong answer, at most the number of dealers of an eviction.
+    /// The numbers of servers that have never given a wrong answer, at most as many as an eviction
+    /// has dealers.
     fn trusted(&self, parties: Parties) -> Vec<u8> {
         let numbers = parties.numbers().zip(&self.is_wrong);
         let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
@@ -197,7 +198,7 @@ mod tests {
         }
     }
 
-    /// A list that refuses entries while its disk is full.
+    /// A list of wrong servers that refuses entries while its disk is full.
     #[derive(Clone, Default)]
     struct FakeList(Arc<Mutex<Vec<usize>>>, Arc<AtomicBool>);
 

@@ -1,5 +1,5 @@
-//! Checks all slots of all servers: their shares must fit each other, and they must hold the blocks
-//! that the client and the map name.
+//! Checks all slots of all servers. The shares of each slot must fit each other, and the slots must
+//! hold exactly the blocks that the client and the map name.
 
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::{BucketId, Error, ErrorKind};
@@ -28,8 +28,8 @@ pub(super) fn does_not_fit(server: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// The number of slots of a bucket that may be in use at a point. The others are zeros or stale.
-/// Public.
+/// The number of slots of a bucket that may hold blocks at point `at`. The other slots are zeros or
+/// stale. Public.
 pub(super) fn slots(tree: Tree, at: TreePoint, bucket: BucketId) -> usize {
     if bucket == BucketId::ROOT {
         return at.written;
@@ -37,7 +37,7 @@ pub(super) fn slots(tree: Tree, at: TreePoint, bucket: BucketId) -> usize {
     if tree.is_in_use(bucket, at.evictions) { tree.slots() } else { 0 }
 }
 
-/// The buckets with slots in use at a point, the root first.
+/// The buckets that may hold blocks at point `at`, the root first.
 pub(super) fn buckets_with_slots(tree: Tree, at: TreePoint) -> impl Iterator<Item = BucketId> {
     tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
@@ -51,8 +51,8 @@ struct Sum {
     sum: u128,
 }
 
-/// The address in each occupied slot, sorted by bucket and slot, if the client knows positions.
-/// Secret.
+/// For each occupied slot, its bucket, its index and the address of its block, sorted by bucket and
+/// slot. Empty if the client does not know positions. Secret.
 type OccupiedSlots = Zeroizing<Vec<[u64; 3]>>;
 
 impl ShareArray {
@@ -106,8 +106,8 @@ impl ShareArray {
         to.sum = to.sum.wrapping_add(u128::from_le_bytes(low));
     }
 
-    /// Computes two checksums of a tree: of its blocks, and of the entries in them for the next
-    /// tree.
+    /// Checks the slots of a tree. Returns two checksums: of the tree's blocks, and of the entries
+    /// in them, which map the blocks of the next tree.
     fn check_tree(
         &mut self,
         tree: usize,
@@ -225,7 +225,7 @@ impl ShareArray {
     }
 }
 
-/// Whether `held` is valid contents of a slot: a sealed block, or zeros.
+/// Whether `held` is valid as the contents of a slot: a sealed block, or zeros.
 pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
     held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
 }

@@ -1,4 +1,5 @@
-//! Tests of encoding parameters, and of refusing unsupported ones.
+//! Tests that parameters keep their values when they are encoded and decoded, and that unsupported
+//! ones are refused.
 
 use super::*;
 

@@ -55,15 +55,16 @@ impl InstructionSet {
     }
 }
 
-/// The number of rows that are added to one sum at once. The sum is loaded and stored once for all
-/// of them.
+/// The number of rows whose products are added at once. Each sum is then loaded and stored once for
+/// all of these rows.
 const ROWS: usize = 8;
 
-/// The number of columns that are summed together. Each loaded byte is used once per column.
+/// The number of columns whose products are computed together, so that each loaded byte is used for
+/// all of them.
 const COLUMNS: usize = 4;
 
-/// The number of bytes of each row that are processed together. A tile of several hundred rows fits
-/// into the second-level cache.
+/// The number of bytes of each row that are processed together: a tile. Tiles of several hundred
+/// rows fit together into the second-level cache.
 const TILE_BYTES: usize = 1024;
 
 fn combine_by(
@@ -113,7 +114,7 @@ fn combine_by(
 /// KiB an eighth faster; 2048 bytes gain nothing.
 const AHEAD_BYTES: usize = 512;
 
-/// Prefetches the beginning of a row.
+/// Prefetches the first bytes of a row that is needed soon.
 fn will_need(row: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     row.iter().take(AHEAD_BYTES).step_by(64).for_each(|byte| {
@@ -164,8 +165,8 @@ mod x86 {
 
     use super::{COLUMNS, product};
 
-    /// For each bit of a factor, its products: first with each low half of a byte, then with each
-    /// high half.
+    /// For each bit of a factor, the products of that bit: first with every low half of a byte,
+    /// then with every high half.
     static PRODUCTS_OF_BITS: [[u8; 32]; 8] = products_of_bits();
 
     const fn products_of_bits() -> [[u8; 32]; 8] {
@@ -197,8 +198,9 @@ mod x86 {
         )
     }
 
-    /// Does what [`super::add_products`] does, for whole vectors only. The caller has checked the
-    /// lengths. Returns the number of bytes of each row that were processed.
+    /// Adds products as [`super::add_products`] does, but only for the part of each row that fills
+    /// whole vectors. The caller has checked the lengths. Returns the number of bytes of each row
+    /// that were processed.
     #[target_feature(enable = "avx2")]
     pub(super) fn avx2(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         const VECTOR: usize = size_of::<__m256i>();
@@ -225,7 +227,7 @@ mod x86 {
         whole
     }
 
-    /// Processes rows like [`avx2`], but to their last byte.
+    /// Adds products as [`avx2`] does, but up to the last byte of each row.
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     pub(super) fn gfni512(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         match columns {
