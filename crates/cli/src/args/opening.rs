@@ -31,7 +31,8 @@ impl TypedValueParser for LocationParser {
     }
 }
 
-/// The source of the secret that opens a volume; never the secret itself: command lines are public.
+/// Options that name the source of the secret that opens a volume. The secret itself is no option,
+/// because other users can read command lines.
 #[derive(Args, Clone, Default)]
 #[group(multiple = false)]
 pub(crate) struct SecretArgs {
@@ -67,7 +68,7 @@ pub(crate) struct VolumeArgs {
     /// Any other scheme:// is refused; write a file of such a name as ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
-    /// The client's directory [default: one for each volume, below $XDG_STATE_HOME/oblivio or
+    /// The client's directory [default: one for each volume, below `$XDG_STATE_HOME/oblivio` or
     /// ~/.local/state/oblivio].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
@@ -76,7 +77,8 @@ pub(crate) struct VolumeArgs {
 }
 
 impl VolumeArgs {
-    /// The options that name the volume again, as words for a shell.
+    /// The options that give another command this client's directory and secret, quoted for a
+    /// shell. Omits the text of a passphrase command, which may contain a secret.
     pub(crate) fn options(&self) -> Vec<String> {
         let SecretArgs { key_file, passphrase_file, passphrase_command } = &self.secret;
         let path = |name, path: &Option<PathBuf>| {
