@@ -1,9 +1,9 @@
-//! Translates the advice of libraries into options and commands.
+//! Replaces advice to callers of a library with advice to users of this program.
 //!
-//! A library's message names what its caller can do. This module replaces it with the option or
-//! command that does it.
+//! An error message of a library advises its caller, such as to set an option in code. This module
+//! replaces that advice with the option or command that has the same effect.
 
-/// Advice in library messages, and its replacement in messages of this program.
+/// The advice in messages of libraries, each with its replacement in messages of this program.
 const ADVICE: [(&str, &str); 28] = [
     ("allow more client memory", "allow more client memory (--client-memory)"),
     ("open the volume with `after_tampering`", "open the volume with --after-tampering"),
@@ -52,7 +52,7 @@ const ADVICE: [(&str, &str); 28] = [
 /// can fail with it, so the advice is added here.
 const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
 
-/// A library's message with the advice of this program.
+/// Returns a library's message with advice for users of this program.
 pub(crate) fn with_cli_advice(message: &str) -> String {
     let message = message.to_owned();
     let advice = ADVICE.iter().chain([&TOO_MANY_FILES]);
@@ -66,7 +66,8 @@ mod tests {
 
     use super::*;
 
-    /// The sources of all library crates, without comments, with each string on one line.
+    /// Returns the sources of all library crates, without comments. Each string literal is on one
+    /// line.
     fn libraries() -> Vec<(PathBuf, String)> {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut left: Vec<_> = [
@@ -97,7 +98,8 @@ mod tests {
         found
     }
 
-    /// Joins a line to the next one if its string continues there.
+    /// Returns a line of source code, without its line break if a string literal continues on the
+    /// next line.
     fn joined(line: &str) -> String {
         let line = line.trim_start();
         line.strip_suffix('\\').map_or_else(|| format!("{line}\n"), str::to_owned)

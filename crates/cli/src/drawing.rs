@@ -90,7 +90,7 @@ pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), B
     Ok(())
 }
 
-/// Draws the buckets on the level of the leaves that storage saw, access by access.
+/// Draws, for each access, which bucket on the level of the leaves storage saw.
 pub(crate) fn draw_summary(
     area: &Area<'_>,
     title: &str,

@@ -19,9 +19,9 @@ const SIGNALLED: i32 = 128;
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
 pub enum CliError {
-    /// The options contradict each other in a way that the command-line parser does not know.
+    /// The options contradict each other in a way that the command-line parser cannot detect.
     Usage(String),
-    /// Something failed: a disk, the system, the engine.
+    /// A disk, the system or the engine failed.
     Engine(String),
     /// The input is invalid.
     Input(String),
@@ -35,9 +35,9 @@ pub enum CliError {
     NotAdmitted(String),
     /// Storage does not hold the data that was written.
     Tampered(String),
-    /// Storage is older than the client knows.
+    /// Storage is older than the state that the client recorded.
     StoreRolledBack(String),
-    /// Another process uses the volume.
+    /// Another process has the volume open.
     Locked(String),
     /// There is no space left.
     NoSpace(String),
@@ -92,7 +92,8 @@ impl CliError {
 }
 
 impl CliError {
-    /// Whether the error was reported already. A process that a signal ended could not report it.
+    /// Whether the user has already seen the error. A child process reports its own error, unless a
+    /// signal ended it.
     pub fn is_reported(&self) -> bool {
         matches!(self, Self::ChildReported(status) if status.code().is_some())
     }

@@ -1,4 +1,4 @@
-//! Files, with errors that say what to do.
+//! Opens, reads and writes files. Errors name the file and say what to do.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -17,7 +17,8 @@ pub fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
-/// Opens a regular file to read. Refuses other kinds: a pipe may never begin, a device never end.
+/// Opens a regular file to read. Refuses other kinds of files: a pipe may never deliver data, and a
+/// device may never end.
 pub fn open_regular(path: &Path) -> Result<File, CliError> {
     // Opening a pipe would block until another process opens it for writing.
     let opened = OpenOptions::new().read(true).custom_flags(NO_WAITING).open(path);
@@ -190,8 +191,8 @@ pub fn refuse_other(path: &Path, kind: FileKind) -> Result<(), CliError> {
 /// Bytes of a file from which its kind is recognized.
 const START_BYTES: u64 = 24;
 
-/// An output in progress. The file is named when it is complete. If that fails, nothing of the
-/// output is left, and a previous file of the name stays.
+/// An output in progress. Its file gets its name when the output is complete. An output that is
+/// dropped before that leaves no file, and a previous file with that name stays.
 pub struct OutputTarget(TargetKind);
 
 enum TargetKind {
@@ -420,8 +421,8 @@ impl AtomicFile {
     }
 }
 
-/// Gives a new file the owner and mode of the file it replaces; if the owner cannot be set, only
-/// the owner may use it.
+/// Gives `file` the owner and mode of the file that it will replace. If the owner cannot be set,
+/// only the owner may use it.
 fn make_as_private(file: &File, replaced: &Metadata) -> io::Result<()> {
     let mode = match fchown(file, Some(replaced.uid()), Some(replaced.gid())) {
         Ok(()) => replaced.mode(),

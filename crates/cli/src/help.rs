@@ -1,6 +1,6 @@
 //! Help texts, man pages and completions of a program.
 //!
-//! Help texts are wrapped once, by the terminal that shows them.
+//! Help texts are wrapped only when they are printed, to the width of the terminal.
 
 use std::path::Path;
 
@@ -30,8 +30,8 @@ pub fn print_completions(
     output::print_bytes(&script)
 }
 
-/// The command line with every paragraph of its help on one line. The terminal that prints the help
-/// knows the width.
+/// Returns `command` with every paragraph of its help texts on one line. The paragraphs are wrapped
+/// when they are printed, because only then the width of the terminal is known.
 pub fn flowing(command: Command) -> Command {
     let after = command.get_after_help().map(joined);
     let command = match after {

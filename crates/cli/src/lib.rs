@@ -1,7 +1,7 @@
 //! The program `oblivio`: disks on storage that you do not trust.
 //!
-//! The public modules are what another program needs to behave like this one: output, errors with
-//! their exit codes, files, help texts.
+//! Another program that must behave like this one, such as `oblivio-lab`, uses the public modules
+//! for output, errors with exit codes, files and help texts.
 
 mod advice;
 mod args;

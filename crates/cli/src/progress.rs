@@ -55,10 +55,11 @@ pub fn bar(accesses: u64) -> ProgressBar {
     bar_of(accesses, "accesses")
 }
 
-/// Steps of the bar per part.
+/// Number of steps of a progress bar for each part of the work.
 const STEPS_PER_PART: u64 = 1000;
 
-/// A bar of parts that take some time each. Its message names the current part.
+/// Creates a progress bar for work in `parts` parts, which moves also within a part. Its message
+/// names the current part.
 pub fn bar_of_parts(parts: u64) -> ProgressBar {
     let bar = ProgressBar::new(parts * STEPS_PER_PART);
     match ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}") {

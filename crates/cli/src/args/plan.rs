@@ -99,8 +99,8 @@ impl VolumeRequirementsArgs {
         self.block.unwrap_or(default)
     }
 
-    /// The requirements of the same disk with another scheme, and the default parameters of that
-    /// scheme.
+    /// The requirements of a disk of equal size with another scheme and that scheme's default
+    /// parameters.
     pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
         Self {
             scheme: Some(scheme.to_owned()),

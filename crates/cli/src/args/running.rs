@@ -122,7 +122,7 @@ impl RateArgs {
         Some(Schedule::new(period, usize::from(accesses)).with_early_write_backs(early_write_backs))
     }
 
-    /// Checks the options against each other, and the schedule that they make.
+    /// Checks that the options do not contradict each other, and that they give a valid schedule.
     pub(crate) fn check(self) -> Result<(), CliError> {
         match self.schedule() {
             None if self.burst.is_some() => Err(CliError::Input(

@@ -88,7 +88,8 @@ change nothing.
 
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 
-/// Options of a volume in use, which a rescued volume does not have.
+/// Options for a volume in use. They have no effect on a rescued volume, so `--rescued` conflicts
+/// with them.
 const OPTIONS_OF_A_VOLUME_IN_USE: [&str; 12] = [
     "cache",
     "serve_hits",

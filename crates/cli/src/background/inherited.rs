@@ -1,8 +1,8 @@
 //! Files besides the three standard streams that were open when this program was started.
 //!
-//! The parent may have left them open by mistake: a lock that a script holds, or a pipe whose
-//! reader waits for its end. A process in the background closes them, once the volume is open: one
-//! of them may supply the key (`--key-file /dev/fd/5`).
+//! The parent may have left a file open by mistake, such as a lock of a script, or a pipe whose
+//! reader waits for its end. A process in the background closes these files only once the volume is
+//! open, because one of them may supply the key (`--key-file /dev/fd/5`).
 
 use std::fs;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

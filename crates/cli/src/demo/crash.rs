@@ -19,11 +19,12 @@ const NEEDS_RECOVERY: i32 = 14;
 /// The name of the folder on the mounted file system in which the work is done.
 const WORK: &str = "work";
 
-/// The result of killing a server.
+/// The result of killing the process that serves the volume.
 pub(super) struct KillReport {
-    /// Whether the server's client was still sending requests.
+    /// Whether the client of the killed process was still sending requests.
     client_was_busy: bool,
-    /// A description of the server that stores the volume, if it was killed and restarted before.
+    /// A description of the server that stores the volume, if there is one. It was killed and
+    /// restarted earlier in the same run, while the client was writing.
     server: Option<&'static str>,
 }
 
@@ -47,7 +48,7 @@ pub(super) enum MountReport {
 }
 
 impl MountReport {
-    /// The files that had been synced, and so must exist.
+    /// The checksums of the files that had been synced, and so must exist.
     pub(super) fn synced(&self) -> &BTreeMap<PathBuf, [u8; 32]> {
         static NONE: BTreeMap<PathBuf, [u8; 32]> = BTreeMap::new();
         match self {

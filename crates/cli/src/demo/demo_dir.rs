@@ -80,7 +80,7 @@ impl DemoDir {
         Ok(Some(servers.killed()))
     }
 
-    /// The tree of the view that shows which paths were accessed.
+    /// The tree whose accessed paths the picture shows.
     pub(super) fn watched_tree(&self) -> TreeId {
         match self.store {
             DemoStore::File | DemoStore::Server => FIRST_TREE,
@@ -126,12 +126,12 @@ impl DemoDir {
         self.path("image.ext4")
     }
 
-    /// Path of the disk's contents read before anything was killed.
+    /// Path of the file with the disk's contents from before the first kill.
     pub(super) fn copy(&self) -> PathBuf {
         self.path("copy.ext4")
     }
 
-    /// Path of the disk's contents read at the end.
+    /// Path of the file with the disk's contents after all recoveries.
     pub(super) fn recovered(&self) -> PathBuf {
         self.path("recovered.ext4")
     }

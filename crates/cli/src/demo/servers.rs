@@ -45,7 +45,8 @@ struct RunningServer {
 }
 
 impl DemoServers {
-    /// The names of the files that the servers make in the directory of the demonstration.
+    /// The names of all files that servers of either kind create in the directory of the
+    /// demonstration.
     pub(super) fn made() -> impl Iterator<Item = String> {
         let of_each = (1..=SERVERS_MAX).flat_map(|number| [folder_name(number), key_name(number)]);
         ["client.key", "allow", "peers"].map(str::to_owned).into_iter().chain(of_each)
@@ -149,7 +150,8 @@ impl DemoServers {
             .map_err(|error| CliError::Engine(format!("a server reported no address: {error}")))
     }
 
-    /// Kills the last server and restarts it at the same address.
+    /// Kills the server with the highest number, and restarts it at the same address. A share
+    /// server stays down for [`DEAD_FOR`].
     pub(super) fn kill_and_start_one(&mut self) -> Result<(), CliError> {
         let last = self.servers.len() - 1;
         self.servers[last].kill();

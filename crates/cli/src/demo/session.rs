@@ -1,4 +1,5 @@
-//! The owner uses the disk in four recognisable ways while storage is recorded.
+//! The owner uses the disk in four phases with recognisable patterns of requests, while the program
+//! records what storage sees.
 
 use std::slice;
 use std::sync::Arc;

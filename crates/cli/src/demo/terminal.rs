@@ -43,7 +43,7 @@ fn scatter(
     format!("┌{rule}┐ {y_count} {y_name}\n{}\n└{rule}┘ {x_count} {x_name}\n", rows.join("\n"))
 }
 
-/// The position of `value` of `0..count` among `dots`.
+/// Maps `value`, which is below `count`, to the nearest position below `dots`.
 fn scale(value: u64, count: u64, dots: usize) -> usize {
     (u128::from(value) * dots as u128 / u128::from(count)) as usize
 }

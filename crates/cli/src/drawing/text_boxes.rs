@@ -54,7 +54,8 @@ impl TextBox {
     }
 }
 
-/// The texts of a picture. Fails if texts overlap or reach out of the picture.
+/// Returns the texts of a picture. Panics if two texts overlap, or a text reaches out of the
+/// picture.
 pub(crate) fn texts_apart(svg: &str, size: (u32, u32)) -> Vec<String> {
     let picture = Document::parse(svg).unwrap();
     let texts: Vec<_> = picture

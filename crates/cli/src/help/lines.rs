@@ -13,8 +13,9 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Checks at several widths that every line of prose in all help texts is as full as possible. Also
-/// checks that more than `pairs_min` pairs of such lines exist.
+/// Checks at several widths that every line of prose in all help texts is as full as possible: the
+/// first word of the next line would not fit. Also checks that this compared more than `pairs_min`
+/// pairs of lines.
 pub(crate) fn assert_are_full(command: Command, pairs_min: usize) {
     let mut pairs = 0;
     for command in all(command) {

@@ -124,8 +124,8 @@ impl TreeCounts {
         self.levels == other.levels
     }
 
-    /// How the leaf of an access follows from the buckets accessed. `None` if they show no leaf. A
-    /// tree with a single level in storage may show leaves, too.
+    /// The map from accessed buckets to leaves. `None` if the buckets show no leaf. A tree with a
+    /// single level in storage may show leaves, too.
     pub(super) fn leaf_map(&self) -> Option<LeafMap> {
         let top = self.levels().next()?.0;
         let (deepest, counts) = self.levels().last()?;
@@ -138,16 +138,17 @@ impl TreeCounts {
     }
 }
 
-/// Whether a level is a table that is scanned: for each bucket written, a large part of it is read.
-/// The trivial ORAM reads half of its table on average while the table fills. In a tree, the paths
-/// read for each path written are the accesses between two evictions and one more.
+/// Whether accesses scan the whole level, as in the trivial ORAM. Then a large part of the level is
+/// read for each bucket written. The part is half of the table on average while the table fills. In
+/// a tree that evicts after every `A` accesses, only `A + 1` buckets of a level are read for each
+/// one written.
 fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> bool {
     let part = 1_u64.checked_shl(u32::from(level.saturating_sub(4))).unwrap_or(u64::MAX);
     level < LEVEL_MIN || read >= written.saturating_mul(part.max(PATHS_MAX))
 }
 
-/// Levels above this one have too few buckets to show leaves: anchors and superblocks are stored on
-/// such levels.
+/// The first level with enough buckets to show leaves. Anchors and superblocks are stored on levels
+/// above it.
 const LEVEL_MIN: u8 = 3;
 
 /// Maximum number of paths that any tree reads per path that it writes, with a margin.

@@ -86,8 +86,8 @@ impl ViewInput {
     }
 }
 
-/// Copies a pipe, which cannot be read twice, to a file without a name. The contents are parsed
-/// meanwhile, so that a pipe that is not a view is refused before it fills the disk.
+/// Copies a pipe, which cannot be read twice, to a file without a name. Parses the contents at the
+/// same time, so that data other than a view is refused before it fills the disk.
 fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
     let mut file = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
     let mut failed = None;

@@ -16,8 +16,8 @@ pub(super) struct Parties {
 }
 
 impl Parties {
-    /// The named servers; without names, all recorded ones. `None` if storage is one place, or the
-    /// views do not record servers.
+    /// The named servers; without names, all recorded ones. `None` if storage is not divided among
+    /// servers, or the views do not record servers.
     pub(super) fn of(inputs: &[ViewInput], named: &[u8]) -> Result<Option<Self>, CliError> {
         let mut servers: Option<ViewServers> = None;
         for input in inputs {
@@ -68,8 +68,8 @@ impl Parties {
         self.shown.len() > usize::from(self.servers.colluding())
     }
 
-    /// Whether one of the shown servers saw `observed`. All servers saw observations that name
-    /// none.
+    /// Whether one of the shown servers saw `observed`. An observation that names no server was
+    /// seen by all servers.
     pub(super) fn saw(&self, observed: &Observed) -> bool {
         let party = match observed {
             Observed::PeerMessage(exchange) => Some(exchange.party),

@@ -18,8 +18,8 @@ use crate::files::{FileKind, OutputTarget};
 
 const SIZE: (u32, u32) = (1400, 1100);
 
-/// Begin and end of bars around their middle, in percent of the distance between bars: for two
-/// kinds of bars side by side.
+/// Left and right edge of a bar relative to its position on the x axis, in percent of the distance
+/// between positions. These values put bars of two kinds side by side.
 const PAIR: [(i32, i32); 2] = [(-40, 0), (0, 40)];
 const SINGLE: (i32, i32) = (-40, 40);
 
@@ -178,7 +178,7 @@ fn draw_rates(area: &Area<'_>, rates: &Rates) -> Result<(), Box<dyn Error>> {
     draw_legend(&mut panel)
 }
 
-/// Digits after the point with which numbers up to `end` differ.
+/// Number of decimals that labels on an axis from 0 to `end` need to differ.
 fn decimals(end: f64) -> usize {
     if end < 1.0 {
         3

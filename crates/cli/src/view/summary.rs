@@ -8,10 +8,11 @@ use super::leaves::BucketVisit;
 /// A summary of what storage saw. Public.
 pub(crate) struct TreeSummary {
     pub(crate) tree: TreeId,
-    /// A sample of the visits, if there are many.
+    /// Visits of buckets on the level of the leaves: all, or a sample if there are many.
     pub(crate) visits: Vec<BucketVisit>,
     pub(crate) accesses: u64,
-    /// Buckets on the level of the leaves, including free ones for the next evictions.
+    /// Number of bucket positions on the level of the leaves, including those that are free for the
+    /// next evictions.
     pub(crate) leaf_buckets: u64,
     pub(crate) tally: Tally,
 }
@@ -19,7 +20,8 @@ pub(crate) struct TreeSummary {
 /// Maximum number of visits in a sample. A picture does not show more.
 const SAMPLE_MAX: usize = 10_000;
 
-/// A sample of visits at equal distances from a sequence of any length.
+/// Collects a sample of a sequence of visits of any length. The sampled visits are equally far
+/// apart in the sequence.
 pub(super) struct Sample {
     every: u64,
     offered: u64,

@@ -160,7 +160,7 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// A block character filled from below, for a fraction of 1.
+/// Returns a block character that is filled from below to the fraction `part`, from 0 to 1.
 fn block(part: f64) -> char {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let eighths = (part * 8.0).ceil().clamp(0.0, 8.0) as usize;
@@ -223,7 +223,8 @@ fn write_levels(text: &mut String, id: u16, tree: &TreeCounts) {
     }
 }
 
-/// A bar of whole characters, with at least one unless `count` is 0.
+/// Returns a bar of block characters for `count`, on a scale on which `most` has [`BAR_COLUMNS`].
+/// The bar has at least one character unless `count` is 0.
 fn bar(count: u64, most: u64) -> String {
     let columns = (u128::from(count) * u128::from(BAR_COLUMNS)).div_ceil(u128::from(most));
     "█".repeat(columns as usize)

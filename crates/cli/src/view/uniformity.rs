@@ -8,11 +8,12 @@ pub(super) const BINS_MAX: u64 = 16;
 /// Minimum expected count per bin, for which the chi-square distribution is a good approximation.
 const EXPECTED_MIN: u64 = 20;
 
-/// A p-value below which a view is unusual: one in a hundred uniform views. Worth a look, but no
-/// proof.
+/// A p-value below which a view is unusual: one in a hundred views with uniform leaves has a lower
+/// one. It is a reason to record again, but proves nothing.
 const RARE: f64 = 1e-2;
 
-/// A p-value below which a view is not uniform: chance does not produce one in a lifetime.
+/// A p-value below which a view is not uniform: one in a million views with uniform leaves has a
+/// lower one.
 const NEVER: f64 = 1e-6;
 
 /// The result of a test.
@@ -28,8 +29,9 @@ pub(super) struct Uniformity {
 }
 
 impl Uniformity {
-    /// Tests counts in a power of two of bins. Merges neighbouring bins while they hold too few;
-    /// returns `None` if fewer than two bins would be left.
+    /// Tests the counts in bins, whose number is a power of two. Merges pairs of neighbouring bins
+    /// while the expected count of a bin is below [`EXPECTED_MIN`]. `None` if fewer than two bins
+    /// remain.
     pub(super) fn of(counts: &[u64]) -> Option<Self> {
         let total: u64 = counts.iter().sum();
         let mut bins = counts.to_vec();

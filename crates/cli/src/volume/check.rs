@@ -58,7 +58,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
     }
 }
 
-/// Limits the rate of reading.
+/// Limits the number of buckets that a check reads per second.
 struct Pace {
     clock: Stopwatch,
     /// Seconds per bucket, on average.

@@ -21,7 +21,8 @@ pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
     output::print(&line)
 }
 
-/// `oblivio key server`: prints a part of a volume's URL, or a line of another server's peers file.
+/// `oblivio key server`: prints the server's public key as a part of a volume's URL, or as a line
+/// of another server's peers file.
 pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
     let key = read_or_make(&args.file)?;
     let shown = key.to_string();

@@ -43,7 +43,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The facts that anyone can read.
+/// The facts about a volume that anyone can read without a key. Not authenticated.
 fn public(location: &Location) -> Result<Facts, CliError> {
     let (superblock, condition) = read_public(location)?;
     Ok(Facts {
@@ -56,7 +56,7 @@ fn public(location: &Location) -> Result<Facts, CliError> {
     })
 }
 
-/// The facts that the owner can read.
+/// The facts about a volume that its owner can read with the key.
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     let options = StoreOptions::default().with_read_only(true);
     // The store stays open, and so locked, while the client's directory is read.

@@ -18,7 +18,8 @@ use crate::files;
 pub(super) struct ProgressFile(PathBuf);
 
 impl ProgressFile {
-    /// The file named by `--progress`, or one beside the copy.
+    /// The file that `--progress` names, or the default file in the folder of the copy. Fails if
+    /// the file is a part of either volume.
     pub(super) fn of(args: &CopyArgs, shapes: &[TreeShape]) -> Result<Self, CliError> {
         let path = match &args.progress {
             Some(path) => path.clone(),

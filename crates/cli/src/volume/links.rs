@@ -112,7 +112,8 @@ impl LinkEstimate {
         .to_owned()
     }
 
-    /// A sentence that says which direction of the link limits the planned volume.
+    /// A sentence that says whether the download or the upload rate of the link limits the planned
+    /// volume.
     fn bounds(&self) -> String {
         let traffic = self.rows[0].volume.traffic();
         let (down, up) = (size(traffic.down_bytes()), size(traffic.up_bytes()));

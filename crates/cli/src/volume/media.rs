@@ -18,7 +18,8 @@ pub(super) const COMPARED_SCHEMES: [&str; 2] = ["raw", "range"];
 /// Length of the longest read of the table, at a random position.
 const READ_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes to read for a figure, in at least [`READS_MIN`] and at most [`READS_MAX`] reads.
+/// Number of bytes over which an estimate is averaged, in at least [`READS_MIN`] and at most
+/// [`READS_MAX`] reads.
 const BYTES_PER_FIGURE: u64 = 16 << 20;
 const READS_MIN: u64 = 4;
 const READS_MAX: u64 = 256;

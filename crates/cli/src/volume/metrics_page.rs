@@ -13,7 +13,7 @@ use crate::error::CliError;
 /// Time that a client may take to send its request.
 const ASK_WITHIN: Duration = Duration::from_secs(2);
 
-/// Maximum length of a request.
+/// Maximum length of a request in bytes.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
 /// A page of metrics, which is served until the program ends.

@@ -37,7 +37,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     background::run(&args.background, || serve(args))
 }
 
-/// The files that are named on the command line.
+/// The files that the command line names, which must not lie below the mount point.
 fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
     let volume = &args.at.volume;
     let named = [
@@ -131,7 +131,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     background::report_end(&args.background, "unmounted, and the volume is closed")
 }
 
-/// Reports that the disk can be used, and the command that unmounts it.
+/// Reports that the disk can be used, and which command unmounts it.
 fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Result<(), CliError> {
     let directory = shell_word(directory.display().to_string());
     let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };

@@ -23,7 +23,8 @@ use crate::output;
 /// Default bytes of the cache of a disk.
 const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 
-/// Additional memory for long reads that must be answered in one piece, shared by all clients.
+/// Additional bytes of memory for long reads that must be answered in one piece, shared by all
+/// clients.
 const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
 /// `oblivio plan`.
@@ -303,17 +304,17 @@ impl VolumePlan {
         self.cost.client_bytes() + self.cache_bytes_max() + for_requests
     }
 
-    /// Memory of the cache, with its notes about each block.
+    /// Bytes of memory of the cache, including the metadata that it has for each block.
     fn cache_bytes_max(&self) -> u64 {
-        /// Bytes of the cache's notes per block, measured with blocks of 16 bytes.
+        /// Bytes of the cache's metadata per block, measured with blocks of 16 bytes.
         const NOTES_BYTES: u64 = 170;
         let VolumeParams { blocks, block_bytes, .. } = self.params;
         let cached = blocks.min(CACHE_BYTES_MAX / u64::from(block_bytes));
         cached * (u64::from(block_bytes) + NOTES_BYTES)
     }
 
-    /// Memory for the requests of all clients and their answers, if long requests can be answered
-    /// in portions.
+    /// Bytes of memory for the requests of all clients and their answers, if the server sends long
+    /// answers in portions.
     fn requests_bytes_max(&self) -> u64 {
         let Limits { shared_bytes_max, connections_max, in_flight_bytes_max, .. } = Limits::DEFAULT;
         let of_each = in_flight_bytes_max.max(self.params.block_bytes);

@@ -56,7 +56,7 @@ fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// The terminal that is silent now, and its previous modes.
+/// The terminal whose echo is off now, and the modes to restore.
 static ECHO_OFF: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
 fn echo_off() -> MutexGuard<'static, Option<(File, Termios)>> {
@@ -72,8 +72,8 @@ fn restore() {
 }
 
 /// Makes ending signals restore the terminal before they end this process, until another part of
-/// the program handles them. Ctrl-Z is ignored while a terminal is silent: the shell's user would
-/// not see what they type.
+/// the program handles them. Ctrl-Z is ignored while the echo is off, because the user would then
+/// return to a shell without echo.
 fn restore_on_signals() -> io::Result<()> {
     static IS_LISTENING: AtomicBool = AtomicBool::new(false);
     if IS_LISTENING.swap(true, Ordering::Relaxed) {

@@ -22,8 +22,8 @@ const EXT_FILE_BLOCKS_MAX: u64 = (1 << 32) - 1;
 /// Maximum bytes of a file on ext4 with blocks of 4 KiB, the usual size.
 pub(super) const EXT4_FILE_BYTES_MAX: u64 = EXT_FILE_BLOCKS_MAX * 4096;
 
-/// Refuses a volume whose files the file system does not support, and remarks on space that may not
-/// suffice. Files are small at first, so space may be made later.
+/// Refuses a volume whose files the file system does not support. Only warns if there may be too
+/// little space: files are small at first, so the user can still free space.
 pub(super) fn check_store(plan: &VolumePlan, location: &Location) -> Result<(), CliError> {
     let advice = "choose a smaller --size, or another file system, such as XFS";
     for SpaceNeed { there, path, bytes } in space_needs(location, &shapes(&plan.params)?, advice)? {
@@ -81,7 +81,8 @@ fn space_needs<'l>(
     Ok(needs)
 }
 
-/// Remarks on space for the client's directory. Every file system supports its files.
+/// Warns if there may be too little space for the client's directory. Every file system supports
+/// files of its sizes.
 pub(super) fn check_state(plan: &VolumePlan, state: &Path) {
     let StateRoom { in_use_bytes_max, .. } = plan.state_room;
     if let Some(there) = FileSystem::of(state) {

@@ -59,7 +59,8 @@ impl RunningCommand {
         self.shell.wait()
     }
 
-    /// Whether all processes of the group have ended; without a group, whether the shell has.
+    /// Whether all processes of the shell's group have ended. If the shell has no group of its own,
+    /// whether the shell has ended.
     fn nothing_is_left(&mut self) -> io::Result<bool> {
         if !self.has_group {
             return self.has_ended();

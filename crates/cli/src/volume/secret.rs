@@ -114,7 +114,7 @@ fn what_supplies_once(found: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// The error if two readings differ, or the second one failed.
+/// The error if the second reading of a source failed, or returned another secret than the first.
 fn not_repeated(args: &SecretArgs) -> CliError {
     let what = match args {
         SecretArgs { key_file: Some(path), .. } => format!("the key file {}", path.display()),
@@ -240,7 +240,8 @@ fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     if status.success() { Ok(text) } else { Err(failed(status.to_string())) }
 }
 
-/// Reads `source` to its end, or to one byte more than `bytes_max`. Reserves room for `bytes`.
+/// Reads `source` to its end, or to one byte more than `bytes_max`. Allocates memory for `bytes`
+/// bytes in advance.
 fn take(source: impl Read, bytes: usize, bytes_max: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
     // Growing would leave copies in memory. `read_to_end` probes for the end with one spare byte.
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.min(bytes_max) + 2));

@@ -264,7 +264,8 @@ fn announce(
     background::report_ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns its exit status. Calls `poll` regularly, which sleeps briefly.
+/// Runs a shell command, and returns its exit status. Calls `poll` until the command has ended.
+/// `poll` must sleep briefly each time.
 fn run_until_it_ends(
     command: &str,
     uri: &str,

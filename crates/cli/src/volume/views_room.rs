@@ -62,7 +62,7 @@ impl RecordingQuota {
         Ok(Reservation { room: self.clone(), bytes })
     }
 
-    /// Total bytes for which the existing files count.
+    /// Total bytes for which the complete recordings in the folder count against the quota.
     fn kept(&self) -> io::Result<u64> {
         let mut bytes = 0u64;
         for entry in fs::read_dir(&self.folder)? {

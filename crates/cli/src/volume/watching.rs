@@ -25,7 +25,8 @@ pub(super) struct BoundWatchPage {
     levels_on_client: u64,
 }
 
-/// Serves the page, if there is one. Returns the disk to use from here on.
+/// Serves the page, if one was requested. Returns the disk through which clients must send their
+/// requests, so that the page can show them.
 pub(super) fn start(
     watching: Option<BoundWatchPage>,
     disk: Arc<dyn BlockDevice>,

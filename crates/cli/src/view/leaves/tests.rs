@@ -19,8 +19,8 @@ fn event(trip: u64, operation: Operation, level: u8, index: u64) -> Event {
     Event { trip, operation, piece, bytes: 1 }
 }
 
-/// The events that storage sees on the leaf level of a rotating tree, if `begun` evictions came
-/// before.
+/// The events that storage sees on the leaf level of a rotating tree, after `begun` earlier
+/// evictions.
 fn rotating(level: u8, top: u8, begun: u64, leaf: &mut dyn FnMut(u64) -> u64) -> Vec<Event> {
     let (leaves, ring) = (1 << level, (1 << level) + (1 << top));
     let (mut events, mut trip) = (Vec::new(), 0);

@@ -66,12 +66,12 @@ impl BenchVolume {
         self.disk.bytes()
     }
 
-    /// Counts of the calls that storage has seen so far.
+    /// Counts of the calls to storage so far, with their bytes.
     pub(super) fn seen(&self) -> Tally {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time of the thread that uses the volume so far.
+    /// Time that the thread of the volume has spent so far, by purpose.
     pub(super) fn spent(&self) -> TimeByPurpose {
         self.meter.spent()
     }

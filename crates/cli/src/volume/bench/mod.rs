@@ -65,7 +65,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     }
 }
 
-/// Runs every load on the state that the previous one left.
+/// Runs all loads, one after the other. Each uses the volume as the previous load left it.
 fn measure(
     volume: &mut BenchVolume,
     args: &BenchArgs,

@@ -22,9 +22,9 @@ pub(super) struct Figures {
     pub(super) elapsed: Duration,
     pub(super) read: Traffic,
     pub(super) written: Traffic,
-    /// Time of the thread that uses the volume.
+    /// Time that the thread of the volume spent during the load, by purpose.
     pub(super) spent: TimeByPurpose,
-    /// Processor time of all threads.
+    /// Processor time of all threads of this process during the load.
     pub(super) processors: Duration,
 }
 

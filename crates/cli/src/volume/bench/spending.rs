@@ -25,14 +25,15 @@ enum Purpose {
     Log,
 }
 
-/// Time by purpose.
+/// Time that a thread spends, by purpose.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TimeByPurpose {
     pub(super) read: Duration,
     pub(super) write: Duration,
     pub(super) flush: Duration,
     pub(super) log: Duration,
-    /// Processor time spent on no other purpose.
+    /// Processor time of the client's own work, such as maps, stash and cipher. Excludes the time
+    /// in the other fields.
     pub(super) client: Duration,
 }
 
