@@ -45,7 +45,7 @@ pub struct Answer {
     pub bytes: Vec<u8>,
     /// The range of each frame in `bytes`.
     pub spans: Vec<Span>,
-    /// The index of the piece that each frame is a value of.
+    /// For each frame, the index of the piece whose value it holds.
     pieces: Vec<usize>,
 }
 

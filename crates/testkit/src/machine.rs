@@ -3,7 +3,8 @@
 use std::env;
 use std::path::Path;
 
-/// Whether to run the tests of mounting. False if `OBLIVIO_WITHOUT_FUSE` is set.
+/// Whether to run the tests that mount disks. False if the environment variable
+/// `OBLIVIO_WITHOUT_FUSE` is set.
 ///
 /// # Panics
 /// If the machine lacks something that the tests need.

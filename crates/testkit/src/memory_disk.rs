@@ -59,7 +59,8 @@ pub struct Shared {
     in_flight: AtomicU32,
     /// Maximum number of requests that were in flight at once.
     pub in_flight_max: AtomicU32,
-    /// Number of requests in flight until which answers wait, but for at most [`PATIENCE`].
+    /// The next answer waits until this number of requests is in flight, or until [`PATIENCE`] is
+    /// over. Then the number is reset to 0.
     pub gather: AtomicU32,
     gathered: Condvar,
     gathering: Mutex<()>,

@@ -46,7 +46,7 @@ impl ShareDisk {
         self.0.lock().unwrap().power_losses
     }
 
-    /// Whether the steps of [`dies_after`](Self::dies_after) are used up.
+    /// Whether the machine has died, after the steps that [`dies_after`](Self::dies_after) set.
     pub fn is_dead(&self) -> bool {
         self.0.lock().unwrap().left == Some(0)
     }

@@ -165,7 +165,8 @@ fn free(freed: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
     }
 }
 
-/// Whether a call takes effect. A call that fails for another reason than lack of space may.
+/// Whether a call with the outcome `verdict` changes the directory. Random if the call fails or the
+/// machine crashes, except that a call without space changes nothing.
 fn happens(verdict: Verdict, coins: &mut StdRng) -> bool {
     match verdict {
         Verdict::Go => true,

@@ -25,7 +25,7 @@ pub enum InjectedFault {
     /// The machine of the store crashes during the first store operation from this one on, and
     /// restarts. The client keeps running.
     StoreDiesAt(u64, Survival),
-    /// This step of a station goes wrong. The client keeps running.
+    /// This step of a disk or link fails in the given way. The client keeps running.
     StationAt(Station, u64, StationFailure),
 }
 

@@ -46,13 +46,13 @@ struct State {
 
 struct LineDirection {
     bytes: VecDeque<u8>,
-    /// Number of bytes until the cut.
+    /// Number of bytes that still pass in this direction before the cut.
     left: usize,
     /// Whether a reader waits, because no bytes have arrived.
     is_awaited: bool,
     /// The thread of the latest read.
     read_by: Option<ThreadId>,
-    /// Whether the reader has finished.
+    /// Whether the receiver will read no more.
     is_over: bool,
 }
 

@@ -153,7 +153,8 @@ impl Medium {
         }
     }
 
-    /// Crashes. Holes in the grown part show `beneath`, then zeros.
+    /// Crashes. A random survival can leave holes in the part by which the medium grew since the
+    /// last sync. They show the bytes of `beneath`, and zeros after its end.
     pub(super) fn crash(
         &mut self,
         survival: Survival,

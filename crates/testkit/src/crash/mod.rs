@@ -26,7 +26,7 @@
 //!   only they know what is durable.
 //! - **A message is lost, or is the last on its link** (the same). The sender does not know whether
 //!   it arrived.
-//! - **A connection is cut** ([`line()`]). This can happen at any byte, also within a message.
+//! - **A connection is cut** ([`line()`]), at any byte, also within a message.
 //! - **The machine crashes during an operation** ([`InjectedFault::CrashAt`]). Crashes do not only
 //!   happen between operations. A sync in progress may have worked.
 //! - **An operation fails** ([`InjectedFault::FailAt`], [`InjectedFault::FailEvery`]). Causes are
@@ -44,7 +44,7 @@
 //!   [`World::replace_bucket`]). Causes are decay and the adversary.
 //!
 //! Two faults are not simulated. A store never loses synced bytes by itself (tamper with it
-//! instead). And writes that a failed sync dropped are not visible *after* a restart.
+//! instead). Also, writes that a failed sync dropped are not visible *after* a restart.
 //!
 //! # Use
 //! A [`Trial`] drives a [`BlockDevice`](oblivio_volume::device::BlockDevice) with a [`workload`]

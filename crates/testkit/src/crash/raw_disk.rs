@@ -1,4 +1,5 @@
-//! A volume as a disk without a cache: each request makes its accesses at once.
+//! A disk that passes requests to a volume without a cache: each request makes its accesses before
+//! its answer.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -78,7 +78,8 @@ impl World {
         if to == CLIENT { Delivery::Lost } else { delivery }
     }
 
-    /// Records that the client noticed a fault of a server or link.
+    /// Records that the client of this run noticed a fault of a server or link, so that the failure
+    /// of its request is expected.
     pub fn notice(&self) {
         self.state().plan.fired += 1;
     }

@@ -1,5 +1,5 @@
-//! A volume so small that a run has only a few hundred operations. So tests can crash at each
-//! operation.
+//! A volume so small that a run has only a few hundred operations, so that tests can crash at each
+//! of them.
 
 use oblivio_core::durable::ArrayRequirements;
 use oblivio_core::durable::Contents;

@@ -209,7 +209,7 @@ where
         Ok(Some(device))
     }
 
-    /// Accepts an error of the disk only if a fault has occurred.
+    /// Accepts an error of the disk if a fault has occurred. Otherwise the error is a loss.
     fn excuse(&self, what: &str, error: &DiskError) -> Result<(), Loss> {
         match self.world.faults_fired() {
             0 => Err(Loss {

@@ -94,7 +94,8 @@ impl Snapshot {
     }
 }
 
-/// Crashes each disk independently. Returns the share of writes that the first disk kept.
+/// Crashes each disk independently. Returns the fraction of unsynced writes that the first disk
+/// kept.
 pub(super) fn crash_disks<'d>(
     disks: impl IntoIterator<Item = &'d mut Medium>,
     survival: Survival,

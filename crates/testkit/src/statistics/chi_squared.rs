@@ -39,7 +39,7 @@ pub fn uniformity_of_pairs(
     uniformity(&histogram(cells, bins * bins, bins * bins))
 }
 
-/// Tests whether two samples come from one (unknown) distribution: the two-sample test.
+/// The two-sample test: tests whether two samples come from the same, unknown distribution.
 ///
 /// One-sided: good agreement of two independent samples is not suspicious.
 ///

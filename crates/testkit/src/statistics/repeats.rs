@@ -13,10 +13,10 @@ pub struct Return {
     pub later: u64,
 }
 
-/// Returns the returns in a sequence of accesses. Each access consists of an address and the leaf
-/// that storage saw.
+/// Returns pairs of successive accesses to one block in a sequence of accesses. Each access
+/// consists of an address and the leaf that storage saw.
 ///
-/// Each access belongs to at most one return, so that returns are independent.
+/// Each access belongs to at most one pair, so that the pairs are independent.
 pub fn returns(accesses: impl IntoIterator<Item = (u64, u64)>) -> Vec<Return> {
     let mut unpaired = HashMap::new();
     let mut returns = Vec::new();

@@ -21,7 +21,8 @@ impl Terminal {
         Self { master: File::from(master), name }
     }
 
-    /// The side of the programs: they read what is typed, and write what is shown.
+    /// The programs' end of the terminal. Programs read from it what the test types, and write to
+    /// it what the terminal shows.
     pub(crate) fn programs(&self) -> File {
         File::options().read(true).write(true).open(&self.name).unwrap()
     }

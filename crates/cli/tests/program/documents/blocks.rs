@@ -85,7 +85,8 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The commands that must only be understood, each on one line.
+/// The commands of a page that the test does not run, each on one line. It only checks that the
+/// program knows them.
 pub(crate) fn understood(page: &str) -> Vec<String> {
     let of_kind = blocks(page).into_iter().filter(|(kind, _)| kind == "sh understood");
     of_kind

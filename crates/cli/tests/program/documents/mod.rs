@@ -45,8 +45,8 @@ fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
     assert_eq!(with_commands, run);
 }
 
-/// Checks commands that take too long or need other machines: the program knows the command and its
-/// options, or `make` its target.
+/// Checks the commands that take too long or need other machines. The program must know each
+/// command with its options, and the Makefile each target.
 #[test]
 fn what_no_test_can_run_is_understood() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
@@ -110,7 +110,8 @@ fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
 }
 
-/// A reader in another language finds in the volume the bytes that were written.
+/// A Python program, written after the description of the formats, finds the written data in the
+/// files of the volume.
 #[test]
 fn a_volume_has_the_bytes_that_the_walk_shows() {
     let page = "docs/formats/walk.md";
@@ -128,7 +129,7 @@ fn a_volume_has_the_bytes_that_the_walk_shows() {
     session::run(page, &steps, &[("walk.py", &program)]);
 }
 
-/// The output that does not depend on random leaves.
+/// The output of the Python program, with `…` for text that depends on random leaves.
 const READ: &str = "superblock: sequence number 1 and the right HMAC
 anchor in place 0 of checkpoint … right
 anchor in place 1 of checkpoint … right

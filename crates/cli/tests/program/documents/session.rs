@@ -56,7 +56,8 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
     }
 }
 
-/// A reader may already have volumes whose client's directories are in the same home directory.
+/// Creates another volume, whose client's directory is also below the home directory. The commands
+/// of the page must still work, because a reader may already have volumes.
 fn make_another_volume(home: &Path) {
     let folder = home.join(".other");
     fs::create_dir(&folder).unwrap();

@@ -62,7 +62,8 @@ fn a_mount_continues_in_the_background_until_it_is_unmounted() {
     test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
-/// `umount` reports the failure, so that its user does not assume that all data was kept.
+/// If the disk failed because storage was damaged, `umount` fails as well, so that its user does
+/// not assume that all data was stored.
 #[test]
 fn an_unmount_of_a_disk_that_failed_fails() {
     if !can_mount() {
@@ -132,7 +133,8 @@ fn a_server_continues_in_the_background_until_it_is_killed() {
     test_dir.fails_with(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
 }
 
-/// The session that started it may end: the disk stays, and only its owner can read the log.
+/// A server in the background keeps serving the disk after the terminal session that started it has
+/// ended. Only the owner can read its log.
 #[test]
 fn a_server_in_the_background_outlives_its_terminal() {
     let test_dir = TestDir::new();
@@ -226,7 +228,7 @@ fn inherited_files_are_closed() {
     wait_until("the process has ended", || !is_running(pid));
 }
 
-/// The page's address is printed, and is in no file.
+/// The address of the watch page is secret: it is printed, and written to no file.
 #[test]
 fn the_page_address_of_a_disk_in_the_background_is_printed_and_not_logged() {
     let test_dir = TestDir::with_volume(4);

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use super::test_dir::{TestDir, VOLUME};
 
-/// The client knows that nothing was written, so nothing is read.
+/// The client knows that nothing was written, so the check reads no buckets, even of a volume of 1
+/// TiB.
 #[test]
 fn a_new_volume_of_a_tib_is_checked_at_once() {
     let test_dir = TestDir::new();

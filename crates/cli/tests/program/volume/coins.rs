@@ -19,7 +19,8 @@ const READS: usize = 60;
 const SALT_AT: u64 = 8 + 4 + 16 + 8;
 const SALT_BYTES: u64 = 32;
 
-/// Both openings begin from the same bytes.
+/// Two openings draw different leaves and salts, although both begin from the same bytes of storage
+/// and of the client's directory.
 #[test]
 fn two_openings_of_one_volume_draw_other_leaves_and_salts() {
     let test_dir = TestDir::with_volume(1);
@@ -40,7 +41,7 @@ fn openings_of_two_volumes_draw_other_leaves_and_salts() {
 
 /// The visible random values of one opening.
 struct OpeningDraws {
-    /// The ends of the paths of the opening's first accesses.
+    /// The buckets at the ends of the paths that the first accesses of the opening read.
     ends: Vec<u64>,
     /// The salt of the opening's state file.
     salt: Vec<u8>,

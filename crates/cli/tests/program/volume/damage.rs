@@ -79,7 +79,8 @@ fn a_flipped_bit_of_a_bucket_is_found_and_never_returned() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// A superblock made meanwhile would be newer than the storage that the owner restores.
+/// While tampering is known, the keys cannot be changed: a new superblock would be newer than the
+/// storage that the owner restores. `info` reports the tampering.
 #[test]
 fn found_tampering_is_reported_by_info_and_prevents_changes_of_keys() {
     let test_dir = TestDir::with_data(4);
@@ -201,7 +202,8 @@ fn a_store_from_a_backup_is_code_8() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// Storage shows a superblock that still has the removed slot.
+/// Storage is rolled back to a superblock that still has the removed slot. The client refuses it as
+/// older.
 #[test]
 fn a_superblock_from_before_a_key_was_removed_is_code_8() {
     let test_dir = TestDir::with_data(4);
@@ -316,7 +318,8 @@ fn a_clients_directory_that_is_open_to_others_or_a_link_is_code_3() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// Without its end, the log is the log of an earlier time.
+/// A log that lost its end equals the log of an earlier time. The client refuses the directory as
+/// older than storage.
 #[test]
 fn a_clients_directory_that_lost_its_end_is_code_12() {
     let test_dir = TestDir::with_data(4);

@@ -1,4 +1,4 @@
-//! Other programs on a volume: over a Unix socket, over TCP, and with TLS.
+//! Other programs use a volume over a Unix socket, over TCP, and with TLS.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +82,8 @@ fn nbdcopy_copies_both_ways_over_many_connections() {
     }
 }
 
-/// Compares the disk with a model: the same operations on bytes.
+/// qemu-io changes the disk at offsets that are not multiples of the block size. The contents must
+/// equal those of an array on which the test makes the same changes.
 #[test]
 fn qemu_io_writes_discards_and_zeroes_at_odd_places() {
     let test_dir = TestDir::with_volume(8);

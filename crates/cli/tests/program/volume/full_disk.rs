@@ -39,7 +39,8 @@ fn there_is_no_room_for_filler() {
     on_a_small_file_system(512 << 10, "appends_without_filler");
 }
 
-/// `ulimit -f` sends a signal, which would end the program.
+/// A file that exceeds the size limit of `ulimit -f` is reported like a full disk (exit code 10).
+/// The signal that the kernel sends does not end the program.
 #[test]
 fn files_that_may_not_be_longer_are_a_full_disk() {
     let test_dir = TestDir::new();
@@ -204,7 +205,8 @@ fn creates_nothing() {
     succeeds(&folder, &format!("check {VOLUME}"));
 }
 
-/// Filler that does not fit changes no records, and is not necessary.
+/// On a full disk, records can be appended even if the filler after them does not fit. The filler
+/// never changes records.
 #[test]
 #[ignore = "run by a test above, on a file system of its own"]
 fn appends_without_filler() {

@@ -1,5 +1,6 @@
-//! A real server, killed at any moment under a client that verifies: everything flushed is there,
-//! and every other block is old or new.
+//! Kills a real server at random moments while fio uses the disk and verifies what it reads.
+//! Everything flushed must be there afterwards, and every other block must hold its old or its new
+//! contents.
 //!
 //! `OBLIVIO_KILL_ROUNDS` is the number of rounds and `OBLIVIO_KILL_SEED` the seed. The seed is
 //! printed, so that a failure can be reproduced as far as timing allows.
@@ -279,7 +280,7 @@ impl Killed {
         job
     }
 
-    /// Whether block `n` of a region is as [`pattern_job`] writes it.
+    /// Whether `block` holds the contents that [`pattern_job`] writes to block `n` of a region.
     fn is_of(&self, block: &[u8], n: usize, region: u64, pattern: u64) -> bool {
         let place = region * self.region_bytes + (n * BLOCK_BYTES) as u64;
         let unit = [pattern.to_be_bytes(), place.to_le_bytes()].concat();

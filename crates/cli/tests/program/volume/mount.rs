@@ -237,7 +237,8 @@ fn a_file_system_is_made_only_if_no_block_holds_data() {
     test_dir.succeeds(&format!("check {VOLUME}"));
 }
 
-/// Anyone who has a key can put such files on the disk.
+/// A mount ignores set-uid bits and device files, because anyone who has a key can put such files
+/// on the disk.
 #[test]
 fn set_uid_programs_and_devices_on_the_disk_give_no_rights() {
     if !can_mount() {
@@ -267,8 +268,8 @@ fn a_file_system_is_made_over_data_on_purpose() {
     Mount::new(&test_dir, "--no-mkfs").unmount(&test_dir);
 }
 
-/// The mount can be unmounted at every moment of its start, from before its registration until
-/// after the mount.
+/// `umount` works at every moment of a mount's start. Only before the mount is registered, `umount`
+/// reports that nothing is mounted.
 #[test]
 fn a_mount_that_is_still_starting_can_be_unmounted() {
     if !can_mount() {

@@ -60,7 +60,8 @@ fn a_mount_that_would_hide_its_own_files_is_refused() {
     test_dir.succeeds(&format!("info {VOLUME} --require-clean"));
 }
 
-/// The mount may appear in the bind mount as well.
+/// A log file below a bind mount of the mount point is refused, because the new mount may appear in
+/// the bind mount as well and hide the file.
 #[test]
 fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
     if !can_mount() {

@@ -62,7 +62,7 @@ fn reading_lost_blocks_fails_and_the_rest_is_as_a_rescue_saves_it() {
     assert_eq!(code, 7, "{messages}");
 }
 
-/// Reading all of storage may take hours.
+/// Wrong options are reported before storage is read, because reading all of it may take hours.
 #[test]
 fn errors_of_serving_are_reported_before_storage_is_read() {
     let test_dir = TestDir::with_data(1);

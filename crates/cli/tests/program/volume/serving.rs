@@ -138,7 +138,8 @@ fn a_path_too_long_for_a_socket_has_an_error_with_advice() {
     ));
 }
 
-/// Clients support only block sizes that are powers of two.
+/// A volume works even if its block size is not a power of two, although clients support only
+/// powers of two.
 #[test]
 fn a_volume_of_any_block_size_can_be_used_by_qemu() {
     for block in [17, 1000, 3000] {

@@ -8,7 +8,8 @@ use super::shares::{SMALL, ShareServers, inside};
 use super::test_dir::{TestDir, bytes, end};
 use crate::common;
 
-/// The machine of the client, which has the bridge. It ends with the process that holds it.
+/// A network namespace that acts as a machine. The namespace of the client has the bridge. It
+/// exists as long as this process, which runs in it.
 struct Machine(Child);
 
 impl Machine {

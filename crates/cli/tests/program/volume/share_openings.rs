@@ -45,7 +45,8 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     }
 }
 
-/// All commands that open a volume, and their exit codes.
+/// Checks that all commands that open the volume end with exit code `code`, and that their messages
+/// contain `advice`.
 fn all_end(test_dir: &TestDir, servers: &ShareServers, code: i32, advice: &str) {
     let volume = servers.volume("disk");
     let url = servers.url_of(&[0, 1, 2], "disk");

@@ -80,7 +80,8 @@ impl Five {
     }
 }
 
-/// Two servers hold old records, two the newest, and no server lies.
+/// Two servers hold old records and two the newest, although no server lies. The volume is not
+/// reported as rolled back.
 #[test]
 fn older_records_of_servers_that_were_away_are_no_rollback() {
     let mut five = Five::new();
@@ -222,7 +223,8 @@ fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     five.test_dir.succeeds(&format!("rescue {volume} whole"));
 }
 
-/// Neither key opens the volume then, and the new one is not called wrong.
+/// While servers with the newest superblock are missing, neither the old nor the new key opens the
+/// volume. The program asks for the servers, and does not report a rollback or a wrong key.
 #[test]
 fn an_old_superblock_is_no_rollback_while_servers_are_missing() {
     let mut five = Five::new();

@@ -475,7 +475,8 @@ fn shares_of_another_version_are_refused_as_such() {
     test_dir.succeeds(&format!("check {volume}"));
 }
 
-/// An image is shared leaf by leaf, and then the volume is like any other.
+/// `create --from` sends an image to the servers as shares, leaf by leaf. Afterwards, the volume
+/// can be used like any other.
 #[test]
 fn an_image_becomes_a_volume() {
     let test_dir = TestDir::new();

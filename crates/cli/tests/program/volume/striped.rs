@@ -91,7 +91,8 @@ fn a_creation_reports_the_possible_number_of_members_and_leaves_nothing() {
     assert!(!test_dir.path("a.obl").exists() && !test_dir.path("1").exists());
 }
 
-/// The member's name reveals it; if the name is forged, the seal does.
+/// A member of another stripe with equal parameters is refused. Its header names the other stripe.
+/// If the header is forged, the seals of the buckets do not match.
 #[test]
 fn a_member_of_another_volume_that_was_made_alike_is_found_out() {
     let test_dir = striped_test_dir("");

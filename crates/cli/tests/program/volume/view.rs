@@ -9,7 +9,7 @@ use super::test_dir::{MIB, TestDir, VOLUME};
 use crate::common::command;
 use crate::common::terminal::Terminal;
 
-/// Records a copy of the disk as `disk.view`.
+/// Records what storage sees, in `disk.view`, while nbdcopy reads the whole disk.
 fn record(test_dir: &TestDir, volume: &str) {
     let copy = "nbdcopy \"$uri\" back && cmp data back";
     test_dir.succeeds(&format!("view record {volume} --output disk.view --run '{copy}'"));
@@ -207,7 +207,7 @@ fn an_output_replaces_no_file_of_another_kind() {
     record(&test_dir, VOLUME);
 }
 
-/// Every access of the trivial ORAM reads the whole table, so there are no leaves.
+/// `view show` reports no leaves for the trivial ORAM, because each access reads the whole table.
 #[test]
 fn a_table_that_is_scanned_has_no_leaves() {
     let test_dir = TestDir::new();

@@ -10,7 +10,7 @@ use super::test_dir::{TestDir, VOLUME};
 use super::tools::run;
 use crate::common::oblivio;
 
-/// Number of bytes that are written at once.
+/// Number of bytes that [`write`] writes in one request.
 const BYTES: u64 = 3 * 4096;
 const OFFSET: u64 = 737_280;
 
