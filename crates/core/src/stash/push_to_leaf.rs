@@ -19,7 +19,7 @@ pub(crate) struct PathPlan {
     dummy: Entry,
 }
 
-/// The slots of a bucket, as indices into [`PathPlan::slots`].
+/// The slots of a bucket, as indices into the `slots` of a [`PathPlan`].
 #[derive(Clone, Copy)]
 struct Bucket {
     start: usize,

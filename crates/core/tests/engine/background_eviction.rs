@@ -1,5 +1,5 @@
-//! Background eviction on trees with small middle buckets (IR-ORAM, IR-Alloc). Overflow costs more
-//! paths but never fails an access, and storage learns only the number of paths.
+//! Tests of background eviction on trees with small middle buckets (IR-ORAM, IR-Alloc). Overflow
+//! costs additional paths but never fails an access, and storage learns only the number of paths.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Slots per level, from the root down, like those found by the lab's search, from careful to bold.
+/// Numbers of slots per level, from the root down, from cautious to aggressive. They resemble the
+/// profiles that the lab's search finds.
 const PROFILES: [[u16; 9]; 3] =
     [[1, 1, 2, 2, 3, 3, 4, 4, 4], [1, 1, 1, 2, 2, 3, 4, 4, 4], [1, 1, 1, 1, 1, 2, 3, 4, 4]];
 
@@ -107,11 +108,11 @@ struct ObservedPath {
     leaf: u64,
     /// The requested block. `None` for a background eviction.
     requested: Option<u64>,
-    /// Calls, levels, parts and bytes of the path: everything but the leaf.
+    /// Calls, levels, parts and bytes of the path: everything that storage sees except the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 
-/// In Path ORAM, a background eviction looks like an access to a random leaf.
+/// Tests that in Path ORAM a background eviction looks like an access to a random leaf.
 #[test]
 fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     const ACCESSES: usize = 40_000;
@@ -166,7 +167,8 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
     verdicts.conclude();
 }
 
-/// In RAW ORAM, a background eviction is the next eviction of the public order, made early.
+/// Tests that in RAW ORAM a background eviction is the next eviction of the public order, made
+/// early.
 #[test]
 fn evictions_of_raw_oram_keep_to_the_published_order() {
     const ACCESSES: usize = 10_000;
@@ -200,7 +202,7 @@ fn write<B: Scheme>(oram: &mut FlatOram<B, StdRng>, address: u64) {
     oram.write(address, &[1; BLOCK_BYTES]).unwrap();
 }
 
-/// The only path that storage has seen since the last call.
+/// Takes the events since the last call, and checks that they are one complete path.
 fn take_path(events: &mut Vec<Event>, requested: Option<u64>) -> ObservedPath {
     let shape = events.iter().map(|event| {
         let piece = event.piece.unwrap();
@@ -215,8 +217,9 @@ fn take_path(events: &mut Vec<Event>, requested: Option<u64>) -> ObservedPath {
     ObservedPath { leaf: leaf.index(), requested, shape }
 }
 
-/// Pairs each access with the first evictions since the previous access to its block. A block may
-/// have waited in the stash since then, already mapped to the leaf of the access.
+/// Pairs the leaf of each access with the leaves of evictions between it and the previous access to
+/// its block, up to 30 of them. During that time, the block may have waited in the stash, already
+/// mapped to the leaf of the access.
 fn foreshadowed(paths: &[ObservedPath]) -> Vec<Return> {
     const EVICTIONS: usize = 30;
     let mut evicted = Vec::new();

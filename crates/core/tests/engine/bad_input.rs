@@ -1,5 +1,5 @@
-//! Tests of invalid requests and faulty stores. The result is an error of the right kind, never a
-//! panic, and never an answer after false contents of storage were detected.
+//! Tests of invalid requests and faulty stores. The result must be an error of the right kind,
+//! never a panic. An ORAM that has detected false contents of storage must give no further answer.
 
 use oblivio_core::store::{Part, Piece, Span, TreeId};
 use oblivio_core::view::Operation;
@@ -301,8 +301,8 @@ fn counters_that_lie_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Copies every bucket to the place of every other bucket: the contents are well-formed, but in the
-/// wrong place.
+/// Copies every bucket over every other bucket. The contents are then well-formed, but in the wrong
+/// place.
 #[test]
 fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -338,7 +338,8 @@ fn rollbacks_are_served_or_corrupt() {
     }
 }
 
-/// The number of ORAMs that served everything from lying storage, and of ORAMs that stopped.
+/// The number of ORAMs that served every request although their storage was tampered with, and the
+/// number of ORAMs that stopped with an error.
 #[derive(Default)]
 struct Outcomes {
     served: u32,
@@ -346,7 +347,8 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Fills an ORAM, tampers with its storage, and uses it.
+    /// Fills two ORAMs and tampers with their storage. Checks the invariants of the first, uses the
+    /// second, and counts its outcome.
     fn count(&mut self, build: Build, lie: impl Fn(&mut [u8], &[usize])) {
         let deceived = || {
             let mut oram = build(StoreFault::None);
@@ -368,8 +370,8 @@ impl Outcomes {
     }
 }
 
-/// Whether `oram` serves everything. If not, checks that it reports corrupt storage and refuses
-/// further work.
+/// Uses `oram` and returns whether it serves all requests. If it does not, checks that it reports
+/// corrupt storage and refuses further work.
 fn serves_or_stops(oram: &mut dyn Small) -> bool {
     let mut block = [0; 16];
     let stopped = (0..2 * oram.capacity()).find_map(|i| {
@@ -513,7 +515,7 @@ enum StoreFault {
     Call(usize),
     /// The call with this number fails after it took effect.
     TornCall(usize),
-    /// A read returns other bytes than those requested.
+    /// A read returns frames that this function has changed.
     Frames(Bend),
 }
 
@@ -521,7 +523,7 @@ type Bend = fn(&mut Vec<Span>);
 
 const FAILURE: &str = "the disk is on fire";
 
-/// Memory with a fault.
+/// A store in memory with one of the faults of [`StoreFault`].
 type FaultyMemory = Faulty<MemoryStore, Faults>;
 
 struct Faults {
@@ -535,7 +537,7 @@ fn faulty(config: &TreeConfig, fault: StoreFault) -> FaultyMemory {
     Faulty::new(memory, Faults { fault, calls: 0 })
 }
 
-/// The offset of the header of each bucket.
+/// The offsets in memory of the headers of all buckets.
 fn headers(store: &FaultyMemory) -> Vec<usize> {
     let tree = TreeId(0);
     (0..SMALL_BUCKETS as u64)

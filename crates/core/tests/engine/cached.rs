@@ -66,8 +66,8 @@ fn any_cache(coins: &mut StdRng) -> (CacheConfig, Lru) {
     (config, Lru { ways, sets: vec![Vec::new(); config.blocks / ways] })
 }
 
-/// A literal cache. Each set holds its addresses, least recently used first, and whether they are
-/// dirty.
+/// A literal LRU cache. Each set is a list of addresses, least recently used first, and of whether
+/// each block is dirty.
 struct Lru {
     ways: usize,
     sets: Vec<Vec<(u64, bool)>>,
@@ -230,8 +230,8 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
 
 // ───────────────────────────── how many accesses ─────────────────────────────
 
-/// An ORAM behind a cache: 1024 blocks, 32 position-map blocks of which 4 fit the PLB, and counters
-/// that overflow.
+/// A Freecursive ORAM behind a cache, with 1024 data blocks, 32 position-map blocks of which 4 fit
+/// the PLB, and counters that overflow.
 fn behind_a_cache(
     policy: RemapPolicy,
 ) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
@@ -263,8 +263,8 @@ fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     assert!(paths.remap_accesses > 50 && cache.written_back > 1000, "{paths:?}, {cache:?}");
 }
 
-/// The cost of each policy: data accesses for dirty victims, or position-map accesses for all
-/// victims.
+/// Tests the costs of the policies. With remapping at accesses, each dirty victim costs an access
+/// to data; with delayed remapping, each victim costs a look-up in the position map.
 #[test]
 fn victims_cost_data_accesses_or_position_map_accesses() {
     for writes in [false, true] {
@@ -429,7 +429,8 @@ fn after_a_failure_of_the_store_not_even_hits_are_answered() {
     }
 }
 
-/// A block outside of the ORAM would look like a block that storage has deleted.
+/// Tests that blocks cannot be taken out of an ORAM with PMMAC, which could not distinguish them
+/// from blocks that storage has deleted.
 #[test]
 fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
     let config = FreecursiveConfig::new(100, 32).unwrap().with_integrity(Integrity::Pmmac);

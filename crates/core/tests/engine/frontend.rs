@@ -215,7 +215,7 @@ fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
     tree.with_tree_top_levels(tree_top_levels).with_tree_top(tree_top)
 }
 
-/// A configuration small enough for trees in which blocks get stuck.
+/// A configuration so small that tests can use trees in which blocks get stuck.
 fn small() -> FreecursiveConfig {
     FreecursiveConfig::new(150, 32)
         .unwrap()
@@ -228,7 +228,8 @@ fn small() -> FreecursiveConfig {
         .with_integrity(Integrity::None)
 }
 
-/// A tree so tight that blocks get stuck, with a tree top.
+/// Tests Freecursive ORAM against a map on trees with a tree top that are so tight that blocks get
+/// stuck.
 #[test]
 fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
@@ -361,9 +362,10 @@ fn without_a_plb_every_request_needs_its_whole_chain() {
     }
 }
 
-/// If 128 blocks of one level share 64 direct-mapped lines, each line has two candidates. It holds
-/// the last one used, which is the right one half of the time. A fully associative PLB holds the
-/// last 64 of the 128 blocks.
+/// Tests the miss rate of two PLBs that are half as large as the level they cache. If 128 blocks
+/// share 64 direct-mapped lines, each line has two candidates and holds the last one used, so half
+/// of the uniform requests miss. A fully associative PLB holds the last 64 of the 128 blocks, with
+/// the same result.
 #[test]
 fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     let config = |plb_ways| two_levels(64, plb_ways).with_client_entries_max(128);
@@ -378,7 +380,8 @@ fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
     assert!(per_request < 1.001, "the whole level fits: {per_request}");
 }
 
-/// Calls of `fetch_position` until it returns false make all fetches of the following request.
+/// Tests that calls of `fetch_position`, until it returns false, make all the position-map accesses
+/// of the next request.
 #[test]
 fn positions_fetched_ahead_are_not_fetched_again() {
     let mut coins = coins(8);
@@ -455,7 +458,7 @@ fn a_group_is_reset_exactly_when_a_counter_overflows() {
     }
 }
 
-/// Storage sees the number of path accesses. The number must not depend on coins, data or
+/// Tests that the number of path accesses, which storage sees, does not depend on coins, data or
 /// operations.
 #[test]
 fn the_number_of_accesses_depends_only_on_the_addresses() {
@@ -521,7 +524,7 @@ fn a_block_taken_is_nowhere_and_one_appended_is_in_the_stash() {
     }
 }
 
-/// Appends blocks until one is refused: no block is lost, and evictions make room.
+/// Appends blocks until one is refused. Checks that no block is lost, and that evictions make room.
 fn appended_until_full<B: Scheme>(scheme: &mut B) {
     let capacity = scheme.config().capacity;
     let beyond = (0..capacity).find(|a| scheme.append(*a, Leaf(*a), &[*a as u8; 16]).is_err());

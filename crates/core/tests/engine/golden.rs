@@ -50,7 +50,7 @@ fn raw_oram() {
     }
 }
 
-/// Digests of storage under the default parameters.
+/// Compares digests of storage under the default parameters, after each block was written.
 #[test]
 fn defaults() {
     let path = TreeConfig::path(1000, 64).unwrap();
@@ -79,8 +79,9 @@ fn digest_of_full(oram: &mut impl OnMemory) -> String {
 
 // ───────────────────────────── corrupt vectors ─────────────────────────────
 
-/// A defect is detected when the affected block is read, or else when its path is evicted. An
-/// access of RAW ORAM opens no leaves, and an eviction does not compare addresses.
+/// Tests that each defect is detected, either when the affected block is read or when its path is
+/// evicted. Both are needed: an access of RAW ORAM opens no leaves, and an eviction does not
+/// compare addresses.
 #[test]
 fn defects_are_corrupt() {
     for defect in &DEFECTS {
@@ -97,7 +98,8 @@ fn defects_are_corrupt() {
     }
 }
 
-/// Path ORAM accepts all valid blocks of a path.
+/// Tests that Path ORAM reports a block that is stored twice. Ignored, because it does not: it
+/// accepts all valid blocks of a path.
 #[test]
 #[ignore = "Path ORAM does not compare the addresses on a path with each other"]
 fn path_oram_finds_a_block_twice() {
@@ -168,7 +170,8 @@ fn block_twice_on_a_path(storage: &mut Storage<'_>) -> u64 {
     victim
 }
 
-/// Plants a block into a bucket that was never evicted to, but whose header an access has written.
+/// Puts a block into the root, to which nothing was evicted but whose header an access has written.
+/// Returns the address of the block.
 fn block_out_of_nothing(storage: &mut Storage<'_>) -> u64 {
     let victim = WORKLOAD[0].address;
     storage.addresses(BucketId::ROOT)[0] = victim as u8;
@@ -373,7 +376,7 @@ impl Storage<'_> {
         &mut tables[Self::TABLE_BYTES..][..Self::TABLE_BYTES]
     }
 
-    /// A block in a bucket below the root, given by its bucket, its slot and its address.
+    /// Finds a block in a bucket below the root. Returns its bucket, its slot and its address.
     fn block_below_the_root(&mut self) -> (BucketId, usize, u64) {
         let slots = Self::buckets().skip(1).flat_map(|bucket| [(bucket, 0), (bucket, 1)]);
         slots

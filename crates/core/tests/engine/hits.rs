@@ -163,7 +163,8 @@ fn by_default_no_hit_is_served() {
     }
 }
 
-/// A block requested again in a batch is served from where the first access left it.
+/// Tests that a block requested again in a batch is served from the place where the earlier access
+/// of the batch left it.
 #[test]
 fn a_batch_is_served_in_order() {
     for kind in KINDS {
@@ -277,7 +278,7 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     oram
 }
 
-/// A state with more blocks than the sets can hold is refused.
+/// Tests that restoring fails if a state has more blocks than the sets can hold.
 #[test]
 fn a_full_set_refuses_further_restored_blocks() {
     let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);
@@ -360,7 +361,8 @@ fn blocks_of_a_full_set_wait_in_the_stash_and_background_eviction_drains_it() {
     }
 }
 
-/// A window that has started is served to its end, however full the sets are.
+/// Tests that a batch that starts with the stash at its bound is served to its end, even if all
+/// sets are full.
 #[test]
 fn a_window_from_the_bound_on_is_never_refused() {
     for ways in [1, 2, 4] {
@@ -380,8 +382,8 @@ fn a_window_from_the_bound_on_is_never_refused() {
     }
 }
 
-/// With a single set, no set is ever full, and both kinds put the same number of blocks on each
-/// level.
+/// Tests that a tree top with one set, which is never full, puts as many blocks on each level as a
+/// dedicated tree top.
 #[test]
 fn a_single_set_equals_a_dedicated_tree_top() {
     let mut tree = crowded(1);

@@ -63,7 +63,7 @@ fn raw_oram_is_its_reference() {
 }
 
 const CAPACITIES: [u64; 9] = [1, 2, 3, 7, 64, 100, 255, 256, 1000];
-/// Profiles: slots per level from the root down. The last number is for all further levels.
+/// Profiles: slots per level from the root down. The last number is repeated for all lower levels.
 const PROFILES: [&[u16]; 9] =
     [&[1], &[2], &[3], &[4], &[5], &[6], &[1, 2, 3, 4], &[6, 1, 1, 5], &[9, 3, 1, 2]];
 const TREE_TOPS: [u8; 4] = [0, 1, 3, u8::MAX];
@@ -100,8 +100,8 @@ fn for_each_point(check: impl Fn(&Point, &mut StdRng)) {
 }
 
 impl Point {
-    /// The coins of the engine. Each call returns the same coins, so that the reference can use
-    /// them too.
+    /// The random generator for the engine. Every call returns a generator with the same output, so
+    /// that the reference can draw the same coins.
     fn coins(&self) -> StdRng {
         StdRng::seed_from_u64(self.seed)
     }
@@ -196,8 +196,8 @@ impl Reference for ReferenceRaw<StdRng> {
 /// Runs single accesses and batches on the engine and the reference, and compares the complete
 /// state after each.
 ///
-/// A batch looks ahead by one access. It still draws its coins in the order of single accesses,
-/// because serving an access draws none.
+/// In a batch, the engine looks up the next position before it serves an access. It still draws its
+/// coins in the order of single accesses, because serving an access draws no coins.
 fn same_runs<B: Scheme>(
     oram: &mut FlatOram<B, StdRng>,
     log: &Log,
@@ -368,7 +368,7 @@ fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     (config, store, log, sealer)
 }
 
-/// Sends batches until enough of them were refused halfway.
+/// Sends batches until enough of them were refused halfway, and checks that refusals lose no data.
 fn refusals_are_harmless<B: Scheme>(oram: &mut FlatOram<B, StdRng>, log: &Log, seed: u64) {
     let coins = &mut StdRng::seed_from_u64(!seed);
     let mut array = PlainArray::new(oram.config());
@@ -455,7 +455,7 @@ fn a_new_block_fits_beside_a_stash_at_its_bound_and_a_full_path() {
 
 // ───────────────────────────── what it costs ─────────────────────────────
 
-/// RAW ORAM needs about a third of the AES blocks of Path ORAM: Tiny ORAM, section IV-B.
+/// Tests that RAW ORAM needs about a third of the AES blocks of Path ORAM: Tiny ORAM, section IV-B.
 #[test]
 fn raw_oram_needs_a_third_of_the_aes_blocks_of_path_oram() {
     const CAPACITY: u64 = 1 << 20;
@@ -482,7 +482,8 @@ fn aes_blocks_depend_on_the_number_of_accesses_alone() {
     }
 }
 
-/// A block of odd size may start inside an AES block, and so span one more.
+/// Tests that the number of AES blocks does not depend on the position of the requested block. A
+/// block of odd size may start inside an AES block, and so span one more than another block.
 #[test]
 fn aes_blocks_do_not_depend_on_where_a_block_lies() {
     for block_bytes in [19, 31, 44, 61, 100, 4095] {
@@ -619,7 +620,8 @@ struct Trips {
 
 type Log = Rc<RefCell<Trips>>;
 
-/// A store for the tree of `config`, after trees of other sizes.
+/// A recorded store for the tree of `config`. Its trees with lower numbers have another shape, so
+/// that mixing up trees is noticed.
 fn recorded(config: &TreeConfig, layout: LayoutKind) -> (impl BucketStore + use<>, Log) {
     let other = TreeConfig::path(9, 48).unwrap();
     let mut shapes = vec![other.shape().unwrap(); usize::from(config.tree.0)];

@@ -168,7 +168,7 @@ impl Setup {
     }
 }
 
-/// An ORAM and its expected contents.
+/// An ORAM under attack, and the contents that it should have.
 struct Pair {
     oram: Box<dyn Victim>,
     shadow: Vec<Vec<u8>>,
@@ -364,7 +364,8 @@ fn exchanged_buckets_are_detected() {
     }
 }
 
-/// In a tree without a seal, two blocks with equal counts are exchanged under their names.
+/// Tests that an exchange of two blocks with equal counts is detected. The tree has no seal, so an
+/// attacker can put each block under the other's address.
 #[test]
 fn exchanged_blocks_are_detected() {
     for setup in Setup::all() {
@@ -385,8 +386,8 @@ fn exchanged_blocks_are_detected() {
     }
 }
 
-/// A block never accessed reads as zeros, whatever an attacker stores under its address in a tree
-/// without a seal.
+/// Tests that reading a block that was never accessed fails if an attacker has stored other data
+/// under its address in a tree without a seal.
 #[test]
 fn a_forged_block_is_detected() {
     const PLANTED: u64 = 7;
@@ -417,8 +418,8 @@ fn dropped_writes_are_detected() {
     }
 }
 
-/// A replayed copy is in the stash next to the current block, which is accessed repeatedly. Each
-/// access returns the right answer or an error.
+/// Tests with a replayed copy of a block in the stash next to the current block, which is accessed
+/// repeatedly. Each access must return the right answer or an error.
 #[test]
 fn a_stale_copy_beside_the_block_never_answers() {
     let mut refused = 0;
@@ -514,8 +515,8 @@ proptest! {
         ..ProptestConfig::with_cases(300)
     })]
 
-    /// `request` checks each answer. This test checks that nothing panics and that the handle
-    /// closes.
+    /// Tests that no sequence of attacks causes a wrong answer, which `request` checks, or a panic,
+    /// and that the handle refuses work after an error.
     #[test]
     fn no_attack_causes_a_wrong_answer(
         setup in 0usize..96,

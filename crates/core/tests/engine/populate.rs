@@ -1,4 +1,4 @@
-//! Tests that a populated ORAM is like one to which every block has been written.
+//! Tests that a populated ORAM behaves like one to which zeros were written in every block.
 
 use oblivio_core::scheme::{PathScheme, Scheme};
 use oblivio_core::{

@@ -71,8 +71,9 @@ fn shape(runs: &[Run]) -> Vec<(u8, bool, u64, Option<u64>)> {
     runs.iter().map(|run| (run.class, run.is_eviction, run.paths, shown(run))).collect()
 }
 
-/// Compares two traces of ranges with the same classes. The ranges differ in address, operation,
-/// whether they wrap around, and whether their blocks were written before.
+/// Tests that the view depends only on the classes of the ranges. Compares two traces with the same
+/// classes, whose ranges differ in address, operation, whether they wrap around, and whether their
+/// blocks were written before.
 #[test]
 fn the_view_depends_only_on_the_classes() {
     for seed in 0..100 {
@@ -105,7 +106,7 @@ fn the_view_depends_only_on_the_classes() {
     }
 }
 
-/// The paths of reads are fresh: only eviction paths are predictable.
+/// Tests that every read is on a fresh, uniform path. Only the paths of evictions are predictable.
 #[test]
 fn every_range_is_read_on_a_fresh_path() {
     let form = RangeForm::of_the_paper(6, 3);
@@ -124,7 +125,8 @@ fn every_range_is_read_on_a_fresh_path() {
     assert!(chi_square < 120.0, "{chi_square}");
 }
 
-/// On each level, a run has at most two sequences of neighbours, and no bucket is read twice.
+/// Tests that the buckets of a run on a level form at most two sequences of neighbours, and that no
+/// bucket is read twice.
 #[test]
 fn a_run_of_paths_is_a_run_of_neighbours_on_every_level() {
     for (first, paths, level) in

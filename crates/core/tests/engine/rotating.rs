@@ -94,7 +94,8 @@ fn master() -> MasterKey {
     MasterKey::from_bytes([7; 32])
 }
 
-/// The expected view: a plain table of the place of the latest version of each bucket.
+/// The view that storage should see, derived from a plain table of the place of each bucket's
+/// latest version.
 struct Expected {
     config: RawConfig,
     table: HashMap<(u8, u64), u64>,
@@ -136,7 +137,7 @@ impl Expected {
     }
 }
 
-/// The trips that moved bytes.
+/// The trips that read or wrote, without announcements.
 fn trips(events: &[Event]) -> Vec<(Operation, Vec<BucketId>)> {
     let mut trips: Vec<(u64, Operation, Vec<Piece>)> = Vec::new();
     for event in events {
@@ -251,14 +252,14 @@ fn take_store(oram: &mut Rotating, config: &RotatingConfig) -> Store {
     std::mem::replace(oram.backend_mut().store_mut(), store(config))
 }
 
-/// A logged operation of an ORAM.
+/// An operation of an ORAM as a client would log it.
 enum Logged {
     Moves(Vec<Move>, Option<u8>),
     Forget(u64, u64),
 }
 
-/// Makes a random request, after all accesses that must precede it, if the state allows. Logs these
-/// operations.
+/// Makes a random request, if the state allows it, after the accesses to the position map that it
+/// needs. Logs these operations.
 fn ask(oram: &mut Rotating, array: &mut [Vec<u8>], log: &mut Vec<Logged>, coins: &mut StdRng) {
     let capacity = array.len() as u64;
     let address = coins.random_range(0..capacity);
@@ -485,7 +486,7 @@ fn settled() -> (RotatingConfig, Rotating) {
     (RotatingConfig::flat(config), oram)
 }
 
-/// The places that hold the latest version of a bucket, and the places that hold an older version.
+/// The places in storage that hold the latest version of a bucket, and all other places.
 fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<BucketId>) {
     let g = oram.backend().evictions();
     let config = &config.raw;
@@ -501,7 +502,7 @@ fn places(config: &RotatingConfig, oram: &Rotating) -> (Vec<BucketId>, Vec<Bucke
     (current, stale)
 }
 
-/// The trees of the slots and the heads.
+/// The two trees in storage that hold the slots and the heads.
 const HALVES: [TreeId; 2] = [TreeId(0), TreeId(1)];
 
 fn bytes_of(oram: &mut Rotating, tree: TreeId, bucket: BucketId) -> &mut [u8] {
@@ -632,7 +633,8 @@ fn moves_from_elsewhere_and_oversized_batches_are_refused_untouched() {
     drop(config);
 }
 
-/// Tests the fullest trees, with all their blocks in use: scans, hot blocks, and uniform requests.
+/// Tests that a tree top never holds more blocks than the bound that the parameters give. The trees
+/// are as full as possible, and their blocks are used by scans, hot blocks, and uniform requests.
 #[test]
 fn a_tree_top_holds_no_more_blocks_than_a_plan_counts() {
     // Z, A, the level of the leaves, and the levels of the tree top.

@@ -1,5 +1,6 @@
-//! Tests of what a golden model sees: the steps of an access, and blocks with their leaves and
-//! buckets. Also tests that ORAMs can move to another thread.
+//! Tests of the hook that reports the steps of an access, and of visits to all blocks with their
+//! leaves and buckets, both of which a golden model needs. Also tests that ORAMs can move to
+//! another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Tests of trees whose blocks have no bytes, for simulations. The blocks are in the same places as
-//! blocks with bytes.
+//! Tests of trees whose blocks have no bytes, for simulations. The blocks must be in the same
+//! places as in trees whose blocks have bytes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -191,7 +191,8 @@ fn a_tree_of_tags_locates_blocks() {
     }
 }
 
-/// The reported moves are the changes of location of the blocks on the path.
+/// Tests that the moves that a tree of tags reports are exactly the changes of location of blocks
+/// on the path.
 #[test]
 fn a_tree_of_tags_reports_each_move() {
     let geometry = Geometry::profile(&[2, 2, 1, 1, 2, 3]).unwrap();

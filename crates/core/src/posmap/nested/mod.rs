@@ -149,8 +149,9 @@ pub(crate) struct NestedPosMap {
     data_blocks: u64,
 }
 
-/// The error if the position of a block is in a position-map block that is not on the client. Holds
-/// the address of that position-map block, which must be fetched first.
+/// The error if the position of a block cannot be looked up, because a position-map block of its
+/// chain is not on the client. Holds the address of the highest missing block of the chain, which
+/// must be fetched first.
 pub(crate) struct MissingParent(pub(crate) u64);
 
 impl NestedPosMap {

@@ -14,7 +14,7 @@ use crate::support::grid::{
 
 const REQUESTS: usize = 700;
 
-/// A list of workloads, each with requests of all kinds.
+/// Draws a list of workloads, each with requests of all kinds.
 fn mixed(seed: u64) -> Vec<Vec<Request>> {
     let kinds = |i: usize, is_write: bool| match (i % 5, is_write) {
         (0, _) => RequestKind::Update,
@@ -37,7 +37,7 @@ fn all_combinations_are_arrays_and_keep_their_invariants_and_their_tallies() {
     check_all(&all_allowed());
 }
 
-/// The number of times that rare states occurred.
+/// The number of times that rare states occurred in a test. The test checks that it reached them.
 #[derive(Debug, Default)]
 struct Rare {
     room_made: u64,
@@ -96,7 +96,7 @@ fn count_paths(view: &[Event], seen: &mut BTreeMap<u16, u64>) {
     }
 }
 
-/// Checks that the tallies match the view and the requests.
+/// Checks that the tallies match the requests and the paths that storage saw.
 #[track_caller]
 fn assert_owns_up(combination: &Combination, tested: &GridOram, seen: &BTreeMap<u16, u64>) {
     let place = format!("{combination:?}");

@@ -1,4 +1,5 @@
-//! Tests that the covering sets cover all tuples of levels, and fixes the sizes of the sets.
+//! Tests that the covering sets cover all pairs and triples of levels that can occur together, and
+//! that the sizes of the sets do not change unnoticed.
 
 use std::collections::HashSet;
 

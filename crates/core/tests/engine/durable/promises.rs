@@ -35,8 +35,8 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
     }
 }
 
-/// Plans can be drawn while earlier plans are not yet carried out. So a volume can commit plans
-/// while storage reads.
+/// Tests that plans can be drawn while earlier plans are not yet carried out, so that a volume can
+/// commit plans while storage reads. Arrays with positions in the tree must refuse this.
 #[test]
 fn plans_start_where_those_before_them_end() {
     for config in configs() {
@@ -66,7 +66,8 @@ fn plans_start_where_those_before_them_end() {
     }
 }
 
-/// Each plan is carried out once and in order, even if it was decoded from the log.
+/// Tests that each plan can be carried out only once and in order, even if it was decoded from the
+/// log.
 #[test]
 fn plans_out_of_turn_are_refused_before_anything_is_touched() {
     for config in configs() {
@@ -117,7 +118,7 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
     }
 }
 
-/// Padding hides the length of a state, and loses nothing.
+/// Tests that a state saved with padding, which hides its length, restores the same array.
 #[test]
 fn a_padded_state_brings_back_what_a_whole_one_does() {
     for config in configs() {
@@ -142,8 +143,9 @@ fn a_padded_state_brings_back_what_a_whole_one_does() {
     }
 }
 
-/// Saves the largest possible states. There is an era per write, as if each write were in an
-/// opening of its own.
+/// Tests that no saved state exceeds the size that the configuration states. The states are as
+/// large as possible: each write is in an era of its own, as if the array were reopened for each
+/// write.
 #[test]
 fn a_state_is_never_larger_than_it_says() {
     for config in configs() {

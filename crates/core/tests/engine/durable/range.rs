@@ -12,7 +12,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::{BLOCK_BYTES, key, range, sections, store};
 
-/// Draws parameters as small as the ranges allow, so that leaves coincide and buckets overflow.
+/// Draws parameters that are as small as the range classes allow, so that leaves coincide and
+/// buckets overflow.
 fn any_params(coins: &mut StdRng) -> RangeParams {
     let classes: &[&[u8]] = &[&[0], &[0, 1], &[0, 3], &[0, 1, 2, 3, 4], &[0, 4]];
     let classes = classes.choose(coins).unwrap().to_vec();
@@ -35,8 +36,8 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
 /// The log since a state was saved: the plans, and the data that they wrote.
 type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
-/// Carries out a plan, which writes `data` where it is not `None`. Returns the contents of the
-/// blocks that it reads.
+/// Carries out a plan. Entry `i` of `data` is written to block `i` of the plan; if the entry is
+/// `None`, the block is read. Returns the contents of the blocks that are read.
 fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);
@@ -45,8 +46,9 @@ fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>
     read
 }
 
-/// Reads, writes and forgets blocks and ranges at random. The client crashes, and replays the log
-/// since its last state on storage that has seen every access.
+/// Tests that a range ORAM is an array that survives crashes. Reads, writes and forgets blocks and
+/// ranges at random. After a crash, the client restores its last state and replays the log, on
+/// storage that has already seen every access.
 #[test]
 fn a_range_oram_is_an_array_that_survives() {
     for seed in 0..150 {
@@ -127,8 +129,8 @@ fn a_range_oram_is_an_array_that_survives() {
     }
 }
 
-/// With buckets that are too small, blocks stay on the client. Then evictions come early, and
-/// nothing is lost.
+/// Tests that nothing is lost if buckets are too small. Blocks then stay on the client, and
+/// evictions come early.
 #[test]
 fn too_small_buckets_cost_evictions_and_no_data() {
     let mut evictions = 0;
@@ -184,7 +186,7 @@ fn too_small_buckets_cost_evictions_and_no_data() {
     assert!(evictions > 0);
 }
 
-/// Restores the state of an array, over an empty store.
+/// Checks that the state of an array can be saved and restored, over an empty store.
 fn comes_back(params: &RangeParams, array: &dyn Durable) {
     let saved = sections(array);
     let mut restore = params.restore().unwrap();
@@ -195,8 +197,8 @@ fn comes_back(params: &RangeParams, array: &dyn Durable) {
     saved.iter().for_each(|section| restored.restore_client_block(section).unwrap());
 }
 
-/// The data that an access reads is verified, for ranges and dummies alike. Here verification
-/// always fails, because the key is wrong.
+/// Tests that the data that an access reads is verified, for ranges and for dummies alike.
+/// Verification always fails here, because the array was restored with another key.
 #[test]
 fn accesses_to_ranges_and_to_none_fail_alike() {
     // The accesses below make no eviction, because that would fail as well.
@@ -283,8 +285,8 @@ fn parameters_that_contradict_each_other_are_refused() {
     }
 }
 
-/// The length of a padded state does not depend on the number of blocks on the client: see
-/// [`Save::WholePadded`].
+/// Tests that the length of a padded state does not depend on the number of blocks on the client:
+/// see [`Save::WholePadded`].
 #[test]
 fn a_padded_state_has_one_length() {
     let params = range(&[0, 2, 3]);

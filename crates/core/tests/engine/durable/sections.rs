@@ -1,6 +1,6 @@
-//! Tests of sections that no scheme wrote. Real sections are sealed, so only a bug of this program
-//! can write such sections. They are refused, or read as a possible state, and never break the
-//! client.
+//! Tests of states with invalid sections. Real sections are sealed, so only a bug of this program
+//! could write such a section. Each must be refused, or be read as a possible state, and must never
+//! cause a panic.
 
 use oblivio_core::durable::{DurableConfig, EncodedPlan, EraStart, Save};
 use oblivio_core::{Error, Op};
@@ -49,7 +49,7 @@ fn use_state(
     array.carry_out(&plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
 
-/// Variations of `bytes`: shortened, extended, and with other numbers at every position.
+/// Variations of `bytes`: shortened, extended, or with another number at one of the positions.
 fn variations(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     const NUMBERS: [u64; 7] = [0, 1, 63, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX];
     let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());

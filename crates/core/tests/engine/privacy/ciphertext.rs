@@ -1,4 +1,4 @@
-//! Tests of the bytes that storage receives.
+//! Tests that the sealed bytes that storage receives never repeat.
 
 use std::collections::HashSet;
 
@@ -68,8 +68,8 @@ fn never_repeats() {
     }
 }
 
-/// Evictions lost in a crash are repeated from the same state with the same data. Their plaintext
-/// and their places are the same as before, but no ciphertext repeats.
+/// Tests that no ciphertext repeats if evictions lost in a crash are repeated from the same state
+/// with the same data. Their plaintext and their places are then the same as before.
 #[test]
 fn of_lost_evictions_never_comes_again() {
     for data in [Data::Zeros, Data::Random] {

@@ -1,4 +1,4 @@
-//! A client that crashes, restores an earlier state, and repeats the lost accesses.
+//! Simulates a client that crashes, restores an earlier state, and repeats the lost accesses.
 
 use oblivio_core::durable::rotating;
 use oblivio_core::posmap::{LivePosMap, Mapping};
@@ -107,7 +107,7 @@ impl SavedState {
         }
     }
 
-    /// Restores the client of `oram`, of which only storage survived.
+    /// Restores the client of `oram` from this state. Uses only the storage of `oram`.
     fn recover(&self, oram: &mut Rotating, config: &RawConfig, master: &MasterKey, coins: StdRng) {
         let tree = &config.tree;
         let nothing = Store::new(nowhere(), Contents::new());

@@ -1,4 +1,4 @@
-//! Tests of the leaves behind a cache with delayed remapping.
+//! Tests of the leaves that storage sees behind a cache with delayed remapping.
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme};
 use oblivio_core::{
@@ -31,7 +31,8 @@ fn workloads(cache: CacheConfig) -> &'static [Workload] {
     if cache.blocks == 1 { &[TwoAlternating, Zipf] } else { &[Scan, Uniform, Zipf] }
 }
 
-/// Serves `workload` through a cache. Storage sees the blocks taken out, and the position map.
+/// Serves `workload` through a cache. Storage sees the accesses that take blocks out, and those to
+/// the position map.
 fn serve<O: Front>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOram<O> {
     let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram).unwrap();
     for request in workload.requests(CAPACITY, 1).take(REQUESTS) {

@@ -18,7 +18,7 @@ use super::run::{BLOCK_BYTES, CAPACITY, LEAF_LEVEL, LEAVES, Scheme, Setup};
 const ACCESSES: usize = 3000;
 const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)];
 
-/// A sequence of accesses: requests for blocks, and dummies.
+/// A sequence of accesses: `Some` is a request for that block, `None` a dummy.
 type Turns = Vec<Option<u64>>;
 
 /// Three sequences: only requests, a random mix of requests and dummies, and only dummies.

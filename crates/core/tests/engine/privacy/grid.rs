@@ -20,12 +20,12 @@ fn fill(tested: &mut GridOram) {
     tested.serve_all(&all.collect::<Vec<_>>());
 }
 
-/// With other operations and other data, but the same coins, the view is the same except for the
-/// ciphertext.
+/// Tests that runs with the same addresses and coins, but other operations and data, have the same
+/// view except for the ciphertext.
 ///
-/// This does not hold if blocks wait in front of an ORAM until they have changed: a cache that
-/// remaps at accesses returns dirty blocks, and ρ inserts written ones. There, only the data
-/// differ.
+/// If the component in front treats writes differently, the operations are also the same, and only
+/// the data differ. Such components are a cache that remaps at accesses, which returns only dirty
+/// blocks, and ρ, which inserts only written blocks.
 #[test]
 fn the_same_addresses_give_the_same_view() {
     for (seed, combination) in (1..).zip(covering_set(2)) {
@@ -62,8 +62,8 @@ fn by_number(i: usize) -> RequestKind {
 /// An event without its random part, which is the index of the bucket.
 type EventShape = (Operation, Option<(u16, u8, Part)>, u64);
 
-/// For all requests, storage sees a prefix of one sequence of shapes. Some combinations reveal its
-/// length, and nothing else.
+/// Tests that for all requests storage sees a prefix of one sequence of shapes. In some
+/// combinations, the length of the prefix depends on the requests, and nothing else does.
 ///
 /// Evictions caused by a full stash are not part of the sequence, so no stash here has a bound.
 #[test]
@@ -115,7 +115,7 @@ fn shapes(combination: &Combination, view: &[Event]) -> Vec<EventShape> {
     events.map(shape).collect()
 }
 
-/// Minimum number of accesses for the tests of their leaves.
+/// Minimum number of accesses in a run for the statistical tests of its leaves.
 const ENOUGH: usize = 4000;
 
 /// Tests the leaves of every combination. If the combination serves hits, tests only the promises

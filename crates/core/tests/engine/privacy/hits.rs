@@ -25,8 +25,8 @@ fn serving(setup: Setup) -> Setup {
     Setup { hits: HitPolicy::Serve, ..setup }
 }
 
-/// Hot workloads, scans and all others, with either kind of tree top, make one access per request,
-/// all of one shape.
+/// Tests that hits without [`HitPolicy::Serve`] are invisible: all workloads, with either kind of
+/// tree top, make one access per request, and all accesses have one shape.
 #[test]
 fn unserved_hits_are_not_seen() {
     for scheme in Scheme::each(3) {
@@ -45,8 +45,8 @@ fn unserved_hits_are_not_seen() {
     }
 }
 
-/// The number of accesses of Freecursive ORAM depends only on the PLB, not on other blocks on the
-/// client.
+/// Tests that the number of accesses of Freecursive ORAM depends only on the PLB, not on the other
+/// blocks on the client.
 #[test]
 fn unserved_hits_of_freecursive_are_not_seen() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {
@@ -71,11 +71,12 @@ fn unserved_hits_leave_uniform_independent_and_fresh_leaves() {
     verdicts.conclude();
 }
 
-/// Minimum number of paths for the tests of their leaves. A hot workload makes fewer.
+/// Minimum number of paths in a run for the statistical tests of its leaves. Runs of hot workloads
+/// have fewer.
 const ENOUGH: usize = ACCESSES / 3;
 
-/// With either position map, the leaves of the remaining accesses are uniform, used once, and
-/// independent of the block's earlier leaves.
+/// Tests that served hits leave accesses whose leaves are uniform, used once, and independent of
+/// the block's earlier leaves, with either position map.
 #[test]
 fn served_hits_leave_uniform_and_fresh_leaves() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
@@ -119,7 +120,7 @@ fn served_hits_leave_whole_accesses() {
     }
 }
 
-/// A path is announced only if it is certain to be read.
+/// Tests that with served hits a path is announced only if it is certain to be read.
 #[test]
 fn served_hits_are_not_announced() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {

@@ -116,8 +116,8 @@ pub(crate) fn judge_leaves(
     add("fresh exactly", repeats(&returns, range));
 }
 
-/// Tests whether paths diverge from the previous path as by chance, on the levels nearest the root.
-/// Leaves are read from the lowest bit.
+/// Tests whether consecutive paths share levels near the root as often as by chance. Returns a
+/// p-value. Leaves are read from the lowest bit.
 pub(crate) fn shared_levels(leaves: &[u64]) -> f64 {
     let parts = leaves.windows(2).map(|pair| (pair[0] ^ pair[1]) % PAIR_BINS);
     uniformity(&histogram(parts, PAIR_BINS, PAIR_BINS))
@@ -163,10 +163,11 @@ fn evictions_come_in_the_public_order() {
     states.assert_rare_ones_occurred(100);
 }
 
-/// Before each access of a batch but the last, the leaf of the next access is announced. The leaf
-/// must still be current when it is used, and must be used. Rotating RAW ORAM announces all paths
-/// of a batch, including its evictions' paths, before it reads the first, unless the batch is a
-/// single access. All other announcements are the next path of the public order of evictions.
+/// Tests that every announced path is read next. Before each access of a batch but the last, the
+/// leaf of the next access is announced. The leaf must still be current at that access. Rotating
+/// RAW ORAM announces all paths of a batch, including its evictions' paths, before it reads the
+/// first, unless the batch is a single access. All other announcements are the next path of the
+/// public order of evictions.
 #[test]
 fn announced_leaves_are_read_next() {
     for (scheme, tree_top_levels) in [
@@ -185,8 +186,8 @@ fn announced_leaves_are_read_next() {
     }
 }
 
-/// The paths of a batch and of its evictions, in order. The eviction after the first access was
-/// announced after the previous access.
+/// The paths of a batch and of its evictions, in the order in which they are announced. Omits an
+/// eviction after the first access, which was announced after the previous access.
 fn whole_batch(batch: &[u64], before: u64, period: u64) -> impl Iterator<Item = u64> {
     (before + 1..).zip(batch).flat_map(move |(accesses, leaf)| {
         let is_shown = accesses.is_multiple_of(period) && (accesses > before + 1 || period == 1);

@@ -1,5 +1,5 @@
-//! Tests of ρ: two trees in a fixed pattern, whatever the requests, with and without a cache in
-//! front.
+//! Tests that ρ accesses its two trees in a fixed pattern for all requests, with and without a
+//! cache in front.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ type Log = Rc<RefCell<Vec<Event>>>;
 struct Path {
     tree: TreeId,
     leaf: u64,
-    /// Calls, levels, parts and bytes of the path: everything but the leaf.
+    /// Calls, levels, parts and bytes of the path: everything that storage sees except the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
 

@@ -1,4 +1,5 @@
-//! The bucket in each place of rotating RAW ORAM, as storage can derive it from the writes.
+//! Tracks which bucket is in each place of rotating RAW ORAM, as storage can derive from the
+//! writes.
 //!
 //! Level `j` of the tree is on level `j + 1` of storage, a ring of `2^j + W` places. Deliberately
 //! implemented as a plain table, without the engine's own functions.
@@ -77,7 +78,7 @@ impl Rings {
 }
 
 impl Ring {
-    /// The place that an eviction writes.
+    /// The index in this ring of the place that eviction number `eviction` writes.
     fn place_of(&self, eviction: u64) -> usize {
         eviction as usize % self.buckets.len()
     }

@@ -56,7 +56,7 @@ impl Scheme {
     }
 }
 
-/// The location of the position map.
+/// Where the position map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frontend {
     /// The position map is on the client.
@@ -418,7 +418,8 @@ pub(crate) struct States {
     pub(crate) repeats_in_batch: usize,
     /// Number of times that the requested block had been requested before.
     pub(crate) repeats: usize,
-    /// Number of times that a live block was forgotten and then requested next.
+    /// Number of times that a live block was forgotten just before the next request, which was for
+    /// it.
     pub(crate) forgotten_just_before: usize,
     /// The tally of the front end.
     pub(crate) frontend: FrontTally,
@@ -450,7 +451,7 @@ impl States {
         self.most_at_start = self.most_at_start.max(stash.blocks());
     }
 
-    /// Checks that states occurred that every collection of runs over all workloads must reach.
+    /// Checks that the rare states occurred that runs over all workloads always reach.
     #[track_caller]
     pub(crate) fn assert_rare_ones_occurred(&self, times: usize) {
         let states = [self.stash_hits, self.stash_empty, self.never_written_reads, self.repeats];
@@ -458,7 +459,7 @@ impl States {
         assert!(self.peak_stash_blocks >= 4, "blocks were never stuck: {self:?}");
     }
 
-    /// Checks that additional states occurred that runs of Freecursive ORAM must reach.
+    /// Checks that the rare states occurred that runs of Freecursive ORAM reach in addition.
     #[track_caller]
     pub(crate) fn assert_rare_ones_of_the_frontend_occurred(&self, times: u64) {
         let FrontTally { position_map_accesses, remap_accesses, plb_hits, .. } = self.frontend;

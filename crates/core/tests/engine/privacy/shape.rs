@@ -64,8 +64,8 @@ fn workloads_of_one_length_look_alike() {
     }
 }
 
-/// Whatever the requests, and whether data or the position map is fetched, storage sees the same as
-/// for single accesses behind a flat position map.
+/// Tests that the view of Freecursive ORAM has the same shape as that of single accesses behind a
+/// flat position map, for all requests, whether an access fetches data or the position map.
 #[test]
 fn freecursive_looks_like_as_many_single_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(1), Scheme::Raw(3)] {
@@ -99,8 +99,8 @@ fn freecursive_looks_like_as_many_single_accesses() {
     }
 }
 
-/// Compares runs at the stash bound. The bound is chosen so that some batches begin at it and none
-/// begins above it; the other runs stay far below.
+/// Compares the views of all runs at the stash bound. The bound is the maximum with which any batch
+/// begins. So some batches begin at the bound and none above it, and other runs stay far below.
 #[track_caller]
 fn assert_alike_at_the_bound(setup: &Setup) -> States {
     let stash_blocks_max = setup.runs().map(|run| run.states.most_at_start).fold(1, usize::max);

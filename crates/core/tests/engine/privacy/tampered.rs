@@ -51,8 +51,8 @@ fn run(seed: u64, tampers: bool) -> ObservedRun {
     ObservedRun { calls: calls.collect(), answered }
 }
 
-/// The paths do not depend on what storage returned, and the last one is read and written back like
-/// any other. Storage learns only the time of detection.
+/// Tests that the paths do not depend on the bytes that storage returns, and that the last path is
+/// read and written back like any other. Storage learns only the time of detection.
 #[test]
 fn paths_equal_an_honest_run_until_detection() {
     for seed in 0..20 {

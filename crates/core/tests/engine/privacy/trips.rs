@@ -1,4 +1,4 @@
-//! The calls, accesses and evictions that storage can derive from the order of events.
+//! Derives calls, accesses and evictions from the order of events, as storage can.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, Operation};
@@ -7,7 +7,7 @@ use super::rings::Rings;
 use super::run::{LEAF_LEVEL, Run, Scheme};
 use crate::support::heads::without_heads;
 
-/// One call. Its pieces are given by buckets of the tree, not by places in storage.
+/// One call to storage. Its pieces name buckets of the tree, not places in storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trip {
     pub(crate) operation: Operation,

@@ -18,7 +18,7 @@ struct Model {
     is_out: bool,
 }
 
-/// An ORAM from which blocks are taken, and its expected state.
+/// An ORAM with ρ from which the test takes blocks, and its expected state.
 struct TestedRho<F> {
     oram: RhoOram<F, PathScheme<MemoryStore>, StdRng>,
     blocks: Vec<Model>,
@@ -26,7 +26,7 @@ struct TestedRho<F> {
     small_per_main: usize,
     expected: RhoTally,
     refusals: u64,
-    /// Number of blocks found on the client.
+    /// Number of blocks that [`Front::take_on_client`] found on the client.
     found: u64,
 }
 
@@ -213,7 +213,7 @@ fn behind_a_cache() -> CachedOram<FreecursiveRho> {
 
 type FreecursiveRho = oblivio_core::front::rho::FreecursiveRho<MemoryStore, StdRng>;
 
-/// The number of rounds does not depend on coins, data or operations.
+/// Tests that the number of rounds behind a cache does not depend on coins, data or operations.
 #[test]
 fn behind_a_cache_the_number_of_rounds_depends_only_on_the_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache());

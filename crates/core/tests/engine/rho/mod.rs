@@ -74,8 +74,8 @@ fn any_freecursive(
     FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap()
 }
 
-/// Trees whose stashes are frequently full. The position map of a Freecursive main ORAM fills its
-/// stash in the middle of a request.
+/// An ORAM whose stashes are frequently full. The accesses to the position map of its Freecursive
+/// main ORAM can fill the main stash in the middle of a request.
 fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
     let small =
         TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1).with_tree(TreeId(1));
@@ -221,7 +221,8 @@ fn rho_is_a_map_over_a_freecursive_main_oram() {
     assert!(put_back > 500, "{put_back}");
 }
 
-/// Tests ρ behind a cache that remaps at accesses, whose dirty victims are the writes.
+/// Tests that no data is lost with ρ behind a cache that remaps at accesses. Every write that ρ
+/// gets is a dirty victim of the cache.
 #[test]
 fn behind_a_cache_nothing_is_lost() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
@@ -249,7 +250,8 @@ fn behind_a_cache_nothing_is_lost() {
     oram.oram_mut().check_invariants().unwrap();
 }
 
-/// A batch of hits uses every turn of the small tree. Only its last round ends with dummies.
+/// Tests that a batch of hits uses every small access of its rounds. Only the last round needs
+/// dummies.
 #[test]
 fn a_batch_of_hits_leaves_no_turn_of_the_small_tree_unused() {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();

@@ -1,10 +1,11 @@
-//! Tests of checks of trees of which most buckets were never written.
+//! Tests of checks of trees in which most buckets were never written.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Trees of many forms after a few accesses, each with the pieces that a check read.
+/// Makes trees of many forms, makes a few accesses to each, and checks each. Returns the trees with
+/// the pieces that the checks read.
 fn checked_trees() -> impl Iterator<Item = (RotatingConfig, Rotating, Vec<Piece>)> {
     (0..60).map(|seed| {
         let mut coins = StdRng::seed_from_u64(seed);
@@ -67,7 +68,8 @@ fn key(piece: Piece) -> (u16, u8, u64) {
     (piece.tree.0, piece.bucket.level(), piece.bucket.index())
 }
 
-/// The client's counts tell which buckets were written, without storage.
+/// Tests that a check detects written buckets that storage presents as never written. The client
+/// knows which buckets were written from its own counts.
 #[test]
 fn storage_cannot_pass_off_written_buckets_as_unwritten() {
     let mut hidden = [0; 3];

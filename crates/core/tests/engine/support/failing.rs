@@ -1,4 +1,4 @@
-//! A store that fails on request.
+//! A store that fails a call chosen by the test.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Calls of rotating RAW ORAM name each bucket twice: its slots in one tree of the store, and its
-//! head at the same place of the next tree.
+//! Removes heads from the calls of rotating RAW ORAM. A call names each bucket twice: its slots in
+//! one tree of the store, and its head at the same place of the next tree.
 
 use oblivio_core::store::{Piece, TreeId};
 

@@ -35,7 +35,8 @@ pub(crate) trait Composed {
         None
     }
 
-    /// The number of blocks put back without an access to data.
+    /// The number of blocks put back after they were taken out. Putting back makes no access to
+    /// data.
     fn put_back(&self) -> u64 {
         0
     }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::factors::{Choice, Combination, choices};
 use super::refusal::{Refusal, refusal};
 
-/// Levels of different factors, in order. Each is a pair: the numbers of the factor and of the
-/// level.
+/// A set of levels of different factors, sorted. Each level is a pair of the number of its factor
+/// and its number within the factor.
 pub(crate) type Levels = Vec<(usize, usize)>;
 
 /// The sets of `strength` levels that occur together in an allowed combination.

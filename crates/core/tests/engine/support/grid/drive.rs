@@ -99,7 +99,7 @@ impl GridOram {
         }
     }
 
-    /// Tries to serve a batch. Returns the number of requests that took effect, and the result.
+    /// Tries to serve a batch. Returns the number of its requests that took effect, and the result.
     fn try_to_serve(&mut self, batch: &[Request]) -> (usize, Result<(), Error>) {
         let mut expected = self.array.clone();
         let served = Cell::new(0);

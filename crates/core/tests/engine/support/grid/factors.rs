@@ -3,7 +3,7 @@
 pub(crate) use oblivio_core::schemes::TreeScheme as Scheme;
 use oblivio_core::{HitPolicy, Integrity};
 
-/// The location of the position map.
+/// The kind and location of the position map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     Flat,
@@ -105,7 +105,7 @@ pub(crate) const LEVELS: [usize; 9] = [
     BOUNDS.len(),
 ];
 
-/// The number of the chosen level of each factor.
+/// A combination as numbers: for each factor, the number of the chosen level.
 pub(crate) type Choice = [usize; LEVELS.len()];
 
 impl From<Choice> for Combination {
