@@ -1,8 +1,8 @@
 //! The integers modulo the prime 2^61 − 1: a prime field, as in the paper.
 //!
-//! Volumes do not use this field: an element carries seven bytes and takes eight (ADR 15). Tests of
-//! sharing and of the scheme use it. In GF(2^8) every number is its own negative, so tests over
-//! that field alone would not notice a wrong sign.
+//! Volumes do not use this field: an element takes eight bytes and carries only seven (ADR 15).
+//! Tests of sharing and of the scheme use it. In GF(2^8) every number is its own negative, so tests
+//! over that field alone would not notice a wrong sign.
 
 use rand_core::CryptoRng;
 
@@ -45,7 +45,8 @@ impl Field for Mersenne61 {
         reduced(u128::from(a) * u128::from(b))
     }
 
-    /// Computes the inverse as `a` to the power of `PRIME - 2` (Fermat's little theorem).
+    /// The inverse of `a`, computed as `a` to the power of `PRIME - 2` (Fermat's little theorem);
+    /// `None` for zero.
     fn inverse(a: u64) -> Option<u64> {
         let (mut power, mut square, mut exponent) = (1, a, PRIME - 2);
         while exponent > 0 {
@@ -111,7 +112,8 @@ impl Field for Mersenne61 {
         }
     }
 
-    /// Reduces sums as late as possible: 64 products of 122 bits fit into 128 bits.
+    /// Computes products as [`Field::combine`] does. Reduces each sum only after 64 products,
+    /// because 64 products of 122 bits fit into 128 bits.
     fn combine(out: &mut [u64], matrix: &[u64], columns: usize, rows: &[&[u64]]) {
         const PLACES: usize = 512;
         const PRODUCTS_MAX: usize = 63;
@@ -180,7 +182,8 @@ mod tests {
         }
     }
 
-    /// Sums do not overflow: adds more of the largest products than fit before a reduction.
+    /// Sums do not overflow. The test adds more of the largest products than a sum can hold without
+    /// a reduction.
     #[test]
     fn sums_do_not_overflow() {
         let largest = PRIME - 1;

@@ -13,20 +13,20 @@ use zeroize::Zeroize;
 /// A finite field, with a lossless packing of bytes into its elements, and arithmetic on rows of
 /// elements.
 pub trait Field: Copy + Debug + Send + Sync + 'static {
-    /// The type of an element. Each element has exactly one value of this type.
+    /// The type of an element. Each element of the field is represented by exactly one value.
     type Element: Copy + Eq + Debug + Zeroize + Send + Sync + 'static;
 
     /// The neutral element of addition.
     const ZERO: Self::Element;
     /// The neutral element of multiplication.
     const ONE: Self::Element;
-    /// Bytes of an encoded element.
+    /// Bytes of an encoded element. It can be more than an element carries.
     const ELEMENT_BYTES: usize;
     /// Bytes of data that an element carries.
     const PACKED_BYTES: usize;
 
-    /// The point at which the polynomial of a secret gives the share of party `number`. Party 0
-    /// stands for the secret, at point zero. Different numbers have different points.
+    /// The point of party `number`: the value of a secret's polynomial there is the party's share.
+    /// Party 0 stands for the secret, at point zero. Different numbers have different points.
     fn place(number: u8) -> Self::Element;
 
     /// `a + b`.
@@ -57,7 +57,7 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// Packs data into elements. `out` holds [`Self::packed_elements`] elements.
     fn pack(data: &[u8], out: &mut [Self::Element]);
 
-    /// Unpacks `data.len()` bytes. Elements that were not made by [`Self::pack`] give arbitrary
+    /// Unpacks elements into `data`. Elements that were not made by [`Self::pack`] give arbitrary
     /// bytes.
     fn unpack(elements: &[Self::Element], data: &mut [u8]);
 
@@ -87,7 +87,7 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     );
 }
 
-/// Bytes that do not encode elements of a field.
+/// The error for bytes that do not encode elements of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the bytes do not encode the expected number of field elements")]
 pub struct NotElements;
@@ -100,7 +100,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Defines a test that runs for each field.
+    /// Defines a test that runs once for each field.
     macro_rules! over_all_fields {
         ($test:ident) => {
             $test::<crate::field::Gf256>();

@@ -35,11 +35,12 @@ pub(super) fn lane(tile: u32) -> usize {
     tile as usize % TILES_AT_ONCE
 }
 
-/// The approximate size of a tile: one part of all slots of a bucket, in bytes. A tile is sent at
-/// once, and should stay in the processor's cache.
+/// The approximate size of a tile in bytes. A tile is one part of all slots of a bucket. It is sent
+/// in one message, and should stay in the processor's cache.
 const TILE_BYTES: usize = 512 << 10;
 
-/// Timeout for a message of another server, after which the eviction is given up.
+/// Timeout for a message of another server. If the message does not arrive in time, this server
+/// gives up the eviction.
 const DEALT_WITHIN: Duration = Duration::from_secs(30);
 
 /// An eviction in progress.
@@ -92,8 +93,9 @@ impl Eviction<'_> {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// Tells the other servers that a lane has ended, with a message for a part past the end. A
-    /// restarted server may lack the last messages, and would wait for them.
+    /// Tells the other servers that this server has no more parts in a lane, with a message for a
+    /// part past the last. A server that restarted may lack this server's last messages, and would
+    /// otherwise wait for them.
     fn send_end(&self, tile: u32) {
         let Attempt { attempt, number } = self.attempt;
         let end = DealtShares { number, attempt, tile, level: 0, shares: Vec::new() }.encode();
@@ -104,8 +106,8 @@ impl Eviction<'_> {
         }
     }
 
-    /// Announces reads of whole buckets, so that the system reads each from the disk at once. The
-    /// eviction reads them part by part.
+    /// Announces to the system that whole buckets will be read, so that it reads each of them from
+    /// the disk in one piece. The eviction itself reads buckets part by part.
     fn announce_reads(&self) {
         let tree = self.files.setup.tree;
         let path = tree.path(tree.evicted(self.attempt.number));
@@ -114,7 +116,7 @@ impl Eviction<'_> {
         read.for_each(|bucket| bucket.will_be_read());
     }
 
-    /// The point before the eviction.
+    /// The point of this server before the eviction.
     fn before(&self) -> TreePoint {
         self.files.record.at
     }
@@ -130,19 +132,21 @@ fn parts(block_bytes: usize, slots: usize) -> Vec<BlockPart> {
         .collect()
 }
 
-/// Bytes of a part of a block. An eviction reads and writes one part of every slot of a bucket at a
-/// time. The last part of a block may be shorter.
+/// Bytes of a part of a block, for blocks of `block_bytes` bytes and buckets of `slots` slots. An
+/// eviction reads and writes one part of every slot of a bucket at a time. The last part of a block
+/// may be shorter.
 pub fn part_bytes(block_bytes: usize, slots: usize) -> usize {
     (TILE_BYTES / slots.max(1)).next_multiple_of(256).min(block_bytes)
 }
 
-/// The maximum bytes of a portion: two shares of a bucket for one part and one round.
+/// The maximum bytes of a portion, which holds the shares of at most two buckets, for one part and
+/// one round.
 pub(super) fn portion_bytes_max(block_bytes: usize, slots: usize) -> usize {
     let part = parts(block_bytes, slots).first().map_or(0, |part| part.bytes);
     2 * part * slots
 }
 
-/// A part of every block, processed through all rounds.
+/// One part of every block, which goes through all rounds of the eviction.
 struct Tile<'e> {
     eviction: &'e Eviction<'e>,
     tile: u32,
@@ -190,8 +194,8 @@ impl Tile<'_> {
         Ok(())
     }
 
-    /// The new contents of a child, of degree 2*t*: the product of the matrix with its parent's and
-    /// its own slots.
+    /// The new contents of a child, as shares of degree 2*t*: the product of the matrix with the
+    /// slots of the child's parent and of the child.
     fn product(
         &self,
         source: &[u8],
@@ -275,9 +279,9 @@ impl Tile<'_> {
         Ok(kept)
     }
 
-    /// The coins for one product. The coins are also derived from the product and its location. So
-    /// a server that is rolled back within an attempt shares a different product from different
-    /// coins.
+    /// The coins for sharing one product. They are derived from the seed, the product and its
+    /// location. So a server that is rolled back within an attempt shares a different product from
+    /// different coins.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];
@@ -313,7 +317,7 @@ fn late(dealer: u8, missing: WaitError) -> Refusal {
     })
 }
 
-/// The refusal for a lost link, or for a problem of another server.
+/// The refusal if a link was lost, or another server has a problem.
 pub(super) fn of_another(why: String) -> Refusal {
     Refusal { kind: StoreErrorKind::Unreachable, why }
 }

@@ -1,5 +1,5 @@
-//! The files of a server: the slots of buckets, and the record of its progress. The record is
-//! stored before the root.
+//! The files of a server, which hold the slots of buckets and the record of the server's progress.
+//! The record is at the beginning of the root's file.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
 use super::sums::{Pieces, SUM_BYTES, Sum, SumOrder};
 use crate::message::{Setup, TreePoint};
 
-/// The shares of a tree, and the server's progress.
+/// The files with one tree's shares, and the server's progress in this tree.
 pub(super) struct Files {
     root: Box<dyn ShareFile>,
     siblings: Box<dyn ShareFile>,
@@ -27,11 +27,11 @@ pub(super) struct Files {
     pub(super) is_doubtful: bool,
 }
 
-/// A query, with its point and path.
+/// A select's query, with the point and the path of the select.
 pub(super) struct LastQuery {
     pub(super) at: TreePoint,
     pub(super) leaf: Leaf,
-    /// The shares of the query, one byte for each slot of the path.
+    /// The server's share of the query, one byte for each slot of the path.
     pub(super) query: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Bucket<'f> {
     sums: (u64, SumOrder),
 }
 
-/// A part of every block: its first byte, and its length.
+/// A part of every block, given by its first byte and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockPart {
     pub(super) first: usize,
@@ -87,10 +87,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Makes durable what an earlier process left behind, before a client learns of it: the process
-    /// may have died before its sync, or after a failed one. A sync alone is not enough: the system
-    /// may have dropped data. So the last record, the block it covers, and the marks written with
-    /// it are written again. Earlier data was already durable when they were written.
+    /// The offset of the bucket's checksums in the file, and their order.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
     /// Its old checksums stay, because an eviction would accept the block with new ones.
@@ -115,9 +112,10 @@ impl Files {
         self.root.sync()
     }
 
-    /// Drops the last block if the block, or a mark written with it, is torn. Such a block was not
-    /// acknowledged, because its record was made durable together with the block and the marks.
-    /// Damage cannot be told from a torn write; the client then writes the block again.
+    /// Drops the last block if the block, or a mark written with it, is torn. The server had not
+    /// acknowledged such a block, because it acknowledges only once record, block and marks are
+    /// durable. A damaged block looks like a torn one, and is dropped too; the client then writes
+    /// the block again.
     fn drop_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
@@ -166,7 +164,7 @@ impl Files {
         }
     }
 
-    /// The marks of taken blocks, if slots have metadata.
+    /// The marks of taken blocks; `None` if slots have no metadata.
     pub(super) fn marks(&self) -> Option<Marks<'_>> {
         let Setup { tree, block_bytes, metadata_bytes, .. } = self.setup;
         let slots = slots_of_file(tree, File::Root);
@@ -185,7 +183,7 @@ impl Files {
         self.bucket_at(BucketPlace { file: File::Root, first_slot }, accesses)
     }
 
-    /// A bucket at point `at`; `None` if the bucket is all zeros.
+    /// A bucket at point `at`; `None` if all slots of the bucket are zeros.
     pub(super) fn bucket(
         &self,
         bucket: oblivio_core::BucketId,
@@ -199,7 +197,7 @@ impl Files {
         (slots > 0).then(|| self.bucket_at(place, slots))
     }
 
-    /// The bucket at a place in the files, with `slots` slots in use.
+    /// The bucket at a place in the files, of which the first `slots` slots are in use.
     pub(super) fn bucket_at(&self, place: BucketPlace, slots: usize) -> Bucket<'_> {
         let (file, pieces) = (self.file(place.file), self.pieces);
         let Setup { tree, block_bytes, .. } = self.setup;
@@ -213,7 +211,7 @@ impl Files {
         Bucket { file, offset: self.offset(place), slots, block_bytes, pieces, sums }
     }
 
-    /// Whether the tree is new.
+    /// Whether the tree is new: no block was written to it, and no eviction was attempted.
     pub(super) fn is_new(&self) -> bool {
         self.record.at == TreePoint::default() && self.record.attempt == 0
     }
@@ -231,7 +229,7 @@ impl Files {
         self.store_record(Record { at, block_sum: sum(block), query_sum, ..self.record })
     }
 
-    /// Makes written buckets durable.
+    /// Makes the buckets written by an eviction durable.
     pub(super) fn sync_buckets(&mut self) -> io::Result<()> {
         self.sync(File::Siblings)?;
         self.sync(File::Leaves)
@@ -252,7 +250,7 @@ impl Files {
         synced
     }
 
-    /// Stores the server's progress.
+    /// Stores the server's progress in the place of the older record.
     pub(super) fn store_record(&mut self, record: Record) -> io::Result<()> {
         let record = Record { number: self.record.number + 1, ..record };
         self.root.write_at(record.offset(), &record.encode())?;
@@ -263,12 +261,12 @@ impl Files {
 }
 
 impl Bucket<'_> {
-    /// Fills `out` with slots from `first` on.
+    /// Fills `out` with the contents of slots, beginning with slot `first`.
     pub(super) fn read(&self, first: usize, out: &mut [u8]) -> io::Result<()> {
         self.file.read_at(self.offset + (first * self.block_bytes) as u64, out)
     }
 
-    /// Reads a part of each slot in use. The parts are returned one after the other.
+    /// Reads a part of each slot in use. Returns the parts one after the other.
     pub(super) fn read_part(&self, part: BlockPart) -> io::Result<Vec<u8>> {
         let mut out = vec![0; self.slots * part.bytes];
         if part.bytes == self.block_bytes {
@@ -282,7 +280,7 @@ impl Bucket<'_> {
         Ok(out)
     }
 
-    /// Reads a piece of each slot in use, and verifies the piece's checksum.
+    /// Reads a piece of each slot in use, and verifies each piece's checksum.
     ///
     /// # Errors
     /// `InvalidData` if a checksum does not match.
@@ -295,7 +293,7 @@ impl Bucket<'_> {
         Ok(read)
     }
 
-    /// The stored checksums of a piece of each slot in use.
+    /// The stored checksums of one piece of each slot in use.
     pub(super) fn kept_sums(&self, part: BlockPart) -> io::Result<Vec<Sum>> {
         let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
         let first = if order.is_by_slot() { 0 } else { piece };
@@ -315,7 +313,7 @@ impl Bucket<'_> {
         Ok(self.pieces.sum_of_slot(kept.as_chunks().0))
     }
 
-    /// Computes the checksums of a piece of each slot in `slots`.
+    /// Computes the checksums of the pieces in `slots`, which holds one piece of each slot.
     fn sums_of(&self, part: BlockPart, slots: &[u8]) -> Vec<Sum> {
         let pieces = slots.chunks_exact(part.bytes);
         pieces.map(|piece| self.pieces.sum_of(piece).to_le_bytes()).collect()
@@ -327,8 +325,9 @@ impl Bucket<'_> {
         offset + (order.index(slot, piece) * SUM_BYTES) as u64
     }
 
-    /// Writes a piece of each slot, and its checksum. The checksum is computed, or given for data
-    /// that was copied without verification. Slots after those in `bytes` become zeros.
+    /// Writes a piece of each slot, and the checksums of the pieces. Computes the checksums, unless
+    /// the caller gives them for data that was copied without verification. Slots after those in
+    /// `bytes` become zeros.
     pub(super) fn write_part(
         &self,
         part: BlockPart,

@@ -1,9 +1,9 @@
-//! Interfaces that the program around a server implements: the folder with its files, and the links
-//! to the other servers.
+//! Interfaces that the program around a server implements: the folder with the server's files, and
+//! the links to the other servers.
 
 use std::io;
 
-/// A folder that belongs to one server, with the server's files.
+/// A folder with the files of one server, used by no other program.
 pub trait Folder: Send + Sync {
     /// Reads a small file; `None` if it does not exist.
     ///
@@ -39,7 +39,7 @@ pub trait ShareFile: Send + Sync {
     /// System errors. Any part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Announces that a range of bytes will be read soon.
+    /// Announces that a range of bytes will be read soon. The default does nothing.
     fn will_need(&self, _offset: u64, _bytes: u64) {}
 
     /// Makes all writes to the file durable.
@@ -51,7 +51,7 @@ pub trait ShareFile: Send + Sync {
 
 /// The links to the other servers.
 pub trait Peers: Sync {
-    /// Sends a message to server `to`. Returns once the message is in flight; its delivery is not
+    /// Sends a message to server `to`. Returns without waiting for its delivery, which is not
     /// reported.
     ///
     /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and the messages of a lane arrive
@@ -64,8 +64,8 @@ pub trait Peers: Sync {
     /// If server `to` cannot be reached.
     fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()>;
 
-    /// Reports that an eviction is still in progress while the client waits. Called often, by
-    /// several threads.
+    /// Reports that an eviction is still in progress, for the client that waits. Called often, by
+    /// several threads. The default does nothing.
     fn report_progress(&self) {}
 
     /// Connects to all servers without a link. The default does nothing.
@@ -76,7 +76,7 @@ pub trait Peers: Sync {
         Ok(())
     }
 
-    /// Ends the links to the other servers because this server gives up an eviction, so that they
-    /// do not wait for it.
+    /// Ends the links to the other servers when this server gives up an eviction. The other servers
+    /// then do not wait for this server.
     fn give_up(&self);
 }

@@ -1,8 +1,8 @@
-//! Stores messages of other servers until they are needed.
+//! Stores messages of other servers until this server needs them.
 //!
-//! A message can arrive before the client's request for the eviction. The next message for a part
-//! can arrive while this server still works on the current round. An honest server is never further
-//! ahead, so the stored messages of each server are bounded.
+//! A message can arrive before the client's request for the eviction. The message for a part's next
+//! round can arrive while this server still works on the current round. An honest server is at most
+//! one round ahead, so the number of stored messages of each server is bounded.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ type Portion = Vec<Share<u8>>;
 
 /// The maximum number of stored portions of one server: the current and the next round of each part
 /// in progress, and the first rounds of the next parts. Servers wait for each other's shares, so an
-/// honest server is never further ahead.
+/// honest server sends no shares of later rounds.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
 /// The maximum number of portions stored before this server begins the attempt: the first round of
@@ -35,7 +35,8 @@ pub struct ProtocolViolation;
 pub struct Mailbox {
     boxes: Mutex<MailboxState>,
     arrived: Condvar,
-    /// The maximum bytes of a portion; 0 before a tree is set up.
+    /// The maximum bytes of a portion; 0 before a client sets a tree up, so that no portion is
+    /// accepted.
     portion_bytes_max: AtomicUsize,
     /// The watcher that stored messages are reported to, if there is one.
     watcher: Mutex<Option<Weak<dyn Watcher>>>,
@@ -43,7 +44,7 @@ pub struct Mailbox {
 
 #[derive(Default)]
 struct MailboxState {
-    /// The current or last attempt.
+    /// The numbers of the current attempt, or of the last one if no attempt is in progress.
     begun: Attempt,
     peers: [PeerBox; SERVERS_MAX as usize + 1],
 }
@@ -53,20 +54,20 @@ struct MailboxState {
 struct PeerBox {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    /// For each lane, the part and round of the last portion that was used.
+    /// For each lane, the part and the round of the last portion that this server has used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
     /// Whether there is a link to this server.
     has_link: bool,
 }
 
-/// The numbers of an attempt and its eviction.
+/// The number of an eviction, and the number of an attempt at this eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attempt {
     pub(super) attempt: u64,
     pub(super) number: u64,
 }
 
-/// Why a portion has not arrived.
+/// Why a portion of another server has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitError {
     /// The link to the server was lost.
@@ -76,7 +77,7 @@ pub(super) enum WaitError {
 }
 
 impl Mailbox {
-    /// Receives a message of server `from`. Outdated messages are dropped.
+    /// Receives a message of server `from`. Drops the message if it is outdated.
     ///
     /// # Errors
     /// If the message violates the protocol, or the server has sent too many messages. The caller
@@ -128,8 +129,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Records that the link to a server was lost. Waits for the server become short, unless
-    /// another message of it arrives.
+    /// Records that the link to a server was lost. This server then waits only a short time for
+    /// messages of that server, until another message arrives from it.
     pub fn record_lost_link(&self, from: u8) {
         if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
             own.has_link = false;
@@ -137,15 +138,16 @@ impl Mailbox {
         self.arrived.notify_all();
     }
 
-    /// Records a new link to a server. Waits for the server have their full length again.
+    /// Records a new link to a server. This server then waits for messages of that server for the
+    /// full time again.
     pub fn record_new_link(&self, from: u8) {
         if let Some(own) = self.boxes().peers.get_mut(usize::from(from)) {
             own.has_link = true;
         }
     }
 
-    /// Reports all stored messages to `watcher` from now on. The mailbox holds only a weak
-    /// reference to the watcher.
+    /// Reports each message to `watcher` when it is stored. The mailbox holds only a weak reference
+    /// to the watcher.
     pub(super) fn watch(&self, watcher: &Arc<dyn Watcher>) {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::downgrade(watcher));
@@ -177,7 +179,8 @@ impl Mailbox {
         self.boxes().peers.iter_mut().for_each(|own| own.portions.clear());
     }
 
-    /// Waits for a server's portion for part and round `at`. Polls `is_given_up` while waiting.
+    /// Waits for the portion of a server for part and round `at`. While waiting, calls
+    /// `is_given_up` regularly to check whether to stop.
     pub(super) fn wait(
         &self,
         from: u8,
@@ -240,7 +243,8 @@ impl PeerBox {
         self.attempt == begun && self.portions.keys().any(is_at_or_past)
     }
 
-    /// Switches to another attempt, and drops the portions of the old one.
+    /// Switches a server's stored messages to another attempt, and drops the portions of the old
+    /// attempt.
     fn switch_to(&mut self, attempt: Attempt) {
         self.attempt = attempt;
         self.portions.clear();
@@ -248,9 +252,9 @@ impl PeerBox {
     }
 }
 
-/// Time limit of waits for a server without a link, which may be about to connect within some round
-/// trips. The limit is short, because the server may have dealt its shares to a previous process of
-/// this server.
+/// Time limit for waiting for a server without a link. A server that is about to connect needs only
+/// some round trips. The limit is short, because the server may have dealt its shares to a previous
+/// process of this server.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// Interval at which a waiting thread checks whether to give up.
@@ -298,7 +302,7 @@ mod tests {
         assert!(wait(&mailbox, 2, 2).is_ok());
     }
 
-    /// A message with the greatest attempt number does not exclude its server from all later
+    /// A message with the greatest possible attempt number does not exclude its server from later
     /// evictions.
     #[test]
     fn a_server_that_dealt_for_a_later_attempt_still_deals_for_the_current_one() {
@@ -331,8 +335,9 @@ mod tests {
         assert!(mailbox.is_empty());
     }
 
-    /// There is no wait for a round that the dealer has passed. A server that restarts during an
-    /// eviction lacks earlier messages, while the others continue with later rounds.
+    /// This server does not wait for a round that the dealer has already passed. A server that
+    /// restarts during an eviction lacks earlier messages, while the other servers continue with
+    /// later rounds.
     #[test]
     fn no_wait_for_a_round_that_the_dealer_has_passed() {
         let mailbox = Mailbox::default();
@@ -353,8 +358,8 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 10), Err(WaitError::Late));
     }
 
-    /// The wait for a server without a link is short, because its messages may have gone to a
-    /// previous process of this server.
+    /// The wait for a server without a link is short, because that server may have sent its
+    /// messages to an earlier process of this server.
     #[test]
     fn the_wait_for_a_server_without_a_link_is_short() {
         let mailbox = Mailbox::default();
@@ -369,8 +374,8 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
     }
 
-    /// The loss and return of links to other servers, and useless shares of a lying server, do not
-    /// prolong a wait.
+    /// A wait is not prolonged when links to other servers are lost or restored, or when a lying
+    /// server sends useless shares.
     #[test]
     fn other_events_do_not_prolong_a_wait() {
         let mailbox = Mailbox::default();
@@ -395,8 +400,8 @@ mod tests {
         });
     }
 
-    /// A restored link restores the full wait. The messages of a reconnected server come over the
-    /// new link, even if that takes longer than the wait for a link.
+    /// A restored link restores the full wait. After a server reconnects, its messages come over
+    /// the new link, and that may take longer than the short wait for a missing link.
     #[test]
     fn a_restored_link_restores_the_full_wait() {
         let mailbox = Mailbox::default();
@@ -453,7 +458,7 @@ mod tests {
         assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
     }
 
-    /// Only one round of an attempt that has not begun is stored, because early portions stay in
+    /// Before an attempt begins, only portions of its first round are stored, because they take
     /// memory until the next attempt.
     #[test]
     fn one_round_is_kept_of_an_attempt_that_has_not_begun() {

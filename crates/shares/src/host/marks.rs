@@ -55,8 +55,8 @@ struct Page {
     marks: Vec<u8>,
 }
 
-/// Distinguishes the write that made a page from other possible writes at the same point. Zeros for
-/// an eviction, and for pages put onto a new server.
+/// Identifies the write that made a page, among all possible writes at the same point. All zeros if
+/// an eviction made the page, or a repair put the page onto a new server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriteIdentity {
     leaf: Leaf,
@@ -81,21 +81,21 @@ fn page_bytes(tree: Tree) -> u64 {
     (HEADER_BYTES + tree.slots() + SUM_BYTES) as u64
 }
 
-/// Bytes of all pages of marks.
+/// Bytes of all pages of marks of a tree.
 pub(super) fn bytes_of_pages(tree: Tree) -> u64 {
     2 * (2 * tree.leaves() - 1) * page_bytes(tree)
 }
 
 impl Marks<'_> {
-    /// The marks of a bucket that is in use, at point `at`.
+    /// The marks of a bucket at point `at`. The bucket must be in use.
     pub(super) fn of(&self, bucket: BucketId, at: TreePoint) -> io::Result<Vec<u8>> {
         let pages = self.pages(bucket)?;
         let latest = latest(&pages, at).and_then(|place| pages[place].as_ref());
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
     }
 
-    /// Whether this server knows the marks of a bucket as of `at`. An earlier point may have been
-    /// rolled back, or never have existed on this server.
+    /// Whether this server knows the marks of a bucket at point `at`. It may not know them at an
+    /// earlier point that it has rolled back, or that it never reached.
     pub(super) fn are_known(&self, bucket: BucketId, at: TreePoint) -> io::Result<bool> {
         let is_empty = bucket == BucketId::ROOT && at.written == 0;
         if is_empty || !self.has_page(bucket, at.evictions) {
@@ -124,8 +124,8 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// Removes the marks of a different write after the same point. Returns whether there were any.
-    /// The removal must then be durable before any other write.
+    /// Removes the marks of a different write after the same point. Returns whether it removed any.
+    /// The caller must then make the removal durable before any other write.
     pub(super) fn remove_other_write(
         &self,
         at: TreePoint,
@@ -160,7 +160,7 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The write that led to point `at`; `None` if the page of the root is torn.
+    /// Identifies the write that led to point `at`; `None` if the page of the root is torn.
     pub(super) fn write_before(&self, at: TreePoint) -> io::Result<Option<WriteIdentity>> {
         let pages = self.pages(BucketId::ROOT)?;
         Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))
@@ -182,7 +182,8 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The pages of the write that led to point `at`; `None` if one is torn or from another write.
+    /// The pages of the write that led to point `at`, each with its offset; `None` if a page is
+    /// torn or from another write.
     fn places_of(
         &self,
         at: TreePoint,
@@ -200,8 +201,9 @@ impl Marks<'_> {
         Ok(Some(found))
     }
 
-    /// Writes new pages for all buckets that an eviction writes. In the first step, the sibling is
-    /// a copy of the root. All other buckets consist of blocks that were not taken.
+    /// Writes new pages for all buckets that an eviction writes. In the first step, the sibling's
+    /// page is a copy of the root's page. The pages of all other buckets have no marks, because no
+    /// block in them was taken.
     pub(super) fn evict(&self, before: TreePoint) -> io::Result<()> {
         let number = before.evictions;
         let at = TreePoint { evictions: number + 1, written: 0 };
@@ -234,8 +236,8 @@ impl Marks<'_> {
         Ok(true)
     }
 
-    /// Stores marks on a new server for point `at`. Marks stored for the point before it stay,
-    /// because an access may be repeated from there.
+    /// Stores marks on a new server for point `at`. Does not overwrite the marks stored for the
+    /// point before, because an access may be repeated from there.
     pub(super) fn load(
         &self,
         bucket: BucketId,
@@ -249,13 +251,13 @@ impl Marks<'_> {
         self.put(bucket, before, &Page { at, write: WriteIdentity::NONE, marks })
     }
 
-    /// Whether a bucket has pages. Unused buckets have none, except the root. Leaves before their
-    /// first eviction have none, although they have a place.
+    /// Whether a bucket has pages. The root always has pages. An unused bucket has none, and so has
+    /// a leaf before its first eviction, although the leaf has a place.
     fn has_page(&self, bucket: BucketId, evictions: u64) -> bool {
         bucket == BucketId::ROOT || self.tree.is_in_use(bucket, evictions)
     }
 
-    /// Writes a page to the place that does not hold the page valid at `before`.
+    /// Writes a page to the place whose page is not valid at `before`.
     fn put(&self, bucket: BucketId, before: Option<TreePoint>, page: &Page) -> io::Result<()> {
         let kept = match before {
             Some(before) => latest(&self.pages(bucket)?, before),
@@ -269,7 +271,7 @@ impl Marks<'_> {
         self.offset + (2 * bucket.0 + place as u64) * page_bytes(self.tree)
     }
 
-    /// The intact pages in both places.
+    /// The pages in both places of a bucket; `None` for a page that is not intact.
     fn pages(&self, bucket: BucketId) -> io::Result<[Option<Page>; 2]> {
         let mut both = vec![0; 2 * page_bytes(self.tree) as usize];
         self.file.read_at(self.offset_of(bucket, 0), &mut both)?;

@@ -1,8 +1,8 @@
 //! Metadata of slots on a server with its shares in files: stored before each block, with the
 //! [marks](super::marks) of taken blocks.
 //!
-//! In the stored slots, all marks are shares of zero. The server adds the marks of blocks taken
-//! since when it reads metadata.
+//! In the stored slots, all marks are shares of zero. When the server reads metadata, it adds the
+//! marks of blocks that were taken since the slots were written.
 
 use oblivio_core::{BucketId, Leaf};
 
@@ -15,7 +15,7 @@ use crate::field::{Field, Gf256};
 use crate::message::{Refusal, Setup, Slots, TreePoint};
 
 impl Files {
-    /// The metadata of a path, the root's first: shares of degree *t*. See
+    /// The metadata of a path, beginning with the root's slots, as shares of degree *t*. See
     /// [`Request::Metadata`](crate::message::Request::Metadata).
     pub(super) fn metadata(&self, at: TreePoint, leaf: Leaf) -> Result<Vec<u8>, Refusal> {
         self.check_at(at)?;
@@ -65,8 +65,8 @@ impl Files {
         Ok(write.query_sum())
     }
 
-    /// Fails if the marks before the last write are lost: an eviction that was rolled back may have
-    /// overwritten them, and a rebuilt server never had them.
+    /// Fails if the client asks for an earlier point `at`, and its marks are lost. An eviction that
+    /// was rolled back may have overwritten them, or the server was rebuilt and never had them.
     fn check_marks_are_known(&self, bucket: BucketId, at: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
         let are_known = marks.are_known(bucket, at).map_err(unusable)?;
@@ -75,7 +75,7 @@ impl Files {
         })
     }
 
-    /// Appends to each slot its mark, as slots in fetches and puts have one.
+    /// Appends to each slot its mark, which is the form of slots in fetches and puts.
     pub(super) fn with_marks(
         &self,
         at: TreePoint,
@@ -92,8 +92,8 @@ impl Files {
         Ok(each.flat_map(|(slot, mark)| [slot, &[*mark]].concat()).collect())
     }
 
-    /// Separates the marks from slots that are put onto a new server, and stores the marks. Returns
-    /// the slots.
+    /// Removes the marks from slots that a client puts onto a new server, and stores the marks.
+    /// Returns the slots without marks.
     pub(super) fn without_marks(
         &mut self,
         at: TreePoint,

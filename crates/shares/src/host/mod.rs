@@ -56,14 +56,14 @@ use places::File;
 use record::Record;
 use watcher::Watched;
 
-/// The name of a tree's setup file.
+/// The name of the file that holds a tree's setup.
 const SETUP: &str = "setup";
 
 /// A function that draws a seed from the system.
 type DrawSeed = dyn FnMut() -> io::Result<Seed> + Send;
 
-/// One server of one volume, with the tree of the data, and the map trees if there are any. The
-/// server handles one request at a time. Messages of other servers arrive concurrently through its
+/// One server of one volume, with its shares of the data tree and of the map trees. The server
+/// handles one request at a time. Messages of other servers arrive concurrently through its
 /// [`Mailbox`]. Attempt numbers grow across all trees, so they identify the tree of a message.
 pub struct Host {
     folder: Box<dyn Folder>,
@@ -114,7 +114,7 @@ impl Host {
         self.watcher = Some(watcher);
     }
 
-    /// The maximum bytes of the server's files for a tree.
+    /// The maximum bytes that the server's files for a tree take.
     pub fn file_bytes(setup: &Setup) -> u64 {
         [File::Root, File::Siblings, File::Leaves]
             .map(|file| bytes_of_file(setup, file))
@@ -127,7 +127,7 @@ impl Host {
         self.mailbox.clone()
     }
 
-    /// Whether a message is only a request for the server's progress.
+    /// Whether an encoded request only asks for the server's progress.
     pub fn is_progress_request(message: &[u8]) -> bool {
         Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
@@ -218,7 +218,7 @@ impl Host {
         self.trees.get_mut(tree).ok_or_else(no_tree)
     }
 
-    /// The latest attempt of all trees.
+    /// The greatest attempt number that the server has seen, over all trees.
     fn latest_attempt(&self) -> u64 {
         self.trees.iter().map(|files| files.record.attempt).max().unwrap_or_default()
     }
@@ -250,7 +250,7 @@ impl Host {
         Ok(())
     }
 
-    /// Limits messages of other servers to the size of one round.
+    /// Limits the length of messages from other servers to the shares of one round.
     fn limit_mailbox(&self) {
         let bytes =
             self.setups().map(|it| evict::portion_bytes_max(it.block_bytes, it.tree.slots()));
@@ -301,9 +301,10 @@ impl Host {
     }
 }
 
-/// The refusal of an attempt that has begun before. Each attempt is made only once, because a
-/// second run would deal different shares. A client repeats the latest attempt only after its link
-/// was lost, so the refusal gives this reason. The client then starts another attempt.
+/// The refusal of an attempt that this server has already begun. A server makes each attempt only
+/// once, because a second run would deal different shares. A client repeats the latest attempt only
+/// after it has lost its link. So the refusal names the lost link as the reason. The client then
+/// starts another attempt.
 fn begun_before(is_latest: bool) -> Refusal {
     if is_latest {
         evict::of_another("the link to the client was lost during this attempt to evict".into())

@@ -22,11 +22,11 @@ pub(super) enum File {
     Leaves,
 }
 
-/// The place of a bucket: consecutive slots of a file.
+/// The place of a bucket: consecutive slots in one of the server's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BucketPlace {
     pub(super) file: File,
-    /// The offset of the first slot after the head of the file, in slots.
+    /// The number of slots in the file before the bucket's first slot.
     pub(super) first_slot: u64,
 }
 
@@ -47,7 +47,8 @@ pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Buck
         .then(|| BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
 }
 
-/// The place of a sibling, for an eviction that is about to write it.
+/// The place to which an eviction writes a sibling. The state before the eviction has no blocks
+/// there.
 pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> BucketPlace {
     BucketPlace { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
 }
@@ -74,8 +75,9 @@ mod tests {
     use super::*;
     use crate::tree::Preset;
 
-    /// Places match evictions, and no eviction overwrites the state before it: simulates evictions
-    /// bucket by bucket, with the contents and place of each bucket.
+    /// Each bucket is where the number of evictions says, and no eviction overwrites the state
+    /// before it. The test simulates evictions bucket by bucket, with the contents and the place of
+    /// each bucket.
     #[test]
     fn places_match_evictions_and_no_eviction_overwrites_the_state_before_it() {
         for height in 1..=5 {

@@ -1,4 +1,5 @@
-//! The stored progress of a server. Records are stored before the root, in two places used in turn.
+//! The stored progress of a server in one tree. Records are stored at the beginning of the root's
+//! file, alternately in two places.
 //!
 //! A record is written after the data that it covers, and made durable together with it. The last
 //! block may still be torn although the record is intact, so the record has a checksum of the
@@ -8,7 +9,7 @@ use oblivio_core::durable::section::Fields;
 
 use crate::message::TreePoint;
 
-/// Bytes before the root's slots in the file.
+/// Bytes of the root's file before the first slot.
 pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
 
 /// Bytes reserved in the file for a record: each record has its own page.
@@ -17,19 +18,20 @@ const PLACE_BYTES: u64 = 4096;
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = 52;
 
-/// The encoding of `written_before` if the server cannot roll back.
+/// Stands for `written_before` in an encoded record if the server cannot roll back.
 const NOT_BEFORE: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"OBLSHREP";
 
-/// The progress of a server.
+/// The progress of a server in one tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
-    /// The number of the record. The record with the greater number is the current one.
+    /// The number of the record, greater than that of each earlier record. The intact record with
+    /// the greater number is the current one.
     pub(super) number: u64,
     pub(super) at: TreePoint,
-    /// Blocks in the root before the last eviction, for a rollback. `None` if the server cannot
-    /// roll back, because its shares were put there.
+    /// The number of blocks in the root before the last eviction, to which a rollback returns.
+    /// `None` if the server cannot roll back, because a repair stored its shares.
     pub(super) written_before: Option<usize>,
     /// The greatest attempt number that the server has seen.
     pub(super) attempt: u64,
@@ -41,7 +43,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The offset of the record.
+    /// The offset of this record's place in the file.
     pub(super) fn offset(&self) -> u64 {
         self.number % 2 * PLACE_BYTES
     }
@@ -86,8 +88,8 @@ impl Record {
         })
     }
 
-    /// The latest record of both places. The default record if neither place was ever written;
-    /// `None` if no record is intact.
+    /// The latest intact record in the two places. The default record if neither place was ever
+    /// written; `None` if no record is intact.
     pub(super) fn latest(places: [&[u8; RECORD_BYTES]; 2]) -> Option<Self> {
         let records = places.map(Self::decode);
         let found = records.into_iter().flatten().max_by_key(|record| record.number);

@@ -1,5 +1,5 @@
-//! Client requests to one tree, except evictions and metadata. A request is checked first, and a
-//! refused one changes nothing.
+//! Client requests to one tree, except evictions and metadata. Each request is checked first, and a
+//! refused request changes nothing.
 
 use oblivio_core::StoreErrorKind;
 
@@ -36,8 +36,8 @@ impl Files {
         self.check_at(at)
     }
 
-    /// Fails if a write after the eviction has overwritten the marks before the eviction, even if a
-    /// crash lost that write.
+    /// Fails if the marks before the last eviction are lost, because a later write has overwritten
+    /// them, even if a crash has undone that write.
     fn check_marks_before_eviction(&self, before: TreePoint) -> Result<(), Refusal> {
         let Some(marks) = self.marks() else { return Ok(()) };
         let has_pages = marks.has_pages_before(before).map_err(unusable)?;
@@ -81,7 +81,8 @@ impl Files {
         self.write_block(at, &block, query_sum).map_err(unusable)
     }
 
-    /// Expands the shares of matrices, after checking all of them.
+    /// Expands a server's shares of matrices to their elements, after checking that all shares are
+    /// valid.
     pub(super) fn matrices(
         &self,
         shares: Vec<Share<u8>>,

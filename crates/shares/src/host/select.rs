@@ -1,4 +1,5 @@
-//! The private selection of a slot (Subroutine 1, steps 4 to 8). Reads every slot of the path.
+//! Computes the private selection of a slot (Subroutine 1, steps 4 to 8). It reads every slot of
+//! the path, so storage does not show which slot is selected.
 
 use std::io;
 use std::sync::Mutex;
@@ -20,10 +21,11 @@ pub fn slots_at_once(slot_bytes: usize) -> usize {
     (RUN_BYTES / slot_bytes.max(1)).max(1)
 }
 
-/// The minimum number of bytes per thread that justifies another thread.
+/// The minimum number of bytes for which another thread is worthwhile.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
-/// A run of slots of a bucket that are read at once.
+/// A run of slots of a bucket, which one thread reads at once, with the query's elements for these
+/// slots.
 struct Run<'q> {
     bucket: usize,
     first: usize,
@@ -75,7 +77,8 @@ pub(super) fn select(
     answer.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Computes the sum over the runs that one thread processes.
+/// Computes one thread's part of the sum: takes runs that no other thread has taken, until there
+/// are no more.
 fn sum_of_runs(
     buckets: &[(Bucket<'_>, &[u8])],
     runs: &[Run<'_>],

@@ -1,7 +1,7 @@
 //! The setup file of a tree: the server's setup, and the version of the tree's files.
 //!
-//! The version is here and not in the other files, because the layout of another version may
-//! differ. This file is read before the other files.
+//! The version is in this file because the other files may have another layout in another version.
+//! The server reads this file before the others.
 
 use std::io::{Error, ErrorKind};
 

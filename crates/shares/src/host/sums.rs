@@ -2,9 +2,9 @@
 //! which is the part of a slot that an eviction reads at once.
 //!
 //! A dealer verifies everything that it reads in an eviction, because the shares it deals become
-//! part of the secret on all servers. Accesses and repairs do not verify checksums: there the
-//! client detects wrong shares, and needs the remaining data. The server never computes a new
-//! checksum for unverified bytes (ADR 18 in the repository).
+//! part of the secret on all servers. Accesses and repairs do not verify checksums: the client
+//! detects wrong shares itself, and needs the data that is still right. The server never computes a
+//! new checksum for unverified bytes (ADR 18 in the repository).
 //!
 //! The stored value is the difference from the checksum of zeros, so unwritten parts of a sparse
 //! file are valid.
@@ -21,13 +21,13 @@ pub(super) const SUM_BYTES: usize = 4;
 /// A stored checksum, in little-endian order.
 pub(super) type Sum = [u8; SUM_BYTES];
 
-/// How the slots of a tree are divided into pieces.
+/// How each slot of a tree is divided into pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pieces {
     block_bytes: usize,
     piece_bytes: usize,
-    /// The checksums of two pieces of zeros: of the usual length, and of the length of a slot's
-    /// last piece.
+    /// The checksums of two pieces of zeros: one of the usual length, and one of the length of the
+    /// last piece of a slot.
     sums_of_zeros: [u32; 2],
 }
 
@@ -94,7 +94,7 @@ impl Pieces {
         sum(piece) ^ self.sum_of_zeros(piece.len())
     }
 
-    /// The checksum of a whole slot, computed from the stored checksums of its pieces.
+    /// The checksum of a whole slot, computed from the stored checksums `kept` of its pieces.
     pub(super) fn sum_of_slot(self, kept: &[Sum]) -> u32 {
         let mut whole = Hasher::new();
         for (piece, kept) in kept.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Observing the messages of a server.
+//! An interface to observe all messages of a server.
 
 use std::io;
 
@@ -9,19 +9,19 @@ pub trait Watcher: Send + Sync {
     /// Called before a request of the client is handled.
     fn asked(&self, message: &[u8]);
 
-    /// Called when a request was answered.
+    /// Called after a request was handled, with the server's answer.
     fn answered(&self, message: &[u8], answer: &[u8]);
 
-    /// Called when a message was sent to server `to`.
+    /// Called after a message was sent to server `to`.
     fn sent(&self, to: u8, dealt: &[u8]);
 
-    /// Called when a message of server `from` was stored. Dropped messages (too long, duplicate, or
-    /// of a given-up attempt) are not reported, because another server could send any number of
+    /// Called after a message of server `from` was stored. Not called for dropped messages (too
+    /// long, duplicate, or of a given-up attempt), because another server could send any number of
     /// them.
     fn received(&self, from: u8, dealt: &[u8]);
 }
 
-/// Links to the other servers that report sent messages.
+/// Wraps the links to the other servers, and reports each sent message to a watcher.
 pub(super) struct Watched<'p> {
     pub(super) peers: &'p dyn Peers,
     pub(super) watcher: &'p dyn Watcher,

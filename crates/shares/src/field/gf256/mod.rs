@@ -1,8 +1,8 @@
 //! GF(2^8) with the polynomial of AES, x^8 + x^4 + x^3 + x + 1. A byte is an element, so shares are
 //! as long as the data.
 //!
-//! The field has 255 points for parties, many more than there are servers. Addition and subtraction
-//! are XOR.
+//! The field has 255 nonzero points, one for each party, so there can be many more parties than
+//! servers. Addition and subtraction are XOR.
 
 mod kernels;
 
@@ -38,7 +38,7 @@ impl Field for Gf256 {
         product(a, b)
     }
 
-    /// Computes the inverse as `a` to the power of 254.
+    /// The inverse of `a`, computed as `a` to the power of 254; `None` for zero.
     fn inverse(a: u8) -> Option<u8> {
         let square = |a| product(a, a);
         let (mut power, mut factor) = (1, square(a));

@@ -1,4 +1,4 @@
-//! Tests the division of blocks into parts, and the messages of an eviction.
+//! Tests how blocks are divided into parts, and which messages an eviction sends.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,7 +45,8 @@ impl ShareFile for MemoryFile {
     }
 }
 
-/// The two other servers. When server 1 sends a message, its receiver answers with its own portion.
+/// The two other servers. When server 1 sends one of them a message, this server replies at once
+/// with its own portion.
 struct Others {
     mailbox: Arc<Mailbox>,
     /// The seed of the shares that these servers deal.
@@ -65,7 +66,7 @@ impl Peers for Others {
     fn give_up(&self) {}
 }
 
-/// The settings of a test with server 1 of three.
+/// The settings of a test in which the server under test is server 1 of three.
 #[derive(Clone, Copy)]
 struct World {
     height: u8,
@@ -90,7 +91,7 @@ const SMALL: World = World {
     dealt: 4,
 };
 
-/// The writes that fill the root after `evictions` evictions.
+/// The write requests that fill the root after `evictions` evictions.
 fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request> {
     (0..4).map(move |written| {
         let at = TreePoint { evictions, written };
@@ -98,8 +99,8 @@ fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request>
     })
 }
 
-/// The messages of server 1 in an eviction of a tree whose root is full, with their receivers. The
-/// server draws the same seed from the system in every world.
+/// Runs one eviction on server 1, in a tree whose root is full. Returns the server's messages, each
+/// with its receiver. The server draws the same seed from the system in every world.
 fn dealt_in(world: World) -> Vec<(u8, DealtShares<u8>)> {
     let World { height, slots, block_bytes, attempt, is_zeros, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
@@ -124,8 +125,8 @@ fn dealt_in(world: World) -> Vec<(u8, DealtShares<u8>)> {
     others.sent.into_inner().unwrap()
 }
 
-/// Each server receives the end of all lanes. With more parts than lanes, another server may lack
-/// the last part of a lane. No message is stored afterwards.
+/// Each server receives the end of each lane, so that it does not wait for the lane's last part if
+/// there are more parts than lanes. After the eviction, the mailbox stores no message.
 #[test]
 fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     const PARTS: u32 = 6;
@@ -140,7 +141,8 @@ fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     }
 }
 
-/// The seeds that server 2 receives, each with the third server's share of the same product.
+/// The seeds that server 2 receives. With each seed, the share of the same product that server 3
+/// receives.
 fn seeds(sent: &[(u8, DealtShares<u8>)]) -> Vec<(Seed, Share<u8>)> {
     let of_third = |dealt: &DealtShares<u8>, child: usize| {
         let same = |(to, it): &&(u8, DealtShares<u8>)| {
