@@ -1,4 +1,4 @@
-//! Test helpers: a host that counts, and checks of results files.
+//! Test helpers: a host that records its calls, and checks of results files.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -25,13 +25,13 @@ pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
     assert!(E::from_json("{}").is_err());
 }
 
-/// A host that counts calls. Its clock advances by a second with each call.
+/// A host that records its calls. Its clock advances by a second each time it is read.
 #[derive(Default)]
 pub(crate) struct Counting {
     looks: AtomicU64,
     pub(crate) planned: AtomicU64,
     pub(crate) made: AtomicU64,
-    /// The first number of steps that was reported.
+    /// The number of steps in the first report of completed steps.
     pub(crate) made_at_once: AtomicU64,
     pub(crate) file: Mutex<String>,
     pub(crate) foreseen: Mutex<Vec<String>>,

@@ -22,7 +22,7 @@ fn initial_note(model: u32) -> String {
     }
 }
 
-/// Storage for studies, if any.
+/// Loads and saves studies, if the user has given storage for them.
 pub(crate) struct KeptStudies<'a> {
     trees: Option<&'a dyn Trees>,
     remark: &'a (dyn Fn(&str) + Sync),
@@ -40,8 +40,9 @@ impl<'a> KeptStudies<'a> {
         Self { trees, remark, making: Mutex::new(()), last: Mutex::new(None) }
     }
 
-    /// The study of `spec` and `seed` before its first request. It is made if it is not saved, and
-    /// saved unless it is empty. `progress` is called with the number of new paths.
+    /// Returns the study of `spec` and `seed` before its first request. If the study is not saved,
+    /// makes it, and saves it unless it is empty. `progress` is called with the number of new
+    /// paths.
     pub(crate) fn initial(
         &self,
         spec: &OramSpec,

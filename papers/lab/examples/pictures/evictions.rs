@@ -15,7 +15,7 @@ const LEAF_LEVEL: u8 = 3;
 const BLOCKS: u64 = 20;
 const SEED: u64 = 1;
 
-/// The number of evictions, equal to the number of leaves: each path is written once.
+/// Number of evictions. It equals the number of leaves, so every path is written once.
 const EVICTIONS: usize = 8;
 
 const HEIGHT: f64 = 706.0;
@@ -111,7 +111,8 @@ fn draw_order(sheet: &mut Sheet, evicted: &[Leaf]) {
     }
 }
 
-/// Draws the number of writes of each bucket. Storage sees it, and anyone can compute it.
+/// Draws how many times each bucket is written. Storage sees these numbers, but they reveal
+/// nothing: anyone can compute them.
 fn draw_counts(sheet: &mut Sheet, evicted: &[Leaf]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 416.0;
     sheet.area((12.0, TOP), (876.0, 278.0), Area::filled(PAPER));

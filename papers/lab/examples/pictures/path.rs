@@ -29,7 +29,7 @@ const HEIGHT: f64 = 620.0;
 const PATH: RGBColor = PALETTE[1];
 const ASKED: RGBColor = PALETTE[4];
 
-/// The side of a slot.
+/// Side length of a slot, in pixels.
 const SLOT: f64 = 20.0;
 
 /// The blocks of each bucket with their leaves; `None` is the stash. Secret.
@@ -103,8 +103,8 @@ pub(crate) fn draw() -> Result<String, Box<dyn Error>> {
     Ok(sheet.finish())
 }
 
-/// Draws the client's tree. The path to the leaf `shown` was read, and the block is now `mapped` to
-/// a leaf.
+/// Draws the client's view of the tree. The path to the leaf `shown` was read, and the requested
+/// block now has the leaf `mapped`.
 fn draw_client(
     sheet: &mut Sheet,
     left: f64,
@@ -162,7 +162,7 @@ fn draw_slots(
     }
 }
 
-/// Draws the two trips to storage.
+/// Draws the two trips to storage: reading the path, and writing it.
 fn draw_storage(sheet: &mut Sheet, view: &[Event]) -> Result<(), Box<dyn Error>> {
     const TOP: f64 = 425.0;
     sheet.area((12.0, TOP), (876.0, 184.0), Area::filled(PAPER));

@@ -7,7 +7,7 @@ use svg::Document;
 use svg::node::Node;
 use svg::node::element::{Line, Path, Rectangle, Text, Title};
 
-/// The width of every picture.
+/// Width of every picture, in pixels.
 pub(crate) const WIDTH: f64 = 900.0;
 
 /// The colour of edges that are not highlighted.
@@ -16,7 +16,7 @@ pub(crate) const FAINT: RGBColor = RGBColor(0xc4, 0xca, 0xd2);
 /// The background of a group.
 pub(crate) const PAPER: RGBColor = RGBColor(0xf4, 0xf6, 0xf8);
 
-/// Coordinates from the left and from the top.
+/// A point: the distances from the left edge and from the top edge, in pixels.
 pub(crate) type Point = (f64, f64);
 
 /// The style of text.
@@ -187,7 +187,7 @@ impl Sheet {
         self.0.append(path);
     }
 
-    /// Returns the file as text.
+    /// Finishes the picture, and returns it as SVG text.
     pub(crate) fn finish(self) -> String {
         format!("{}\n", self.0)
     }

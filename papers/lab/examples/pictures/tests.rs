@@ -9,7 +9,7 @@ use roxmltree::{Document, Node};
 
 use super::*;
 
-/// The limit on the size of a picture, which is loaded with its page.
+/// Maximum size of a picture in bytes. A browser loads the pictures with their page.
 const BYTES_MAX: usize = 60_000;
 
 fn committed() -> PathBuf {
@@ -26,7 +26,7 @@ fn committed_pictures_are_up_to_date() {
     }
 }
 
-/// The area of a text, with a font of usual width.
+/// The estimated area of a text in a font of usual width, in pixels.
 struct Words<'a> {
     words: &'a str,
     left: f64,
@@ -86,7 +86,8 @@ fn texts_are_legible_inside_the_picture_and_do_not_overlap() {
     }
 }
 
-/// Checks the claims of the page about the right-hand sides of the picture.
+/// Checks statistically what the page claims for every workload: the leaves that storage sees are
+/// uniform and independent, and the next leaf of a block does not depend on its previous leaf.
 #[test]
 fn the_view_of_storage_does_not_reveal_the_workload() {
     let mut verdicts = Verdicts::new(1e-3);

@@ -23,7 +23,7 @@ impl TreeFrame {
         (0..(2 << self.leaf_level) - 1).map(BucketId)
     }
 
-    /// The middle of a bucket.
+    /// The centre of a bucket.
     pub(crate) fn centre(&self, bucket: BucketId) -> Point {
         let level = bucket.level();
         let column = column(Leaf(bucket.index()), level);

@@ -12,7 +12,8 @@ use super::sheet::{Area, FAINT, Point, Sheet, Style};
 const BLOCKS: u64 = 512;
 const REQUESTS: u64 = 640;
 
-/// The seed of the first workload. With equal seeds, the views of storage would be equal.
+/// The seed of the first workload. Each workload has its own seed, since equal seeds would give
+/// equal views of storage.
 const FIRST_SEED: u64 = 21;
 
 const PANEL: (f64, f64) = (404.0, 112.0);
@@ -24,7 +25,7 @@ const HEIGHT: f64 = TOP + 4.0 * ROW - 20.0;
 /// The requests of an owner. Secret.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Block numbers, and whether the request is a write.
+    /// The block number of each request, and whether the request is a write.
     pub(crate) requests: Vec<(u64, bool)>,
 }
 

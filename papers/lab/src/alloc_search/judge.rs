@@ -17,7 +17,8 @@ pub enum Judge {
     /// of background evictions.
     #[default]
     Slots,
-    /// Time of a simulated processor: the *performance improvement* of IR-ORAM, section IV-B.
+    /// Running time of a simulated processor: the *performance improvement* of IR-ORAM, section
+    /// IV-B.
     Time(TimeJudge),
 }
 

@@ -1,4 +1,4 @@
-//! The profiles of the paper, and a searched profile.
+//! The profiles of IR-ORAM, and a profile that our search found.
 
 use super::Profile;
 use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, paper_tree_top_levels};

@@ -1,4 +1,4 @@
-//! The plot of a search: utilisation of each level, and slots of its buckets.
+//! Draws the plot of a search: the utilisation of each level, and the slots per bucket.
 
 use oblivio_pen::{FONT, INK, PALETTE};
 use plotters::coord::types::RangedCoordf64;

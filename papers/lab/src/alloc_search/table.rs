@@ -35,10 +35,11 @@ const TIMED_PAPER_HEAD: &str = "\
 
 /// A search as tables and a summary.
 pub trait SearchTables {
-    /// A table with one row for the uniform tree and for each tried profile.
+    /// A table with a row for the uniform tree, and a row per tried profile.
     fn table(&self) -> String;
 
-    /// Compares the paper's profiles and the found one, with the paper's numbers.
+    /// A table that compares the paper's profiles, the found profile, and the numbers that the
+    /// paper states.
     fn paper_table(&self) -> String;
 
     /// The gain of the found profile and its final run, in three lines.

@@ -14,7 +14,8 @@ pub enum Course {
     Uniform,
 }
 
-/// A stretch of a course. Snapshots are taken at equal distances, the last one at its end.
+/// A part of a course with one source of requests. Snapshots are taken after equal numbers of
+/// paths; the last snapshot is taken at the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stretch {
     pub(super) source: RequestSource,
@@ -28,15 +29,15 @@ pub(super) enum RequestSource {
     Uniform,
 }
 
-/// The number of equal parts of the mixed course. Programs make 37 of the 40 parts, as they make
-/// 3.7 of the 4 billion paths in Fig. 3.
+/// Number of equal parts of the mixed course. Programs make the paths of 37 parts, as they make 3.7
+/// of the 4 billion paths in Fig. 3.
 const MIX_PARTS: u64 = 40;
 const MIX_PROGRAM_PARTS: u64 = 37;
 
-/// The divisor of Fig. 3's number of paths for a course of Fig. 4.
+/// A course of Fig. 4 has one path for this number of paths of Fig. 3.
 const ALONE_PART: u64 = 4;
 
-/// Snapshots of each stretch.
+/// Number of snapshots per stretch.
 const SNAPSHOTS: u64 = 4;
 
 impl Course {

@@ -1,4 +1,4 @@
-//! Figures: the runs that each needs, and the parts that all have.
+//! Figures of the study: the runs that they need, and the parts that they have in common.
 
 use super::catalogue::FIGURES;
 use super::course::{Course, those_there};
@@ -55,8 +55,8 @@ impl<'a> Made<'a> {
         first.ok_or_else(no_runs)
     }
 
-    /// The numbers of available programs and of the paper's programs, if a course of all programs
-    /// lacks some.
+    /// If a course of all programs lacks some traces: the number of available programs, and the
+    /// number of programs in the paper.
     fn fewer_programs(&self, programs: &Programs) -> Option<[u32; 2]> {
         let [there, all] = [those_there(programs).len(), PROGRAMS.len()].map(|count| count as u32);
         let is_of_all = self.runs.iter().any(|(run, _)| run.course == Course::Mix);

@@ -10,7 +10,7 @@ use crate::LabError;
 use crate::evaluation::Variant;
 use crate::report::{Bars, Curves, Plot, Series, Stated};
 
-/// Snapshots that Fig. 3 shows, as quarters of the programs' paths.
+/// The snapshots that Fig. 3 shows: after these numbers of quarters of the programs' paths.
 const QUARTERS: [usize; 3] = [1, 2, 3];
 
 /// Draws Fig. 3.
@@ -112,7 +112,7 @@ fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {
     (requests > 0).then(|| evictions as f64 / requests as f64)
 }
 
-/// Plots a curve for each of a few snapshots, and one for the mean over all paths.
+/// Plots one curve per selected snapshot, and one curve for the mean over all paths.
 fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     ends(record)?;
     let snapshots = &record.snapshots;

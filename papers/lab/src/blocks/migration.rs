@@ -8,7 +8,8 @@ use super::readings::ends;
 use crate::LabError;
 use crate::report::{Bars, Curves, Plot, Series};
 
-/// The largest number of levels moved that has its own bar. Longer moves count in the last bar.
+/// Moves by up to this number of levels have a bar for each number. Longer moves count in the
+/// outermost bars.
 const LEVELS_SHOWN: usize = 6;
 
 /// Draws Fig. 5(a): blocks that were in the stash before the path was read, and requested blocks.
@@ -76,7 +77,7 @@ pub(super) fn of_the_path(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
-/// Moves of blocks under programs.
+/// The moves of blocks while the programs ran.
 fn moved(made: &Made<'_>) -> Result<Migration, LabError> {
     let record = made.first()?;
     let [start, programs, _] = ends(record)?;
@@ -92,8 +93,9 @@ fn moved(made: &Made<'_>) -> Result<Migration, LabError> {
 
 const STEPS: usize = 2 * LEVELS_SHOWN + 2;
 
-/// The fractions of the blocks on levels `from`, by destination: first the stash, then each step
-/// towards the leaves, starting with the furthest up.
+/// The fractions of the blocks on levels `from` that move to each destination. Element 0 is the
+/// stash. The other elements are moves by a number of levels towards the leaves, from
+/// -`LEVELS_SHOWN` to `LEVELS_SHOWN`.
 fn steps(moved: &Migration, from: std::ops::Range<usize>) -> [f64; STEPS] {
     let mut counts = [0; STEPS];
     for level in from {

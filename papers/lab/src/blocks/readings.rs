@@ -6,7 +6,8 @@ use super::course::RequestSource;
 use super::record::{BlocksRecord, Taken};
 use crate::LabError;
 
-/// Number of lowest levels that do not count as middle levels (section III-B: 10 to 21 of 24).
+/// Number of levels next to the leaves, leaves included, that are not middle levels. In section
+/// III-B, levels 10 to 21 are the middle levels, and the leaves are on level 24.
 const BOTTOM_LEVELS: usize = 3;
 
 /// Utilisation of the levels after programs and after random requests.
@@ -75,7 +76,8 @@ impl FoundShares {
     }
 }
 
-/// The first snapshot, the last one while programs run, and the last one of the run.
+/// The first snapshot of a run, the last snapshot while programs run, and the last snapshot of the
+/// run.
 pub(super) fn ends(record: &BlocksRecord) -> Result<[&Snapshot; 3], LabError> {
     let snapshots = &record.snapshots;
     let programs = snapshots.iter().rfind(|taken| taken.after != RequestSource::UNIFORM);

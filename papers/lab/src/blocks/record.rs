@@ -47,7 +47,8 @@ pub struct Taken {
 }
 
 impl BlocksRecord {
-    /// Whether this record is of the run `key` with this trace, ORAM and model.
+    /// Whether this record is of the run `key` with the given trace and ORAM, and of the current
+    /// model.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &OramSpec) -> bool {
         (self.key.as_str(), self.trace, &self.spec, self.model) == (key, trace, spec, MODEL)
     }

@@ -1,10 +1,10 @@
-//! Settings: the path of requests to the ORAM, and the location of the position map.
+//! Settings: the caches between a program and the ORAM, and the location of the position map.
 
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::OramSpec;
 
-/// The path of requests to the ORAM, and the location of the position map. The paper states neither
-/// for Figs. 3 to 6.
+/// The caches between a program and the ORAM, and the location of the position map. The paper
+/// states neither for Figs. 3 to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestSetting {
     /// The position map is in the tree. Programs run behind an LLC that does not allocate on write

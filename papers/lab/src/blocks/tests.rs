@@ -1,4 +1,4 @@
-//! The experiment on small trees, with the samples.
+//! Tests of the experiment on small trees, with the sample traces.
 
 mod trees;
 

@@ -123,7 +123,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The names and means of the series that replace the series `name` if its values are means.
+    /// The series that show `name` as means over workloads: their names, and their kinds of mean.
     fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
         if self.workloads().len() > 1 && self.has_both_means() {
             self.means().map(|mean| (format!("{name} ({})", mean.kind()), mean)).collect()

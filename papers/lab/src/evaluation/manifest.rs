@@ -1,5 +1,5 @@
-//! Manifests, one file each in `manifests`: the contents of a figure, and the numbers that the
-//! paper states.
+//! Manifests. Each is a file in the folder `manifests`, with the contents of a figure and the
+//! numbers that the paper states.
 
 use std::collections::BTreeMap;
 

@@ -263,7 +263,7 @@ fn energy(record: &RunRecord) -> Option<Energy> {
     record.outcome.dram_energy(&record.spec).ok()
 }
 
-/// Paths that requests take.
+/// Number of paths that requests took.
 fn accesses(tally: &ControllerTally) -> u64 {
     PathPart::Data.paths(tally) + PathPart::PositionMap.paths(tally)
 }

@@ -20,7 +20,7 @@ const MACHINES_MAX: usize = 64;
 /// The maximum length of a name. Names of machines are part of the names of runs.
 const NAME_BYTES_MAX: usize = 40;
 
-/// Reads a file that a manifest names, next to the manifest.
+/// A function that reads a file that a manifest names. The file is next to the manifest.
 pub type ReadBeside<'a> = dyn Fn(&str) -> Result<String, LabError> + 'a;
 
 /// A machine of a manifest: a table `[machines.NAME]`.

@@ -11,7 +11,7 @@ use super::workloads::Programs;
 use crate::LabError;
 
 /// Places traces when a run needs them, since a placed trace has tens of megabytes. Checksums are
-/// kept, so that a recorded run is recognized without placing its trace again.
+/// cached, so that a recorded run is recognized without placing its trace again.
 pub(super) struct PlacedTraces<'a> {
     plan: &'a EvaluationPlan,
     programs: &'a Programs,

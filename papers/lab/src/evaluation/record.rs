@@ -76,7 +76,8 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Whether this record is of the run `key` with this trace, initial tree, machine and model.
+    /// Whether this record is of the run `key` with the given trace, initial tree and machine, and
+    /// of the current model.
     pub(super) fn is_same_run(
         &self,
         key: &str,
@@ -88,7 +89,7 @@ impl RunRecord {
         run == (key, trace, Some(initial_seed), spec, MODEL)
     }
 
-    /// Whether the DRAM commands of the run were checked, if `plan` requires that.
+    /// Whether the DRAM commands of the run were checked, or `plan` does not require that.
     pub(super) fn is_checked_as(&self, plan: &EvaluationPlan) -> bool {
         self.checked_commands.is_some() || !plan.checks_commands
     }

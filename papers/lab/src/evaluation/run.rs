@@ -56,8 +56,8 @@ pub fn run(
     workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
-/// Returns the records in `kept` of `runs`, for a figure that is made without traces, and the
-/// number of missing runs.
+/// Returns the records of `runs` that `kept` contains, and the number of missing runs. Figures that
+/// are made without traces use these records.
 ///
 /// Checksums distinguish recordings of a program, among runs with the same placement of pages. All
 /// such runs must have one trace; otherwise a speed would compare two recordings. Under another

@@ -17,7 +17,7 @@ use super::switches::{Pages, Switches};
 pub struct SwitchSetting {
     /// The name in figures. If it is missing, figures show the size of the protected space.
     pub name: Option<String>,
-    /// A named setting whose values replace the values that this setting lacks.
+    /// A named setting that provides the values that this setting lacks.
     #[serde(deserialize_with = "named_settings::by_name")]
     pub like: Option<Box<SwitchSetting>>,
     /// The level of the leaves, relative to the evaluation or to `like`.

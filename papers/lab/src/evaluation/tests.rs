@@ -1,4 +1,4 @@
-//! Evaluations on small trees.
+//! Tests of evaluations on small trees.
 
 mod own;
 mod resolved;

@@ -1,8 +1,8 @@
 //! The machines of Tiny ORAM (section V): an ORAM controller on an FPGA, with DRAM on its board.
 //!
 //! A cache has filtered the traces that the paper runs on the controller, so the processor here
-//! only waits for one request after the other. The paper states the parameters that IR-ORAM leaves
-//! open, so these machines ignore the switches for them.
+//! only makes one request at a time and waits for it. The paper states the parameters that IR-ORAM
+//! leaves open, so these machines ignore the switches for them.
 
 use oblivio_sim::controller::{OramSpec, Pace, PositionMap, Scheme};
 use oblivio_sim::processor::ProcessorSpec;
@@ -43,8 +43,8 @@ const HEADER_LINES: u64 = 1;
 /// and the pipeline of the AES core takes 21.
 const MEMORY_LATENCY: Cycle = 20 + 21;
 
-/// Two blocks per leaf. With [`FAN_OUT`] and two levels of position map in the tree, the
-/// positions on the chip then take less than 8 KiB, as in the paper.
+/// Blocks per leaf. With this number, [`FAN_OUT`] and two levels of position map in the tree, the
+/// positions on the chip take less than 8 KiB, as in the paper.
 const BLOCKS_PER_LEAF: u64 = 2;
 
 /// Positions kept on the chip.

@@ -58,7 +58,7 @@ impl PartialEq for Variant {
     }
 }
 
-/// The minimum number of levels on the client for IR-Stash. It has no effect with fewer levels.
+/// Minimum number of levels on the client for IR-Stash, which has no effect with fewer levels.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All built-in machines.
@@ -324,7 +324,7 @@ fn early_write_backs(system: &mut SystemSpec) {
     system.controller.early_write_backs = true;
 }
 
-/// Applies LLC-D. A line in the LLC is not in the ORAM, so a write that misses fetches it.
+/// Applies LLC-D. A block in the LLC is not in the ORAM, so a write that misses must fetch it.
 fn delayed(system: &mut SystemSpec, oram: &mut OramSpec) {
     system.processor.fetch_on_write_miss = true;
     oram.remap = Remap::Delayed;

@@ -39,8 +39,8 @@ pub const SJENG: &str = "sjeng";
 /// Programs of SPEC06, from the traces of Ramulator 1.0, which are misses of a last-level cache.
 pub const REAL: [&str; 5] = ["403.gcc", "445.gobmk", "456.hmmer", "458.sjeng", "464.h264ref"];
 
-/// A mix of three programs that take turns. The paper does not name its programs. Here, gcc makes
-/// few requests, mcf reads, and lbm writes.
+/// A mix of three programs that take turns. The paper does not name the programs of its mix. Here,
+/// gcc makes few requests, mcf reads, and lbm writes.
 pub const MIX: &str = "mix";
 
 const MIXED: [&str; 3] = ["gcc", "mcf", "lbm"];
@@ -390,7 +390,8 @@ mod tests {
         }
     }
 
-    /// Figures of recorded runs state the origin of their traces, without having the traces.
+    /// Checks that a figure of recorded runs states the origin of their traces, even if the traces
+    /// are not available.
     #[test]
     fn runs_of_samples_are_not_called_recorded() {
         let runs = include_bytes!("../../results/evaluation/results.jsonl.gz");

@@ -12,7 +12,7 @@ const STATED_SECONDS: f64 = 20.3;
 /// three digits, and the paper leaves the link's delay open.
 const STATED_BAND: f64 = 0.1;
 
-/// The name of the bars of the steps.
+/// Name of the series whose bars show the steps.
 const BY_THE_MODEL: &str = "by the model";
 
 /// Makes the figures of `results`.

@@ -203,8 +203,8 @@ mod tests {
     use crate::links::{PAPER_BLOCK_BYTES, PAPER_DISK_BYTES};
     use oblivio_models::link::Link;
 
-    /// Compares with a tree of 40 GiB in blocks of 128 KiB, with H = 11 as published, computed by
-    /// hand.
+    /// Compares the model's bytes with values computed by hand, for a tree of 40 GiB in blocks of
+    /// 128 KiB with H = 11, as published.
     #[test]
     fn an_access_to_share_servers_transfers_the_bytes_of_the_paper() {
         let home = Link::new(29.0, 5.0, 15.0);

@@ -33,7 +33,7 @@ pub enum LinkStep {
 /// The time of a request after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepCell {
-    /// The step that was made last.
+    /// The step after which the request takes this time.
     pub step: LinkStep,
     /// Seconds of a request, or between two requests if they overlap.
     pub seconds: f64,

@@ -99,7 +99,8 @@ pub struct RangeMediaStudy {
 /// The schemes that have a model.
 const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
 
-/// Compares blocks and whole ranges, with and without ranges, on each medium.
+/// Compares the model with arrays, for reads of blocks and of whole ranges, in schemes with and
+/// without ranges, on each medium.
 impl Experiment for RangeMediaPlan {
     const NAME: &'static str = "range-media";
     const RESULTS: &'static str = "range-media.json";

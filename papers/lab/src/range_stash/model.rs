@@ -157,7 +157,7 @@ impl Tree {
         }
     }
 
-    /// `BatchEvict`, in batches that write no bucket in storage twice.
+    /// Evicts as `BatchEvict` does, in batches that write no bucket in storage twice.
     fn evict(&mut self, setting: &RangeStashSetting, evictions: u32) {
         let most = match setting.tree_top_levels {
             0 => 1 << setting.leaf_level,
@@ -232,12 +232,13 @@ impl Tree {
     }
 }
 
-/// The distance of a leaf's bucket on a level from the bucket of a run's first leaf.
+/// Number of buckets on `level` from the bucket of leaf `first` to the bucket of `leaf`, modulo the
+/// number of buckets on the level.
 fn offset(leaf: u32, first: u32, level: u8) -> u32 {
     leaf.wrapping_sub(first) & ((1 << level) - 1)
 }
 
-/// The buckets on a level of `paths` adjacent paths.
+/// The buckets on `level` of `paths` adjacent paths, from the path of leaf `first` on.
 fn run(first: u32, paths: u32, level: u8) -> impl Iterator<Item = u32> {
     let of_level = 1u32 << level;
     (0..paths.min(of_level)).map(move |more| (first + more) & (of_level - 1))
@@ -380,8 +381,9 @@ mod tests {
         }
     }
 
-    /// The number of blocks left on the client after everything has been written several times.
-    /// `meeting` ranges of 64 blocks share one leaf, and the others are spread.
+    /// Number of blocks left on the client after all blocks have been written several times. The
+    /// paths of `meeting` ranges of 64 blocks share one leaf, and the other ranges are spread over
+    /// the tree.
     fn left_where_ranges_meet(meeting: u32, coins: &mut StdRng) -> usize {
         let (class, leaves) = (6, 1u32 << 10);
         let setting = RangeStashSetting {

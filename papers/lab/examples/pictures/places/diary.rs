@@ -12,19 +12,21 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 pub(super) const LEAF_LEVEL: u8 = 4;
-/// Levels on the client. A state survives 2 to this power evictions.
+/// Number of levels on the client. A saved state stays usable for 2 to the power of this number of
+/// evictions.
 pub(super) const TREE_TOP_LEVELS: u8 = 2;
 const BLOCKS: u64 = 36;
 const SEED: u64 = 1;
 
-/// The number of batches. After them, all places are in use, the latest checkpoint is recent, and
-/// some places are free.
+/// Number of batches. At the end, every place has been written, the latest checkpoint is recent,
+/// and some places are free again.
 const BATCHES: u64 = 58;
 
 /// A step of the volume. Successive similar steps are merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VolumeStep {
-    /// Accesses or a state were appended to the log: the number of appends, and their bytes.
+    /// Accesses or a client state were appended to the log, in `records` appends with `bytes` bytes
+    /// in total.
     Append { records: usize, bytes: usize },
     /// The log was made durable.
     SyncLog,
@@ -36,7 +38,7 @@ pub(super) enum VolumeStep {
     Flush,
     /// This number of paths was read in sequence.
     ReadPaths(usize),
-    /// A path was written to these places, one on each level, as storage numbers them.
+    /// A path was written to these places, one per level. Places are numbered as in storage.
     WritePath(Vec<BucketSlot>),
 }
 

@@ -1,4 +1,4 @@
-//! The log of a volume, from a checkpoint on.
+//! Draws the log of a volume, from a checkpoint on.
 
 use std::error::Error;
 
@@ -22,13 +22,13 @@ struct Logged {
 }
 
 impl Logged {
-    /// The number of path reads: an access reads a path, and so does an eviction.
+    /// Number of paths read. An access and an eviction read one path each.
     fn moves(&self) -> usize {
         self.paths - self.evictions
     }
 
-    /// The number of blocks in the append. The other data is much shorter than a block, so the
-    /// bytes determine the number.
+    /// Number of blocks in the append, computed from its bytes: all other data is much shorter than
+    /// a block.
     fn blocks(&self) -> usize {
         self.bytes / BLOCK_BYTES as usize
     }

@@ -1,4 +1,4 @@
-//! The places and the log of a durable volume.
+//! Draws the places and the log of a durable volume.
 
 mod diary;
 mod log;

@@ -1,10 +1,10 @@
-//! The contents of a volume's places.
+//! Determines which places of a volume a rollback to the last checkpoint needs.
 
 use std::collections::BTreeMap;
 
 use super::diary::{BucketSlot, LEAF_LEVEL, TREE_TOP_LEVELS, VolumeStep};
 
-/// The role of a place, if the client rolls back to the last checkpoint.
+/// The role of a place in a rollback to the last checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The checkpoint needs the contents of the place.

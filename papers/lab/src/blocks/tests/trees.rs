@@ -1,4 +1,4 @@
-//! Runs that reuse saved trees.
+//! Tests of runs that reuse saved trees.
 
 use oblivio_sim::functional::Study;
 use serde_json::{Value, json};

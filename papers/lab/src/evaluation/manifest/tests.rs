@@ -1,4 +1,4 @@
-//! Valid and invalid manifests.
+//! Tests of valid and invalid manifests.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Measures of small outcomes, computed by hand.
+//! Tests of measures on small outcomes, with values computed by hand.
 
 use oblivio_sim::dram::DramTally;
 use oblivio_sim::system::{MemoryTally, SystemSpec};

@@ -1,4 +1,4 @@
-//! Figures from files, with their own machines.
+//! Tests of figures from files that define their own machines.
 
 use super::*;
 use crate::evaluation::Switches;
@@ -25,7 +25,7 @@ value = "speed over Baseline"
 measures = [{ name = "speed", measure = { speed-over = "baseline" } }]
 "#;
 
-/// The LLC of the machine from a file; no other machine has this size.
+/// LLC size in bytes of the machine that a file describes. No other machine has this size.
 const LLC_BYTES: u64 = 64 << 10;
 
 fn machine() -> String {

@@ -1,4 +1,4 @@
-//! Stated numbers under several readings, and the texts of figures.
+//! Tests of stated numbers under several readings, and of the texts of figures.
 
 use super::*;
 use crate::report::{Bars, MarkPlace};

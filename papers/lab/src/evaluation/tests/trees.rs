@@ -1,4 +1,4 @@
-//! Runs from saved initial trees.
+//! Tests of runs that start from saved initial trees.
 
 use oblivio_sim::controller::{Initial, InitialOram};
 use oblivio_sim::system::{self, WarmUp};
@@ -41,7 +41,7 @@ fn saved_trees_give_identical_records_and_are_made_once() {
     }
 }
 
-/// Runs each machine alone, on its own tree.
+/// Compares runs on copies of a shared tree with runs of each machine alone, on its own tree.
 #[test]
 fn runs_on_copies_equal_runs_on_their_own_tree() {
     let plan = small();
