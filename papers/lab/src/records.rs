@@ -35,10 +35,10 @@ pub trait Host<R>: Sync {
         Ok(())
     }
 
-    /// Shows the amount of work before it begins.
+    /// Shows a text about the expected amount of work, before the work begins.
     fn foreseen(&self, _text: &str) {}
 
-    /// Shows that something unexpected was repaired.
+    /// Shows a remark about an unexpected state that was repaired.
     fn remark(&self, _text: &str) {}
 
     /// The name of this machine.

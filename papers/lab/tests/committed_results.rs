@@ -73,7 +73,8 @@ fn the_documentation_has_the_committed_stash_study() {
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
 }
 
-/// Links are a model, so the test recomputes them.
+/// Compares the table with recomputed results, since the costs of links follow from a model without
+/// measurements.
 #[test]
 fn the_documentation_has_the_current_table_of_links() {
     let plan = links::LinksPlan { disk_bytes: links::PAPER_DISK_BYTES };
@@ -117,7 +118,8 @@ fn cells<'a>(table: &'a str, profile: &str) -> Vec<&'a str> {
     row.expect("the table has this profile").split('|').skip(2).map(str::trim).collect()
 }
 
-/// The evaluation also uses the profiles that these searches found.
+/// Checks that the documentation shows the results of the committed searches by time. The
+/// evaluation also uses the profiles that these searches found.
 #[test]
 fn the_documentation_has_the_committed_searches_by_time() {
     let documentation = include_str!("../../../docs/alloc-search.md");
@@ -195,7 +197,8 @@ fn the_documentation_has_the_committed_techniques() {
     }
 }
 
-/// The report covers two recordings of the programs.
+/// Checks that no run is missing, and that the report has all figures. The report covers two
+/// recordings of the programs.
 #[test]
 fn the_evaluation_is_complete_and_its_report_has_its_figures() {
     let mut figures = figures_of_one_scale(

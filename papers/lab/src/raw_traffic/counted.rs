@@ -1,4 +1,5 @@
-//! Counts the engine's requests to its store, and its encryption.
+//! Counts the traffic between the engine and its store, and the AES blocks that the engine
+//! computes.
 
 use std::cell::Cell;
 use std::rc::Rc;

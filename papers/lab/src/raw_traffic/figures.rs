@@ -1,4 +1,4 @@
-//! The figures: formula and count next to each other, and the tails of the stash.
+//! Makes the figures: the paper's formulas next to our counts, and the tails of the stash.
 
 use super::RawTrafficSetting;
 use super::formula;

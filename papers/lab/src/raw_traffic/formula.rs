@@ -31,7 +31,8 @@ pub(super) fn ring_bound(RawTrafficSetting { z, a }: RawTrafficSetting) -> f64 {
 mod tests {
     use super::*;
 
-    /// Section IV-B: "6 % memory bandwidth improvement and ~3x encryption reduction".
+    /// Compares the formulas with section IV-B: "6 % memory bandwidth improvement and ~3x
+    /// encryption reduction".
     #[test]
     fn the_formulas_give_the_papers_numbers_for_z5a5() {
         let setting = RawTrafficSetting { z: 5, a: 5 };

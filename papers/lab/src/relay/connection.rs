@@ -45,7 +45,7 @@ impl Connection {
         self.up.close();
     }
 
-    /// Forwards both directions until both ends are done.
+    /// Forwards bytes in both directions until both directions have ended or the connection breaks.
     pub(super) fn carry(&self, shared: &Shared, clock: Clock<'_>) {
         let unless_broken = |done: io::Result<()>| {
             if done.is_err() {

@@ -21,8 +21,9 @@ impl Cuts {
         Self { is_each_cut: true, ..Self::once_after(bytes) }
     }
 
-    /// The number of bytes that a connection may still carry before its cut, if the cut is within
-    /// the next `bytes`. The connection has carried `carried` bytes.
+    /// Decides whether a connection that has carried `carried` bytes is cut within the next `bytes`
+    /// bytes. If so, returns how many of these bytes it carries before the cut. With
+    /// [`Self::once_after`], only one connection is cut.
     pub(super) fn end_within(&self, carried: u64, bytes: u64) -> Option<u64> {
         let left = self.after_bytes.checked_sub(carried)?;
         let is_due = left <= bytes;

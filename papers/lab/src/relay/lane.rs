@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::lock;
 
-/// The time by which the relay reads from senders ahead of the rate. A thread that wakes up to this
-/// much too late leaves no gap on the link. A new connection waits behind existing ones for at most
-/// this time, plus the time of a chunk from each.
+/// The maximum time by which the relay reads from senders ahead of the rate. A thread that wakes up
+/// late, but within this time, leaves no gap on the link. A new connection waits behind existing
+/// ones for at most this time, plus the time of a chunk from each.
 const AHEAD: Duration = Duration::from_millis(20);
 
-/// The size of a chunk, as sending time, within the bounds below. After a chunk, the next
-/// connection may send.
+/// The time that sending a chunk takes, unless the bounds below limit the chunk's size. After a
+/// chunk, another connection may send.
 const TURN: Duration = Duration::from_millis(1);
 const CHUNK_BYTES_MIN: usize = 1460;
 const CHUNK_BYTES_MAX: usize = 64 << 10;
@@ -51,8 +51,8 @@ impl Lane {
         self.bytes_within(self.delay + AHEAD) + SPARE_BYTES
     }
 
-    /// Schedules bytes that are available now. A call with zero bytes only takes the delay, after
-    /// earlier bytes.
+    /// Schedules `bytes` bytes that are available at `now`, after all earlier bytes. Zero bytes
+    /// take no sending time, only the delay.
     pub(super) fn take(&self, now: Duration, bytes: usize) -> Passage {
         let mut is_free_from = lock(&self.is_free_from);
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);

@@ -1,4 +1,4 @@
-//! Plots as SVG, with the legend at their right.
+//! Draws plots as SVG, with the legend to the right of each plot.
 
 use std::error::Error;
 
@@ -21,7 +21,8 @@ type DrawResult = Result<(), Box<dyn Error>>;
 /// Height of the axes, in pixels.
 const HEIGHT: u32 = 300;
 
-/// Target width of all bars of a figure, in pixels; bars get narrower beyond it.
+/// Target width of all bars of a figure together, in pixels. If there are too many bars of the
+/// usual width, bars are narrower.
 const BARS_WIDTH: f64 = 760.0;
 
 /// Width of the legend, in pixels.

@@ -20,7 +20,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Whether XML forbids the character, or it changes the text direction.
+/// Whether XML forbids the character, or the character changes the direction of text.
 pub(super) fn is_forbidden(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -1,7 +1,7 @@
 //! Reads figures from untrusted files.
 //!
-//! A page has a cell per pair of label and series, so that a small file could make a huge page. The
-//! limits are far above all figures of papers.
+//! The tables of a page have a cell per pair of label and series, so a small file could make a huge
+//! page. Limits prevent this; they are far above the sizes of the papers' figures.
 
 use super::{Figure, Plot};
 

@@ -1,4 +1,4 @@
-//! The three parts of rORAM's Fig. 6, with the disk under two models.
+//! Makes the three parts of rORAM's Fig. 6, with two models of the disk.
 
 use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};
@@ -59,7 +59,7 @@ fn figure(results: &Results, medium: Medium) -> Figure {
     figure.explained(&[reason(medium)])
 }
 
-/// The reason why the factor differs from the paper's.
+/// The reason why our factor on `medium` differs from the paper's factor.
 pub(super) fn reason(medium: Medium) -> &'static str {
     match medium {
         Medium::Disk | Medium::MeanDisk => {

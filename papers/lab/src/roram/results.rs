@@ -134,8 +134,8 @@ impl Results {
         Some(seconds(slow)? / seconds(fast)?)
     }
 
-    /// The times of one ORAM relative to another, for ranges of at least 2^`from` blocks, by
-    /// length.
+    /// The time of ORAM `slow` divided by the time of ORAM `fast`, for each length of ranges from
+    /// 2^`from` blocks on.
     pub(super) fn factors(&self, medium: Medium, slow: Form, fast: Form, from: u8) -> Vec<f64> {
         let seconds =
             |form, exponent| self.cell(form, medium, exponent).map(|cell| cell.seconds_per_block);

@@ -67,13 +67,13 @@ impl ComparedOram {
     }
 }
 
-/// Timed accesses to Path ORAM.
+/// Number of accesses to Path ORAM that are timed.
 const PATH_ACCESSES: usize = 6;
 
-/// Eviction periods of the volume that each measurement times.
+/// Number of eviction periods of the volume that each measurement times.
 const PERIODS: usize = 6;
 
-/// Repetitions of the measurement with accesses in flight.
+/// Number of repetitions of the measurement with several accesses in flight.
 const ROUNDS: usize = 3;
 
 /// Creates an ORAM with the number of blocks that `shape` holds, on a bucket server behind `link`,

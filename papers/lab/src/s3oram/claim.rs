@@ -56,8 +56,8 @@ impl Statement {
         }
     }
 
-    /// The number by which our number is divided. For a range, this is its nearer end, or our
-    /// number if it lies inside.
+    /// The paper's number, by which our number is divided. For a range, this is the end nearer to
+    /// our number, or our number itself if it lies inside the range.
     fn reference(self, ours: f64) -> f64 {
         match self {
             Self::Between(least, most, _) => ours.clamp(least, most),

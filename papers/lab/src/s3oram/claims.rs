@@ -16,11 +16,11 @@ use crate::LabError;
 use crate::links::{ShareEncoding, TABLE1_LINK};
 use oblivio_models::link::Link;
 
-/// The tolerance of "around" and "approximately".
+/// The relative tolerance for a number that the paper states with "around" or "approximately".
 const AROUND: f64 = 0.1;
 
-/// The tolerance of a number with three digits. The time of the disk is not included in such
-/// numbers.
+/// The relative tolerance for a number that the paper states with three digits. Such numbers do not
+/// include the time of the disk.
 const EXACT: f64 = 0.01;
 
 /// All claims, in the order of the paper.
@@ -434,8 +434,8 @@ impl List<'_> {
     }
 }
 
-/// The query and the matrices of the published form, as fractions. The first is of all bytes
-/// between client and servers; the second is of the time over [`HOME`] without round trips.
+/// The query and the matrices of the published form: first as a fraction of all bytes between
+/// client and servers, then as a fraction of the time over [`HOME`] without round trips.
 fn small_messages(tree: Tree, block_bytes: u32) -> (f64, f64) {
     let form = ShareEncoding::PAPER;
     let small = form.query_bytes(tree) + form.matrix_bytes(tree) / tree.accesses() as f64;
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(claim("Onion ORAM").verdict(), Verdict::Open);
     }
 
-    /// Compares with blocks of 512 KiB and H = 9, computed by hand.
+    /// Compares both fractions with values computed by hand, for blocks of 512 KiB and H = 9.
     #[test]
     fn query_and_matrices_match_a_count_by_hand() {
         let tree = Scheme::tree(Scheme::Published, DATABASE / u64::from(512 * KIB)).unwrap();

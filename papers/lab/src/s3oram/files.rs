@@ -146,8 +146,8 @@ mod tests {
     use super::super::Clock;
     use super::*;
 
-    /// The clocks advance with each reading. The clock is read once before and once after the
-    /// measured work.
+    /// Each clock advances by a fixed time whenever it is read. It is read once before and once
+    /// after the measured work, so the measured times are known.
     #[test]
     fn bytes_take_the_time_of_the_clock_and_files_are_removed() {
         let ticking = |millis: u64| -> Clock {

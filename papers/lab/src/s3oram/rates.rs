@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// The clock advances by a millisecond with each reading.
+    /// Measures a rate with a clock that advances by a millisecond each time it is read.
     #[test]
     fn a_rate_is_the_work_divided_by_the_time() {
         let looks = AtomicU64::new(0);

@@ -168,8 +168,8 @@ mod tests {
     use super::super::model::tests::machine;
     use super::*;
 
-    /// Compares with 40 GiB in blocks of 128 KiB, computed by hand: a tree of 12 levels and one of
-    /// 3.
+    /// Compares the cost with values computed by hand, for 40 GiB in blocks of 128 KiB: a tree of
+    /// 12 levels and a tree of 3 levels.
     #[test]
     fn the_cost_of_smaller_trees_matches_a_count_by_hand() {
         let of = |levels: &Levels| works(levels).mean();

@@ -367,8 +367,8 @@ mod tests {
         near(of(Scheme::Large).down_bytes, traffic.down_bytes(), 1e-3);
     }
 
-    /// The two readings give probabilities of 0.157 and 0.888, and these seconds for 19 levels on
-    /// both links of the paper.
+    /// The two readings of `PoissCDF` give probabilities of 0.157 and 0.888. The test checks the
+    /// resulting seconds, for 19 levels on both links of the paper.
     #[test]
     fn ring_oram_takes_8_6_or_14_0_seconds_by_reading() {
         let seconds = |scheme: Scheme, link: Link| {
@@ -382,8 +382,8 @@ mod tests {
         near(seconds(Scheme::RingAtLeast, Link::new(29.0, 5.0, 15.0)), 10.1, 0.01);
     }
 
-    /// Compares with 128 KiB and H = 11 on 29/5 Mbit/s, computed by hand: for elements of eight,
-    /// four and one bytes, and of one byte with seeds.
+    /// Compares the times with values computed by hand, for blocks of 128 KiB, H = 11 and 29/5
+    /// Mbit/s: with elements of eight, four and one bytes, and of one byte with seeds.
     #[test]
     fn times_for_all_sizes_of_elements_match_a_computation_by_hand() {
         let tree = Tree::new(11, Preset::PAPER).unwrap();
@@ -396,8 +396,8 @@ mod tests {
         }
     }
 
-    /// Compares with a tree of two levels, counted by hand: Z = 3, A = 2, blocks of four bytes plus
-    /// their seal.
+    /// Compares the work with counts made by hand, for a tree of two levels with Z = 3, A = 2, and
+    /// blocks of four bytes plus their seal.
     #[test]
     fn a_small_tree_matches_a_count_by_hand() {
         let tree = Tree::new(2, Preset { slots: 3, accesses: 2 }).unwrap();

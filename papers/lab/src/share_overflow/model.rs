@@ -28,7 +28,7 @@ pub(super) struct Loads {
     /// The maximum load of siblings between root and leaves. A sibling stays unchanged until the
     /// next eviction whose path contains its parent.
     pub(super) sibling: usize,
-    /// The maximum load of the two leaves.
+    /// The maximum load of the two leaves that the eviction fills.
     pub(super) leaf: usize,
 }
 
@@ -43,7 +43,8 @@ impl Model {
         self.blocks[address] = Block { leaf, level: 0, is_there: true };
     }
 
-    /// Subroutine 3: from the root on, each bucket of the path moves its blocks to its children.
+    /// Evicts a path by Subroutine 3: from the root on, each bucket of the path moves its blocks to
+    /// its children.
     pub(super) fn evict(&mut self) -> Loads {
         let height = self.height;
         let evicted = self.evictions & ((1 << height) - 1);
@@ -89,8 +90,8 @@ mod tests {
     const HEIGHT: u8 = 3;
     const BLOCKS: usize = 16;
 
-    /// The number of evictions of the actual client before an overflow. The tree is empty at first,
-    /// and blocks are accessed in turn.
+    /// Number of evictions that the actual client makes before an overflow. The tree is empty at
+    /// first, and the blocks are accessed in a fixed order.
     fn until_overflow_of_client(seed: u64) -> f64 {
         let mut coins = StdRng::seed_from_u64(seed);
         let tree = Tree::new(HEIGHT, PRESET).unwrap();

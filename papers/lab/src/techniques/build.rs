@@ -1,4 +1,4 @@
-//! Builds the ORAM of a row.
+//! Builds the ORAM of a row of the table.
 
 use oblivio_core::front::{self, Environment, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::{
@@ -151,8 +151,9 @@ impl Environment for Metered {
         config.scheme(sealer, Box::new(store))
     }
 
-    /// The generator of random numbers. The front end makes the last random choices. With ρ, the
-    /// front end gets the generator itself, as in the recorded results.
+    /// Returns the random generator of the front end, which is requested last. With ρ, this is the
+    /// generator of the environment itself, as in the recorded results; otherwise it is a new one
+    /// seeded from that.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),

@@ -18,9 +18,9 @@ pub struct TechniquesPlan {
     /// The stash bound of Path ORAM. If the stash has more blocks, background evictions precede the
     /// next request. RAW ORAM has Tiny ORAM's bound of 64.
     pub stash_blocks_max: usize,
-    /// Number of levels on the client that leave paths in storage as long as in the paper.
+    /// Number of levels on the client with which paths in storage are as long as in the paper.
     pub tree_top_levels: u8,
-    /// Number of levels on the client that hold the same number of blocks as in the paper.
+    /// Number of levels on the client with which the client holds as many blocks as in the paper.
     pub large_tree_top_levels: u8,
     /// Blocks of the direct-mapped PLB.
     pub plb_blocks: usize,
@@ -42,7 +42,7 @@ pub struct TechniquesPlan {
 /// The leaf level of the smallest tree that has both a tree top and levels below it.
 const LEAF_LEVEL_MIN: u8 = 8;
 
-/// The leaf level of the deepest tree that fits in memory. It takes twice several gigabytes.
+/// The leaf level of the deepest tree that fits in memory, where it takes several gigabytes.
 const LEAF_LEVEL_MAX: u8 = 20;
 
 /// The minimum number of levels in storage.

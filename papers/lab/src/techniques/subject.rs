@@ -1,4 +1,4 @@
-//! The measured ORAM: any row of the table behind one interface.
+//! The measured ORAM: one interface to the ORAM of any row of the table.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -12,7 +12,7 @@ Examples:
 A file holds a list of figures as JSON. The page contains its plots and its style: it loads nothing
 and runs no script. The same files and arguments give the same page.";
 
-/// The title of a page.
+/// The default title of a page.
 pub(crate) const TITLE: &str = "Oblivio beside the papers";
 
 #[derive(Args)]

@@ -1,12 +1,12 @@
-//! Comparison of the switches on the command line with their effect: switches that change nothing,
-//! and messages about switches that contradict each other.
+//! Finds switches on the command line that have no effect, and names the switches in messages about
+//! parameters that contradict each other.
 
 use oblivio_lab::evaluation::Switches;
 
 /// A function that copies the value of a switch from the second set to the first.
 type Take = fn(&mut Switches, &Switches);
 
-/// All switches, by their names on the command line.
+/// All switches: the name on the command line, and the function that copies the value.
 const SWITCHES: [(&str, Take); 18] = [
     ("--pace", |to, from| to.pace = from.pace),
     ("--fan-out", |to, from| to.fan_out = from.fan_out),
@@ -57,7 +57,7 @@ const KEYS: [(&str, &str); 8] = [
     ("llc_bytes", "--llc-kib"),
 ];
 
-/// Replaces keys of the description in a message of the simulator with switches.
+/// Replaces the keys in a message of the simulator with the switches that set them.
 pub(crate) fn in_switches(message: &str) -> String {
     let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     let mut said = String::new();
@@ -81,7 +81,8 @@ mod tests {
     use super::super::{RequestArgs, SwitchArgs};
     use super::*;
 
-    /// A switch missing from the list would never be reported as without effect.
+    /// Checks that the list has all switches. A missing switch would never be reported as without
+    /// effect.
     #[test]
     fn every_switch_is_known() {
         let command = RequestArgs::augment_args(SwitchArgs::augment_args(Command::new("test")));

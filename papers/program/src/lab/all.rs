@@ -103,14 +103,14 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     Ok(output::print(&format!("{summary}\n{}\nreport   {}", ends.join("\n"), page.display()))?)
 }
 
-/// The experiments that have been run.
+/// Runs experiments, and collects their outputs.
 struct AllExperiments<'a> {
     args: &'a AllArgs,
     performed: Vec<ExperimentOutput>,
 }
 
 impl AllExperiments<'_> {
-    /// Runs an experiment, with output to a directory of its name.
+    /// Runs an experiment, and writes its output to the directory with the experiment's name.
     fn perform<E: Experiment>(&mut self, experiment: E) -> Result<(), ProgramError> {
         let output = self.args.output.join(E::NAME);
         output::print_remark(&format!("{}: writing to {}", E::NAME, output.display()));

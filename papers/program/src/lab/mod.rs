@@ -84,7 +84,7 @@ macro_rules! commands {
             },)*
         }
 
-        /// `oblivio-lab run` with the name of an experiment.
+        /// Runs `oblivio-lab run` with the name of an experiment.
         pub(crate) fn run(command: &RunCommand) -> Result<(), ProgramError> {
             match command {
                 $(RunCommand::$name { args, output } => {
@@ -165,7 +165,7 @@ fn perform<E: Experiment>(
     Ok(ExperimentOutput { figures, text: E::text(&results), results: json, end: end.join("\n") })
 }
 
-/// `oblivio-lab list`.
+/// Runs `oblivio-lab list`.
 pub(crate) fn list() -> Result<(), ProgramError> {
     let cli = Cli::command();
     let experiments = cli.find_subcommand("run").map(clap::Command::get_subcommands);
@@ -184,7 +184,7 @@ pub(crate) fn list() -> Result<(), ProgramError> {
     ))?)
 }
 
-/// `oblivio-lab draw`.
+/// Runs `oblivio-lab draw`.
 pub(crate) fn draw(args: &DrawArgs) -> Result<(), ProgramError> {
     let text = files::read_regular_text(&args.results, RESULTS_BYTES_MAX)?;
     match experiment_of(&text) {

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::RelayArgs;
 use crate::error::ProgramError;
 
-/// The interval at which the main thread checks for a signal.
+/// The interval at which the main thread checks whether a signal has arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// `oblivio-lab relay`.

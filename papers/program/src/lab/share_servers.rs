@@ -263,7 +263,8 @@ mod tests {
 
     use super::*;
 
-    /// Measures the smallest tree with short blocks, on real servers and behind a link.
+    /// Measures the smallest tree with short blocks on real servers, directly and behind a link.
+    /// Compares the transferred bytes with the model.
     #[test]
     fn measured_points_transfer_the_bytes_of_the_model() {
         let folder = tempfile::tempdir().unwrap();

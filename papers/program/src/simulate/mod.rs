@@ -165,8 +165,8 @@ fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     }
 }
 
-/// The number of lines of the protected space. A variant without an ORAM has the same number as
-/// with one; another machine without an ORAM has all of DRAM.
+/// The number of lines of the protected space. A built-in machine without an ORAM has as many lines
+/// as one with an ORAM. Another machine without an ORAM has all lines of its DRAM.
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     Ok(match &spec.oram {
         Some(oram) => oram.lines(),

@@ -21,7 +21,7 @@ use crate::error::ProgramError;
 /// Default stride: a page.
 const STRIDE_LINES: u64 = 64;
 
-/// `oblivio-lab trace info`.
+/// Runs `oblivio-lab trace info`.
 pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), ProgramError> {
     let bar = progress::bar_of(args.files.len() as u64, "traces");
     let traces = args.files.iter().map(|path| {
@@ -34,7 +34,7 @@ pub(crate) fn info(args: &TraceInfoArgs) -> Result<(), ProgramError> {
     report::print(&entries, args.json)
 }
 
-/// `oblivio-lab trace convert`.
+/// Runs `oblivio-lab trace convert`.
 pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), ProgramError> {
     let output = AtomicFile::begin_new(&args.output)?;
     let trace = match args.from {
@@ -44,7 +44,7 @@ pub(crate) fn convert(args: &TraceConvertArgs) -> Result<(), ProgramError> {
     write(&remapped(trace, &args.remap)?, output, &args.write)
 }
 
-/// `oblivio-lab trace mix`.
+/// Runs `oblivio-lab trace mix`.
 pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), ProgramError> {
     let output = AtomicFile::begin_new(&args.output)?;
     let traces = read_all(&args.files)?;
@@ -52,7 +52,7 @@ pub(crate) fn mix(args: &TraceMixArgs) -> Result<(), ProgramError> {
     write(&remapped(mixed, &args.remap)?, output, &args.write)
 }
 
-/// `oblivio-lab trace make`.
+/// Runs `oblivio-lab trace make`.
 pub(crate) fn make(args: &TraceMakeArgs) -> Result<(), ProgramError> {
     let output = AtomicFile::begin_new(&args.output)?;
     let synthetic = Synthetic {

@@ -22,10 +22,10 @@ use super::writing;
 use crate::args::{RecordingArgs, StoreMissesName, TraceRecordArgs};
 use crate::error::ProgramError;
 
-/// The interval at which progress is checked.
+/// The interval at which the progress of the recording is checked.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// `oblivio-lab trace record`.
+/// Runs `oblivio-lab trace record`.
 pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), ProgramError> {
     let [name, arguments @ ..] = args.command.as_slice() else {
         return Err(CliError::Input("no command: give one after --".into()).into());

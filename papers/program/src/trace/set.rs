@@ -23,7 +23,7 @@ use crate::error::ProgramError;
 /// filled often enough for its rates to settle.
 const RECORDS_FOR_FIGURES: u64 = 500_000;
 
-/// `oblivio-lab trace record-set`.
+/// Runs `oblivio-lab trace record-set`.
 pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), ProgramError> {
     let wanted = wanted(&args.only)?;
     let emulator = Emulator::find(&args.how)?;

@@ -1,4 +1,4 @@
-//! `oblivio-lab run blocks` from the command line: recorded runs, figures, a report.
+//! Tests of `oblivio-lab run blocks` from the command line: recorded runs, figures and a report.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `oblivio-lab run evaluation` from the command line: recorded runs, figures, and continuing after
-//! an interruption.
+//! Tests of `oblivio-lab run evaluation` from the command line: recorded runs, figures, and
+//! continuing after an interruption.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The experiments from the command line: arguments, output and errors.
+//! Tests of the experiments from the command line: arguments, output and errors.
 
 use std::fs;
 use std::path::Path;

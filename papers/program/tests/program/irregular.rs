@@ -1,4 +1,5 @@
-//! The simulator and the lab refuse files that are not regular: a pipe would block them forever.
+//! Checks that the simulator and the lab refuse files that are not regular. A pipe would block them
+//! forever.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `oblivio-lab run` from the command line: figures of several experiments, and one report of all.
+//! Tests of `oblivio-lab run` from the command line: figures of several experiments, and one report
+//! of all figures.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `oblivio-lab` from the command line.
+//! Tests of `oblivio-lab` from the command line.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 

@@ -1,4 +1,5 @@
-//! `oblivio-lab relay` from the command line: its address, the bytes it forwards, and its end.
+//! Tests of `oblivio-lab relay` from the command line: its address, the bytes that it forwards, and
+//! its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

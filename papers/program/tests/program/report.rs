@@ -1,4 +1,4 @@
-//! `oblivio-lab report` from the command line.
+//! Tests of `oblivio-lab report` from the command line.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn figures_of_all_files_come_on_one_page() {
     assert_eq!(names, ["a.json", "b.json", "out.html", "out.md"]);
 }
 
-/// A report replaces only another report, and never a volume or a key.
+/// Checks that a report replaces only another report, and never a volume or a key.
 #[test]
 fn a_report_replaces_no_file_of_another_kind() {
     let dir = dir_with_figures();

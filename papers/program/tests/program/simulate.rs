@@ -1,4 +1,4 @@
-//! `oblivio-lab simulate` from the command line.
+//! Tests of `oblivio-lab simulate` from the command line.
 
 use std::fs;
 
@@ -106,7 +106,7 @@ fn a_warm_up_of_the_whole_trace_is_reported() {
     }
 }
 
-/// Each switch takes effect, from the command line to the cycles.
+/// Checks that each switch on the command line changes the outcome of the run.
 #[test]
 fn each_switch_changes_the_outcome() {
     const BUSY: &str = "--made uniform --records 2000";

@@ -58,7 +58,7 @@ fn kernels() -> String {
     BUILT.join("oblivio-kernels").display().to_string()
 }
 
-/// Records a kernel. Returns its records as the gap, whether it is a write, and the line.
+/// Records a kernel. Returns the gap, whether it is a write, and the line of each record.
 fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> {
     records_of(dir, options, &format!("{} {kernel}", kernels()))
 }

@@ -1,4 +1,4 @@
-//! `oblivio-lab trace` from the command line.
+//! Tests of `oblivio-lab trace` from the command line.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The top of a report, and the bars of its stated numbers.
+//! Tests of the top of a report, and of the bars of its stated numbers.
 
 use super::*;
 
