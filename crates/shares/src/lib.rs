@@ -2,11 +2,11 @@
 //! computes on its shares.
 //!
 //! The client sends a query with one element for each slot of a path. It receives one block, for
-//! any height of the tree: O(1) bandwidth, and no stash. An eviction multiplies buckets by matrices
-//! that the servers hold as shares. The servers multiply and reduce the degree of the product by
-//! exchanging messages with each other. Hoang, Ozkaptan, Yavuz, Guajardo and Nguyen, *S³ORAM: A
-//! Computation-Efficient and Constant Client Bandwidth Blowup ORAM with Shamir Secret Sharing*, CCS
-//! 2017: "the paper" in this crate.
+//! any height of the tree: O(1) bandwidth, and no stash. In an eviction, the servers multiply
+//! buckets by matrices that they also hold as shares. To reduce the degree of the products, they
+//! exchange messages with each other. The scheme is from Hoang, Ozkaptan, Yavuz, Guajardo and
+//! Nguyen, *S³ORAM: A Computation-Efficient and Constant Client Bandwidth Blowup ORAM with Shamir
+//! Secret Sharing*, CCS 2017: "the paper" in this crate.
 //!
 //! ```
 //! use oblivio_shares::sharing::Parties;

@@ -3,15 +3,16 @@
 //! of the same secret on a random polynomial of degree *t*.
 //!
 //! Each of 2*t* + 1 servers, the *dealers*, shares its share of the product among all servers. Each
-//! server adds the shares it received, with the weights that recover a secret from the dealers'
-//! shares: the first row of the inverse of their Vandermonde matrix.
+//! server adds the shares that it received, each multiplied by a weight. With these weights, a
+//! secret is recovered from the dealers' shares. They are the first row of the inverse of their
+//! Vandermonde matrix.
 
 use rand_core::CryptoRng;
 
 use crate::field::Field;
 use crate::sharing::{Parties, Share, recover, share};
 
-/// Steps 2 and 3: creates the shares that `dealer` sends to all servers, itself included, in the
+/// Steps 2 and 3: creates the share that `dealer` sends to each server, itself included, in the
 /// order of the servers.
 ///
 /// The *t* servers after the dealer receive seeds. If all servers deal, each receives the same
@@ -42,7 +43,7 @@ mod tests {
     use crate::sharing::tests::{all_parties, shared};
     use crate::sharing::weights;
 
-    /// Computes, by elimination, the first row of the inverse of the matrix (4) of the paper.
+    /// Computes the first row of the inverse of the paper's matrix (4), by Gaussian elimination.
     fn first_row_of_the_inverse<F: Field>(dealers: &[u8]) -> Vec<F::Element> {
         let size = dealers.len();
         // Solve row · V = (1, 0, …). The columns of V are the equations.
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(weights::<Mersenne61>(&[1, 2, 3, 4, 5], 0), [5, minus(10), 10, minus(5), 1]);
     }
 
-    /// Runs Protocol 1 among all servers, with the dealers `dealers`.
+    /// Runs Protocol 1 among all servers, of which `dealers` deal.
     fn multiplied<F: Field>(
         parties: Parties,
         dealers: &[u8],

@@ -70,7 +70,7 @@ pub(super) fn eviction_turn(accesses: u64) -> u64 {
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 
 impl EraCoins {
-    /// Begins an era with new coins.
+    /// Begins an era: draws new coins, and mixes in those of the era before.
     pub(super) fn draw(&mut self, sealer: &BlockSealer, coins: &mut dyn CryptoRng) {
         let mut mixed = WipedBytes::zeros(2 * size_of::<Seed>());
         let (fresh, before) = mixed.split_at_mut(size_of::<Seed>());

@@ -44,7 +44,7 @@ pub(super) struct Bucket<'f> {
     pub(super) slots: usize,
     block_bytes: usize,
     pieces: Pieces,
-    /// The offset of the bucket's checksums, and their order.
+    /// The offset of the bucket's checksums in the file, and their order.
     sums: (u64, SumOrder),
 }
 
@@ -87,7 +87,11 @@ impl Files {
         Ok(files)
     }
 
-    /// The offset of the bucket's checksums in the file, and their order.
+    /// Makes data that an earlier process left in the files durable, before a client learns of the
+    /// data. The process may have died before its sync, or after a failed sync. A sync alone is not
+    /// enough: the system may have dropped data. So the last record, the block it covers, and the
+    /// marks written with it are written again. Earlier data was already durable when they were
+    /// written.
     ///
     /// A block that does not match the record was written before the last write, and damaged since.
     /// Its old checksums stay, because an eviction would accept the block with new ones.

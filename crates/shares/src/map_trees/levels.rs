@@ -1,5 +1,5 @@
-//! The shapes of the trees: the data, its position map, the map of that map, and so on, until the
-//! last map fits on the client.
+//! The shapes of the trees: the data tree, the tree of its position map, the tree of that tree's
+//! map, and so on, until the client can keep the last map.
 
 use super::map_block::{MapFormat, number_bytes};
 use super::metadata::MetadataFormat;
@@ -12,7 +12,7 @@ use crate::tree::{Preset, Tree};
 pub struct MapShape {
     /// The maximum number of bytes of a map block.
     pub block_bytes: usize,
-    /// The maximum number of entries that the client keeps itself.
+    /// The maximum number of entries of the last map, which the client keeps in memory.
     pub client_entries_max: u64,
 }
 
@@ -31,8 +31,8 @@ pub struct Levels {
     levels: Vec<Level>,
 }
 
-/// The overhead of sealed blocks. All fields are 0 if blocks are not sealed, because they do not
-/// outlive the client.
+/// The bytes that seals add to blocks, map entries and metadata. All fields are 0 if blocks are not
+/// sealed, as for a client that does not outlive its process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sealed {
     /// Bytes that a seal adds to a block.
@@ -43,20 +43,21 @@ pub(crate) struct Sealed {
     pub(crate) label_bytes: usize,
 }
 
-/// The shape of one tree and its blocks.
+/// The shape of one tree and of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The shape of the tree.
     pub tree: Tree,
-    /// The number of blocks.
+    /// The number of blocks in the tree.
     pub blocks: u64,
     /// The number of field elements of a block.
     pub block_elements: usize,
     /// The number of field elements of the metadata of a slot. Metadata comes before the block.
     pub metadata_elements: usize,
-    /// The number of different labels.
+    /// The number of different labels, which is greater than every label.
     pub(crate) labels: u64,
-    /// The format of blocks of the next tree, which map the blocks of this tree.
+    /// The format of the map blocks that hold the leaves of this tree's blocks. They are the blocks
+    /// of the next tree.
     pub(crate) map: MapFormat,
 }
 
@@ -107,7 +108,7 @@ impl Levels {
         Self::sealed::<F>(blocks, block_elements, preset, shape, Sealed::default())
     }
 
-    /// Computes the levels for sealed blocks.
+    /// Computes the levels as [`Self::new`] does, for sealed blocks.
     pub(crate) fn sealed<F: Field>(
         blocks: u64,
         block_elements: usize,
@@ -129,7 +130,7 @@ impl Levels {
         Ok(Self { levels })
     }
 
-    /// The trees, the data tree first.
+    /// The levels of all trees, the data tree first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Level> {
         self.levels.iter()
     }

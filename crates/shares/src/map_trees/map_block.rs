@@ -1,6 +1,6 @@
 //! A block of the position map. A map block has one entry for each of several consecutive blocks:
-//! the leaf, and the number of the last write if blocks are sealed. The metadata of slots shows
-//! where on its path a block is.
+//! the leaf, and the number of the last write if blocks are sealed. Where on its path a block is,
+//! is not in the map; the metadata of slots shows that.
 //!
 //! An entry holds the leaf plus one. Zero means that the block has no leaf, so the map of a new
 //! tree is all zeros.
@@ -12,7 +12,7 @@ use crate::client::ClientError;
 use crate::field::Field;
 use crate::tree::Tree;
 
-/// The format of the map blocks for a tree.
+/// The format of the map blocks that hold the leaves of one tree's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MapFormat {
     leaves: u64,
@@ -30,7 +30,8 @@ pub(crate) struct Mapped {
 }
 
 impl MapFormat {
-    /// The format for the blocks of tree `of`, for map blocks of at most `block_bytes_max` bytes.
+    /// The format of map blocks for the blocks of tree `of`. A map block has at most
+    /// `block_bytes_max` bytes.
     pub(super) fn new(of: Tree, write_bytes: usize, block_bytes_max: usize) -> Self {
         let leaves = of.leaves();
         let entries = block_bytes_max / (number_bytes(leaves) + write_bytes);
@@ -50,7 +51,7 @@ impl MapFormat {
         self.entries * self.entry_bytes()
     }
 
-    /// Replaces an entry. Returns the old entry; `None` if the block had none.
+    /// Replaces entry `entry` of a map block. Returns the old entry; `None` if the entry was empty.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the old entry has an invalid leaf.
@@ -71,7 +72,7 @@ impl MapFormat {
         before
     }
 
-    /// Reads an entry; `None` if the block has none.
+    /// Reads entry `entry` of a map block; `None` if the entry is empty.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the entry has an invalid leaf.
@@ -92,7 +93,7 @@ pub(super) fn number_bytes(most: u64) -> usize {
     bits.div_ceil(u8::BITS).max(1) as usize
 }
 
-/// Writes a number in little-endian order.
+/// Fills `out` with a number in little-endian order.
 pub(crate) fn put_number(number: u64, out: &mut [u8]) {
     out.copy_from_slice(&number.to_le_bytes()[..out.len()]);
 }

@@ -1,5 +1,5 @@
-//! A tree whose slots have metadata. The caller knows the leaf of a block, and metadata shows the
-//! slot.
+//! A tree whose slots have metadata. The caller knows the leaf of a block, and metadata shows in
+//! which slot of the path the block is.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -31,9 +31,9 @@ impl<F: Field> MappedTree<F> {
         Ok(Self { parties, level, format, client })
     }
 
-    /// Finds the live blocks on a path, from the servers' metadata answers. A block is live if it
-    /// was not taken since, and the path leads to its leaf. Stale copies exist because an eviction
-    /// copies a whole bucket to its sibling.
+    /// Finds the live blocks on a path, from the metadata that servers returned. The block in a
+    /// slot is live if it was not taken since it was written there, and its bucket is on the path
+    /// to its leaf. Stale copies exist because an eviction copies a whole bucket to its sibling.
     pub(crate) fn occupants(
         &self,
         leaf: Leaf,
@@ -58,8 +58,8 @@ impl<F: Field> MappedTree<F> {
         occupants.collect()
     }
 
-    /// Finds the position of a block in the metadata of a path (Subroutine 1, step 1); `None` for a
-    /// block without a leaf.
+    /// Finds the position of a block from the metadata of the path to `shown` (Subroutine 1, step
+    /// 1); `None` for a block without a leaf.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if a block with a leaf is not there exactly once, or a block
@@ -87,7 +87,7 @@ impl<F: Field> MappedTree<F> {
     }
 
     /// Returns the sealed block in a recovered slot, whose metadata must match `expected`. If
-    /// `expected` is `None`, the block is zeros.
+    /// `expected` is `None`, returns zeros.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if the metadata does not match.
@@ -101,7 +101,7 @@ impl<F: Field> MappedTree<F> {
         if self.format.get(said)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
     }
 
-    /// Builds a slot: a block with metadata, or a dummy without metadata.
+    /// Builds the contents of a slot: a block with its metadata, or a dummy with metadata of zeros.
     pub(crate) fn slot(
         &self,
         occupant: Option<Occupant>,
@@ -116,7 +116,8 @@ impl<F: Field> MappedTree<F> {
         slot
     }
 
-    /// The two leaves whose paths an eviction needs: the evicted leaf and its sibling.
+    /// The two leaves whose paths contain all buckets of the next eviction: the leaf of the evicted
+    /// path, and the leaf's sibling.
     pub(crate) fn eviction_leaves(&self) -> [Leaf; 2] {
         let evicted = self.level.tree.evicted(self.client.evictions());
         [evicted, self.level.tree.sibling_leaf(evicted)]

@@ -1,12 +1,13 @@
 //! The metadata of a slot: which block it holds, the leaf that the block is mapped to, and whether
-//! the block was taken since. This is the bucket metadata of section 3.3, for one slot.
+//! the block was taken since it was written. This is the bucket metadata of section 3.3, for one
+//! slot.
 //!
 //! ```text
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
-//! The label identifies the block. An empty slot is all zeros, and so is a new tree. The slot
-//! number in the path (the paper's `pIdx`) is not stored, because it is the position of the
-//! metadata.
+//! The label identifies the block. An empty slot is all zeros, and so is a new tree. The index of
+//! the slot on the path (the paper's `pIdx`) is not stored, because the position of the metadata
+//! shows it.
 
 use std::marker::PhantomData;
 
@@ -19,7 +20,7 @@ use crate::client::{ClientError, Occupant};
 use crate::field::Field;
 use crate::tree::Tree;
 
-/// The format of metadata in one tree.
+/// The format of the metadata of slots in one tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataFormat<F> {
     labels: u64,
@@ -31,7 +32,7 @@ pub(crate) struct MetadataFormat<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) occupant: Occupant,
-    /// Whether the block has been taken to the root.
+    /// Whether an access has since taken the block and written it to the root.
     pub(crate) is_taken: bool,
 }
 
@@ -53,7 +54,7 @@ impl<F: Field> MetadataFormat<F> {
         F::packed_elements(self.bytes()) + 1
     }
 
-    /// Writes the metadata of a newly written block.
+    /// Writes the metadata of a block that is written to the root, with an unset mark.
     pub(super) fn put(self, occupant: Occupant, out: &mut [F::Element]) {
         let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
         let (label, leaf) = bytes.split_at_mut(self.label_bytes());

@@ -1,12 +1,13 @@
 //! Position map in trees on the servers (section 3.3; ADR 17 in `docs/adr/0017`).
 //!
 //! Each tree is an S³ORAM. Tree 0 holds the data, and tree *i* + 1 holds the leaves of the blocks
-//! of tree *i*. The client keeps the leaves of the last tree. The array
+//! of tree *i*. The client keeps the leaves of the last tree's blocks. The array
 //! ([`durable`](crate::durable)) accesses all trees, the smallest first.
 //!
-//! The [metadata](crate::server::Server::metadata) of a slot names its block. It is shared, and
-//! evictions move it with the block. So for an eviction the client sends only matrices. It never
-//! writes metadata back. Taking a block leaves a mark, which servers compute from the query.
+//! The [metadata](crate::server::Server::metadata) of a slot names its block. Servers hold metadata
+//! as shares, and evictions move it with the block. So the client sends only matrices for an
+//! eviction, and never writes metadata back. When a block is taken, servers mark its slot; they
+//! compute the mark from the query.
 //!
 //! | module | contents |
 //! |---|---|

@@ -23,8 +23,8 @@ const FILES_BYTES_MAX: u128 = 1 << 50;
 /// message of 32 MiB.
 const MATRICES_BYTES_MAX: u128 = (32 << 20) - (64 << 10);
 
-/// The maximum number of shares in one message: the matrices of an eviction, or the shares of a
-/// round.
+/// The maximum number of shares in one message. It is the number of matrices of the eviction of the
+/// highest tree; a round has fewer shares.
 const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
 
 const SETUP: u8 = 1;

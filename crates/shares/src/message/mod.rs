@@ -1,5 +1,5 @@
-//! Messages from the client to each server, and between servers. All servers receive messages of
-//! the same shape, which differ only in the shares. [`bytes`] encodes the messages.
+//! Messages from the client to each server, and between servers. Messages of one kind have the same
+//! shape for all servers, and differ only in the shares. [`bytes`] encodes the messages.
 
 pub mod bytes;
 
@@ -19,12 +19,12 @@ pub struct Select<E> {
     pub query: Share<E>,
 }
 
-/// A request to write a block to the root (step 10 of Protocol 2).
+/// A request to write a block to a slot of the root (step 10 of Protocol 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootWrite<E> {
-    /// The next free slot of the root, for any block.
+    /// The index of the root's next free slot. It does not depend on the block.
     pub slot: usize,
-    /// The share of the block.
+    /// The server's share of the block.
     pub block: Share<E>,
 }
 
@@ -33,8 +33,8 @@ pub struct RootWrite<E> {
 pub struct Evict<E> {
     /// The number of the eviction, counted from 0. It determines the path.
     pub number: u64,
-    /// The number of the attempt, greater than all earlier numbers. Shares dealt in one attempt are
-    /// invalid in another.
+    /// The number of the attempt, greater than all earlier numbers. Servers refuse shares that were
+    /// dealt in another attempt.
     pub attempt: u64,
     /// The share of the matrix for each level below the root, and one more for the sibling leaf. A
     /// matrix maps slots of the source and the destination to slots of the destination. So it has a
@@ -50,15 +50,16 @@ pub struct DealtShares<E> {
     pub number: u64,
     /// The number of the attempt at this eviction.
     pub attempt: u64,
-    /// The index of the part of every block that is computed; 0 if blocks are not divided.
+    /// The index of the part of every block that the message is about; 0 if blocks are not divided.
     pub tile: u32,
-    /// The level of the buckets that the round computes, counted from 1.
+    /// The level of the buckets that the servers compute in this round, counted from 1.
     pub level: u8,
-    /// For each bucket of the round, the receiver's share of the dealer's share.
+    /// For each bucket of the round, the receiver's share of the dealer's share of the bucket.
     pub shares: Vec<Share<E>>,
 }
 
-/// The progress of a tree, as the client counts it. A request is valid at one point.
+/// The progress of a tree: the client's counts of evictions and writes. A request names the point
+/// at which it is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TreePoint {
     /// The number of finished evictions.
@@ -76,10 +77,10 @@ pub struct Setup {
     pub parties: Parties,
     /// The shape of the tree.
     pub tree: Tree,
-    /// Bytes of a slot, which holds a shared block.
+    /// Bytes of a slot, which holds a shared block and its metadata.
     pub block_bytes: usize,
     /// Bytes of metadata at the beginning of a slot. The last byte is the mark. 0 if the client
-    /// knows where blocks are.
+    /// knows the positions of blocks.
     pub metadata_bytes: usize,
     /// The public keys of all servers, in their order. Servers authenticate each other with these
     /// keys.
@@ -100,7 +101,7 @@ pub type ServerKey = [u8; 32];
 /// Consecutive slots of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// The bucket that has the slots.
+    /// The bucket to which the slots belong.
     pub bucket: BucketId,
     /// The index of the first slot.
     pub first: usize,
@@ -117,7 +118,7 @@ impl Slots {
         (SLOTS_BYTES_MAX / slot_bytes).max(1)
     }
 
-    /// Divides the first `all` slots of a bucket into runs of at most `at_once` slots.
+    /// Divides the first `all` slots of a bucket into runs of at most `at_once` slots each.
     pub(crate) fn runs(bucket: BucketId, all: usize, at_once: usize) -> impl Iterator<Item = Self> {
         (0..all).step_by(at_once).map(move |first| {
             let count = at_once.min(all - first);
@@ -135,7 +136,8 @@ pub enum Request {
     Epoch,
     /// Requests the share of one slot of a path, without revealing which slot.
     Select {
-        /// The point of the access. Later blocks of the root count as zeros.
+        /// The point of the access. Blocks that were written to the root after this point count as
+        /// zeros.
         at: TreePoint,
         /// The path and the share of the query.
         select: Select<u8>,
@@ -161,8 +163,8 @@ pub enum Request {
     },
     /// Requests the shares of the metadata of a path, beginning with the root's slots.
     Metadata {
-        /// The point of the access. Later blocks of the root count as zeros, and blocks that were
-        /// taken later count as still there.
+        /// The point of the access. Blocks that were written to the root after this point count as
+        /// zeros, and blocks that were taken after it count as not taken.
         at: TreePoint,
         /// The leaf of the path. Public once the request is sent.
         leaf: Leaf,
@@ -184,9 +186,9 @@ pub enum Request {
         /// The shares of the slots, one after the other.
         share: Share<u8>,
     },
-    /// Connects to all other servers, unless links exist.
+    /// Connects the server to all other servers to which it has no link.
     Connect,
-    /// Declares that all shares are stored, and that the server is now at point `at`.
+    /// Declares that all shares are stored. The rebuilt server is then at point `at`.
     SetPoint {
         /// The point of the other servers.
         at: TreePoint,
@@ -204,7 +206,7 @@ pub enum Answer {
     Done,
     /// The answer to [`Request::Epoch`].
     Epoch(HostEpoch),
-    /// The requested share, or several shares, one after the other.
+    /// The requested share. If several shares were requested, one after the other.
     Share(Vec<u8>),
     /// The request was refused. Nothing has changed.
     Refused(Refusal),

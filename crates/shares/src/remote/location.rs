@@ -25,7 +25,8 @@ use oblivio_store::remote_location::{
 /// The URL scheme of volumes on share servers.
 pub(super) const SCHEME: &str = "shares";
 
-/// A volume on share servers, with the keys of the servers and the client.
+/// The location of a volume on share servers: their addresses, with the servers' public keys and
+/// the path of the client's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharesLocation {
     servers: Vec<SharesAddress>,
@@ -34,7 +35,7 @@ pub struct SharesLocation {
     colluding: usize,
 }
 
-/// The address of one server.
+/// The address and the public key of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharesAddress {
     /// A host name or an IP address, an IPv6 address without brackets.

@@ -1,16 +1,16 @@
 //! A store over several servers, each of which holds a share of the same data and computes on it.
 //!
 //! Each server has a volume of the same name. The trees of this volume hold records, which are the
-//! same on all servers. The server's shares are separate, and are accessed through
-//! [`ShareServers`].
+//! same on all servers. The server stores its shares separately, and the client accesses them
+//! through [`ShareServers`].
 //!
 //! # The value of a record
 //! At most *t* servers lie. So if *t* + 1 servers return a value, one of them is honest, and the
 //! client wrote the value. All such values are [candidates](BucketStore::read_candidates). An
 //! honest server that was missing when a newer value was written returns an older one. So several
 //! values may be candidates, and the number of votes does not decide which is the newest. The
-//! caller authenticates them and takes the newest. A record without a candidate reads as zeros,
-//! like a torn one.
+//! caller authenticates the candidates and takes the newest. A record without a candidate reads as
+//! zeros, like a torn record.
 //!
 //! A value with fewer votes is never returned. A liar could forge superblocks that take long to
 //! refuse, or that name a newer version.
@@ -65,21 +65,21 @@ use threads::{ThreadError, all_at_once};
 use votes::Votes;
 use written::Written;
 
-/// The minimum number of servers: with fewer, none may collude.
+/// The minimum number of servers. With fewer servers, none of them may collude.
 pub const SERVERS_MIN: usize = 3;
 /// The maximum number of servers.
 pub const SERVERS_MAX: usize = 7;
 
-/// A function that creates a dialer for a connection to a server.
+/// A function that creates a [`Connector`] for a connection to a server.
 pub type ConnectorFactory = Box<dyn Fn() -> Box<dyn Connector> + Send>;
 
-/// A server, and how to reach it.
+/// A server, with its key and a way to connect to it.
 pub struct ShareServer {
-    /// The address of the server, for messages.
+    /// The address of the server, as shown in messages.
     pub address: String,
     /// The public key of the server.
     pub key: PublicKey,
-    /// Creates the dialers for connections to the server.
+    /// Creates the [`Connector`] for each connection to the server.
     pub make_connector: ConnectorFactory,
 }
 
@@ -103,7 +103,7 @@ pub struct SharedStore {
     /// The servers that did not answer a read of records since the store was opened, with the
     /// reasons.
     silent: Vec<(usize, String)>,
-    /// The writes since the store was opened.
+    /// All writes since the store was opened, for servers that return.
     written: Written,
 }
 
@@ -130,8 +130,8 @@ impl SharedStore {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// Names the servers for which `why` returns a cause, with their causes. Servers are counted
-    /// from 0.
+    /// Names the servers for which `why` returns a reason, each with its reason. Servers are
+    /// counted from 0.
     fn failures<'s>(&'s self, why: impl Fn(usize, &'s Server) -> Option<&'s str>) -> String {
         let servers = self.servers.iter().enumerate();
         join_failures(servers.filter_map(|(number, server)| {
@@ -139,8 +139,8 @@ impl SharedStore {
         }))
     }
 
-    /// Begins a call. Servers that have returned take part in it, after they have received the
-    /// writes that they missed.
+    /// Begins a call. A server that has returned first receives the writes that it missed, and then
+    /// takes part in the call.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.failure.check()?;
         for i in 0..self.servers.len() {
@@ -183,12 +183,13 @@ impl SharedStore {
         pieces.iter().map(|piece| length(piece).ok_or_else(|| absent(piece))).collect()
     }
 
-    /// The number of votes a value needs, so that one of them is honest.
+    /// The number of votes that a value needs, so that at least one of its voters is honest.
     fn votes_min(&self) -> usize {
         self.colluding + 1
     }
 
-    /// Reads pieces from the servers, and counts the servers' votes on them.
+    /// Reads pieces from all present servers, and counts the servers' votes for the contents of
+    /// each piece.
     fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.begin_call()?;
         let lengths = self.lengths(pieces)?;
@@ -255,8 +256,8 @@ impl SharedStore {
         self.check_enough()
     }
 
-    /// Waits for the answer of each server. Once a link is lost, waits for all remaining servers at
-    /// once, so that reconnecting to one does not delay the others.
+    /// Waits for the answer of each server in turn. Once a link is lost, waits for all remaining
+    /// servers at once, so that reconnecting to one server does not delay the others.
     fn wait_for_all(
         &mut self,
         asked: Vec<Option<Result<PendingComputation, StoreError>>>,
@@ -315,7 +316,7 @@ impl BucketStore for SharedStore {
         Capabilities::PARTS
     }
 
-    /// Does nothing: records are few, and read when they are needed.
+    /// Does nothing, because records are few and are read only when they are needed.
     fn prefetch(&mut self, _pieces: &[Piece]) {}
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {

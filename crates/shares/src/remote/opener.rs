@@ -37,7 +37,7 @@ impl SharesLocation {
         self.open_as(remote_mode(options)?, options)
     }
 
-    /// Opens the volume for inspection, without fencing off a client that has it open.
+    /// Opens the volume for inspection. A client that has the volume open is not fenced off.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -54,7 +54,7 @@ impl SharesLocation {
         Ok(OpenedStore { store: into_store(store), condition })
     }
 
-    /// Fails if the volume already exists, so that [`Self::create`] would refuse it.
+    /// Fails if the volume already exists, so that [`Self::create`] would fail, too.
     ///
     /// # Errors
     /// [`OpenErrorKind::Exists`] if a server has a volume of this name.
@@ -85,8 +85,8 @@ impl SharesLocation {
         SharedStore::remove(&self.reached()?, self.name())
     }
 
-    /// Opens the volume to rebuild a server, counted from 0. With [`RemoteMode::Look`], the volume
-    /// may be in use by another client, and cannot be changed.
+    /// Opens the volume to rebuild a server, counted from 0. With [`RemoteMode::Look`], another
+    /// client may use the volume, and this client cannot change it.
     ///
     /// # Errors
     /// The errors of [`SharedStore::open_to_repair`].
@@ -100,7 +100,7 @@ impl SharesLocation {
         SharedStore::open_to_repair(self.reached()?, server, mode, self.colluding(), options)
     }
 
-    /// The servers, each with a function that creates dialers.
+    /// The servers, each with a function that creates connectors for it.
     fn reached(&self) -> Result<Vec<ShareServer>, OpenError> {
         let key = secret_key(self.key())?;
         let server = |SharesAddress { host, port, server }: &SharesAddress| {

@@ -80,8 +80,8 @@ impl SharedStore {
         Self::open_with(servers, mode, colluding, 2 * colluding + 1, options)
     }
 
-    /// Opens a damaged volume of which only `colluding` + 1 servers are present. Their data can be
-    /// read if none of these servers lies.
+    /// Opens a damaged volume even if only `colluding` + 1 servers are present. The data can then
+    /// be read if none of these servers lies.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -288,7 +288,7 @@ impl SharedStore {
 pub(super) struct Failures(Vec<(String, OpenError)>);
 
 impl Failures {
-    /// Adds the failure of a server.
+    /// Adds the failure of the server named `server`.
     pub(super) fn add(&mut self, server: String, error: OpenError) {
         self.0.push((server, error));
     }
@@ -324,10 +324,10 @@ pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
     servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
 }
 
-/// Fails if no server has the volume, and more servers report that than may lie: then the name is
-/// wrong, and no server has lost data. Also fails if too few servers have the volume to read or
-/// rebuild it. Does not fail if a server reports that another client uses or creates the volume;
-/// the caller reports that instead.
+/// Fails if no server has the volume, and more servers than may lie report that they do not have
+/// it. Then the name is wrong, and no server has lost data. Also fails if too few servers have the
+/// volume to read or rebuild it. Does not fail if a server reports that another client uses or
+/// creates the volume; the caller reports that instead.
 pub(super) fn check_has_volume<'e>(
     volume: &str,
     colluding: usize,
@@ -378,8 +378,8 @@ fn rebuild_advice(number: usize, there: usize, colluding: usize) -> String {
     format!("first bring back other servers until {needed} have the volume, and then {rebuild}")
 }
 
-/// The error of a server with a damaged volume, with advice. For the case that other servers have
-/// the volume.
+/// Adds `advice` to the error of a server whose volume is damaged, if other servers have the
+/// volume.
 fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
         ". Other servers have the volume: {advice}. If the server is reported as up to date, it \
@@ -387,8 +387,8 @@ fn damaged_volume_error(advice: &str, error: OpenError) -> OpenError {
     ))
 }
 
-/// The error of a server without the volume, with advice. For the case that other servers have the
-/// volume.
+/// Replaces the error of a server without the volume with one that contains `advice`, if other
+/// servers have the volume.
 fn missing_volume_error(volume: &str, advice: &str, error: OpenError) -> OpenError {
     let message =
         format!("it has no volume {volume}, but others do: if it has lost its disk, {advice}");

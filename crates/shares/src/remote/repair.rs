@@ -11,9 +11,10 @@ use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
     /// Opens a volume for writing, to rebuild server `repaired`, counted from 0. At least
-    /// `colluding` + 1 other servers must be present. A client that has the volume open is fenced
-    /// off. But if a client has the volume open on server `repaired`, too, nothing is opened. An
-    /// existing volume on server `repaired` is opened unchanged.
+    /// `colluding` + 1 other servers must be present. A client that has the volume open on the
+    /// other servers is fenced off. But if a client has the volume open on server `repaired`, this
+    /// fails before it opens the other servers. An existing volume on server `repaired` is opened
+    /// unchanged.
     ///
     /// With [`RemoteMode::Look`], the volume is only opened to check whether a repair is needed,
     /// without fencing off a client.
@@ -131,8 +132,8 @@ impl SharedStore {
     }
 }
 
-/// The error if too few other servers can be opened. The message has the reason for each server,
-/// and the kind is that of the first.
+/// The error if too few other servers can be opened. Its message has the reason for each server
+/// that cannot, and its kind is that of the first such server.
 fn too_few(
     called: &[String],
     opened: &[Result<RemoteStore, OpenError>],

@@ -8,27 +8,28 @@ use oblivio_wire::link::MonotonicTime;
 /// The time between two attempts to reconnect to a missing server.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The time between two attempts to reconnect while a caller waits for the server.
+/// The time between two attempts to reconnect to a missing server while a caller waits for that
+/// server.
 pub(super) const RETRY_SOON: Duration = Duration::from_millis(250);
 
-/// The pause between two checks whether a missing server has returned.
+/// The pause before the client checks again whether a missing server has returned.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
-/// The first pause after a failed link. Each further pause is twice as long.
+/// The pause after the first failed link in a row. It doubles after each further failure.
 const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// The maximum pause. It is short, because a server that restarts again and again may be up only
-/// for a short time.
+/// The maximum pause after a failed link. It is short, because a server that restarts again and
+/// again may be up only for a short time.
 const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// The time limit for retries of one operation.
+/// The time limit for the retries of one operation.
 pub(super) struct RetryPolicy {
     retry_for: Duration,
     since: MonotonicTime,
 }
 
 impl RetryPolicy {
-    /// Sets the time limit of an operation, beginning now.
+    /// Starts the time limit of the first operation now.
     pub(super) fn new(retry_for: Duration) -> Self {
         Self { retry_for, since: MonotonicTime::now() }
     }

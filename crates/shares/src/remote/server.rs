@@ -31,13 +31,15 @@ enum State {
     Missing {
         why: String,
         again_at: MonotonicTime,
-        /// Receives the result of the thread that reconnects to the server.
+        /// Receives the result of the thread that reconnects to the server, while there is such a
+        /// thread.
         connecting: Option<Receiver<Result<RemoteStore, OpenError>>>,
     },
 }
 
 impl Server {
-    /// Creates server `number` from the result of opening its volume in `mode`.
+    /// Creates the client of server `number`. `opened` is the result of opening its volume in
+    /// `mode`.
     pub(super) fn new(
         number: usize,
         server: ShareServer,
@@ -93,8 +95,8 @@ impl Server {
         }
     }
 
-    /// If the server is missing, makes the next attempt to reconnect due soon, because a caller
-    /// waits.
+    /// If the server is missing, makes the next attempt to reconnect due soon, for a caller that
+    /// waits for the server.
     pub(super) fn call_soon(&mut self) {
         if let State::Missing { again_at, .. } = &mut self.state
             && again_at.left().is_some_and(|left| left > RETRY_SOON)
@@ -103,7 +105,7 @@ impl Server {
         }
     }
 
-    /// Starts reconnecting in the background.
+    /// Starts a thread that reconnects to the missing server.
     pub(super) fn reconnect(&mut self) {
         let State::Missing { again_at, connecting, .. } = &mut self.state else { return };
         *again_at = MonotonicTime::now().after(RETRY_INTERVAL);
@@ -188,7 +190,7 @@ impl Server {
         Ok(())
     }
 
-    /// Announces the pieces that will be read.
+    /// Announces pieces that will be read, if the server is present.
     pub(super) fn announce(&mut self, pieces: &[Piece]) {
         if let State::There(store) = &mut self.state {
             store.prefetch(pieces);
@@ -209,7 +211,7 @@ impl Server {
         self.require_store_unnamed(|store| store.begin_to_compute(message, works_within))
     }
 
-    /// Waits for the result of [`Self::begin_to_compute`].
+    /// Waits for the result of a computation that [`Self::begin_to_compute`] started.
     pub(super) fn wait_for_computed(&mut self, pending: PendingComputation) -> ServerAnswer {
         self.require_store_unnamed(|store| store.wait_for_computed(pending).map(Vec::from))
     }

@@ -1,4 +1,4 @@
-//! Runs one thread for each server.
+//! Runs a closure for each server, each on its own thread.
 
 use std::io;
 use std::thread;
@@ -17,7 +17,7 @@ pub(super) enum ThreadError {
 
 const ENDED: &str = "the thread for the server has panicked; report this bug";
 
-/// Runs each closure on its own thread, and waits for all of them.
+/// Runs each closure on its own thread, and waits for all results.
 pub(super) fn all_at_once<T: Send>(
     acts: impl Iterator<Item = impl FnOnce() -> T + Send>,
 ) -> Vec<Result<T, ThreadError>> {

@@ -1,17 +1,18 @@
-//! The servers' votes on records, and the values with enough votes.
+//! Counts the servers' votes on the contents of records, and finds the values with enough votes.
 
 use std::cmp::Reverse;
 
 use oblivio_core::store::{Frames, Span};
 
-/// The votes of the servers on the pieces of one read.
+/// The votes of the servers on the pieces of one read. A server votes for the contents that it
+/// returns.
 #[derive(Default)]
 pub(super) struct Votes {
-    /// The range of each piece within a vote.
+    /// For each piece, its range of bytes within a vote.
     spans: Vec<Span>,
-    /// The vote of each server that answered: all pieces, one after the other.
+    /// For each server that answered, its vote: the contents of all pieces, one after the other.
     said: Vec<Vec<u8>>,
-    /// The first candidate of each piece.
+    /// For each piece, its candidate with the most votes; zeros if it has none.
     agreed: Vec<u8>,
 }
 
@@ -53,7 +54,7 @@ impl Votes {
         }
     }
 
-    /// The first candidate of each piece; zeros for a piece without a candidate.
+    /// The candidate of each piece with the most votes; zeros for a piece without a candidate.
     pub(super) fn frames(&self) -> Frames<'_> {
         Frames::new(&self.agreed, &self.spans)
     }
@@ -68,8 +69,8 @@ impl Votes {
         }
     }
 
-    /// The values of a piece with at least `votes_min` votes, the most frequent first. Equally
-    /// frequent values are in the order of the servers.
+    /// The values of a piece with at least `votes_min` votes. The value with the most votes is
+    /// first; values with equally many votes are in the order of the servers.
     fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
         let Span { start, bytes } = self.spans[piece];
         let mut counted: Vec<(&[u8], usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The writes since the store was opened, for servers that return after they were missing.
+//! Stores the writes since the store was opened, for servers that were missing and return.
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Piece, SealedTrip};
@@ -10,7 +10,7 @@ pub(super) struct Written {
     trips: Vec<Trip>,
 }
 
-/// The pieces of one write that no later write has replaced.
+/// One write, without the pieces that a later write has replaced.
 struct Trip {
     /// The pieces, each with its index in the write.
     pieces: Vec<(Piece, usize)>,
@@ -28,7 +28,7 @@ impl Written {
         self.trips.push(Trip { pieces, sealed });
     }
 
-    /// Writes all stored pieces to a server.
+    /// Writes the latest value of every written piece to a server.
     pub(super) fn write_to(&self, server: &mut impl BucketStore) -> Result<(), StoreError> {
         self.trips.iter().try_for_each(|Trip { pieces, sealed }| {
             let (pieces, which): (Vec<_>, Vec<_>) = pieces.iter().copied().unzip();

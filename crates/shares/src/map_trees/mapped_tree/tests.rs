@@ -21,9 +21,10 @@ struct Both<F: Field> {
     knows: Client<F>,
     servers: Vec<Server<F>>,
     coins: StdRng,
-    /// The number of blocks written since the last eviction.
+    /// The number of blocks written to the root since the last eviction.
     written: usize,
-    /// The numbers of slots with stale metadata: of taken blocks, and of blocks off the path.
+    /// The numbers of slots whose metadata was stale: because the block was taken, and because the
+    /// slot is not on the path to the block's leaf.
     passed_over: [usize; 2],
 }
 
@@ -47,7 +48,7 @@ impl<F: Field> Both<F> {
         }
     }
 
-    /// The answers of all servers.
+    /// Collects the answers of all servers, each of which `answer` returns.
     fn answers(
         &mut self,
         answer: impl FnMut((usize, &mut Server<F>)) -> Vec<F::Element>,
@@ -124,7 +125,8 @@ impl<F: Field> Both<F> {
     }
 }
 
-/// The metadata locates every block, and evictions are the same as with known positions.
+/// A client that reads metadata finds every block, and its evictions are the same as those of a
+/// client that knows all positions.
 fn metadata_agrees_with_known_positions<F: Field>() {
     let mut both = Both::<F>::new();
     let mut choices = StdRng::seed_from_u64(2);
@@ -144,7 +146,7 @@ fn metadata_agrees_with_known_positions_over_both_fields() {
     metadata_agrees_with_known_positions::<Mersenne61>();
 }
 
-/// The contents of another slot, which a wrong query recovers, are not accepted.
+/// The client does not accept the contents of another slot, as a wrong query recovers.
 #[test]
 fn contents_of_another_slot_are_not_accepted() {
     let mut both = Both::<Gf256>::new();
@@ -163,8 +165,8 @@ fn contents_of_another_slot_are_not_accepted() {
     }
 }
 
-/// Creates metadata answers of two servers with equal shares. They recover to `occupants` in the
-/// first slots of the path, and to empty slots after them.
+/// Creates metadata answers of two servers with equal shares. The shares recover to `occupants` in
+/// the first slots of the path, and to empty slots after them.
 fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
     let elements = tree.format.elements();
     let mut said = vec![0; tree.level.tree.path_slots() * elements];
@@ -199,7 +201,7 @@ fn a_block_must_be_exactly_once_on_the_path_to_its_leaf() {
     }
 }
 
-/// Invalid metadata is refused without a panic, for arbitrary answers of servers.
+/// Invalid metadata from servers is refused without a panic, for any answers.
 #[test]
 fn invalid_metadata_is_refused_without_a_panic() {
     let tree = Both::<Gf256>::new().asks;
