@@ -1,7 +1,7 @@
 //! The anchor: the name of the client's latest checkpoint, kept in storage. It lets the client
-//! detect a rollback of storage, and of its own directory.
+//! detect a rollback of storage or of its own directory.
 //!
-//! An anchor is written after its checkpoint is durable on the client, to two places in turn.
+//! An anchor is written after its checkpoint is durable on the client, alternately to two places.
 //! Unless storage was rolled back, it therefore shows the latest checkpoint or the one before it,
 //! even after a crash, or the checkpoint that an opening [announced](crate::announced).
 

@@ -28,7 +28,7 @@ pub struct Coins {
 #[derive(Clone, Copy)]
 enum Fresh {
     System,
-    /// No source: a test run follows from its seed alone.
+    /// No source: the numbers of a test run then depend on its first seed alone.
     Nowhere,
 }
 
@@ -44,8 +44,8 @@ impl Coins {
         Ok(coins)
     }
 
-    /// The generator of a machine that is copied while it runs: every copy draws the same numbers
-    /// until it renews the seed.
+    /// A generator for tests of a machine that is copied while it runs: every copy draws the same
+    /// numbers until it renews the seed.
     #[cfg(test)]
     pub(crate) fn of_a_copied_machine() -> Self {
         Self { generator: StdRng::seed_from_u64(1), fresh: Fresh::System }

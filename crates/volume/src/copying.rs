@@ -15,14 +15,14 @@
 //!
 //! An incomplete copy has no superblock, so no program takes it for a volume. Its state is saved as
 //! a [`Progress`], which claims only what is durable, and an interrupted copy resumes from there.
-//! Repeated work writes the same bytes, because the volume is the same: [`VolumeFingerprint`]
-//! detects if it is not.
+//! Repeated work writes the same bytes, as long as the volume has not changed;
+//! [`VolumeFingerprint`] detects a change.
 //!
-//! Buckets that were never written are skipped. Trips follow the order of trees and levels, which
-//! depends on the shapes alone. Storage learns from them only which buckets were ever written, and
-//! it knows that.
+//! Buckets that were never written are skipped. The copy reads tree by tree and level by level, in
+//! an order that depends on the shapes alone. Storage learns only which buckets were ever written,
+//! which it knows already.
 //!
-//! A copy authenticates nothing. Opening it detects changes, as with any storage.
+//! Copying authenticates no bucket. Opening the copy detects changes, as with any storage.
 
 mod order;
 mod progress;
@@ -48,7 +48,7 @@ use crate::unlock;
 pub struct CopyOptions {
     /// Whether to read everything back and compare it.
     pub reads_back: bool,
-    /// Bytes to read between two times that the progress is saved.
+    /// Number of bytes to read before the progress is saved again.
     pub keep_each_bytes: u64,
 }
 
@@ -68,8 +68,8 @@ pub trait CopyWatch {
     /// When it cannot be saved. The copy ends then.
     fn keep(&mut self, progress: &Progress) -> io::Result<()>;
 
-    /// Called after each trip with the progress so far and the number of buckets of each step.
-    /// Returns whether the copy should continue.
+    /// Called after each trip with the progress so far. `of` is the number of buckets that each
+    /// step processes. Returns whether the copy should continue.
     fn should_continue(&mut self, progress: &Progress, of: u64) -> bool;
 }
 
@@ -267,8 +267,8 @@ impl Copying<'_> {
         })
     }
 
-    /// Checks each anchor and superblock bucket of the destination: calls `is` with its current
-    /// bytes and the source's.
+    /// Checks each anchor and superblock bucket of the destination: `is` gets its current bytes and
+    /// the source's bytes, and returns whether the current ones are acceptable.
     fn check_final_trees(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
         let mut there = SealedCopy::default();
         for tree in FINAL_TREES {

@@ -1,4 +1,4 @@
-//! The block device that servers serve.
+//! The interface between a disk and the servers that export it.
 
 pub(crate) mod ops;
 pub(crate) mod span;
@@ -16,9 +16,9 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// # Contract
 /// - Requests in flight together may be served in any order. A caller that needs an order waits for
 ///   an answer before its next request.
-/// - No order between flushes: any subset of the writes not yet flushed may survive a crash, each
-///   block old or new. Once a [`DiskOp::Flush`] or a `durable` request is answered, everything
-///   answered before it was submitted survives.
+/// - Writes between two flushes have no order: any subset of the writes not yet flushed may survive
+///   a crash, each block old or new. Once a [`DiskOp::Flush`] or a `durable` request is answered,
+///   everything answered before it was submitted survives.
 /// - After a failed flush, everything fails: the disk must be opened again.
 pub trait BlockDevice: Send + Sync + 'static {
     /// Bytes of the disk. A multiple of [`Self::block_bytes`].

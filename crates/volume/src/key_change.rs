@@ -20,9 +20,10 @@ use crate::volume::match_records;
 ///
 /// # Errors
 /// The errors of `change`, after which nothing was changed. [`VolumeErrorKind::StoreRolledBack`]
-/// and the other kinds with which an opening refuses storage or a directory,
-/// [`VolumeErrorKind::Tampered`] also if tampering was noted and is not resolved. After any other
-/// error the change may or may not have been made: the next opening continues with what it finds.
+/// and the other kinds with which an opening refuses storage or a directory.
+/// [`VolumeErrorKind::Tampered`] also if tampering was recorded and is not resolved. After any
+/// other error the change may or may not have been made; the next opening adopts the newest
+/// superblock that storage shows.
 ///
 /// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
 /// [`VolumeErrorKind::Tampered`]: crate::VolumeErrorKind::Tampered

@@ -103,7 +103,7 @@ impl SavedState {
     }
 }
 
-/// The end of the last use of a volume.
+/// The state file and the checkpoint with which the latest use of a volume ended.
 pub(crate) struct LastUse {
     /// The generation of the state file.
     pub(crate) generation: u64,
@@ -111,7 +111,7 @@ pub(crate) struct LastUse {
     pub(crate) shown: CheckpointName,
 }
 
-/// The options and the history of an opened volume, as the ledger needs them.
+/// The properties of an opening that the ledger depends on.
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
     pub(crate) sync_moves: SyncMoves,
@@ -146,8 +146,8 @@ pub(crate) struct Ledger {
     snapshot_bytes: u64,
     /// Bytes of the records of forgotten ranges since the snapshot.
     forgets_bytes: u64,
-    /// Whether no access was made since the opening or the latest checkpoint. The fence must then
-    /// be checked first.
+    /// Whether no access was made since the opening or the latest checkpoint. The next access must
+    /// then check the fence first.
     fence_is_due: bool,
     /// Evictions that remain, as of the latest checkpoint, until storage holds no trace of lost
     /// moves.
@@ -400,7 +400,7 @@ fn write_snapshot(
     Ok(log)
 }
 
-/// The form of the snapshot at the start of a file.
+/// The form of the snapshot at the start of a file: padded if lengths must be constant.
 fn whole(lengths: Lengths) -> Save {
     match lengths {
         Lengths::Needed => Save::Whole,

@@ -3,7 +3,7 @@
 //! since.
 //!
 //! ```text
-//! magic │ version │ sequence number │ HMAC of the superblock │ HMAC of all that
+//! magic │ version │ sequence number │ HMAC of the superblock │ HMAC of these fields
 //! ```
 //!
 //! The key of the HMAC follows from the volume key, so the file of another volume is refused like a
@@ -16,8 +16,8 @@
 //! [rescue](crate::rescue) uses the copy if storage shows no superblock. If a secret opens no
 //! superblock in storage, [unlocking](crate::unlock) checks with the copy whether the secret is
 //! wrong or storage is old. Storage knows the bytes of the copy already. The copy is replaced
-//! before the file names another superblock, and each use checks it against the file: a removed key
-//! opens nothing with it.
+//! before the file names another superblock, and each use checks the copy against the file. So a
+//! removed key cannot open an outdated copy.
 //!
 //! # Order
 //!

@@ -46,13 +46,14 @@ pub enum RecordsAge {
     Previous,
 }
 
-/// Refuses records from [`authentic_records`] that are older than the client's directory names,
-/// unless by one checkpoint.
+/// Refuses records from [`authentic_records`] that are more than one checkpoint older than those
+/// that the client's directory names.
 ///
 /// # Errors
 /// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) or [`Tampered`](VolumeErrorKind::Tampered)
-/// if the records are older, [`StateRolledBack`](VolumeErrorKind::StateRolledBack) if the directory
-/// is. Other kinds if the directory cannot be read or belongs to another volume.
+/// if the records are too old, [`StateRolledBack`](VolumeErrorKind::StateRolledBack) if the
+/// directory is older than the records. Other kinds if the directory cannot be read or belongs to
+/// another volume.
 pub fn check_newest(
     records: &[(RecordPlace, Vec<u8>)],
     dir: &dyn StateDir,

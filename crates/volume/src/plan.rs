@@ -12,8 +12,8 @@ impl VolumeParams {
     /// The parameters of a volume that meets the requirements.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`] when the scheme does not exist, or has no such volume, or
-    /// none within the client memory.
+    /// [`VolumeErrorKind::InvalidConfig`] when the scheme does not exist, or has no volume that
+    /// meets the requirements within the client's memory.
     pub fn plan(requirements: &ArrayRequirements) -> Result<Self, VolumeError> {
         if requirements.bytes == 0 {
             return Err(invalid("a volume has at least one byte"));
@@ -79,8 +79,8 @@ mod tests {
         }
     }
 
-    /// With the position map in the tree, a larger tree top would fit, but every request would then
-    /// make two accesses.
+    /// With the position map in the tree, the client would have memory for more tree top levels,
+    /// but every request would make two accesses. The plan must keep the map on the client.
     #[test]
     fn a_plan_counts_the_accesses_that_a_position_map_takes() {
         let requirements =

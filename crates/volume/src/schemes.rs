@@ -1,6 +1,6 @@
 //! The schemes of volumes. No other module of this crate names them.
 //!
-//! A scheme is added here: no other part of a volume or of the program needs to know it.
+//! A new scheme is added only here: no other part of a volume or of the program needs to know it.
 //! `oblivio_core::durable` explains how to write one, and lists the tests and documents that it
 //! needs.
 

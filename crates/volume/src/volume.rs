@@ -29,8 +29,8 @@ pub use self::ranges::Extent;
 /// The first tree of the scheme in the store.
 pub const FIRST_TREE: TreeId = TreeId(2);
 
-/// The `count` trees of the store that belong to the scheme. A superblock lies before and after the
-/// first.
+/// The ids of the scheme's `count` trees. In the store, the trees of superblocks lie before and
+/// after the first of them.
 pub(crate) fn trees(count: usize) -> Vec<TreeId> {
     trees_of_scheme().take(count).collect()
 }
@@ -76,9 +76,9 @@ pub struct VolumeOptions {
     pub lengths: Lengths,
     /// Bytes that may be added to a state file after its snapshot before another file replaces it.
     pub state_file_bytes_max: u64,
-    /// Whether a block that the client finds by its address is accessed anyway. If not, storage
-    /// sees how often blocks are requested again. The other accesses then follow the evictions
-    /// before them more often than by chance, also at a fixed rate.
+    /// Whether a request for a block that the client finds by its address makes an access anyway.
+    /// If not, storage sees how often blocks are requested again. The remaining accesses then
+    /// correlate with earlier evictions, also at a fixed rate: see [`HitPolicy::Serve`].
     pub hits: HitPolicy,
     /// Whether to open a volume whose storage was found to be changed when it was last used. The
     /// owner thereby states that storage was restored.

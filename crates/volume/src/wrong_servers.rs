@@ -1,5 +1,6 @@
-//! The list of servers that have answered wrong, in the client's directory. It prevents them from
-//! dealing after the next opening, too. A repair of a server removes the server from the list.
+//! The list of servers that have given wrong answers, in the client's directory. A listed server
+//! does not deal in evictions, even after the volume is opened again. The repair of a server
+//! removes it from the list.
 
 use std::io;
 

@@ -79,9 +79,9 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read the first of the `wanted` ranges, in as many windows as there is room for.
-    /// Each of them has a block that is neither cached nor [in flight](Self::is_in_flight). Returns
-    /// whether any read was begun.
+    /// Begins to read ranges from the front of `wanted`, in as many windows as there is room for.
+    /// Each range in `wanted` must contain a block that is neither cached nor [in
+    /// flight](Self::is_in_flight). Returns whether any read was begun.
     pub(super) fn begin(
         &mut self,
         wanted: &mut VecDeque<RangeAccess>,
@@ -171,8 +171,9 @@ impl Blocks {
         })
     }
 
-    /// Makes exactly `accesses` accesses. They do as much of an [exchange](Self::exchange) as they
-    /// can, and fetch the position map blocks `positions`.
+    /// Makes exactly `accesses` accesses: reads and write-backs as in [`Self::exchange`], if they
+    /// fit and their positions are on the client, and fetches of the position map blocks
+    /// `positions`. The rest are dummies.
     pub(super) fn exchange_exactly(
         &mut self,
         read: &[u64],
@@ -185,8 +186,8 @@ impl Blocks {
         })
     }
 
-    /// Makes exactly `accesses` accesses to ranges of a class: reads `read` into the cache, and
-    /// writes the dirty blocks of `read` and `write_back`.
+    /// Makes exactly `accesses` accesses to ranges of a class: reads the ranges `read` into the
+    /// cache, and writes the dirty blocks of `read` and `write_back`. The rest are dummies.
     pub(super) fn exchange_ranges_exactly(
         &mut self,
         read: &[Extent],
@@ -221,8 +222,9 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes dirty blocks back, the least recently used first: ranges, if the policy has some for
-    /// the first of them, otherwise up to `blocks_max` blocks.
+    /// Writes dirty blocks back, the least recently used first. If the policy assigns ranges to the
+    /// first of these blocks, writes only those ranges; otherwise, writes up to `blocks_max`
+    /// blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
         let mut accesses = oldest.iter().map(|(block, _)| self.dirty_around(*block));
@@ -283,7 +285,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Exchanges blocks through `access`, which returns for each access whether it was made.
+    /// Reads the blocks `read` and writes `write_back` dirty blocks through `access`, which returns
+    /// for each access whether it was made.
     fn exchange_by(
         &mut self,
         read: &[u64],

@@ -9,9 +9,9 @@
 //! Requests are served in order. The blocks that they need are read in windows: while one window is
 //! read, the next ones begin, also for requests that have arrived meanwhile. Writes stay in the
 //! cache until too many blocks are dirty, a caller flushes, or the disk is idle. Storage does not
-//! see what the cache answers: the number of accesses is the number of blocks missing from the
-//! cache plus the number written back. Without a cache, each block of a request is an access: see
-//! `uncached`.
+//! see requests that the cache answers: the number of accesses is the number of blocks missing from
+//! the cache plus the number written back. Without a cache, each block of a request is an access:
+//! see `uncached`.
 //!
 //! With a [`Schedule`], storage sees the same number of accesses at each tick instead, whatever the
 //! requests: `schedule` divides a tick, and `scheduled` serves requests with its accesses.
@@ -62,8 +62,8 @@ pub struct DiskOptions {
     /// is no cache: each request makes its accesses at once, reads and writes alike, and requests
     /// that are served together access a block once.
     pub cache_bytes_max: u64,
-    /// The times and the number of accesses. Without a schedule, accesses are made when needed, and
-    /// storage sees their times.
+    /// The fixed times and number of accesses. Without a schedule, the disk makes accesses when
+    /// requests need them, and storage sees the times.
     pub schedule: Option<Schedule>,
 }
 
@@ -277,7 +277,7 @@ impl Drop for AnswerOnDrop {
     }
 }
 
-/// The dimensions of a disk.
+/// The sizes of a disk, and the points at which requests should be split.
 struct DiskShape {
     bytes: u64,
     block_bytes: u32,
@@ -285,8 +285,8 @@ struct DiskShape {
 }
 
 impl DiskShape {
-    /// The dimensions of a disk over `volume`. `chooses` states whether the disk may choose to
-    /// access ranges.
+    /// The values for a disk over `volume`. `chooses` states whether the disk may choose to access
+    /// ranges.
     fn new(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);

@@ -114,8 +114,8 @@ impl Pace {
         }
     }
 
-    /// Whether the number of requests in flight is bounded: others stay in the queue. Without a
-    /// clock, the caller bounds it.
+    /// Whether the worker bounds the number of requests in flight, and leaves further ones in the
+    /// queue. Without a clock, the caller bounds it.
     pub(super) fn bounds_requests(&self) -> bool {
         matches!(self, Self::Clock(_))
     }

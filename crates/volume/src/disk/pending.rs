@@ -110,17 +110,16 @@ impl InFlightRequest {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
     }
 
-    /// Looks further ahead: returns the next block that must be cached, each block once, or the
-    /// longest range whose blocks must all be cached. If enough was read sequentially, a range may
-    /// reach past the end of the request. The [policy](RangePolicy) decides which blocks a range
-    /// adds.
+    /// Continues the look-ahead: returns the next blocks that must be cached, as one block or as
+    /// the ranges that the [policy](RangePolicy) chooses. Returns each needed block once. If enough
+    /// was read sequentially, a range may reach past the end of the request.
     pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
         let sequential_bytes = self.sequential_bytes;
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, sequential_bytes))
     }
 
-    /// Looks again for the blocks that are needed next, if the disk accesses ranges: cached blocks
-    /// were evicted before the request used them.
+    /// Restarts the look-ahead, if the disk accesses ranges: cached blocks were evicted before the
+    /// request used them.
     pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<ReadAhead> {
         if blocks.longest_range() == 1 {
             return None;
@@ -227,7 +226,7 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    /// The next piece with a needed block that is not transferred. The blocks read for a piece
+    /// The next piece with a needed block that is not transferred yet. The blocks read for a piece
     /// depend on the start and end of the request, not on which blocks are cached.
     fn look_ahead(&mut self, blocks: &Blocks, sequential_bytes: u64) -> Option<ReadAhead> {
         let next = self.next(blocks.block_bytes)?.block;

@@ -3,9 +3,9 @@
 //! At each tick a disk makes the same number of accesses, whatever the requests. In order of
 //! priority, they are:
 //!
-//! 1. blocks that requests wait for, and blocks that must be written back: a request waits until
-//!    they are durable, or too many are dirty. If a batch is too short for both, each kind gets
-//!    half, so neither starves;
+//! 1. reads of blocks that requests wait for, and write-backs that are due because a request waits
+//!    until its blocks are durable, or because too many blocks are dirty. If a tick has too few
+//!    accesses for both kinds, each kind gets half, so neither starves;
 //! 2. early write-backs of the least recently used dirty blocks (IR-DWB of IR-ORAM), unless the
 //!    schedule excludes them;
 //! 3. dummies. A dummy looks like any other access.
@@ -38,7 +38,7 @@ const PERIOD_MIN: Duration = Duration::from_micros(100);
 /// The longest period that a schedule may have.
 const PERIOD_MAX: Duration = Duration::from_secs(3600);
 
-/// The times and the number of accesses that a disk makes.
+/// A fixed rate: the period of ticks, and the number of accesses at each tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Schedule {
@@ -47,7 +47,8 @@ pub struct Schedule {
     /// The number of accesses at each tick.
     pub accesses: usize,
     /// Whether spare accesses write back dirty blocks before they must be (IR-DWB of IR-ORAM). If
-    /// not, they are dummies. Storage sees the same either way: this option shows the gain.
+    /// not, they are dummies. Storage sees the same either way: the option serves to measure the
+    /// gain.
     pub early_write_backs: bool,
 }
 

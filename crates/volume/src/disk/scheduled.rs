@@ -2,12 +2,12 @@
 //! accesses at each tick. Between ticks it moves bytes between requests and the cache, in steps so
 //! short that a tick does not wait for them.
 //!
-//! No request makes a trip of its own: it waits until the accesses of ticks have done what it
-//! needs. A flush is answered at the end of the tick that has written back the last block that was
-//! dirty when it came. The client's log is synced at the end of every tick. A trim that would cause
-//! a checkpoint waits for the next one. When a disk closes, its last ticks suffice to write back
-//! the maximum number of dirty blocks. The number of these ticks does not depend on how many blocks
-//! are dirty.
+//! No request causes a trip: it waits until the accesses of ticks have read or written its blocks.
+//! A flush is answered at the end of the tick that has written back the last block that was dirty
+//! when the flush arrived. The client's log is synced at the end of every tick. A trim that would
+//! cause a checkpoint waits for the next one. When a disk closes, its last ticks suffice to write
+//! back the maximum number of dirty blocks. The number of these ticks does not depend on how many
+//! blocks are dirty.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -22,9 +22,9 @@ use super::schedule::{TickDemand, TickSplit, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// The number of blocks to examine per access of a tick, to find a missing or dirty block. If twice
-/// the blocks of a range is more, that number applies. The bound keeps the first access of a tick
-/// from waiting for a longer search.
+/// Maximum number of blocks to examine per access of a tick, when searching for missing or dirty
+/// blocks. If an access has more than half as many blocks, the maximum is twice the blocks of an
+/// access instead. It keeps the first access of a tick from waiting for a longer search.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
@@ -249,8 +249,8 @@ impl ScheduledWorker {
         }
     }
 
-    /// The ranges with blocks that requests wait for, each once, up to the number that a tick can
-    /// read.
+    /// The ranges with missing blocks that requests wait for, each once, up to the number that a
+    /// tick can read.
     fn missing_ranges(&self, class: u8) -> Vec<Extent> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
         let looked_at = needed.take(self.looks_max());
@@ -283,7 +283,7 @@ impl ScheduledWorker {
         self.accesses * LOOKS_PER_ACCESS.max(2 * self.blocks_per_access())
     }
 
-    /// The blocks that requests wait for, each once, up to the number that a tick can read.
+    /// The missing blocks that requests wait for, each once, up to the number that a tick can read.
     fn missing(&self) -> Vec<u64> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
         self.blocks.missing(needed.take(self.looks_max()), self.accesses)

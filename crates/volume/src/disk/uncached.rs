@@ -3,11 +3,12 @@
 //! The blocks of requests that wait together form windows of accesses, in the order of requests.
 //! Reads and writes share a window, so storage sees the same windows for both. A write of a part of
 //! a block is two accesses: the first reads the rest of the block. Zeros and trims of whole blocks
-//! are none.
+//! take no access.
 //!
 //! If all accesses are to ranges of one class, the blocks of a request that lie in one range form a
-//! window. Such a window is one access to that range. If a request is an access of rORAM, its
-//! blocks form a window, up to the length of the longest range.
+//! window. Such a window is one access to that range. If requests are served by ranges of their own
+//! length, as in rORAM, the blocks of a request form a window, up to the length of the longest
+//! range.
 
 use std::collections::HashMap;
 use std::mem;
@@ -236,7 +237,7 @@ impl<'op> Window<'op> {
     }
 }
 
-/// Accesses blocks, which are in ascending order, or the ranges in which the policy places them.
+/// Accesses blocks, which are in ascending order, or the ranges that the policy chooses for them.
 fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
     let extents = match volume.range_policy() {

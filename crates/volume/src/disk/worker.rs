@@ -30,7 +30,7 @@ pub(super) struct Worker {
     pending: VecDeque<InFlightRequest>,
     /// Bytes that the pending requests read and write.
     bytes: u64,
-    /// Number of pending requests whose blocks the look-ahead has all covered.
+    /// Number of pending requests that the look-ahead has covered completely.
     looked_at: usize,
     /// Reads that the covered requests need and that have not begun.
     missing: VecDeque<RangeAccess>,
@@ -248,7 +248,7 @@ impl Worker {
         self.blocks.volume.flush()
     }
 
-    /// Reads a window of blocks into the cache, if no read can be begun.
+    /// Reads a window of missing blocks into the cache. Used when no read can begin in advance.
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
         if let Some(ranges) = missing.pop_front_if(|access| access.class() > 0) {

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(format!("{:?}", VolumeKey::from_bytes(&[7; KEY_BYTES])), "VolumeKey(secret)");
     }
 
-    /// Test case 1 of RFC 5869.
+    /// Checks the derivation against test case 1 of RFC 5869.
     #[test]
     fn it_is_the_hkdf_of_the_rfc() {
         let (salt, info): (Vec<u8>, Vec<u8>) = ((0..=0x0C).collect(), (0xF0..=0xF9).collect());

@@ -9,8 +9,8 @@
 //! record's number is the nonce. So a record opens only at its place in its file. Its frame states
 //! how many records were durable when it was written. A crash may tear records that were not
 //! durable, so a file ends at the first record that does not open. If any later frame states that
-//! this record was durable, the cause was not a crash. For the last synced records no frame can
-//! state that, so the number of bytes left out is reported.
+//! this record was durable, the cause was not a crash. No frame can state that for the last synced
+//! records, so the reader reports the number of bytes that it ignored.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 /// Bytes that are searched at a time for a frame.
 const SCAN_BYTES: u64 = 64 << 10;
 
-/// Bytes that a record takes in addition to its own.
+/// Bytes that a record takes in the file in addition to its contents.
 pub(super) const RECORD_OVERHEAD_BYTES: usize = FRAME_BYTES + TAG_BYTES;
 
 /// Length of the longest record in bytes: a batch with the maximum number of blocks of the maximum

@@ -419,8 +419,8 @@ mod tests {
         assert!(!away.join("b").exists());
     }
 
-    /// An open disk makes a checkpoint while another thread or process uses all file descriptors
-    /// for a short time.
+    /// Operations succeed after a wait if another thread or process uses all file descriptors for a
+    /// short time. Otherwise a checkpoint of an open disk could fail.
     #[test]
     fn a_shortage_of_descriptors_that_passes_fails_nothing() {
         const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";

@@ -283,9 +283,10 @@ fn write_pairs(
     Ok(())
 }
 
-/// Stores `superblock`, which must be unlocked, in the copies that are damaged or hold another one,
-/// and returns their number. On a single store, good copies are not touched. Share servers get all
-/// copies: a server that was missing may hold others, which the present servers outvote.
+/// Stores `superblock`, which must be unlocked, in the copies that are damaged or hold another
+/// superblock. Returns the number of these copies. On a single store, good copies are not touched.
+/// Share servers get all copies: a server that was missing may hold others, which the present
+/// servers outvote.
 ///
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Good copies are then still good.

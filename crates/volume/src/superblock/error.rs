@@ -16,7 +16,7 @@ pub enum SuperblockErrorKind {
     NotAVolume,
     /// A newer program wrote the volume: use that program.
     UnknownVersion,
-    /// The bytes are not those that were written. For all copies: no copy is sound.
+    /// The bytes are not those that were written. If all copies were read: no copy is sound.
     Damaged,
     /// The bytes are complete, but were changed without the volume key.
     Tampered,

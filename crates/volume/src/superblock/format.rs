@@ -27,9 +27,9 @@ const SLOTS_AT: usize = 256;
 /// The versions of the format, and what each of them changed.
 #[derive(Clone, Copy)]
 enum Version {
-    /// Schemes have a name, and parameters that only the scheme decodes. In versions before the
-    /// first release, each part of a bucket had a tag (1), and all parameters belonged to one
-    /// scheme (2).
+    /// Schemes have a name, and parameters that only the scheme decodes. Before the first release,
+    /// there were two versions: in 1, each part of a bucket had a tag; in 2, all parameters
+    /// belonged to one scheme.
     V3 = 3,
 }
 

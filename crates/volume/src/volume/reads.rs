@@ -21,9 +21,9 @@ pub(super) struct BegunReads {
 }
 
 impl Volume {
-    /// The number of blocks whose reads can be begun now. If it is 0, [`Self::access`] must read
-    /// them: also if the position map lies in the tree, or if the client serves blocks that it
-    /// finds.
+    /// The number of blocks whose reads can be begun now. If it is 0, the caller must use
+    /// [`Self::access`]. It is always 0 if the position map lies in the tree, or if the options let
+    /// the client serve the blocks that it finds.
     ///
     /// The number is also 0 if the stash is found over its bound. Storage can see that, which ADR 4
     /// allows because an eviction ahead of schedule follows, whatever the stash holds by then.
@@ -130,8 +130,8 @@ impl Volume {
         })
     }
 
-    /// Announces, together, all begun reads that storage may see, so that it reads the paths of
-    /// later windows ahead.
+    /// Announces to storage all begun reads that it may see, so that it reads the paths of later
+    /// windows ahead.
     fn announce_what_may_be_seen(&mut self) -> Result<(), VolumeError> {
         let synced = self.ledger.log.synced_records();
         for reads in &mut self.begun {

@@ -12,8 +12,8 @@ use crate::state::record::{self, Record};
 /// disks.
 const EVICTIONS_IN_A_ROW_MIN: u64 = 1024;
 
-/// The error for blocks left on the client that evictions of all paths could not place. Written
-/// data is kept.
+/// The error for blocks left on the client that evictions of all paths could not place. Data that
+/// was written is not lost.
 fn no_room() -> VolumeError {
     let message = "the stash is full: evictions of all paths have found no room in the trees, \
                    because buckets are too small for the accesses between evictions. Copy the data \
@@ -128,7 +128,7 @@ impl Volume {
     }
 }
 
-/// Operations for accesses that are not to blocks.
+/// Operations for accesses that are dummies or to blocks of the position map, which ignore them.
 pub(super) fn ignored_ops<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }

@@ -23,7 +23,7 @@ use crate::support::bench::{Bench, read, write};
 /// superblocks, then the front pair.
 const LAST_TREES: [TreeId; 3] = [TreeId(1), BACK, FRONT];
 
-/// Keeps the progress, and stops a copy after a number of trips.
+/// Saves the progress of a copy, and stops the copy after a number of trips.
 struct Keeper {
     kept: Progress,
     trips_left: u64,
@@ -256,7 +256,8 @@ fn a_volume_that_was_opened_since_is_not_copied_on() {
     }
 }
 
-/// A machine that dies while it opens the volume has changed the volume.
+/// The machine dies while it opens the volume. If the opening has written anything, the copy ends
+/// with an error and cannot be resumed.
 #[test]
 fn a_volume_whose_opening_was_interrupted_since_is_not_copied_on() {
     for n in 0..60 {
@@ -316,7 +317,8 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     it.open_copy().unwrap();
 }
 
-/// A copy that was interrupted after its comparison, and a complete one.
+/// Resumes a copy that was interrupted after its comparison, and a complete one. Both are compared
+/// again, unless the options exclude it.
 #[test]
 fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted() {
     let mut it = Move::new(13);

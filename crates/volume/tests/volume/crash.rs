@@ -121,7 +121,8 @@ fn an_opening_after_a_crash_may_end_in_a_crash() {
     }
 }
 
-/// A failed sync may have dropped an anchor that a cache still shows to the next opening.
+/// A failed sync may have dropped an anchor that a cache still shows to the next opening. That
+/// opening must make the anchor durable.
 #[test]
 fn what_a_failed_sync_left_in_a_cache_is_made_durable() {
     let setup = SmallVolume::default();

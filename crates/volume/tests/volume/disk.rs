@@ -142,7 +142,8 @@ fn requests_that_wait_together_are_served_in_some_order() {
     }
 }
 
-/// A request that arrives during another begins meanwhile. Neither may lose what the other writes.
+/// A request that arrives while another is served may begin before that one ends. Neither may lose
+/// data that the other writes.
 #[test]
 fn requests_that_come_one_after_the_other_are_served_in_some_order() {
     const AT_ONCE: usize = 12;

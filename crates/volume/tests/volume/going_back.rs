@@ -81,7 +81,8 @@ fn a_directory_that_is_refused_leaves_the_right_one_what_it_needs() {
     }
 }
 
-/// Whether the copy is refused. Then the right directory must open.
+/// Returns whether the copy is refused. Also checks that the right directory still opens
+/// afterwards.
 fn is_refused(
     setup: &SmallVolume,
     filled: &Snapshot,
@@ -166,8 +167,8 @@ fn a_copy_from_within_a_recovery_is_refused_after_it() {
     }
 }
 
-/// Interrupts an opening at each of its operations in turn, in every way. Leaves the world as the
-/// interruption did.
+/// Interrupts an opening at each of its operations in turn, with each way in which unflushed writes
+/// can survive. Leaves the world as the interruption left it.
 fn interruptions(
     setup: &SmallVolume,
     world: &World,
@@ -192,7 +193,8 @@ fn interruptions(
     })
 }
 
-/// Evictions ahead of schedule are in the log and count.
+/// A client that made evictions ahead of schedule is not refused as rolled back: they are in the
+/// log and count.
 #[test]
 fn an_honest_client_is_not_refused_after_evictions_ahead_of_their_time() {
     let setup = SmallVolume { stash_blocks_max: 1, leaf_level: 4, slots: 3, ..setup() };

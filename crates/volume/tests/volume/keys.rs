@@ -53,7 +53,7 @@ fn an_opening_with_a_newer_superblock_is_the_last_with_an_older_one() {
 }
 
 /// A change that was never acknowledged left a superblock with the same number as the acknowledged
-/// one.
+/// one. It must be refused.
 #[test]
 fn another_superblock_with_the_number_of_the_newest_is_refused() {
     let bench = Bench::with_two_keys();
@@ -259,7 +259,7 @@ fn what_an_opening_has_seen_is_not_undone_by_a_power_loss_after_a_failed_sync() 
     assert!(of_names > 0, "the sync of the note never failed");
 }
 
-/// The crash comes during an opening that adopts an unacknowledged superblock.
+/// The machine dies during an opening that adopts an unacknowledged superblock.
 #[test]
 fn a_crash_in_the_opening_after_a_key_change_does_not_lock_the_owner_out() {
     let bench = Bench::with_two_keys();

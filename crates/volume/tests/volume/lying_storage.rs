@@ -107,7 +107,7 @@ fn write(volume: &mut Volume, address: u64, data: &[u8]) -> Result<(), VolumeErr
 /// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// The block that the previous access has brought to the client.
+    /// The block that the previous access has read, and that is still on the client.
     Again,
     Another,
     NeverWritten,
@@ -121,8 +121,8 @@ fn one_and_another(bench: &Bench, seed: u64) -> (u64, u64) {
     (coins.random_range(0..written / 2), coins.random_range(written / 2..written))
 }
 
-/// Number of [`PROBES`] for which the client has the requested block. It makes no access for such a
-/// block if the owner allows that.
+/// Number of [`PROBES`] in which the client holds the requested block. For such a block, the client
+/// makes no access if the owner allows that.
 fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     let is_hit = |seed: &u64| {
         bench.restore();
@@ -230,7 +230,8 @@ fn find_tampering(bench: &Bench) -> u64 {
     (0..).find(is_found).unwrap()
 }
 
-/// If the access were repeated, storage could ask another question with every opening.
+/// If the access were repeated, storage could change other bytes before each opening and learn from
+/// each outcome.
 #[test]
 fn a_failed_access_is_not_repeated_until_the_owner_allows_it() {
     let bench = Bench::new();
@@ -261,7 +262,8 @@ fn a_failed_access_is_not_repeated_until_the_owner_allows_it() {
     Bench { setup, ..bench }.open(3).map(drop).unwrap();
 }
 
-/// If the access were repeated, storage could ask its questions between power losses.
+/// If the access were repeated after a power loss, storage could change other bytes each time and
+/// learn from each outcome.
 #[test]
 fn what_failed_is_not_repeated_after_a_power_loss() {
     let bench = Bench::new();
@@ -273,7 +275,7 @@ fn what_failed_is_not_repeated_after_a_power_loss() {
 }
 
 /// The owner stated once that storage was restored, but it was not, and the opening is interrupted
-/// at any operation.
+/// at any operation. The next opening must not repeat the access.
 #[test]
 fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
     let bench = Bench::new();
@@ -301,7 +303,8 @@ fn what_failed_is_not_repeated_after_an_opening_that_did_not_come_to_its_end() {
     }
 }
 
-/// If the table of taken slots were read as empty, taken copies would come back.
+/// A changed table of taken slots is detected. If it were read as empty, outdated copies of blocks
+/// would count as current.
 #[test]
 fn changed_notes_on_taken_slots_are_found() {
     let setup = SmallVolume { state_file_bytes_max: 1 << 20, ..SmallVolume::default() };

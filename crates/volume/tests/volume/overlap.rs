@@ -79,7 +79,7 @@ fn a_trim_does_not_wait_for_what_was_begun() {
     assert_eq!(first_bytes(vec![last]), [Some(0)]);
 }
 
-/// The first of several waiting requests are not answered together with the last.
+/// Early requests of a batch are answered before storage has read the blocks of the last one.
 #[test]
 fn an_answer_waits_for_nothing_that_comes_after_it() {
     let gated = GatedDisk::new();
@@ -216,7 +216,7 @@ fn a_disk_that_fails_while_it_is_closed_is_closed() {
     }
 }
 
-/// A request that waits for a flush waits for it, whatever reads were begun.
+/// A durable request is answered only after a flush, even if reads of the next batch have begun.
 #[test]
 fn what_is_durable_survives_although_the_next_batch_is_begun() {
     let gated = GatedDisk::new();

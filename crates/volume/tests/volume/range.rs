@@ -94,7 +94,8 @@ const WORKLOADS: [(&str, Workload); 6] = [
     }),
 ];
 
-/// Sequences with the same classes look alike, except for the paths that are read.
+/// Accesses to ranges of the same classes, in the same order, look alike to storage, except for the
+/// paths that are read.
 #[test]
 fn what_storage_sees_follows_from_the_classes_alone() {
     for seed in 0..4 {
@@ -243,7 +244,8 @@ fn what_is_announced_is_what_is_read() {
     }
 }
 
-/// This includes announcements made while other ranges are read.
+/// Begun reads look alike to storage, whatever was written before, and so do announcements made
+/// while other ranges are read.
 #[test]
 fn reads_that_are_begun_look_alike() {
     let views = [0, 1, 2].map(|what| {
@@ -320,7 +322,8 @@ fn whether_and_when_an_access_fails_does_not_depend_on_what_it_is_for() {
     assert!(failed >= 8, "{failed}");
 }
 
-/// Each tree has a current bucket in each place, except for spare places.
+/// `Volume::check` detects a changed bit in every current bucket. Each level of a tree also has
+/// spare places, whose contents do not matter.
 #[test]
 fn a_check_finds_any_bucket_that_was_changed() {
     let mut bench = Bench::new(volume(), 1);
@@ -698,7 +701,8 @@ fn at_a_fixed_rate_all_accesses_are_to_ranges_of_one_class() {
     }
 }
 
-/// This holds both for an idle disk and for repeated requests for one range.
+/// At each tick, an access reads consecutive paths from a fresh one on, both for an idle disk and
+/// for repeated requests for one range.
 #[test]
 fn at_a_fixed_rate_every_range_is_read_from_a_fresh_path_on() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -804,8 +808,8 @@ fn a_request_takes_two_ranges_that_are_as_long_wherever_it_lies() {
     }
 }
 
-/// The accesses of a request follow from its length, whatever is cached; and blocks that it did not
-/// request are not cached.
+/// The accesses of a request follow from its length, whatever is cached. Blocks that were read but
+/// not requested are not cached.
 #[test]
 fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     for at_hand in [0..1, 3..8, 4..5, 7..8, 0..7] {
@@ -830,7 +834,8 @@ fn cached_blocks_of_a_request_do_not_change_its_accesses() {
     }
 }
 
-/// If one were, storage could see from the next request which range held the answer.
+/// If a request were answered after the first of its two ranges was read, storage could see from
+/// the time of the next request which range held the answer.
 #[test]
 fn no_request_is_answered_before_both_ranges_are_read() {
     for cache_blocks_max in [0, 1] {
@@ -842,7 +847,8 @@ fn no_request_is_answered_before_both_ranges_are_read() {
     }
 }
 
-/// Requests of one block each, adjacent or not.
+/// Requests that are served together are not merged into one range, even if their blocks are
+/// adjacent.
 #[test]
 fn requests_that_wait_together_stay_apart() {
     for cache_blocks_max in [0, 100] {
@@ -893,7 +899,8 @@ fn a_write_of_parts_of_blocks_takes_what_it_reads_and_what_it_writes() {
     }
 }
 
-/// Servers must not split requests at the ends of ranges, unless storage may know the ranges.
+/// With exact ranges, servers split requests at distances from their first block: a split at the
+/// ends of ranges would reveal those to storage.
 #[test]
 fn a_disk_says_how_requests_may_be_divided() {
     let division = |made| {

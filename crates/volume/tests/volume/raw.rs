@@ -83,7 +83,8 @@ fn a_leaf_is_shown_twice_only_where_a_sequence_is_repeated_if_reads_overlap() {
     }
 }
 
-/// An announcement shows a leaf, as a read does.
+/// Every announced leaf is also read, at the latest by the recovery after a crash: an announcement
+/// shows a leaf to storage as a read does.
 #[test]
 fn no_leaf_that_was_announced_is_forgotten() {
     let setup = volume(SyncMoves::BeforeReads);
@@ -214,7 +215,8 @@ fn two_workloads_of_one_length_look_alike_across_crashes() {
 
 // ───────────────────────────── blocks that are on the client ─────────────────────────────
 
-/// A block served on the client takes no access, and survives a crash.
+/// If the owner allows it, a request for a block on the client makes no access. Its write still
+/// survives a crash.
 #[test]
 fn blocks_on_the_client_make_an_access_unless_the_owner_says_otherwise() {
     for (tree_top_ways, in_tree) in [(0, false), (2, false), (0, true), (2, true)] {
@@ -301,8 +303,8 @@ fn an_opening_looks_alike_whether_blocks_were_trimmed() {
     assert_alike(&[view(0), view(20)], "no trims and twenty");
 }
 
-/// Reads windows of blocks in turn until an error, and begins each of them before the previous one
-/// is read.
+/// Reads windows of blocks in turn until an error, and begins each window before the previous one
+/// is finished.
 fn overlapping(volume: &mut Volume, windows: &[&[u64]]) -> Result<(), VolumeError> {
     let mut begun: Option<&[u64]> = None;
     for window in windows.iter().copied().cycle() {

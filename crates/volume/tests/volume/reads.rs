@@ -40,7 +40,8 @@ fn windows_are_read_in_the_order_in_which_they_were_begun() {
     }
 }
 
-/// Closing the volume makes the logged accesses. A crash leaves them to the next opening.
+/// Closing the volume makes the accesses that were begun. After a crash, the next opening makes
+/// them.
 #[test]
 fn a_volume_ends_well_with_reads_that_were_begun() {
     for is_closed in [true, false] {
@@ -95,7 +96,8 @@ fn what_cannot_be_begun_or_finished_is_refused_and_breaks_nothing() {
     assert_eq!(volume.reads_to_begin_max().unwrap(), 0);
 }
 
-/// Reads begun earlier get the old contents. Reads begun later, and a recovery, get zeros.
+/// Reads that begin before a block is forgotten return its old contents. Reads that begin later,
+/// and reads after a recovery, return zeros.
 #[test]
 fn blocks_can_be_forgotten_while_they_are_read() {
     for scheme in SmallScheme::each() {
@@ -183,8 +185,7 @@ fn begins_with_an_eviction(bench: &Bench) -> bool {
     trips.into_values().take(2).eq([Operation::Read, Operation::Write])
 }
 
-/// Begun windows show the same trips, whatever the stash holds, and each of their announcements is
-/// made once.
+/// Begun windows cause the same trips, whatever the stash holds, and each window is announced once.
 #[test]
 fn windows_that_are_begun_look_alike_whatever_is_in_the_stash() {
     let views = [true, false].map(|is_written| {

@@ -216,7 +216,8 @@ fn a_sound_volume_is_rescued_completely() {
     }
 }
 
-/// Most blocks of the position map do not exist.
+/// Most blocks of the position map of a nearly empty volume do not exist. A rescue must not report
+/// blocks as lost for that reason.
 #[test]
 fn nothing_of_a_nearly_empty_sound_volume_is_lost() {
     for setup in setups() {

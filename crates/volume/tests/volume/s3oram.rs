@@ -272,8 +272,8 @@ fn a_server_that_has_answered_wrong_is_reported_once_and_kept_in_the_directory()
     assert!(take_warnings().is_empty());
 }
 
-/// One server adds a value to what it deals. It knows the value, and can undo the change once an
-/// access has failed.
+/// One server adds a value to the shares that it deals. Because it knows the value, it can undo the
+/// change once an access has failed. The client must still report the server's lie.
 #[test]
 fn a_server_that_damages_a_block_and_undoes_it_is_reported() {
     let setup = Setup::new();

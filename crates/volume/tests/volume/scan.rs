@@ -107,7 +107,8 @@ fn no_ciphertext_comes_twice() {
     }
 }
 
-/// Whether an access fails after a change of one bucket, and the calls that storage saw of it.
+/// Makes an access after a change of one bucket. Returns whether the access fails, and the calls
+/// that storage saw.
 fn answer_to_a_change(bench: &Bench, bucket: BucketId, ask: Workload) -> (bool, Vec<Call>) {
     let coins = StdRng::seed_from_u64(1);
     let (mut volume, _) = bench.setup.open(bench.world.store(), bench.world.dir(), coins).unwrap();

@@ -251,7 +251,8 @@ fn leaves_are_uniform_whatever_the_requests() {
 
 // ───────────────────────────── what the owner sees ─────────────────────────────
 
-/// Requests overlap, and each is answered before the next one to the same bytes.
+/// Reads return the data that was written last. Requests overlap, except that a client waits for
+/// the answer before its next request to the same bytes.
 #[test]
 fn it_is_a_disk() {
     let caches = [(1, 8, 3), (2, 0, 1), (3, 200, 20)];
@@ -306,7 +307,8 @@ fn it_is_a_disk() {
     }
 }
 
-/// Many clients write all the time, one reads, one flushes, and one needs both.
+/// Many clients write all the time, one reads, one flushes, and one makes a durable write. All of
+/// them are answered.
 #[test]
 fn no_client_starves() {
     let of_blocks = [1, 2, 5].map(|accesses| (SmallVolume::default(), accesses, true));

@@ -18,11 +18,12 @@ const EQUAL_BY_CHANCE_MAX: usize = 2;
 
 const REQUESTS: u64 = 120;
 
-/// Maps a request to an address. One block of the position map suffices for all requests.
+/// Maps the number of a request to an address. One block of the position map covers all of these
+/// addresses.
 const NEAR: fn(u64) -> u64 = |request| request % 16;
 
-/// Maps a request to an address. The next request needs a position that left the client after its
-/// last use.
+/// Maps the number of a request to an address, so far apart that each position has left the client
+/// before its next use.
 const FAR: fn(u64) -> u64 = |request| request * 130 % 700;
 
 fn volume() -> SmallVolume {
@@ -61,7 +62,8 @@ fn workloads_that_need_more_of_them_show_more_of_the_same_trips() {
     }
 }
 
-/// A leaf that a fetch has shown is used up, whether its block was accessed or not.
+/// After a crash and recovery, no access shows a leaf that a fetch has shown before the crash,
+/// whether the fetched block was used or not.
 #[test]
 fn a_leaf_that_one_has_shown_is_never_shown_again_after_a_crash() {
     let mut equal = 0;

@@ -1,4 +1,4 @@
-//! What storage may learn of a volume: each file is about one thing that must not show.
+//! What storage may learn of a volume: each file tests one fact that storage must not learn.
 //! `planted-leaks` of the test kit shows that each test here detects the leaks it is for.
 
 mod apart;

@@ -8,7 +8,7 @@ use oblivio_volume::{Disk, DiskOptions, SyncMoves, Volume};
 use crate::support::bench::{Bench, read};
 use crate::support::seen::{StorageCall, assert_alike, looks};
 
-/// The calls that storage saw of a volume used by `used`.
+/// The calls that storage sees while `used` uses a volume.
 fn look(setup: SmallVolume, used: impl Fn(&mut Volume)) -> Vec<StorageCall> {
     let mut bench = Bench::new(setup, 1);
     let (mut volume, _) = bench.open().unwrap();
@@ -52,7 +52,8 @@ fn trims_of_a_volume_are_not_seen() {
     assert_alike(&views, "trims");
 }
 
-/// Announcements look alike, too.
+/// Storage sees the same calls, including announcements, whether the blocks of a batch were ever
+/// written or not.
 #[test]
 fn batches_look_alike_whether_their_blocks_were_ever_written() {
     let views = [false, true].map(|are_written| {
@@ -96,7 +97,8 @@ fn closings_look_alike_whatever_is_on_the_client() {
     }
 }
 
-/// The disk has a cache that knows the current contents.
+/// Storage sees the same calls whatever is written, although the cache could compare it with the
+/// current contents.
 #[test]
 fn writes_to_a_disk_look_alike_whatever_they_write() {
     let fills: [fn(u64) -> u8; 3] = [|_| 0, |_| 7, |request| request as u8];

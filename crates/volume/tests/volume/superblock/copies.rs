@@ -71,8 +71,8 @@ fn the_newest_copy_counts_wherever_it_is() {
     }
 }
 
-/// Partly erased storage is a damaged volume. A single copy of a newer program outweighs three
-/// readable ones.
+/// Partly erased storage is reported as a damaged volume. A single copy of a newer program
+/// outweighs three readable copies.
 #[test]
 fn the_worst_problem_is_reported() {
     let mut store = with(&superblock());

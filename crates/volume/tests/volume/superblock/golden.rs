@@ -40,7 +40,7 @@ fn the_format_is_as_it_was() {
     }
 }
 
-/// The superblocks are as volumes had them before the first release.
+/// The files hold superblocks in the formats that preceded the first release.
 #[test]
 fn superblocks_of_old_versions_are_refused_by_their_version() {
     for version in [1, 2] {
@@ -54,7 +54,8 @@ fn superblocks_of_old_versions_are_refused_by_their_version() {
 
 type Defect = (&'static str, Kind, fn(&mut Bytes));
 
-/// All defects except the first have a valid checksum. None is opened with a wrong key.
+/// Each defect: its name, the expected kind of error, and the change. All except the first leave a
+/// valid checksum. The test never uses a wrong key.
 const DEFECTS: [Defect; 28] = [
     ("checksum_wrong", Kind::Damaged, |bytes| bytes[SUPERBLOCK_BYTES - 1] ^= 1),
     ("magic_wrong", Kind::NotAVolume, |bytes| bytes[0] = b'O'),

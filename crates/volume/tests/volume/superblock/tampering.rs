@@ -48,7 +48,7 @@ fn the_hmac_notices_every_flip_under_a_new_checksum() {
     }
 }
 
-/// The slot that is opened detects the change itself.
+/// A changed slot does not open under its own secret, even if the checksum was corrected.
 #[test]
 fn a_changed_slot_does_not_open() {
     let bytes = superblock().encode();
@@ -76,7 +76,7 @@ fn a_slot_opens_in_its_own_place_alone() {
     assert_eq!(kind(locked.unlock(&key_file(1))), Kind::WrongKey);
 }
 
-/// 1 TiB must never be allocated: the test would not survive it.
+/// An opening must not allocate the 1 TiB that a slot claims: the test would not survive it.
 #[test]
 fn a_slot_above_the_ceiling_is_refused_and_the_others_are_tried() {
     for cost in [[1u32 << 30, 1, 1], [8, 65, 1], [1 << 10, 1, 17]] {

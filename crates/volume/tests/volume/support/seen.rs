@@ -80,7 +80,7 @@ pub(crate) fn leaves(
     leaves
 }
 
-/// The calls for buckets of blocks; an empty one is a crash.
+/// The calls for buckets of blocks, without announcements. A call without events is a crash.
 fn calls(view: &[StoreEvent]) -> Vec<Vec<Event>> {
     let mut calls: Vec<Vec<Event>> = Vec::new();
     for seen in view {
@@ -103,7 +103,8 @@ fn calls(view: &[StoreEvent]) -> Vec<Vec<Event>> {
     calls
 }
 
-/// A call for a piece without its place, or a crash.
+/// The trip, the operation, the piece without its bucket's index, and the bytes of a call. `None`
+/// is a crash.
 pub(crate) type StorageCall = Option<(u64, Operation, Option<(TreeId, u8, Part)>, u64)>;
 
 pub(crate) fn assert_alike([one, other]: &[Vec<StorageCall>; 2], what: &str) {
@@ -112,7 +113,7 @@ pub(crate) fn assert_alike([one, other]: &[Vec<StorageCall>; 2], what: &str) {
     assert_eq!((differing, one.len()), (None, other.len()), "{what}");
 }
 
-/// Everything that must not depend on requests: all except which path was used.
+/// Everything in the view that must not depend on requests: all except which paths were used.
 pub(crate) fn looks(view: &[StoreEvent]) -> Vec<StorageCall> {
     let look = |event: &Event| {
         let place = event.piece.map(|piece| (piece.tree, piece.bucket.level(), piece.part));
