@@ -88,7 +88,7 @@ struct Seat {
 pub(super) struct Pulse {
     heard: AtomicU64,
     sends_until: AtomicU64,
-    /// Whether the connection has joined a volume, or need not.
+    /// Whether the other server has joined a volume. Always true for the connection of a client.
     has_joined: AtomicBool,
 }
 

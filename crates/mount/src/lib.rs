@@ -1,9 +1,10 @@
 //! A disk as a mounted file system: the disk as a file (FUSE), the file as a block device (loop),
 //! and the kernel's file system on that.
 //!
-//! Any program can unmount the file system, and the rest follows. The loop device is set to detach
-//! itself after its last use. So the file is closed exactly when the last user of the file system
-//! ends, in any mount namespace. The serving process sees the file closed, and removes the rest.
+//! Any program can unmount the file system; the loop device and the FUSE mount are then removed
+//! automatically. The loop device is set to detach itself after its last use. So the file is closed
+//! exactly when the last user of the file system ends, in any mount namespace. The serving process
+//! sees that the file was closed, and removes the FUSE mount.
 //!
 //! # Memory
 //! If memory is short, an allocation may wait until dirty pages are written back. If the process

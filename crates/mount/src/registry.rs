@@ -153,8 +153,8 @@ impl Registry {
     }
 }
 
-/// The runtime directory of this user: `named`, or the user's directory in `of_all`. Sessions
-/// without a login (`su`, cron) do not set the variable for it.
+/// The runtime directory of this user: `named` (from `XDG_RUNTIME_DIR`), or the user's directory in
+/// `of_all`. Sessions without a login (`su`, cron) do not set the variable.
 fn runtime_directory(named: Option<OsString>, of_all: &Path) -> Result<PathBuf, MountError> {
     if let Some(named) = named.filter(|path| !path.is_empty()) {
         return Ok(named.into());

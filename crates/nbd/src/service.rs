@@ -33,7 +33,8 @@ pub struct Service {
     pub(super) requests: AtomicU64,
     /// The boundaries of portions of long requests.
     pub(super) bounds: PortionBounds,
-    /// The shared budget of bytes in flight, in addition to the budget of each connection.
+    /// The budget of bytes in flight that all connections share, in addition to the budget of each
+    /// connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
     /// The budget of bytes for long replies that must be sent in one piece, shared by all
     /// connections.
@@ -223,9 +224,9 @@ impl Service {
         }
     }
 
-    /// Restarts the negotiation under TLS. An attacker may have changed everything that was sent in
-    /// clear. Only the client's flags are kept: clients do not send them again, and they affect
-    /// only the form of replies.
+    /// Restarts the negotiation under TLS. An attacker may have changed everything that was sent
+    /// unencrypted. Only the client's flags are kept: clients do not send them again, and they
+    /// affect only the form of replies.
     async fn handshake_under_tls<S: Stream>(
         &self,
         stream: S,

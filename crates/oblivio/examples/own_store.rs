@@ -3,8 +3,8 @@
 //! A store knows nothing of ORAM. It reads and writes pieces of buckets, and makes them durable on
 //! a flush. `oblivio_conformance` checks that it does; see the test at the end.
 //!
-//! The array on it is authenticated, but not durable: its position map lives as long as the
-//! program.
+//! The array on it is authenticated, but not durable: its position map is lost when the program
+//! ends.
 
 #![allow(
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! An array of blocks in memory or on a custom store, which lives as long as the program.
+//! An array of blocks in memory or on a custom store, which is lost when the program ends.
 
 mod on_store;
 mod options;
@@ -26,9 +26,9 @@ const EVICTIONS_MAX: usize = 1000;
 /// copies that continue from one state seal different data with the same keystream, which reveals
 /// the difference to storage.
 ///
-/// **An array lives as long as the program.** Key, stash and position map are only in the program's
-/// memory, and nothing opens the storage again without them. Use a [`Volume`](crate::Volume) for
-/// data that must last.
+/// **An array is lost when the program ends.** Key, stash and position map are only in the
+/// program's memory, and nothing opens the storage again without them. Use a
+/// [`Volume`](crate::Volume) for data that must last.
 ///
 /// ```
 /// use oblivio::oblivio_core::MemoryStore;

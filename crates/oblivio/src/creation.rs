@@ -59,7 +59,7 @@ impl Creation<'_> {
     ///
     /// # Errors
     /// Any kind. What was created is removed again, so that the next attempt finds nothing, unless
-    /// another process has taken its place meanwhile. The error says what could not be removed.
+    /// another process has replaced it meanwhile. The error says what could not be removed.
     pub fn make<T>(
         self,
         coins: Coins,

@@ -82,7 +82,7 @@ impl From<VolumeErrorKind> for ErrorKind {
     }
 }
 
-/// Converts an error of an array, which lives as long as the program: every fatal error is
+/// Converts an error of an array, which cannot be opened again: every fatal error is
 /// [`Failed`](Self::Failed), unless storage reports a kind.
 impl From<&oblivio_core::Error> for ErrorKind {
     fn from(error: &oblivio_core::Error) -> Self {

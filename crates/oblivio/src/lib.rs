@@ -37,12 +37,12 @@
 //! |---|---|
 //! | [`Volume`] | a disk in use |
 //! | [`VolumeLocation`] | the location of a volume, which creates and opens it |
-//! | [`Array`] | an array in memory or on a custom store, which lives as long as the program |
+//! | [`Array`] | an array in memory or on a custom store, which is lost when the program ends |
 //! | [`Error`], [`ErrorKind`] | errors; their kinds are the exit codes of the program |
 //! | [`home`] | the client's directories of a user |
 //! | [`opening`], [`creation`] | the single steps, for programs that need more control |
 //!
-//! An [`Array`] is simpler: it lives as long as the program, and needs no directory.
+//! An [`Array`] is simpler: it is lost when the program ends, and needs no directory.
 //!
 //! ```
 //! use oblivio::Array;
@@ -64,7 +64,7 @@
 //! - **It has not been audited outside of the project**, and formats may change before version 1.
 //!
 //! # Features
-//! None. The features of [`oblivio_core`] that this crate needs are always enabled.
+//! This crate has no Cargo features. Those of [`oblivio_core`] that it needs are always enabled.
 //!
 //! # Further reading
 //! - The examples of this package are complete programs and tests: a volume, a key-value store, a

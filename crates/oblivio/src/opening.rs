@@ -84,7 +84,8 @@ pub fn look_to_repair(
     })
 }
 
-/// The state of a volume that cannot be opened or has no superblock.
+/// Whether the creation of a volume was finished. Determined if the volume cannot be opened or has
+/// no superblock.
 enum CreationState {
     /// Creation was not finished. Holds the error to report.
     Unfinished(Error),

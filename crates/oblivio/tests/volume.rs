@@ -206,7 +206,8 @@ fn each_error_of_an_opening_has_its_kind() {
     world.open().unwrap().close().unwrap();
 }
 
-/// The failing request reports the kind, and so does every later one.
+/// The request that finds changed storage reports the kind of the error, and so does every later
+/// request.
 #[test]
 fn changed_storage_is_reported_by_the_request_that_finds_it() {
     let world = World::new();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use oblivio_shares::host::TILES_AT_ONCE;
 
-/// The number of times that messages are repeated before the other server has dealt the next
-/// message. The limit stops a server that keeps dropping its links from keeping others busy.
+/// Maximum number of times that messages are repeated before a new message is added. The limit
+/// stops a server that keeps dropping its links from keeping others busy.
 pub(super) const REPEATS_MAX: u32 = 16;
 
 /// A message to another server, and its lane.

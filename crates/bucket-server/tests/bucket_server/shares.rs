@@ -563,7 +563,8 @@ fn a_waiting_client_gets_working_messages() {
     group.stop(0);
 }
 
-/// After `Connect`, the client begins an eviction, which needs all links.
+/// `Connect` is answered once all links exist, because the client then begins an eviction, which
+/// needs all links. A missing server is named in the refusal.
 #[test]
 fn meet_is_answered_after_all_links_exist() {
     let mut group = ServerGroup::start(None);

@@ -1,4 +1,5 @@
-//! Passes the requests to the file on to the device. Requests do not wait for each other here.
+//! Passes the requests to the file on to the device. This layer does not make requests wait for
+//! each other.
 
 use std::ffi::OsStr;
 use std::io;

@@ -149,7 +149,7 @@ fn a_disk_that_is_too_small_for_a_file_system_stays_empty() {
     mount_point.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
 }
 
-/// A journal makes manual repair after a power loss unnecessary.
+/// Small disks get a journal, so that they need no manual repair after a power loss.
 #[test]
 fn small_disks_have_a_journal_too() {
     if !can_mount() {

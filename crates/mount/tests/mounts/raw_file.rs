@@ -108,7 +108,7 @@ fn accesses_past_the_end_are_cut_or_refused() {
     assert_eq!(errno(disk.write_at(&data, 1 << 40)), Some(Errno::FBIG));
 }
 
-/// A block device also ignores the truncation.
+/// Opening the file with truncation succeeds without effect, as on a block device.
 #[test]
 fn opening_with_truncation_keeps_size_and_contents() {
     if !can_mount() {

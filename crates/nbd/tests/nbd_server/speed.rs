@@ -12,8 +12,8 @@ use super::{TestServer, tools};
 
 const BYTES: u64 = 64 << 20;
 
-/// Run with `cargo test --release -p oblivio-nbd --test nbd_server -- --ignored --nocapture
-/// requests_per_second`.
+/// Prints the requests per second of this server and of nbdkit. Run with `cargo test --release -p
+/// oblivio-nbd --test nbd_server -- --ignored --nocapture requests_per_second`.
 #[test]
 #[ignore = "a measurement, not a check"]
 fn requests_per_second_beside_nbdkit() {

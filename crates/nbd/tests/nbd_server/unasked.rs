@@ -1,5 +1,5 @@
-//! The server makes no requests of its own: without a rate, storage sees each request that reaches
-//! the disk.
+//! The server makes no requests of its own: if the disk has no fixed rate, storage sees each
+//! request that reaches the disk.
 
 use super::TestServer;
 use super::client::{Client, DISC, FLUSH, LIST, READ, request};

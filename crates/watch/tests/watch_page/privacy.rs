@@ -51,7 +51,7 @@ fn with_secrets_enabled_requests_are_sent() {
     }
 }
 
-/// The left side of the page, which shows the view of storage, is complete.
+/// The page gets the complete view of storage, whether it shows the owner's activity or not.
 #[test]
 fn what_storage_sees_is_sent_with_and_without_the_owner() {
     for shows_secrets in [false, true] {

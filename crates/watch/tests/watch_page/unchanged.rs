@@ -41,7 +41,7 @@ fn requests() -> impl Iterator<Item = DiskOp> {
     })
 }
 
-/// Records the view of storage for a volume in use. Each run uses equal randomness.
+/// Records the view of storage for a volume in use. All runs use the same random numbers.
 fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let world = setup.world();
     let view = RecordedView::default();
