@@ -78,7 +78,7 @@ impl SchemeConfig {
 /// The location of the position map, and the policy for hits.
 #[derive(Clone, Debug)]
 pub enum MapConfig {
-    /// A table on the client: [`FlatOram`]. The policy is for hits.
+    /// A table on the client: [`FlatOram`]. The policy is for requests to blocks on the client.
     Flat(HitPolicy),
     /// A map in the tree, with or without PMMAC: [`FreecursiveOram`].
     Freecursive(FreecursiveConfig),

@@ -140,7 +140,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         self.scheme.config()
     }
 
-    /// Starts a histogram of the stash. Secret.
+    /// Starts a histogram of the number of blocks in the stash. The histogram is secret.
     pub fn record_stash_histogram(&mut self) {
         self.scheme.record_stash_histogram();
     }

@@ -181,8 +181,8 @@ fn messages_never_hold_an_address() {
 
 // ───────────────────────────── the store: failures ─────────────────────────────
 
-/// Lets the first call to storage fail, then the second, and so on, until all calls have been
-/// tried.
+/// Tests that an ORAM refuses all work after any call to storage has failed. Lets the first call
+/// fail, then, on a new ORAM, the second, and so on, until all calls were tried.
 #[test]
 fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
@@ -250,7 +250,8 @@ fn is_corrupt_at_once(bend: Bend) {
 
 // ───────────────────────────── the store: lies ─────────────────────────────
 
-/// Flips bits of every byte that storage holds, including padding between buckets.
+/// Tests that after bit flips in any byte of storage, including padding, an ORAM serves all
+/// requests or reports corrupt storage.
 #[test]
 fn a_flip_anywhere_is_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -301,8 +302,8 @@ fn counters_that_lie_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Copies every bucket over every other bucket. The contents are then well-formed, but in the wrong
-/// place.
+/// Tests copies of every bucket over every other bucket, which are well-formed but in the wrong
+/// place. An ORAM must serve all requests or report corrupt storage.
 #[test]
 fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
@@ -318,7 +319,8 @@ fn buckets_in_the_wrong_place_are_served_or_corrupt() {
     outcomes.assert_both();
 }
 
-/// Rolls storage back to an earlier state, as a whole or bucket by bucket.
+/// Tests rollbacks of storage to an earlier state, as a whole or bucket by bucket. An ORAM must
+/// serve all requests or report corrupt storage.
 #[test]
 fn rollbacks_are_served_or_corrupt() {
     for build in SMALL_ORAMS {

@@ -247,8 +247,8 @@ fn behind_a_cache(
     CachedOram::new(CacheConfig { blocks: 64, ways: 4 }, policy, oram).unwrap()
 }
 
-/// Storage sees the number of path accesses. With delayed remapping, the number does not depend on
-/// coins, data or operations.
+/// Tests that with delayed remapping the number of path accesses, which storage sees, does not
+/// depend on coins, data or operations.
 #[test]
 fn with_delayed_remapping_the_number_of_accesses_depends_only_on_addresses() {
     let [mut one, mut other] = [(); 2].map(|()| behind_a_cache(RemapPolicy::Delayed));
@@ -295,7 +295,8 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
     }
 }
 
-/// Without a PLB, taking a block out and putting it back each need the whole chain every time.
+/// Tests that without a PLB taking a block out and putting it back each need the whole chain of
+/// position-map blocks.
 #[test]
 fn without_a_plb_taking_and_putting_back_need_the_whole_chain() {
     let config =

@@ -591,8 +591,8 @@ fn schemes_that_are_too_small_are_invalid_configs() {
     assert_eq!(config.path_trees().unwrap_err().kind(), ErrorKind::InvalidConfig);
 }
 
-/// Plain recursion as a `Front`: a request makes one path access in each tree, and blocks cannot be
-/// taken out.
+/// Tests plain recursion as a `Front`: a request makes one path access in each tree, and blocks
+/// cannot be taken out.
 #[test]
 fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client() {
     let config = RecursiveConfig { capacity: 300, block_bytes: 16, client_entries_max: 5 };

@@ -50,7 +50,8 @@ fn raw_oram() {
     }
 }
 
-/// Compares digests of storage under the default parameters, after each block was written.
+/// Tests that storage under the default parameters has the golden digests, after each block was
+/// written.
 #[test]
 fn defaults() {
     let path = TreeConfig::path(1000, 64).unwrap();

@@ -65,7 +65,7 @@ fn a_range_oram_is_an_array() {
     }
 }
 
-/// The shape of a view, without the random paths.
+/// The shape of a view: everything except the random paths of reads.
 fn shape(runs: &[Run]) -> Vec<(u8, bool, u64, Option<u64>)> {
     let shown = |run: &Run| run.is_eviction.then_some(run.first);
     runs.iter().map(|run| (run.class, run.is_eviction, run.paths, shown(run))).collect()

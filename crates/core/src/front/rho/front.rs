@@ -31,7 +31,7 @@ where
     }
 
     /// Makes a [round of dummies](Self::idle_round), or, if batches do not end rounds, a [dummy
-    /// access](Self::idle_access) to the tree whose turn it is.
+    /// access](Self::idle_access) to the tree that the pattern requires next.
     fn dummy(&mut self) -> Result<(), Error> {
         if self.ends_rounds { self.idle_round() } else { self.idle_access() }
     }

@@ -169,7 +169,8 @@ where
         self.break_on_failure(|oram| oram.trees().idle_round())
     }
 
-    /// Makes a dummy access to the tree whose turn it is, which shrinks the tree's stash.
+    /// Makes a dummy access to the tree that the pattern requires next, which shrinks the tree's
+    /// stash.
     ///
     /// # Errors
     /// Any error of the storage.

@@ -18,7 +18,7 @@ pub enum ViewFileErrorKind {
     OutOfRange,
     /// More bytes follow the end of the view.
     TrailingBytes,
-    /// The medium failed.
+    /// Reading from the medium failed.
     Io,
 }
 

@@ -166,7 +166,7 @@ fn a_state_is_never_larger_than_it_says() {
     }
 }
 
-/// Durable schemes request only whole buckets, so volumes work on every store.
+/// Tests that durable schemes request only whole buckets, so that volumes work on every store.
 #[test]
 fn only_whole_buckets_are_requested() {
     for config in configs() {

@@ -313,7 +313,8 @@ fn a_padded_state_has_one_length() {
     assert_eq!(lengths[0], lengths[2]);
 }
 
-/// The traffic of accesses, as counted by storage, equals the cost computed from the parameters.
+/// Tests that the bytes that accesses move, as counted by storage, equal the cost computed from the
+/// parameters.
 #[test]
 fn accesses_cost_what_the_parameters_promise() {
     for class in [0u8, 3] {

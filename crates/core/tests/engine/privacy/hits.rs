@@ -1,6 +1,6 @@
 //! Tests of blocks that the client finds by their address (IR-ORAM, IR-Stash). If hits make an
-//! access, storage does not see them. If hits are served, storage sees the number of the remaining
-//! accesses.
+//! access, storage cannot distinguish them from misses. If hits are served, storage sees the number
+//! of the remaining accesses.
 
 use oblivio_core::view::Operation;
 use oblivio_core::{HitPolicy, TreeTopKind};
@@ -104,8 +104,8 @@ fn served_hits_leave_uniform_and_fresh_leaves() {
     verdicts.conclude();
 }
 
-/// A request that the client serves itself makes no access. All other accesses have the usual
-/// shape, so storage sees only how many there are.
+/// Tests that a request that the client serves itself makes no access, and that all other accesses
+/// have the usual shape. So storage sees only the number of accesses.
 #[test]
 fn served_hits_leave_whole_accesses() {
     for scheme in [Scheme::Path, Scheme::Raw(3)] {

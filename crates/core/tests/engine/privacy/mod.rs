@@ -1,10 +1,10 @@
-//! The view of storage must not depend on secrets: tests of the view.
+//! Tests that the view of storage does not depend on secrets.
 //!
-//! Trees are small and tight (Z = 2, seven levels), so that rare states occur. The requested block
-//! is in the stash or in the tree top. Blocks are stuck. The stash is at its bound. A block was
-//! never written, or was forgotten. A batch has a block twice. A position-map block is in the PLB
-//! or is evicted from it. Counters overflow. A hit is served. Each test checks that its rare states
-//! occurred.
+//! Trees are small and tight (Z = 2, seven levels), so that rare states occur: the requested block
+//! is in the stash or in the tree top; blocks are stuck; the stash is at its bound; a block was
+//! never written, or was forgotten; a batch requests a block twice; a position-map block is in the
+//! PLB or is evicted from it; counters overflow; a hit is served. Each test checks that its rare
+//! states occurred.
 //!
 //! All seeds are fixed, so a result is reproducible. The statistical tests raise a false alarm for
 //! one choice of seeds in a million ([`FALSE_ALARMS`]). The crate `planted-leaks` checks that each

@@ -38,8 +38,8 @@ impl Rings {
     /// Replaces the places in the pieces of a call with the buckets in these places.
     ///
     /// # Panics
-    /// If a call reads a version that is not the latest, or writes to another place than the next
-    /// eviction must.
+    /// If a call reads a version that is not the latest, or writes to another place than that of
+    /// the next eviction.
     #[track_caller]
     pub(crate) fn name_buckets(&mut self, operation: Operation, pieces: &mut [Piece]) {
         if operation == Operation::Write {

@@ -29,8 +29,8 @@ const BLOCKS_AT_ONCE: usize = 32;
 /// PLB, whether the block has changed or not. Taking out costs at most as many accesses as a
 /// request; putting back costs no access to data.
 ///
-/// A group reset treats blocks outside of the ORAM like all others: it makes an access per block,
-/// which finds nothing for a block outside.
+/// A group reset makes an access for each block of the group, even if the block is outside of the
+/// ORAM and the access does not find it.
 impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn check_ready(&self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
