@@ -34,7 +34,7 @@ impl AddressSet {
         }
     }
 
-    /// Inserts an address. Returns whether it is new and below the capacity.
+    /// Inserts an address. Returns whether it was not in the set yet and is below the capacity.
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         if address >= self.capacity {
             return false;

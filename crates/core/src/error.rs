@@ -12,15 +12,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error as StdError;
 
-/// The kind of an error, from which the caller decides what to do next.
+/// The kind of an error. It determines what the caller can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration cannot exist: a capacity of zero, a block size out of range, too many
-    /// levels. Nothing was created. Choose other parameters.
+    /// The configuration is impossible, for example because of a capacity of zero, a block size out
+    /// of range, or too many levels. Nothing was created. Choose other parameters.
     InvalidConfig,
-    /// The request is not one this ORAM can serve: an address past the end, a buffer of the wrong
-    /// length. Nothing was touched, in the storage or in the client. The ORAM stays usable.
+    /// This ORAM cannot serve the request, for example because of an address past the end or a
+    /// buffer of the wrong length. Storage and client are unchanged, and the ORAM stays usable.
     InvalidRequest,
     /// The given store does not hold the tree that this configuration needs, or lacks a capability
     /// that the scheme requires. Nothing was touched.
@@ -114,7 +114,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// The reason why a store cannot serve a request, from which the caller decides what to do next.
+/// The reason why a store cannot serve a request. It determines what the caller can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
@@ -181,7 +181,7 @@ impl StoreError {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error with a cause below the store.
+    /// An error of a store that another error has caused.
     pub fn caused_by(
         kind: StoreErrorKind,
         message: impl Into<String>,

@@ -30,7 +30,7 @@ pub(crate) fn prefetch_first_line(bytes: &[u8]) {
     prefetch(&bytes[..bytes.len().min(CACHE_LINE_BYTES)]);
 }
 
-/// Prefetches everything after the first cache line, which must already have been requested: see
+/// Prefetches `bytes` without their first cache line, which must have been prefetched before: see
 /// [`prefetch`].
 #[inline]
 pub(crate) fn prefetch_rest(bytes: &[u8]) {

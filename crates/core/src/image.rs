@@ -29,7 +29,7 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 /// [`check_image`](Self::check_image) before anything else. A process may skip that for bytes that
 /// it wrote itself and kept private.
 pub trait Image {
-    /// Writes all state that later behaviour depends on.
+    /// Writes all state on which the later behaviour of this object depends.
     ///
     /// # Errors
     /// The errors of `to`, and an error if an earlier failure left this object unusable.
@@ -44,8 +44,9 @@ pub trait Image {
     /// an error this object must not be used.
     fn read_image(&mut self, from: &mut dyn Read) -> Result<()>;
 
-    /// Completes the checks of a state that was just [read](Self::read_image): those that scan all
-    /// blocks, which takes many times as long as reading. By default there is nothing to check.
+    /// Completes the checks of a state that was just [read](Self::read_image). Makes the checks
+    /// that scan all blocks, which take many times as long as reading. By default there is nothing
+    /// to check.
     ///
     /// # Errors
     /// [`InvalidData`](ErrorKind::InvalidData) if no such object can have written the bytes. After
@@ -58,7 +59,7 @@ pub trait Image {
 /// The bound on counts of events in an image. Such a count can still grow without overflowing.
 const COUNTS: u64 = 1 << 56;
 
-/// Writes a number.
+/// Writes a number in eight bytes.
 ///
 /// # Errors
 /// The errors of `to`.
@@ -66,7 +67,7 @@ pub fn write_number(to: &mut dyn Write, number: u64) -> Result<()> {
     to.write_all(&number.to_le_bytes())
 }
 
-/// Reads a number.
+/// Reads a number of eight bytes.
 ///
 /// # Errors
 /// The errors of `from`.
@@ -96,7 +97,7 @@ pub fn read_count(from: &mut dyn Read) -> Result<u64> {
     read_below(from, COUNTS, "an impossibly large count")
 }
 
-/// The error for an image that contains something invalid, which `what` describes.
+/// The error for an invalid image. `what` describes the defect.
 pub fn refuse(what: &str) -> Error {
     Error::new(ErrorKind::InvalidData, format!("the image holds {what}"))
 }

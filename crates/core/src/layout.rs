@@ -2,7 +2,7 @@
 //!
 //! | layout | neighbours in storage | made for |
 //! |---|---|---|
-//! | [`LayoutKind::Heap`] | siblings | the textbook; the ruler for the other two |
+//! | [`LayoutKind::Heap`] | siblings | comparison: the textbook layout |
 //! | [`LayoutKind::Subtree`] | a subtree that fills a DRAM row or a page | memory and disks |
 //! | [`LayoutKind::Striped`] | buckets of neighbouring leaf labels on a level | ranges (rORAM) |
 //!
@@ -51,9 +51,9 @@ pub(crate) struct LevelPlace {
     level: u8,
     /// The level of the roots of the subtrees.
     root_level: u8,
-    /// Bits of the index inside a subtree that are reversed: all or none.
+    /// Number of bits of a bucket's index inside its subtree that are reversed: all or none.
     reversed_bits: u8,
-    /// Buckets on the level.
+    /// Number of buckets on the level.
     buckets: u64,
     base: u64,
     subtree_stride: u64,
@@ -99,7 +99,7 @@ impl Layout {
     }
 }
 
-/// The size of one level.
+/// The number of buckets of one level, and the size of a bucket.
 #[derive(Clone, Copy)]
 struct LevelSize {
     level: u8,
@@ -157,7 +157,7 @@ impl LevelPlace {
     }
 }
 
-/// Lays out whole levels. In left-to-right order, a level that is not full has gaps.
+/// Lays out level after level. If `left_to_right` is set, a level that is not full has gaps.
 fn place_levels(sizes: &[LevelSize], left_to_right: bool) -> Result<Layout, Error> {
     let mut bytes = 0;
     let mut levels = Vec::with_capacity(sizes.len());

@@ -28,15 +28,15 @@
 //! - [`Oram`] is the trait of accesses; [`PathOram`] and [`RawOram`] are the two basic ORAMs.
 //!   [`front::build`] makes any other ORAM from its parameters, and [`Front`] has the operations
 //!   that only the owner needs.
-//! - [`store::BucketStore`] is the one trait to untrusted storage; implement it to put an ORAM
-//!   somewhere new. [`view::Recorder`] wraps any store and records what storage sees.
+//! - [`store::BucketStore`] is the only interface to untrusted storage; implement it to put an ORAM
+//!   on another kind of storage. [`view::Recorder`] wraps any store and records what storage sees.
 //!
 //! # Modules
 //! | module | contents |
 //! |---|---|
 //! | [`geometry`] | levels, slots, leaf labels, the order of evictions |
-//! | [`pieces`] | what a trip requests, and what it returns |
-//! | [`layout`] | where a bucket lies in storage |
+//! | [`pieces`] | the requests and results of a round trip to storage |
+//! | [`layout`] | the location of a bucket in storage |
 //! | [`bucket`] | the encoding of a bucket |
 //! | [`seal`] | AES in counter mode, and the only way to write bytes to storage |
 //! | [`stash`] | blocks on the client, and PushToLeaf |
@@ -44,15 +44,15 @@
 //! | [`scheme`] | Path ORAM and RAW ORAM |
 //! | [`front`] | arrays of blocks over a scheme: flat, position map in a tree, cached, ρ |
 //! | [`durable`] | schemes for storage that outlives the client |
-//! | [`store`] | the trait to storage, and a store in memory |
-//! | [`records`] | what storage can read: superblocks and anchors |
+//! | [`store`] | the interface to storage, and a store in memory |
+//! | [`records`] | unencrypted records: superblocks and anchors |
 //! | [`view`] | recordings of the adversary's view |
 //!
 //! Other public items without a page here (saved simulations, memory regions, slow reference
 //! versions) are for the other crates of Oblivio and may change at any time.
 //!
-//! Random generators implement the traits of [`rand_core`], in the version re-exported here. The
-//! generators of `rand` 0.10 do.
+//! Random generators must implement the traits of [`rand_core`], in the version re-exported here.
+//! Those of `rand` 0.10 do.
 //!
 //! # Features
 //! All features are on by default.
@@ -63,10 +63,11 @@
 //! | `mmap` | large regions as mappings, if possible of huge pages; implies `std` | allocation |
 //! | `pmmac` | [`Integrity::Pmmac`], which needs `ring` | no such variant |
 //!
-//! Every ORAM works without them, and storage sees the same. With `default-features = false` the
-//! crate builds for machines without an operating system (`make no-std` builds it for one). It
-//! seals buckets with AEGIS, which is written in C. If there is no C compiler for the machine,
-//! enable the feature `pure-rust` of the crate `aegis`. `pmmac` works on every target of `ring`.
+//! Every ORAM works without these features, and storage sees the same. With `default-features =
+//! false` the crate builds for machines without an operating system (`make no-std` builds it for
+//! one). It seals buckets with AEGIS, which is written in C. If there is no C compiler for the
+//! machine, enable the feature `pure-rust` of the crate `aegis`. `pmmac` works on every target of
+//! `ring`.
 //!
 //! # Limitations
 //! - **Most ORAMs here are not durable.** Key, stash and position map are only in memory, whatever

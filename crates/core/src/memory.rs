@@ -1,4 +1,4 @@
-//! Large memory regions, their pages, and fallible allocation.
+//! Large memory regions, and allocation that returns an error if memory is exhausted.
 
 #[cfg_attr(feature = "mmap", path = "memory/mapped.rs")]
 #[cfg_attr(not(feature = "mmap"), path = "memory/allocated.rs")]
@@ -14,7 +14,7 @@ use zeroize::optimization_barrier;
 
 use crate::hint::CACHE_LINE_BYTES;
 
-/// The smallest page size of the supported systems.
+/// The smallest page size of the supported systems, in bytes.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Whether all bytes are zero. Branches only once per page, so the check runs at memory speed.

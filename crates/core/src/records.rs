@@ -46,7 +46,7 @@ pub struct RecordPlace {
 }
 
 impl RecordPlace {
-    /// The piece to request in a trip.
+    /// The piece of storage that holds the record, for a request.
     pub fn piece(self) -> Piece {
         let bucket = BucketId::new(LEVEL, self.index);
         Piece { tree: self.tree, bucket, part: Part::Whole }
@@ -58,10 +58,10 @@ pub trait RecordStore {
     /// Whether `tree` holds a pair of records of `record_bytes` bytes.
     fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool;
 
-    /// Reads records in one trip. Calls `each` with the index of a place and a possible value of
-    /// its record, maybe several times per place. A record never written is zeros. The caller takes
-    /// the newest value that authenticates, because share servers that missed writes return older
-    /// ones.
+    /// Reads records in one trip. Calls `each` with the index of a place in `places` and a possible
+    /// value of its record, at least once per place. A record never written is zeros. The caller
+    /// takes the newest value that authenticates, because share servers that missed writes return
+    /// older ones.
     ///
     /// # Errors
     /// The errors of [`BucketStore::read_candidates`].
@@ -116,8 +116,8 @@ impl<S: BucketStore + ?Sized> RecordStore for S {
     }
 }
 
-/// The records next to the blocks of an array, in the array's own store. If a flush fails, the
-/// array becomes unusable.
+/// The records in an array's own store, next to its blocks. If flushing them fails, the array
+/// becomes unusable.
 pub struct Records<'a> {
     store: &'a mut dyn RecordStore,
     is_broken: &'a mut bool,

@@ -9,8 +9,9 @@ use zeroize::optimization_barrier;
 
 use crate::memory::wipe_pages;
 
-/// A buffer that wipes all memory that it has used. A plain `Vec` that grows leaves an unwiped copy
-/// of its contents. A `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in test builds.
+/// A buffer that wipes all memory that it has used. When a plain `Vec` grows, it leaves an unwiped
+/// copy of its contents. A `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in test
+/// builds.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WipedBytes(Vec<u8>);
 
@@ -94,7 +95,7 @@ fn wipe(bytes: &mut Vec<u8>) {
 
 /// A large buffer, most of which may never be used. When it is wiped, pages of zeros are read and
 /// not written, because the system may never have backed them with memory. The time of wiping
-/// reveals how much was used. So this is only for buffers that exist as long as their client.
+/// reveals how much was used. So use it only for buffers that exist as long as their client.
 pub(crate) struct SparseWipedBytes(Vec<u8>);
 
 impl From<Vec<u8>> for SparseWipedBytes {

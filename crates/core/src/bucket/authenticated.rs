@@ -45,7 +45,7 @@ impl AuthenticatedFormat {
         slots * (self.addresses.bytes + self.leaves.bytes)
     }
 
-    /// Bytes of a head.
+    /// Bytes of the head of a bucket of `slots` slots.
     pub(crate) fn head_bytes(&self, slots: usize) -> usize {
         SEAL_BYTES + self.table_bytes(slots)
     }
@@ -55,12 +55,12 @@ impl AuthenticatedFormat {
         slots * self.block_bytes
     }
 
-    /// The shape of a level with `buckets` heads of buckets with `slots` slots.
+    /// The shape of a level of `buckets` heads, which belong to buckets of `slots` slots.
     pub(crate) fn heads_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape::of_heads(buckets, self.head_bytes(slots))
     }
 
-    /// The shape of a level with the slots of `buckets` buckets.
+    /// The shape of a level that holds the slots of `buckets` buckets.
     pub(crate) fn slots_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape {
             buckets,
@@ -72,7 +72,7 @@ impl AuthenticatedFormat {
         }
     }
 
-    /// Writes the table of a bucket.
+    /// Replaces the contents of `table` with the table of a bucket that holds the entries `bucket`.
     pub(crate) fn put_table(&self, table: &mut Vec<u8>, bucket: &[Entry]) {
         table.clear();
         for entry in bucket {

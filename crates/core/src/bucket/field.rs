@@ -1,4 +1,5 @@
-//! A table in a bucket: one number per slot, in the fewest whole bytes that the tree allows.
+//! A table in a bucket. It holds one number per slot, in the fewest whole bytes that fit every
+//! value of the tree.
 
 use core::ops::Range;
 
@@ -7,7 +8,7 @@ use crate::seal::CHUNK_BYTES;
 /// Entries are read and written in words of this size.
 const WORD_BYTES: usize = 8;
 
-/// A table with an entry of `bytes` bytes for each slot.
+/// The format of a table with an entry of `bytes` bytes for each slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) bytes: usize,
@@ -16,7 +17,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// A table whose entries can hold the values `0..values`, and ⊥.
+    /// The format of a table whose entries can hold the values `0..values`, and ⊥.
     pub(super) fn for_values(values: u64) -> Self {
         let bytes = (1..8).find(|bytes| values < 1 << (8 * bytes)).unwrap_or(8);
         Self { bytes, mask: u64::MAX >> (64 - 8 * bytes) }
@@ -34,7 +35,7 @@ impl Field {
         words.step_by(self.bytes).take(slots).map(move |word| u64::from_le_bytes(*word) & self.mask)
     }
 
-    /// One entry. The table may end with its last entry.
+    /// The entry of one slot. No slack is needed after the table.
     pub(super) fn read(self, table: &[u8], slot: usize) -> u64 {
         little_endian(&table[slot * self.bytes..][..self.bytes])
     }
@@ -91,7 +92,7 @@ pub(super) fn search<const BYTES: usize>(
     search_entries(entries, address, invalid)
 }
 
-/// The version of [`search`] for entries of any width. The table may end with its last entry.
+/// The version of [`search`] for entries of any width. No slack is needed after the table.
 pub(super) fn search_wide(
     table: &[u8],
     slots: usize,

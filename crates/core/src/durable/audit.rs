@@ -16,12 +16,12 @@ pub trait Audit {
     /// blocks with contents.
     ///
     /// # Errors
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first difference.
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first violation.
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error>;
 
     /// Reads every written bucket, and passes each block with an authentic copy to `each`. If a
-    /// block has two copies, passes the better one last. Passes descriptions of damage to
-    /// `damaged`, and the number of buckets read so far to `progress`. Changes nothing.
+    /// block has two copies, passes the better one last. Passes a description of each damaged part
+    /// to `damaged`, and the number of buckets read so far to `progress`. Changes nothing.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
@@ -37,17 +37,17 @@ pub trait Audit {
         salvage.recoverability(address)
     }
 
-    /// Checks that storage is ready for accesses, so that opening the array fails rather than its
-    /// first access. Changes nothing.
+    /// Checks that storage is ready for accesses. If it is not, opening the array fails, and not
+    /// the first access. Changes nothing.
     ///
     /// # Errors
-    /// Any that the first access would meet before it shows anything.
+    /// Any error that the first access would return before it shows storage anything.
     fn check_storage(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Checks for a storage rollback that the records alone would not reveal. Storage may be open
-    /// read-only; changes nothing. Ignores other faults of storage.
+    /// Checks for a storage rollback that the records alone would not reveal. Works on storage that
+    /// is open read-only. Changes nothing. Ignores other faults of storage.
     ///
     /// # Errors
     /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was rolled back;

@@ -13,13 +13,13 @@ use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::seal::MasterKey;
 
-/// A scheme for durable arrays.
+/// A scheme that can plan, create and restore durable arrays.
 pub trait DurableScheme: Sync {
     /// The name in options and superblocks: lower-case letters, digits and `-`, at most 16
     /// characters.
     fn name(&self) -> &'static str;
 
-    /// A description of one line.
+    /// A description of the scheme in one line.
     fn about(&self) -> &'static str;
 
     /// Whether the store must consist of servers that compute. If so, creating an array on any
@@ -88,9 +88,9 @@ pub trait DurableConfig: fmt::Debug {
         false
     }
 
-    /// Whether all moves must be durable before storage sees them. With other schemes, a client
-    /// that lost moves in a power failure rolls back to a state that storage still holds. Here
-    /// storage has moved on, and all contents would be lost.
+    /// Whether all moves must be durable before storage sees them. If so, storage keeps no earlier
+    /// states: a client that lost moves in a power failure would lose all contents. If not, such a
+    /// client rolls back to a state that storage still holds.
     fn needs_durable_moves(&self) -> bool {
         false
     }
@@ -109,7 +109,7 @@ pub trait DurableConfig: fmt::Debug {
         coins: &mut dyn CryptoRng,
     ) -> Result<Box<dyn Durable>, Error>;
 
-    /// Begins to restore a saved state.
+    /// Begins to restore a saved state. The caller passes the records to the result.
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig).
@@ -119,8 +119,8 @@ pub trait DurableConfig: fmt::Debug {
 /// Restores the latest state from the records since a [whole](super::Save::Whole) state. The caller
 /// passes the records in order. Restoring needs no storage, and refuses records that do not fit.
 pub trait Restore {
-    /// Begins the next state. It replaces the previous state, but keeps what the sections of
-    /// [`Save::Changes`](super::Save::Changes) leave out.
+    /// Begins the next state, which replaces the previous one. The parts that the sections of
+    /// [`Save::Changes`](super::Save::Changes) leave out stay as they were.
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if memory cannot be allocated.
@@ -163,30 +163,30 @@ pub trait Restore {
 /// The costs of an array. Public.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Bytes in storage, when all buckets have been written.
+    /// Bytes that the array takes in storage once all buckets have been written.
     pub tree_bytes: u64,
-    /// Blocks per access: 1, unless all accesses are to ranges. The averages below are per access
-    /// of this size.
+    /// Blocks per access: 1, unless all accesses are to ranges. The averages of the other fields
+    /// are per access of this size.
     pub blocks_per_access: u64,
     /// Average bytes read per access, including its share of an eviction.
     pub read_bytes_per_access: f64,
-    /// Average bytes written per access.
+    /// Average bytes written per access, including its share of an eviction.
     pub written_bytes_per_access: f64,
-    /// Average trips to storage per access.
+    /// Average round trips to storage per access.
     pub trips_per_access: f64,
     /// Levels of the position map that are in the tree. A request for a block whose positions are
     /// not on the client makes up to this number of additional accesses.
     pub position_map_depth: usize,
     /// Bytes of client memory for the position map, its cached blocks and the marks of taken slots.
     pub position_map_bytes: u64,
-    /// Bytes of client memory for blocks, such as tree top and stash.
+    /// Bytes of client memory for blocks, for example in the tree top and the stash.
     pub blocks_on_client_bytes: u64,
     /// Maximum number of accesses between checkpoints.
     pub accesses_per_checkpoint: u64,
 }
 
 impl Cost {
-    /// Bytes of client memory, without the cache of a disk.
+    /// Total bytes of client memory for position map and blocks. Excludes the cache of a disk.
     pub fn client_bytes(&self) -> u64 {
         self.position_map_bytes + self.blocks_on_client_bytes
     }
@@ -223,7 +223,7 @@ pub enum Fact {
     Value(&'static str, FactValue),
 }
 
-/// The number of the fact with the name `name`, if there is one.
+/// The value of the fact `name`, if there is such a fact and its value is a number.
 pub fn find_number(facts: &[Fact], name: &str) -> Option<u64> {
     facts.iter().find_map(|fact| match fact {
         Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),

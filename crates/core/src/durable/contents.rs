@@ -5,9 +5,9 @@ use crate::error::Error;
 /// Data for the blocks of a new array. Each block is requested once, in any order.
 pub trait Contents {
     /// Writes the data of a block to `data`, which is all zeros at first. Returns whether the block
-    /// has data: a block without data takes no access and no space.
+    /// has data. A block without data costs no access and no space.
     ///
     /// # Errors
-    /// If the data cannot be read, or its source stops the creation. The array is useless then.
+    /// If the data cannot be read, or its source stops the creation. The array is unusable then.
     fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error>;
 }

@@ -3,8 +3,8 @@
 //! A durable scheme splits an access in two. [`plan`](DurableOram::plan) draws all that the access
 //! will show to storage, and shows nothing. [`carry_out`](DurableOram::carry_out) makes the access.
 //! A client that must survive a crash writes the [`AccessPlan`] to its log in between. If the plan
-//! is carried out again from the same state, it shows storage the same. This is the commit protocol
-//! of ADR 5 of the repository, and it works with every scheme.
+//! is carried out again from the same state, storage sees the same. This is the commit protocol of
+//! ADR 5 of the repository, and it works with every scheme.
 //!
 //! ```text
 //! opening:   DurableScheme ─ decode ─► DurableConfig ─ restore ─► Restore ─ finish ─► Durable
@@ -13,17 +13,18 @@
 //! ```
 //!
 //! An array implements three traits: [`DurableOram`] for accesses, [`Snapshot`] for states that
-//! survive the client, and [`Audit`] for reading all of storage. Then it is a [`Durable`], and a
-//! volume holds it as one `Box<dyn Durable>`.
+//! survive the client, and [`Audit`] for reading all of storage. An array with all three is a
+//! [`Durable`], and a volume holds it as one `Box<dyn Durable>`.
 //!
-//! The log keeps a plan as an [`EncodedPlan`], and a checkpoint keeps a state as *sections*. Both
-//! are bytes that only the scheme reads, so it alone can change their form. They hold secrets; the
-//! caller seals them. A scheme encodes a plan once, when it draws it, and decodes one only during
-//! recovery.
+//! The log keeps a plan as an [`EncodedPlan`], and a checkpoint keeps a state as *sections*. Plans
+//! and sections are bytes that only the scheme reads, so only the scheme defines their format. They
+//! hold secrets; the caller seals them. A scheme encodes a plan once, when it draws it, and decodes
+//! one only during recovery.
 //!
 //! # Adding a scheme
-//! A scheme is a folder and one entry in the list of schemes. After step 3 the compiler demands
-//! steps 4 to 8. It does not demand the steps marked with an asterisk.
+//! A scheme is a folder and one entry in the list of schemes. After step 3 the program does not
+//! compile until steps 4 to 8 are done. The compiler does not check the steps marked with an
+//! asterisk.
 //!
 //! | step | where | what |
 //! |---:|---|---|
@@ -41,18 +42,19 @@
 //! | 11* | `docs/choosing.md`, `docs/glossary.md`, `CHANGELOG.md` | its name, and what it is for |
 //!
 //! Step 1: [`scan`] is a complete scheme in five files. Its parameters are a public type with
-//! public fields, because step 5 makes volumes with them. Step 3: append the new entry, because the
-//! first scheme of the list is the default of new volumes. Step 4 makes `create --scheme NAME`,
-//! `plan`, `info`, `check`, servers, mounts and rescues work, and adds the name to the help. Step
-//! 6: three setups, namely the default, one with `Device::Raw` and `SyncMoves::AtFlush`, and one at
-//! a fixed rate. Steps 6 and 7 are files with a `mod NAME;` in `setups.rs` and `main.rs` beside
-//! them; `scan.rs` is the example. Step 8: the tests of `promises.rs` expect an access to move its
-//! block. If the new scheme moves none, exempt it there, like `scan`. Step 10: `docs/format.md`
-//! also links all schemes from its list of trees, its superblock and its log. The fuzz targets
-//! `volume` and `state_file` and the tests over `SmallScheme::each` include the new scheme by
-//! themselves.
+//! public fields, because step 5 makes volumes with them. Step 3: append the new entry at the end,
+//! because the first scheme of the list is the default of new volumes. Step 4 makes `create
+//! --scheme NAME`, `plan`, `info`, `check`, servers, mounts and rescues work, and adds the name to
+//! the help. Step 6: three setups, namely the default, one with `Device::Raw` and
+//! `SyncMoves::AtFlush`, and one at a fixed rate. Each of the steps 6 and 7 adds a file, and a line
+//! `mod NAME;` in the `setups.rs` or `main.rs` that loads it; `scan.rs` is the example. Step 8: the
+//! tests of `promises.rs` expect an access to move its block. If the new scheme moves none, exempt
+//! it there, like `scan`. Step 10: `docs/format.md` also names all schemes in its list of trees,
+//! its superblock and its log. The fuzz targets `volume` and `state_file` and the tests over
+//! `SmallScheme::each` include the new scheme by themselves.
 //!
-//! The compiler points at one step at a time, because each crate needs the one before:
+//! The compiler reports one step at a time, because each crate depends on the crate of the previous
+//! step:
 //!
 //! ```text
 //! step 4   cargo build --profile test -p oblivio-volume
@@ -65,60 +67,62 @@
 //! [`schemes!`]: crate::schemes!
 //!
 //! A scheme may be in a crate of its own, as `oblivio_shares::durable` is. That scheme needs
-//! [servers](DurableScheme::needs_servers) that compute; its crash setups are beside the setups of
+//! [servers](DurableScheme::needs_servers) that compute. Its crash setups are with the setups of
 //! `shares`.
 //!
-//! # What a scheme has to get right
+//! # What a scheme must guarantee
 //! - **Never overwrite what a saved state needs.** After a crash the client returns to the state of
 //!   its last [`mark_durable`](Snapshot::mark_durable) and makes the same accesses again. So write
-//!   to places that this state does not read: round a ring, or to two copies in turn. [`Headroom`]
-//!   says how many accesses are left. One is enough to work, with a checkpoint before each access.
+//!   to places that this state does not read: around a ring, or to two copies alternately.
+//!   [`Headroom`] says how many accesses are left before a checkpoint. A scheme with room for only
+//!   one access works, with a checkpoint before each access.
 //! - **One counter for everything.** Place, name and version of each write follow from one counter,
-//!   which a state saves. The seal calls it `eviction`. A name may be sealed once in an era, and a
-//!   `BucketName` does not contain the place. An access that writes many buckets takes one number
-//!   or one level for each.
+//!   which a state saves. The seal calls it `eviction`. A name must not be sealed twice in an era,
+//!   and a `BucketName` does not contain the place. So an access that writes many buckets gives
+//!   each bucket its own number or its own level.
 //! - **Eras use the same counter**: `first_eviction` of an [`Era`](crate::seal::Era), the argument
-//!   of `drop_before`, and both arguments of `eras_max`. Keep the eras of two rounds, because
-//!   [`probe_rollback`](Snapshot::probe_rollback) looks for what a place held before. An era can
-//!   begin only where an access begins; if an access takes several numbers, give `eras_max`
-//!   accesses. A bound that is too large loses nothing, but `plan` reserves space for it.
+//!   of `drop_before`, and both arguments of `eras_max`. Keep the eras of the last two rounds over
+//!   all places, because [`probe_rollback`](Snapshot::probe_rollback) looks for the previous
+//!   contents of a place. An era can begin only when an access begins; if an access takes several
+//!   numbers, pass numbers of accesses to `eras_max`. A bound that is too large is safe, but `plan`
+//!   reserves space for it.
 //! - **One [`write`](crate::store::BucketStore::write) is one trip.** It calls its closure once,
-//!   with blanks for all pieces. Seal each, piece `i` with `BucketPieces { head: i, .. }`, and end
-//!   with `sealed`. An unsealed blank panics. [`scan`] writes one piece at a time;
-//!   `crates/core/src/scheme/rotating/io.rs` writes several.
-//! - **A store that was never written reads as zeros**, and no key opens zeros. The counter says
-//!   which places were never written: skip them, or expect zeros.
+//!   with blanks for all pieces. Seal every piece, piece `i` with `BucketPieces { head: i, .. }`,
+//!   and finally call `sealed`, which panics if a blank is not sealed. [`scan`] writes one piece at
+//!   a time; `crates/core/src/scheme/rotating/io.rs` writes several.
+//! - **A store that was never written reads as zeros**, and no key opens zeros. The counter
+//!   determines which places were never written: skip them, or expect zeros.
 //! - **All padded states have the same length.** Storage sees how long it takes to save one.
 //!   [`Save::WholePadded`] adds empty sections up to the length of the longest state.
 //! - **Forgotten blocks read as zeros**, even if storage still holds their old contents. Keep a bit
 //!   for each block that has contents.
 //! - **Parameters are untrusted.** [`decode`](DurableScheme::decode) checks them before it computes
-//!   with them, and each configuration has exactly one encoding. Sections are this client's own;
-//!   check them all the same, with `section::Fields`.
+//!   with them, and each configuration has exactly one encoding. Sections were written by this
+//!   client; check them nevertheless, with `section::Fields`.
 //! - **Set `broken` before the first trip, clear it after the last.** After an error in between,
 //!   every method returns [`MustReopen`](crate::ErrorKind::MustReopen).
 //!
-//! # What each method shows
+//! # What storage learns from each method
 //! | methods | storage may learn | it must not depend on |
 //! |---|---|---|
 //! | `plan`, `forget`, `save`, `restore_client_block`, `serve_on_client` | nothing | |
 //! | `load` | that there is data, and the size of the array | which blocks have data |
 //! | `carry_out`, `announce` | the number of accesses, and what the plan drew | the request |
-//! | `headroom`, `evict` | that they are needed | addresses, but for the threat model's limits |
-//! | `missing_positions` | nothing; the accesses to positions show | |
+//! | `headroom`, `evict` | that they are needed | addresses, except as the threat model says |
+//! | `missing_positions` | nothing; only the later accesses to positions are seen | |
 //! | `flush`, `begin_era`, `mark_durable`, `probe_rollback` | the counter | all else |
 //! | `check_storage` | the counter | all else |
-//! | `check`, `salvage` | that all is read, in the counter's order; the place of damage | blocks |
+//! | `check`, `salvage` | that all buckets are read, in public order; places of damage | blocks |
 //!
-//! Methods of the first row make no trip and no prefetch. A block that `serve_on_client` serves
-//! shows as an access that does not happen. The request of `carry_out` is the address, read or
-//! write, block or [dummy](Want::Dummy), whether the block has contents and where it was found.
-//! Whether and when an access fails must not depend on it either.
+//! Methods of the first row make no trip and no prefetch. If `serve_on_client` serves a block,
+//! storage can notice the missing access. In the row of `carry_out`, the request means: the
+//! address, read or write, block or [dummy](Want::Dummy), whether the block has contents, and where
+//! it was found. Whether and when an access fails must not depend on it either.
 //!
-//! [`StateSize`] is public. No section may be longer than it says.
+//! [`StateSize`] is public. No section may exceed its limits.
 //!
-//! # Tests, and what they find
-//! | command | it finds |
+//! # Tests, and the defects that they find
+//! | command | defects that it finds |
 //! |---|---|
 //! | `cargo test -p oblivio-testkit` | a small volume of another scheme |
 //! | `cargo test -p oblivio-crash-suite` | a scheme without crash setups |
@@ -133,11 +137,12 @@
 //! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
 //!
 //! The `schedule` tests compare dummies, hits, trims and extra trips. They do not compare which
-//! bucket of a level is read; the tests of step 7 do that, to the piece where nothing is drawn, and
-//! with statistics where leaves are.
+//! bucket of a level is read. The tests of step 7 do that: piece by piece if the scheme draws
+//! nothing, and with statistics if it draws leaves.
 //!
 //! Last, run `create --size 256K --scheme NAME`, `serve nbd --run 'nbdcopy image "$uri"'` and
-//! `check`. A `check` of a volume that was never written reads little, and proves little.
+//! `check`. A `check` of a volume that was never written reads hardly any buckets, so it proves
+//! little.
 
 mod audit;
 mod config;

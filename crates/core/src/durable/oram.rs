@@ -21,10 +21,10 @@ pub struct ArrayFacts {
     pub block_bytes: usize,
     /// Buckets in storage.
     pub buckets_in_storage: u64,
-    /// Maximum number of accesses planned together, whatever positions they need.
+    /// Maximum number of accesses planned together. It holds whichever positions the accesses need.
     pub window_accesses_max: usize,
-    /// Levels of positions that are not on the client: the maximum number of accesses that one
-    /// access may need before it. 0 if all positions are on the client.
+    /// Levels of positions that are not on the client: the maximum number of accesses to positions
+    /// that one access may need beforehand. 0 if all positions are on the client.
     pub position_levels: usize,
     /// The classes of ranges, ascending from 0: an access can read an aligned range of `2^class`
     /// blocks at once.
@@ -34,8 +34,8 @@ pub struct ArrayFacts {
 }
 
 impl ArrayFacts {
-    /// An array with all positions on the client, windows of [`WINDOW_ACCESSES_MAX`] accesses and
-    /// no ranges.
+    /// The properties of an array with all positions on the client, windows of
+    /// [`WINDOW_ACCESSES_MAX`] accesses, and no ranges.
     pub fn new(blocks: u64, block_bytes: usize, buckets_in_storage: u64) -> Self {
         Self {
             blocks,
@@ -68,22 +68,22 @@ pub struct Headroom {
 pub struct StashFill {
     /// Blocks in the stash.
     pub blocks: u64,
-    /// The bound: with more blocks, an eviction must precede the next access.
+    /// The bound. If the stash holds more blocks, an eviction must precede the next access.
     pub blocks_max: u64,
 }
 
-/// A use of positions by a client.
+/// The purpose for which a client needs positions.
 #[derive(Clone, Debug)]
 pub enum PositionUse<'a> {
-    /// Accesses to the blocks with these addresses.
+    /// To access the blocks with these addresses.
     Access(&'a [u64]),
-    /// Forgetting the blocks of this range.
+    /// To forget the blocks of this range.
     Forget(Range<u64>),
 }
 
 /// An array of blocks whose accesses are planned first and carried out later.
 pub trait DurableOram: Send {
-    /// The properties of the array. They never change, so callers may cache them.
+    /// The array's properties, which never change, so callers can cache them.
     fn facts(&self) -> ArrayFacts;
 
     /// The accesses and evictions that the client may still make before it must evict or
@@ -138,8 +138,8 @@ pub trait DurableOram: Send {
     /// [positions are missing](Self::missing_positions).
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error>;
 
-    /// The records of the array, such as anchors and superblocks. No other tree of the store can be
-    /// written through them.
+    /// The records of the array, such as anchors and superblocks. Through the result, only trees of
+    /// records can be written.
     fn records(&mut self) -> Records<'_>;
 
     /// Ends the use of the array and returns its store.
@@ -164,9 +164,10 @@ pub trait DurableOram: Send {
         None
     }
 
-    /// The positions to fetch first, each once. Fetching them may show that more are missing.
-    /// Empty, without a check of addresses, if [`position_levels`](ArrayFacts::position_levels) is
-    /// 0.
+    /// The positions that the client must fetch before `_usage`, each listed once. After they are
+    /// fetched, more may be missing: call this again. If
+    /// [`position_levels`](ArrayFacts::position_levels) is 0, returns an empty list and does not
+    /// check the addresses.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end.
@@ -198,9 +199,9 @@ pub trait DurableOram: Send {
         Err(Error::new(ErrorKind::InvalidRequest, "this scheme has no stash to evict from"))
     }
 
-    /// Applies `op` to a block on the client, if the client finds it by its address. Returns
-    /// whether it did. Makes no access; what storage learns from that is described at
-    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
+    /// Applies `op` to a block on the client, if the client finds the block by its address. Returns
+    /// whether it did. Makes no access; [`HitPolicy::Serve`](crate::HitPolicy::Serve) describes
+    /// what storage learns from the missing access.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest),
@@ -210,11 +211,11 @@ pub trait DurableOram: Send {
     }
 
     /// Fills an unused array with `contents` without accesses, if the scheme can. Returns whether
-    /// it did, which is public. The contents are durable when the array is flushed and its state
-    /// saved.
+    /// it did, which is public. The contents are durable once the caller has flushed the array and
+    /// saved its state.
     ///
     /// # Errors
-    /// Errors of `contents` and of storage. The array is useless afterwards.
+    /// Errors of `contents` and of storage. After an error the array is unusable.
     fn load(
         &mut self,
         _contents: &mut dyn Contents,

@@ -10,7 +10,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::error::{Error, ErrorKind};
 use crate::wiped::WipedBytes;
 
-/// The purpose of an access.
+/// The block, range or position that an access is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// An access to a block.
@@ -44,7 +44,7 @@ pub struct EncodedPlan {
 
 impl EncodedPlan {
     /// A plan of `accesses` accesses, which the scheme has encoded as `section`. An access to a
-    /// range counts once per block.
+    /// range counts as one access per block.
     pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }
@@ -85,8 +85,9 @@ impl AccessPlan {
         Self { starts_at: Some(accesses), ..self }
     }
 
-    /// Whether the array that drew the plan has checked it; then only its start must match.
-    /// `accesses` is the current number of accesses of the array. A decoded plan is not checked.
+    /// Whether the array that drew the plan has checked it. If so, the caller need not check its
+    /// steps again. `accesses` is the current number of accesses of the array. A decoded plan is
+    /// not checked.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the plan does not start from this state.

@@ -5,21 +5,23 @@
 /// addition to their number. `C` is the type that names a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangePolicy<C = u8> {
-    /// Requests are cut at the borders of aligned ranges, and each piece is the longest range that
-    /// fits. Storage learns which parts of requests were long, and their alignment to the borders.
+    /// Requests are cut into aligned ranges, always the longest that fits into the rest of the
+    /// request. Storage learns which parts of requests were long, and their alignment to the
+    /// borders.
     Classes,
     /// A request is one access of rORAM (`Access`): two ranges of the first class at least as long
-    /// as the request, namely the range in which it begins and the next one. After the last range
-    /// comes the first. A request for one block takes one range. Storage learns the class of each
-    /// request, but not its location within the ranges.
+    /// as the request, namely the range in which it begins and the next one. The range after the
+    /// last one is the first. A request for one block reads only one range. Storage learns the
+    /// class of each request, but not its location within the ranges.
     Exact,
     /// Every access is to a range of this class. Storage learns only the number of accesses.
     Fixed(C),
 }
 
 impl RangePolicy {
-    /// The class of the ranges that [`Exact`](Self::Exact) takes for a request of `blocks` blocks:
-    /// the first of `classes` that is at least as long, or else the last. `classes` ascend.
+    /// The class of the ranges that [`Exact`](Self::Exact) reads for a request of `blocks` blocks:
+    /// the smallest of `classes` whose ranges are at least as long, or else the largest. `classes`
+    /// must ascend.
     pub fn exact_class(classes: &[u8], blocks: u64) -> u8 {
         let is_as_long = |class: &&u8| blocks <= 1 << **class;
         classes.iter().find(is_as_long).or(classes.last()).copied().unwrap_or(0)

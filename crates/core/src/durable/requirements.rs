@@ -16,9 +16,10 @@ pub struct ArrayRequirements {
     /// The name of the scheme.
     pub scheme: String,
     /// Bytes of client memory for tree top, stash and position map together. A position map that
-    /// does not fit is kept in the tree. If that is not enough, the client keeps fewer levels.
+    /// does not fit is kept in the tree. If memory is still too small, the client keeps fewer
+    /// levels of the tree.
     pub client_bytes_max: u64,
-    /// Slots per bucket (Z). A list per level also fixes the number of levels.
+    /// Slots per bucket (Z). A list with an entry per level also sets the number of levels.
     pub slots: Option<Slots>,
     /// Accesses between evictions (A).
     pub evict_period: Option<u32>,
@@ -30,7 +31,7 @@ pub struct ArrayRequirements {
     /// Number of ways of the sets in which the client finds blocks of these buckets by address
     /// (IR-Stash). 0 if it finds them only by leaf.
     pub tree_top_ways: Option<u16>,
-    /// Bytes of each class of ranges, ascending, with the size of a block first.
+    /// The size in bytes of the ranges of each class, ascending. The first is the size of a block.
     pub range_bytes: Option<Vec<u64>>,
     /// The ranges that a disk requests, with classes in bytes. The array may be larger than
     /// required, so that it consists of whole ranges.
@@ -42,8 +43,8 @@ pub struct ArrayRequirements {
 }
 
 impl ArrayRequirements {
-    /// Requirements on an array of `bytes` bytes, in blocks of 4 KiB. Its client, with a cache of
-    /// 16 MiB, stays below 64 MiB, without the data of requests in flight.
+    /// Requirements on an array of `bytes` bytes, in blocks of 4 KiB. The client takes less than 64
+    /// MiB of memory, including a cache of 16 MiB and excluding the data of requests in flight.
     pub fn new(bytes: u64, scheme: impl Into<String>) -> Self {
         Self {
             bytes,

@@ -1,4 +1,4 @@
-//! The fields of a section.
+//! Reads and writes the fields of a section.
 //!
 //! The client has opened a section with its keys, so it wrote the section itself. The fields are
 //! checked all the same: a bug of this program must not become a panic or a huge allocation.
@@ -14,8 +14,8 @@ use crate::wiped::WipedBytes;
 /// Bytes of an encoded era.
 const ERA_BYTES: usize = 8 + 32;
 
-/// Maximum number of eras of openings in a state. Each opening adds an era, which is kept until
-/// everything in storage has been rewritten.
+/// Maximum number of eras in a state that began at openings. Each opening adds an era. Its key is
+/// kept until everything in storage has been rewritten.
 const OPENINGS_MAX: u64 = 1024;
 
 /// The largest valid counter. No client counts this high, so an addition never overflows.
@@ -120,8 +120,8 @@ impl<'a> Fields<'a> {
         Ok(items)
     }
 
-    /// The eras of a state after `writes` writes, in order. There is at least one, and the last
-    /// does not begin after `writes`.
+    /// Reads the eras of a state after `writes` writes, in order. Checks that there is at least
+    /// one, and that the last does not begin after `writes`.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if there are no such eras.

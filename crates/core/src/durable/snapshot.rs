@@ -18,7 +18,7 @@ pub enum EraStart {
 /// The part of a state that is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Save {
-    /// The whole state; a reader needs no earlier record.
+    /// The whole state. To restore it, no earlier record is needed.
     Whole,
     /// The part of the state that does not follow from the previous saved state and the plans
     /// carried out since.
@@ -50,12 +50,13 @@ pub trait Snapshot {
     /// [`MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error>;
 
-    /// Restores what a section of the latest state says about blocks on the client, after
+    /// Restores the blocks on the client that a section of the latest state contains, after
     /// [`Restore::finish`](super::Restore::finish). The caller passes all sections, in order. A
     /// scheme that keeps no blocks on the client ignores them.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the client cannot have held this.
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the client cannot have held these
+    /// blocks.
     fn restore_client_block(&mut self, _section: &[u8]) -> Result<(), Error> {
         Ok(())
     }

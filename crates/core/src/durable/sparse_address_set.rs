@@ -36,7 +36,7 @@ impl SparseAddressSet {
         self.words.values().all(|words| words.iter().all(|word| *word == 0))
     }
 
-    /// Whether nothing was ever inserted.
+    /// Whether no address was ever inserted.
     pub fn is_untouched(&self) -> bool {
         self.words.is_empty()
     }
@@ -81,8 +81,8 @@ impl SparseAddressSet {
         });
     }
 
-    /// The addresses of `range` as a bitmap, whose first address is the lowest bit of the first
-    /// byte.
+    /// A bitmap that says which addresses of `range` are in the set. The lowest bit of the first
+    /// byte stands for the first address.
     pub fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start).div_ceil(8) as usize];
         for (i, _) in range.enumerate().filter(|(_, address)| self.contains(*address)) {

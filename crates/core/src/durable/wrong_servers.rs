@@ -16,6 +16,7 @@ pub trait WrongServers: Send {
     /// returns, the entry survives a crash.
     ///
     /// # Errors
-    /// Any error of writing the list. Neither this server nor the others may deal then.
+    /// Any error of writing the list. After an error, the scheme must let neither this server nor
+    /// any other deal.
     fn add(&mut self, server: usize, name: &str) -> Result<(), Error>;
 }

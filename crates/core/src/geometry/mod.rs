@@ -132,7 +132,8 @@ impl Geometry {
     }
 }
 
-/// The smallest `L` such that `2^L` leaves hold `capacity` blocks with at most `per_leaf` per leaf.
+/// The smallest `L` such that `2^L` leaves hold `capacity` blocks with at most `per_leaf` blocks
+/// per leaf.
 ///
 /// `per_leaf` is a fraction `(numerator, denominator)`: a load of 2.5 blocks per leaf is `(5, 2)`.
 pub(crate) fn leaf_level_for(capacity: u64, per_leaf: (u64, u64)) -> Result<u8, Error> {

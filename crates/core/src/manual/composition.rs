@@ -1,4 +1,4 @@
-//! Which technique is which parameter, and what goes together.
+//! The parameter for each technique, and the techniques that can be combined.
 //!
 //! Each technique of the papers is a parameter or a type. They can be combined: any row of the
 //! first table goes with any other, except for the combinations in the second table.
@@ -27,11 +27,11 @@
 //! [`front::build`] makes most of these ORAMs from an [`OramConfig`]: either scheme, a flat
 //! position map or Freecursive ORAM, ρ, a cache.
 //!
-//! # What does not go together
+//! # Impossible combinations
 //! Most of these combinations do not compile (*types*). The constructor refuses the others with
 //! [`InvalidConfig`] and names an alternative (*config*).
 //!
-//! | what | with what | refused by | why | alternative |
+//! | technique | not with | refused by | reason | alternative |
 //! |---|---|---|---|---|
 //! | PMMAC | `Serve` | config | 1 | [`HitPolicy::Access`] |
 //! | PMMAC | delayed remapping, ρ | config | 2 | [`Integrity::None`] |
@@ -54,8 +54,10 @@
 //!    the same number of accesses.
 //! 7. Rotating RAW ORAM logs its moves before it makes them, which needs a frontend of its own.
 //! 8. A block outside of the tree would be lost with the client.
-//! 9. The moves of a batch are drawn together, so there is no policy: the caller tries each block.
-//! 10. The entries of [`Recursion`] say which blocks are live. Path and RAW ORAM do not use that.
+//! 9. The moves of a batch are drawn together, so there is no policy: the caller calls
+//!    `serve_on_client` for each block.
+//! 10. The entries of [`Recursion`] say which blocks are live. Path and RAW ORAM do not need this
+//!     information.
 //!
 //! [`PathScheme`]: crate::scheme::PathScheme
 //! [`TreeConfig`]: crate::TreeConfig
@@ -99,14 +101,14 @@
 //! ```
 //!
 //! # What storage learns from a combination
-//! Storage learns what it learns from each part. The number of accesses depends only on the number
-//! of requests if the position map is flat or plain recursion, hits make accesses, and there is no
-//! cache or ρ in front. Otherwise it depends on the addresses. It also depends on which requests
-//! write if there is a cache that remaps at accesses, or ρ without a cache of delayed remapping.
-//! The paths are uniform, independent and never used before in every combination, except those that
-//! [serve hits](crate::HitPolicy::Serve).
+//! Storage learns from a combination what it learns from each technique in it. The number of
+//! accesses depends only on the number of requests if the position map is flat or plain recursion,
+//! hits make accesses, and there is no cache or ρ in front. Otherwise it depends on the addresses.
+//! It also depends on which requests write if there is a cache that remaps at accesses, or ρ
+//! without a cache of delayed remapping. The paths are uniform, independent and never used before
+//! in every combination, except those that [serve hits](crate::HitPolicy::Serve).
 //!
-//! Two things to know:
+//! Two consequences are easy to miss:
 //! - Delayed remapping takes every block that misses out of the ORAM by an access, even if it is in
 //!   the stash. So with it, `Serve` saves only accesses to the position map.
 //! - Background eviction moves blocks without remapping them. If the stash bound is too tight for

@@ -6,7 +6,7 @@
 //! 4. [`sizes`]: how tree, stash and storage follow from the number of blocks.
 //! 5. [`recursion`]: a position map that does not fit the client.
 //! 6. [`view`](mod@view): how to see what storage sees.
-//! 7. [`composition`]: which technique is which parameter, and what goes together.
+//! 7. [`composition`]: the parameter for each technique, and the techniques that can be combined.
 
 pub mod composition;
 pub mod path_oram;

@@ -1,4 +1,4 @@
-//! What encryption does not hide, and what "oblivious" promises.
+//! The information that encryption does not hide, and the promise of the word "oblivious".
 //!
 //! Put an encrypted array on storage you do not trust. The storage cannot read a block, but it can
 //! watch accesses: block 17 is read each morning, block 40 is written after every block 41, these
@@ -11,10 +11,11 @@
 //! what it sees of `y'` (Goldreich and Ostrovsky).
 //!
 //! Every ORAM uses two techniques, and both cost something:
-//! - **Shuffle.** A block that is touched moves to a fresh random place, so that touching it again
-//!   looks like touching something else. The client must remember where it went.
-//! - **Pad.** More is read and written than was requested, so that the relevant part does not stand
-//!   out. Everything is encrypted again each time, so that storage cannot see what changed.
+//! - **Shuffle.** A block that is accessed moves to a fresh random place, so that the next access
+//!   to it looks like an access to any other block. The client must remember the new place.
+//! - **Pad.** An access reads and writes more blocks than were requested, so that the requested one
+//!   does not stand out. Everything is encrypted again each time, so that storage cannot see what
+//!   changed.
 //!
 //! What is *not* hidden: the number and times of requests, the size of the array, and that this is
 //! an ORAM. `docs/threat-model.md` of the repository has the full list.

@@ -56,8 +56,8 @@
 //!
 //! # Why storage still learns nothing
 //! AO accesses read uniformly random paths, and each leaf is used once, as in Path ORAM. All
-//! headers are written under fresh counters, which hides the changed one. EO accesses come at
-//! fixed times and follow a public order.
+//! headers are written under fresh counters, which hides the changed one. EO accesses come after a
+//! fixed number of AO accesses and follow a public order.
 //!
 //! # Try it
 //! ```

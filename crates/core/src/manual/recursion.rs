@@ -7,14 +7,14 @@
 //!
 //! # Plain recursion
 //! [`RecursiveOram`](crate::RecursiveOram) does this with a tree for each level. An access to a
-//! data block is an access to every level. It starts with the smallest level, which gives the leaf
-//! in the next one.
+//! data block is an access to every level. It starts with the smallest level. Each level holds the
+//! leaf of the block to access in the next larger level.
 //!
 //! # Freecursive
 //! [`FreecursiveOram`](crate::FreecursiveOram) makes this nearly free for requests with locality:
 //!
-//! - **One tree.** Data and position map of all levels lie in one tree, and storage cannot tell
-//!   them apart. Otherwise it would see from which level a request starts.
+//! - **One tree.** One tree holds the data and all levels of the position map, and storage cannot
+//!   distinguish their blocks. Otherwise it would see from which level a request starts.
 //! - **A PLB.** The client caches a few position-map blocks. A request starts at the lowest block
 //!   of its chain that is in the cache. A victim of the PLB returns to the stash, without a path
 //!   access.
@@ -37,6 +37,6 @@
 //! locality miss the PLB on the level above the data, and make two or more.
 //!
 //! # What it reveals
-//! This locality is visible to storage. Each path is as random as ever, but the number of paths
-//! depends on the locality of the requests. Behind a flat map or plain recursion it does not. If
-//! this matters, make accesses at a fixed rate.
+//! This locality is visible to storage. Each path is as random as in every other ORAM here, but the
+//! number of paths depends on the locality of the requests. With a flat map or plain recursion, it
+//! depends only on the number of requests. If this matters, make accesses at a fixed rate.

@@ -17,9 +17,9 @@
 //! # Ok::<(), oblivio_core::Error>(())
 //! ```
 //!
-//! Both are the loads for which the papers bound the stash: one block per leaf in Path ORAM, and `N
-//! ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` of the repository
-//! measures the stash at these and at heavier loads. For any other tree, pass a
+//! These are the loads for which the papers bound the stash: one block per leaf in Path ORAM, and
+//! `N ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` of the
+//! repository measures the stash at these and at heavier loads. For any other tree, pass a
 //! [`Geometry`](crate::Geometry), uniform or with a profile of slots.
 //!
 //! # Storage

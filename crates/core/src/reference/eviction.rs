@@ -12,8 +12,9 @@ type Mapped = (u64, Leaf);
 /// deepest bucket on its path that has a free slot. Returns the buckets from the root down, and the
 /// blocks that stay in the stash.
 ///
-/// A block also stays if `may_go` refuses that bucket. `may_go` is called with the level, the
-/// address, and the blocks planned for the path so far (IR-ORAM, section IV-C).
+/// A block also stays in the stash if `may_go` returns `false` for that bucket. Its arguments are
+/// the bucket's level, the block's address, and the blocks planned for the path so far (IR-ORAM,
+/// section IV-C).
 pub fn push_to_leaf(
     stash: Vec<Mapped>,
     evicted: Leaf,

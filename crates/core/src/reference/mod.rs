@@ -1,8 +1,8 @@
-//! Slow, literal versions of each scheme, which tests compare the fast ones with.
+//! Slow, literal versions of schemes. Tests compare the engine's fast versions with them.
 //!
-//! The references keep plaintext in vectors and use no stores, seals or bit tricks. They draw their
-//! coins in the same order as the engine. So a test can compare each access: the same leaves, the
-//! same stash, the same answers.
+//! The references keep plaintext in vectors and use no stores, seals or bit tricks. They draw
+//! random numbers in the same order as the engine. So a test can compare each access: the same
+//! leaves, the same stash, the same answers.
 
 mod eviction;
 mod path;

@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
-/// The parameters of rORAM, including the variants of this project. All are public.
+/// The parameters of rORAM, which also select this project's variants. All are public.
 #[derive(Clone, Debug)]
 pub struct RangeForm {
-    /// Blocks (N), a power of two.
+    /// Number of blocks (N), a power of two.
     pub blocks: u64,
     /// The level of the leaves (h). `log2 N` in the paper.
     pub leaf_level: u8,
@@ -24,7 +24,7 @@ pub struct RangeForm {
     pub ranges: RangesRead,
     /// The treatment of copies after a read.
     pub copies: ReadCopies,
-    /// Blocks accessed per evicted path (A). 1 in the paper.
+    /// Number of blocks that are accessed before each path is evicted (A). 1 in the paper.
     pub evict_period: u64,
 }
 
@@ -86,7 +86,7 @@ struct SubOram {
     /// The blocks of each bucket, by level and index.
     buckets: HashMap<(u8, u64), Vec<BlockCopy>>,
     stash: BTreeMap<u64, BlockCopy>,
-    /// Paths evicted so far.
+    /// Number of paths evicted so far.
     evictions: u64,
 }
 
@@ -109,8 +109,8 @@ impl SubOram {
 }
 
 impl RangeForm {
-    /// The form of rORAM with the paper's parameters, for `2^leaf_level` blocks and ranges of up to
-    /// `2^ell` blocks.
+    /// The paper's parameters of rORAM, for `2^leaf_level` blocks and ranges of up to `2^ell`
+    /// blocks.
     pub fn of_the_paper(leaf_level: u8, ell: u8) -> Self {
         Self {
             blocks: 1 << leaf_level,
@@ -139,7 +139,7 @@ pub struct ReferenceRange<R> {
     form: RangeForm,
     subs: Vec<SubOram>,
     block_bytes: usize,
-    /// Blocks handled since the last evicted path.
+    /// Number of blocks that were accessed since the last path was evicted.
     since_eviction: u64,
     version: u64,
     coins: R,
@@ -155,7 +155,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
     }
 
     /// `Access(a, r, op)`: replaces the `blocks` blocks starting at `address` with `new_data`, if
-    /// given, and returns their old contents. After the last block comes the first.
+    /// given, and returns their old contents. The block after the last one is the first.
     ///
     /// # Panics
     /// If no class has ranges of `blocks` blocks, or, with [`RangesRead::One`], if the request
@@ -310,7 +310,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
     /// than slots.
     ///
     /// # Panics
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let mut addresses = BTreeSet::new();
         let mut versions: HashMap<u64, BTreeSet<u64>> = HashMap::new();

@@ -1,4 +1,5 @@
-//! A tree of plaintext buckets, a stash and a position map, which both references use.
+//! A tree of plaintext buckets, a stash and a position map, for the references of Path ORAM and RAW
+//! ORAM.
 
 use alloc::vec;
 use alloc::vec::Vec;

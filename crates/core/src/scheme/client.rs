@@ -48,7 +48,7 @@ impl Client {
         })
     }
 
-    /// The flag that says whether the client is broken.
+    /// The flag that is set if an access failed halfway, for a caller that sets it.
     pub(super) fn is_broken_mut(&mut self) -> &mut bool {
         &mut self.broken
     }
@@ -58,8 +58,8 @@ impl Client {
         check_not_broken(self.broken)
     }
 
-    /// Fails if the client must not begin a window of accesses: it is broken, or the stash holds
-    /// more than `C + allowance` blocks.
+    /// Fails if the client cannot begin a window of accesses, because it is broken or the stash
+    /// holds more than `C + allowance` blocks.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         if self.stash.len() <= self.config.stash_blocks_max + allowance {
@@ -69,8 +69,8 @@ impl Client {
         }
     }
 
-    /// Fails if the client must not begin `accesses` accesses: it is broken, or the stash has less
-    /// room than they can need.
+    /// Fails if the client cannot begin `accesses` accesses, because it is broken or the stash has
+    /// less room than they can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
         self.check_not_broken()?;
         let growth = accesses * self.config.tree_top.growth_max();
@@ -195,8 +195,8 @@ impl Client {
     /// dummies.
     ///
     /// # Errors
-    /// Errors of storage. Also if the stash has no room for the path: then storage has returned
-    /// copies of blocks, which filled it.
+    /// Errors of storage. Also if the stash has no room for the path. This happens only if storage
+    /// has returned additional copies of blocks.
     pub(super) fn read_path(
         &mut self,
         io: &mut dyn PathTrips,
@@ -214,7 +214,7 @@ impl Client {
         Ok(())
     }
 
-    /// Runs the hook, if there is one.
+    /// Calls the step hook, if one is set, with the current stash.
     #[inline]
     pub(super) fn step(&mut self, leaf: Leaf, action: PathAction, phase: StepPhase) {
         if let Some(hook) = &mut self.step_hook {
@@ -239,7 +239,7 @@ impl Client {
         Ok(())
     }
 
-    /// Plans the bucket of each block on the path to `leaf`.
+    /// Plans which blocks of the client go to which bucket of the path to `leaf`.
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
         let Self { stash, top, plan, .. } = self;
         stash.push_to_leaf(leaf, top, plan);
@@ -264,7 +264,7 @@ impl Client {
         stash.finish_eviction(blocks);
     }
 
-    /// Drops the blocks for which `keep` returns `false`.
+    /// Drops the blocks from the client for which `keep` returns `false`.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
         let Self { stash, blocks, top, .. } = self;
         stash.retain(&mut keep, blocks);

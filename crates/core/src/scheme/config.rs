@@ -192,14 +192,14 @@ impl RawConfig {
     }
 
     /// RAW ORAM on `tree`, with an eviction after each `evict_period` accesses (A). The caller must
-    /// know that this bounds the stash.
+    /// know that the stash stays bounded with these parameters.
     pub fn of_tree(tree: TreeConfig, evict_period: u32) -> Self {
         Self { tree, evict_period }
     }
 
     /// A configuration with any Z and A, in a tree with at most `A / 2` blocks per leaf. For this
     /// load, Ring ORAM's analysis, which Tiny ORAM builds on, bounds the stash. The caller must
-    /// know whether it does so for this Z and A.
+    /// know that the analysis holds for this Z and A.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, blocks cannot have this size, or
@@ -219,16 +219,17 @@ impl RawConfig {
         Ok(Self { tree, evict_period })
     }
 
-    /// Maximum number of blocks in the tree top, except with negligible probability. It determines
-    /// the memory that these blocks take. There is always room for more.
+    /// Maximum number of blocks in the tree top, except with negligible probability. The bounds on
+    /// client memory and on saved states follow from this number. The tree top itself has room for
+    /// a block in every slot.
     ///
     /// With `Z >= A`, a bucket holds `A / 2` blocks on average. All blocks that an eviction leaves
     /// in it can move down with the next eviction that passes, which goes to the other child (the
     /// analysis of Ring ORAM, which Tiny ORAM builds on). Blocks that find no room in a lower
     /// bucket stay above: with Z from 4 on, measurements showed up to 1 % more blocks, and 2 % are
     /// added. The sum over the buckets varies less than if each block were there by chance,
-    /// independently; six standard deviations of that are added. With fewer slots, also on single
-    /// levels, or more than `A / 2` blocks per leaf, all slots are counted.
+    /// independently; six standard deviations of that are added. If Z is smaller on any level, or
+    /// there are more than `A / 2` blocks per leaf, all slots are counted.
     pub fn tree_top_blocks_max(&self) -> u64 {
         let TreeConfig { geometry, tree_top_levels, .. } = &self.tree;
         let slots = |level: u8| geometry.slots(usize::from(level)) as u64;

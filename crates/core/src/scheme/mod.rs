@@ -1,8 +1,8 @@
 //! The schemes of tree ORAMs. Each file follows its paper.
 //!
 //! A scheme receives a block's address, the leaf it is mapped to and the fresh leaf it moves to.
-//! These are step 1 of an access, the work of a front end such as [`crate::FlatOram`]. The scheme
-//! does steps 2 to 5. Freecursive ORAM calls it a *backend*.
+//! Finding and drawing these leaves is step 1 of an access, the task of a front end such as
+//! [`crate::FlatOram`]. The scheme does steps 2 to 5. Freecursive ORAM calls it a *backend*.
 //!
 //! [`VersionedTree`] is not a [`Scheme`]: its accesses need to know whether a block is live, and
 //! its evictions need the position map. [`DurableRawOram`](crate::DurableRawOram) provides both.
@@ -37,8 +37,9 @@ use crate::stash::StashView;
 
 /// Number of accesses between two checks of the stash bound.
 ///
-/// Within such a window, each access shows storage the path of the next one, whatever the stash
-/// holds: the stash has room for all of them beyond its bound.
+/// Within such a window, no access is refused, however many blocks the stash holds: beyond its
+/// bound, it has room for all accesses of the window. So the paths announced to storage are all
+/// used.
 pub const WINDOW_ACCESSES_MAX: usize = 64;
 
 /// The operation of an access. Buffers must be exactly one block long.
@@ -96,9 +97,9 @@ pub enum Location {
 ///
 /// Two kinds of accesses serve no request:
 /// - [`dummy`](Self::dummy) looks to storage like [`access`](Self::access). It is for callers that
-///   hide *when* there are requests, by a fixed rate or a fixed pattern.
-/// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may tell it from an
-///   access. It is for callers that were refused with
+///   hide the times of requests by making accesses at a fixed rate or in a fixed pattern.
+/// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may be able to
+///   distinguish it from an access. It is for callers whose access was refused with
 ///   [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
 pub trait Scheme {
     /// The parameters of the tree: capacity, block size, geometry, bounds. Public.
@@ -107,7 +108,7 @@ pub trait Scheme {
     /// The stash. Secret.
     fn stash(&self) -> StashView<'_>;
 
-    /// Starts a histogram of the stash. Secret.
+    /// Starts to record a histogram of the number of blocks in the stash. Secret.
     fn record_stash_histogram(&mut self);
 
     /// Sets the hook that runs before and after each path. It replaces the previous hook.
@@ -149,16 +150,16 @@ pub trait Scheme {
     /// Errors of [`Self::access`].
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
 
-    /// A dummy access, on a path that is drawn. Storage cannot tell it from
-    /// [`access`](Self::access). It does not fill the stash, so it is allowed even if the stash is
-    /// over its bound.
+    /// A dummy access to a random path. Storage cannot distinguish it from
+    /// [`access`](Self::access). It adds no block to the stash, so it is allowed even if the stash
+    /// is over its bound.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
-    /// Background eviction (Ren et al., ISCA'13): makes the stash smaller by what one eviction can
-    /// push out. Storage sees it, and may tell it from an access.
+    /// Background eviction (Ren et al., ISCA'13): makes one eviction, which moves as many blocks
+    /// out of the stash as fit. Storage sees it, and may be able to distinguish it from an access.
     ///
     /// # Errors
     /// Any error of storage.
@@ -194,10 +195,10 @@ pub trait Scheme {
     /// into the stash. Nothing was touched.
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error>;
 
-    /// Fills an unused ORAM with blocks of zeros: `blocks` has the address of each, once, and its
-    /// leaf. Storage sees every bucket written, in order.
+    /// Fills an unused ORAM with blocks of zeros. `blocks` returns the address and the leaf of each
+    /// block, once. Storage sees every bucket written, in order.
     ///
-    /// Takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
+    /// Meanwhile the tags of the whole tree take client memory, so this is meant for simulations.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if this scheme cannot be

@@ -134,7 +134,7 @@ impl<S: PathTree> Scheme for PathScheme<S> {
         self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())
     }
 
-    /// Makes a [dummy](Self::dummy), because each access evicts.
+    /// Makes a [dummy access](Self::dummy), because every access evicts.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }

@@ -24,7 +24,8 @@ pub(super) trait PathTrips {
 
     fn aes_blocks(&self) -> u64;
 
-    /// Records that the next path is read for the block `address`. Only simulations use this.
+    /// Records that the next path to read is read for the block `address`. Only simulations use
+    /// this.
     #[inline]
     fn note_requested(&mut self, _address: u64) {}
 
@@ -112,7 +113,8 @@ pub struct PathIo<S: ?Sized> {
     store: S,
 }
 
-/// Trips to a store of any kind. The methods are on this type, so they are compiled only once.
+/// A [`PathIo`] on a store whose type is known only at run time. Methods of this type are compiled
+/// once, not once per type of store.
 type AnyPathIo<'s> = PathIo<dyn BucketStore + 's>;
 
 impl<S: BucketStore> PathIo<S> {
@@ -297,7 +299,8 @@ fn read_checked<'s>(
     if matches_request { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
-/// Checks that no eviction has written a bucket whose header was never written.
+/// Fails if an eviction has written a bucket whose header in storage was never written.
+/// `body_counter` is the number of such evictions.
 #[inline]
 fn check_absent(body_counter: u64) -> Result<(), Error> {
     if body_counter == 0 { Ok(()) } else { Err(corrupt("nothing, although it has been written")) }

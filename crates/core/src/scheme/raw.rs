@@ -21,7 +21,7 @@ use crate::store::{BucketStore, Capabilities};
 /// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
 ///   headers back. Storage sees a uniformly random leaf, each used once.
 /// - After every `A` AO accesses, an **eviction-only (EO)** access reads, opens and writes back the
-///   next path of the reverse-lexicographic order. Storage knows in advance when, and which path.
+///   next path of the reverse-lexicographic order. Storage knows the time and the path in advance.
 ///
 /// `S` holds the tree: a [`BucketStore`], or a [`TagTree`] in simulations.
 pub struct RawScheme<S: PathTree> {
@@ -142,7 +142,8 @@ impl<S: PathTree> RawScheme<S> {
         reverse_lexicographic(self.evictions, self.client.config.geometry.leaf_level())
     }
 
-    /// A dummy Path ORAM access to the next path of the order.
+    /// An EO access: reads the next path of the order into the stash, and writes it back like a
+    /// dummy access of Path ORAM.
     fn evict_only(&mut self) -> Result<(), Error> {
         let leaf = self.next_evicted();
         let Self { io, client, evictions, .. } = self;
@@ -183,8 +184,8 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         Ok(())
     }
 
-    /// Makes the next EO access early. Later EO accesses keep their order and their distance in
-    /// accesses.
+    /// Makes the next EO access early. The order of EO accesses stays the same, and the count of AO
+    /// accesses until the next one is not reset.
     fn evict(&mut self, _: &mut dyn CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
         self.evict_only()?;

@@ -17,7 +17,7 @@ pub enum PathAction {
     Write,
 }
 
-/// The time of a step relative to its action.
+/// Whether a step is before or after its action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPhase {
     /// The step is before the action.
@@ -26,7 +26,7 @@ pub enum StepPhase {
     After,
 }
 
-/// A point of an access at which the hook runs.
+/// A point of an access at which the scheme calls the hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStep {
     /// The leaf of the path.

@@ -34,7 +34,7 @@ pub struct TagTree {
     /// The slots, packed by [`Self::pack`]. In a bucket, blocks come before dummies.
     slots: Region,
     layout: SubtreeLayout,
-    /// A callback for each path that is written back.
+    /// A callback that receives the leaf of each path that is written back.
     report: Option<Box<dyn FnMut(Leaf)>>,
     /// A reporter for each block that moves.
     moves: Option<MoveReporter>,
@@ -43,8 +43,8 @@ pub struct TagTree {
 /// The slot of a dummy. It is zero, so fresh memory holds dummies.
 const DUMMY: u64 = 0;
 
-/// log₂ of the number of parts in which a tree is filled. The buckets of a part fit a processor's
-/// cache.
+/// log₂ of the number of parts in which a tree is filled, one after the other. The buckets of a
+/// part fit a processor's cache.
 const FILL_PART_BITS: u8 = 8;
 
 type Slot = [u8; size_of::<u64>()];
@@ -168,8 +168,8 @@ impl TagTree {
         Some((address, leaf))
     }
 
-    /// Packs address and leaf into a slot, plus one so that no block looks like a dummy.
-    /// Little-endian.
+    /// Packs address and leaf into a little-endian slot. Adds one, so that no block looks like a
+    /// dummy.
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
         pack(self.geometry.leaf_level(), address, leaf).to_le_bytes()
@@ -195,8 +195,8 @@ impl TagTree {
     }
 }
 
-/// The configuration for the tree, which also holds a dedicated tree top: blocks are only tags
-/// here, so all buckets can be handled alike.
+/// The configuration for a tree of tags. The tree also holds a dedicated tree top, because all
+/// buckets of tags can be handled alike.
 fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     let tree_top_levels = match config.tree_top {
         TreeTopKind::Dedicated => 0,

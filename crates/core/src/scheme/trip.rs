@@ -73,8 +73,8 @@ impl Trip {
         })
     }
 
-    /// Splits the trip into batches of buckets whose masks are made together. There is a single
-    /// batch, unless the buckets are large.
+    /// Splits the trip into batches of buckets whose masks are computed together. Unless the
+    /// buckets are large, a single batch holds the whole trip.
     #[inline]
     pub(super) fn batches<'a>(&'a self, format: &'a BucketFormat) -> Batches<'a> {
         Batches { trip: self, format, next: 0 }
@@ -89,7 +89,7 @@ pub(super) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// The buckets of the next batch.
+    /// The buckets of the next batch; `None` after the last batch.
     #[inline]
     pub(super) fn next(
         &mut self,

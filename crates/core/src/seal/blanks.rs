@@ -34,7 +34,8 @@ impl<'a> Blanks<'a> {
         self.run(i, offset, mask)
     }
 
-    /// Copies bytes sealed by another module of the seal into piece `i`, starting at `offset`.
+    /// Copies bytes that another module of the seal has sealed into piece `i`, starting at
+    /// `offset`.
     #[inline]
     pub(super) fn copy_sealed(&mut self, i: usize, offset: usize, sealed: &[u8]) {
         self.sealed_bytes += sealed.len();
@@ -57,7 +58,7 @@ impl<'a> Blanks<'a> {
         self.put(sealed)
     }
 
-    /// Fills every blank with bytes that need no seal, for [records](crate::records).
+    /// Fills every blank with bytes that need no seal. Only [records](crate::records) may use this.
     ///
     /// # Panics
     /// If `frames` does not have one of the right length for each blank.

@@ -79,8 +79,8 @@ impl OpenedBlock {
     }
 }
 
-/// A seed computed from a secret key and the concatenation of `parts`. Equal inputs give equal
-/// seeds. Without the key, seeds of different parts cannot be distinguished from random ones.
+/// A seed that is computed from a secret key and the concatenation of `parts`. Equal inputs give
+/// equal seeds. Without the key, seeds of different parts cannot be distinguished from random ones.
 pub fn derive_seed(key: &[u8; SEED_BYTES], parts: &[&[u8]]) -> Zeroizing<[u8; SEED_BYTES]> {
     let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(key);
     parts.iter().for_each(|part| mac.update(part));
@@ -102,9 +102,9 @@ impl BlockSealer {
         Self { keys: BucketKeys::new(derived), seed_key }
     }
 
-    /// A seed for a random generator: a keyed PRF of `of`, for example of a sealed block.
-    /// Deterministic, so a repeated write produces identical bytes. Without the key, the seed
-    /// cannot be distinguished from a random one.
+    /// A seed for a random generator: a keyed PRF of the bytes `of`, for example of a sealed block.
+    /// Equal bytes give equal seeds, so a repeated write produces identical bytes. Without the key,
+    /// the seed cannot be distinguished from a random one.
     pub fn seed(&self, of: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
         derive_seed(&self.seed_key, &[of])
     }

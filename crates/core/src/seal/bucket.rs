@@ -13,13 +13,14 @@
 //!   wrote, or it is refused as a whole: flipped bits, another bucket's bytes, and older bytes of
 //!   the same bucket are detected.
 //! - **Verification comes first, enforced by types.** Only a [`VerifiedBucket`] can be opened. An
-//!   access verifies all buckets of its path and opens one slot, so failures do not depend on which
-//!   slot that is.
+//!   access verifies all buckets of its path and opens one slot, so whether it fails does not
+//!   depend on which slot it opens.
 //! - Table and blocks are sealed with the key stream of AEGIS-256X4, each part under the nonce and
 //!   its own number. A slot can be opened without the others.
 //! - The **nonce** is synthetic: a MAC, under a key of its own, over the name and everything
 //!   sealed. If a running client is cloned, both clones seal the same eviction under the same key,
-//!   but other contents get another nonce: key streams repeat only for equal contents.
+//!   but different contents get different nonces. So a key stream is used twice only for equal
+//!   contents.
 //!
 //! ADR 9 of the repository describes the measurements and the discarded alternatives.
 
@@ -191,7 +192,7 @@ impl SealedPart {
     }
 }
 
-/// An authentic bucket. Only this type can be opened.
+/// An authentic bucket. Sealed bytes that are not verified cannot be opened.
 pub(crate) struct VerifiedBucket<'k, 'f> {
     keys: &'k BucketKeys,
     nonce: &'f [u8; NONCE_BYTES],

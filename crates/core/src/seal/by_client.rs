@@ -1,4 +1,4 @@
-//! Bytes that a client has sealed, on the server that stores them.
+//! Sealed bytes of a client, as the server that stores them handles them.
 
 use super::blanks::{Blanks, Sealed};
 

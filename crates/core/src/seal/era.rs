@@ -5,9 +5,9 @@
 //! neither a version nor a counter is stored.
 //!
 //! The keys change with every *era*. An era begins when a client opens the store, and at
-//! checkpoints, with a fresh salt. All evictions from the first of the era on seal under its keys.
-//! In one era an eviction is sealed once. After a crash, lost evictions are repeated with other
-//! contents, under the keys of a new era.
+//! checkpoints, with a fresh salt. The evictions from the era's first one until the next era seal
+//! under its keys. In one era an eviction is sealed once. After a crash, lost evictions are
+//! repeated with other contents, under the keys of a new era.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,8 +24,8 @@ use crate::pieces::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
-/// Maximum number of eras begun by checkpoints that are kept. A tree of 2^23 leaves with 2^10 spare
-/// places has this number of checkpoints in two rounds.
+/// Maximum number of eras begun by checkpoints that a client keeps. In a tree of 2^23 leaves with
+/// 2^10 spare places, this is the number of checkpoints while every bucket is rewritten twice.
 pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
 
 /// The key from which the keys of all eras are derived. Secret; wiped from memory when dropped.

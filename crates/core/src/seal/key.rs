@@ -1,4 +1,4 @@
-//! The session key.
+//! The session key, and the keys of trees that are derived from it.
 
 use core::fmt;
 

@@ -23,8 +23,8 @@ pub const BODY_BYTES_MAX: usize = CHUNK_BYTES << CHUNK_BITS;
 /// small blocks is below this size.
 pub(crate) const BATCH_BYTES: usize = 32 << 10;
 
-/// Number of blocks that AES code with wide registers processes at once. It processes the rest one
-/// by one, so a batch is rounded up to a multiple if that is cheaper.
+/// Number of AES blocks that code with wide registers processes at once. It processes the remaining
+/// blocks one by one, so a batch is rounded up to a multiple of this number if that is cheaper.
 const LANES: usize = 64;
 
 /// A tail of at most this many blocks is cheaper to process one by one than as a padded batch.
@@ -39,7 +39,7 @@ pub enum Region {
     Body,
 }
 
-/// A run of chunks of a region that need masks.
+/// Consecutive chunks of a region for which masks are computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaskRun {
     counter: u64,
@@ -165,7 +165,7 @@ pub(crate) struct MaskReader<'a> {
 }
 
 impl<'a> MaskReader<'a> {
-    /// Two readers, for the first and the second half of the masks.
+    /// Splits the unread masks in two halves, and returns a reader for each half.
     #[inline]
     pub(crate) fn halves(self) -> [Self; 2] {
         let (first, second) = self.masks.split_at(self.masks.len() / 2);

@@ -17,9 +17,9 @@
 //! A stored counter is fresh for each write. `IV1` is derived from the eviction count and not
 //! stored.
 //!
-//! Fresh counters come from the client's [`WriteCounter`] and never from storage: a store that lies
-//! about a counter gets garbage, not a repeated key stream. `K` is derived from the session key for
-//! each tree, so that buckets of the same name in two trees share no mask.
+//! Fresh counters come from the client's [`WriteCounter`] and never from storage: if a store
+//! returns a wrong counter, the client opens garbage, but no key stream is repeated. `K` is derived
+//! from the session key for each tree, so that buckets of the same name in two trees share no mask.
 //!
 //! The masks of a whole path are computed in one batched AES call.
 //!
@@ -61,9 +61,9 @@ pub(crate) const COUNTER_BYTES: usize = 8;
 /// Bytes of one AES block, the unit of masks.
 pub(crate) const CHUNK_BYTES: usize = 16;
 
-/// Permission to hide nothing, for simulations only.
+/// Permission to make a sealer that does not encrypt, for simulations only.
 ///
-/// Its only constructor states what it means.
+/// The name of its only constructor states the consequence.
 #[derive(Clone, Copy, Debug)]
 pub struct NoSecrecy(());
 
@@ -81,9 +81,9 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A sealer with AES-128 under the key that `key` derives for `tree`. Consumes the key: two
-    /// sealers with one key would seal different data under one mask. Draw another key for another
-    /// tree.
+    /// A sealer with AES-128 under the key that `key` derives for `tree`. Consumes the key, because
+    /// two sealers with one key would seal different data under one mask. Draw a fresh key for
+    /// every sealer.
     pub fn aes128(key: Key, tree: TreeId) -> Self {
         Self { masks: Masks::aes128(&key.for_tree(tree)) }
     }

@@ -2,7 +2,7 @@
 
 use super::xor::{xor, xor_in_place};
 
-/// Opens a sealed run of bytes, in order.
+/// Opens consecutive sealed bytes with their masks, in order.
 pub(crate) struct Opened<'a> {
     sealed: &'a [u8],
     mask: &'a [u8],
@@ -15,7 +15,7 @@ impl<'a> Opened<'a> {
         Self { sealed: &sealed[..mask.len()], mask }
     }
 
-    /// Opens the next bytes into `plain`.
+    /// Opens the next `plain.len()` bytes into `plain`.
     #[inline]
     pub(crate) fn read(&mut self, plain: &mut [u8]) {
         let (sealed, sealed_rest) = self.sealed.split_at(plain.len());
@@ -33,7 +33,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Opens bytes in place.
+/// Opens sealed `bytes` in place, with the mask `mask`.
 #[inline]
 pub(crate) fn open_in_place(bytes: &mut [u8], mask: &[u8]) {
     xor_in_place(bytes, mask);

@@ -10,7 +10,7 @@ use crate::pieces::{Frames, Span};
 /// The store seals a write once, here. The result can then be shared with other threads and put
 /// into the blanks of the stores behind it. Nothing unsealed can reach storage this way: the bytes
 /// here are private, they come from a `fill` that writes only into [`Blanks`], and they are copied
-/// unchanged. Storage gets what it would get without the store in front.
+/// unchanged. Storage gets the same bytes as without the store in front.
 #[derive(Default)]
 pub struct SealedTrip {
     buffer: Vec<u8>,

@@ -10,10 +10,11 @@ use core::ops::{BitAnd, BitOr};
 use super::{BucketStore, Part, Piece};
 use crate::error::{Error, ErrorKind};
 
-/// The operations of a store in addition to reading and writing whole buckets.
+/// The operations that a store offers in addition to reading and writing whole buckets.
 ///
 /// A scheme that needs a missing capability is refused when it is made on such a store. No layer
-/// emulates a missing capability: storage would see trips that the scheme did not make.
+/// emulates a missing capability, because storage would then see trips that the scheme did not
+/// make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(u32);
 

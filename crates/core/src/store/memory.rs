@@ -29,7 +29,8 @@ struct Tree {
     levels: Box<[Level]>,
 }
 
-/// The location and shape of the buckets of one level, together for the many look-ups of a trip.
+/// The location and shape of the buckets of one level. Both are in one place because a trip looks
+/// both up for every bucket.
 struct Level {
     /// Offset of the tree in the arena.
     base: u64,
@@ -81,9 +82,9 @@ impl MemoryStore {
         Ok(Self { arena, trees, spans: Vec::new() })
     }
 
-    /// The layout that was fastest in memory. It has no padding. With huge pages, placing the
-    /// buckets of a path close together gains nothing. Without them, consider
-    /// [`LayoutKind::Subtree`] with the page size.
+    /// The layout that was fastest in our measurements of stores in memory. It has no padding. With
+    /// huge pages, placing the buckets of a path close together gains nothing. Without them,
+    /// consider [`LayoutKind::Subtree`] with the page size.
     pub fn default_layout() -> LayoutKind {
         LayoutKind::Striped
     }

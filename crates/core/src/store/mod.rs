@@ -25,9 +25,9 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 /// - **Callers.** One scheme at a time, from one thread. One [`read`](Self::read) or
 ///   [`write`](Self::write) is one round trip: a store may serve its pieces in any order or at
 ///   once.
-/// - **Order.** A read returns the result of the latest earlier write, whatever was prefetched in
-///   between. Writes are ordered after earlier calls and durable once [`flush`](Self::flush) has
-///   returned.
+/// - **Order.** A read returns the bytes of the latest earlier write, even if the piece was
+///   prefetched before that write. Writes are ordered after earlier calls and durable once
+///   [`flush`](Self::flush) has returned.
 /// - **Parts.** A store that [supports](Self::capabilities) only whole buckets refuses to read or
 ///   write a part of one with [`Refused`](crate::StoreErrorKind::Refused), without any effect.
 /// - **Trips.** A trip may name no pieces, or several parts of one bucket. If a piece does not
@@ -48,7 +48,7 @@ pub trait BucketStore {
     /// The shape of `tree`, or `None` if the store has no such tree.
     fn shape(&self, tree: TreeId) -> Option<&TreeShape>;
 
-    /// The store's capabilities. They never change.
+    /// The capabilities of the store, which never change.
     fn capabilities(&self) -> Capabilities;
 
     /// Starts to fetch `pieces`, which a later read will request. This is a hint: a store may

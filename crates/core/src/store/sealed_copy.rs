@@ -8,7 +8,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::geometry::BucketId;
 use crate::pieces::Frames;
 
-/// The amount of data that a write of a copy has written.
+/// The amount of data that [`SealedCopy::write`] has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The number of buckets written.
@@ -45,7 +45,7 @@ impl BucketRange {
 ///   [`Sealed`](super::Sealed), or were tampered with in the store.
 /// - Its contents cannot be changed, only compared and written.
 /// - They are written to the tree, level and index they were read from. So the second store gets
-///   what the first one has under the same name and could have sent itself.
+///   only bytes that the first store already has under the same name.
 ///
 /// The contents are as untrusted as the answer of a store.
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl SealedCopy {
         Ok(Written { buckets: pieces.len() as u64, bytes })
     }
 
-    /// The first bucket that differs in another store.
+    /// The piece of the first bucket whose contents differ from those in the store `other`.
     ///
     /// # Errors
     /// The errors of [`BucketStore::read`].
@@ -122,7 +122,7 @@ impl SealedCopy {
         Ok((0..ours.len()).find(|i| !is_same(*i)).map(|i| self.pieces[i]))
     }
 
-    /// The total length of the buckets.
+    /// The total length of the buckets, in bytes.
     pub fn bytes(&self) -> u64 {
         self.buffer.len() as u64
     }
@@ -137,8 +137,7 @@ fn length(store: &(impl BucketStore + ?Sized), piece: &Piece) -> Option<u64> {
     store.shape(piece.tree)?.level_of(piece.bucket).map(|level| level.bucket_bytes)
 }
 
-/// Bytes of each bucket of a range. 0 if the range does not exist, and then it cannot be read
-/// either.
+/// Bytes of each bucket of a range. 0 if the store has no such range.
 fn bucket_bytes(store: &(impl BucketStore + ?Sized), range: &BucketRange) -> u64 {
     range.pieces().next().and_then(|piece| length(store, &piece)).unwrap_or_default()
 }

@@ -28,7 +28,7 @@ pub(super) struct RangeStep {
     pub(super) class: u8,
     /// The first block of the range; all ones for a dummy. Secret.
     pub(super) first: u64,
-    /// The present leaf of the first block. Storage sees it.
+    /// The present leaf of the first block. Storage sees it when the access is made.
     pub(super) from: Leaf,
     /// The new leaf of the first block. Secret.
     pub(super) to: Leaf,
@@ -75,10 +75,10 @@ pub(super) struct RangeArray {
     pub(super) evictions: u64,
     /// The value of `evictions` in the last durable state, to which the client may return. Public.
     pub(super) durable_evictions: u64,
-    /// Blocks that were accessed since the last eviction. Public.
+    /// Number of blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
-    /// Blocks accessed since the array was created or restored. Public.
+    /// Number of blocks that were accessed since the array was created or restored. Public.
     pub(super) accesses: u64,
     /// Whether an operation failed halfway.
     pub(super) broken: bool,
@@ -153,7 +153,8 @@ impl RangeArray {
         (self.evictions_left() + 1) * period - u64::from(self.blocks_since_eviction) - 1
     }
 
-    /// Whether an early eviction is needed, because too many blocks wait, for one tree or in total.
+    /// Whether an early eviction is needed, because too many blocks wait on the client, for one
+    /// tree or in total.
     pub(super) fn must_evict(&self) -> bool {
         let (params, waiting) = (&self.params, self.params.waiting_blocks_max());
         let for_one = waiting + u64::from(params.stash_blocks_max);
@@ -180,8 +181,8 @@ impl RangeArray {
         Ok(())
     }
 
-    /// Announces the evictions that `blocks` more blocks cause, after the evictions announced
-    /// before.
+    /// Announces the evictions that become due when `blocks` more blocks are accessed, after the
+    /// evictions announced before.
     fn announce_evictions_behind(&mut self, blocks: usize) {
         let before = u64::from(self.blocks_since_eviction) + self.announced.blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -194,8 +195,8 @@ impl RangeArray {
         }
     }
 
-    /// Makes the accesses of `steps`, with an operation for each block of their ranges. Checks the
-    /// steps unless `are_checked`.
+    /// Makes the accesses of `steps`. `ops` has an operation for each block of their ranges. Checks
+    /// the steps unless `are_checked` is set.
     pub(super) fn carry_out_steps(
         &mut self,
         steps: &[RangeStep],
@@ -352,7 +353,7 @@ impl RangeArray {
         }
     }
 
-    /// Counts `blocks` accesses, and makes the evictions that are now due.
+    /// Counts accesses to `blocks` blocks, and makes the evictions that are due after them.
     fn finish(&mut self, blocks: usize) -> Result<(), Error> {
         let since = u64::from(self.blocks_since_eviction) + blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -426,7 +427,7 @@ impl RangeArray {
 }
 
 /// Places blocks greedily, from the leaves up, into the buckets of the `evictions` evictions that
-/// start with `g`. Returns the blocks of each bucket, and the blocks that found no room.
+/// start with `g`. Returns the blocks of each bucket, and the blocks for which no bucket had room.
 fn place_blocks(
     mut blocks: Vec<Entry>,
     levels: impl DoubleEndedIterator<Item = u8>,

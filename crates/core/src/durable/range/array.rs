@@ -1,4 +1,4 @@
-//! The interface of a range ORAM for volumes.
+//! The implementation of the traits of [`Durable`](crate::durable::Durable) for a range ORAM.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -58,8 +58,8 @@ impl RangeArray {
     }
 
     /// Reads all trees, and passes each block with a copy to `each`. A copy is doubtful if a
-    /// damaged bucket nearer to the root may have held a later one, and no other tree has a copy
-    /// without doubt.
+    /// damaged bucket nearer to the root may have held a later copy, and no other tree has a copy
+    /// that is certainly the latest.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),

@@ -31,7 +31,7 @@ pub(super) fn new_arena(params: &RangeParams) -> Result<BlockArena, Error> {
 }
 
 impl ClientBlocks {
-    /// The slot in the arena of a block, if the block is on the client.
+    /// The arena slot that holds a block, if the block is on the client.
     pub(super) fn place(&self, address: u64) -> Option<ArenaSlot> {
         self.0.get(&address).map(|held| held.place)
     }
@@ -41,7 +41,8 @@ impl ClientBlocks {
         self.0.get(&address).is_some_and(|held| held.awaited_by >> at & 1 == 1)
     }
 
-    /// Adds a block, whose contents are in a permanent slot of the arena.
+    /// Adds a block whose contents are in the permanent arena slot `place`. No sub-ORAM awaits it
+    /// yet.
     pub(super) fn hold(&mut self, address: u64, place: ArenaSlot) {
         self.0.insert(address, ClientBlock { place, awaited_by: 0 });
     }
@@ -53,8 +54,8 @@ impl ClientBlocks {
         }
     }
 
-    /// Marks that a block no longer waits for sub-ORAM `at`. Drops the block if it waits for no
-    /// other.
+    /// Marks that a block no longer waits for sub-ORAM `at`. Drops the block from the client if it
+    /// waits for no other sub-ORAM.
     pub(super) fn set_evicted(&mut self, address: u64, at: usize, arena: &mut BlockArena) {
         let Some(held) = self.0.get_mut(&address) else { return };
         held.awaited_by &= !(1 << at);
@@ -75,7 +76,7 @@ impl ClientBlocks {
         self.0.len()
     }
 
-    /// The blocks of a range that are on the client.
+    /// The addresses in a range whose blocks are on the client.
     pub(super) fn within(&self, range: Range<u64>) -> Vec<u64> {
         self.0.range(range).map(|(address, _)| *address).collect()
     }

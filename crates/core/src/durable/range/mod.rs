@@ -13,7 +13,7 @@
 //!   every R_j:   evicts 2^i / A paths (BatchEvict)
 //! ```
 //!
-//! Where this differs from the paper, and why:
+//! Differences from the paper, and their reasons:
 //! - **One aligned range per access**, not two: the caller cuts requests at the borders of ranges.
 //! - **Reads do not write.** As in [rotating RAW ORAM](crate::durable::rotating), copies that were
 //!   read stay in storage. A copy counts if its leaf is the one in the position map, which is on

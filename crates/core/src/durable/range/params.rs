@@ -55,7 +55,7 @@ pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
 /// Maximum class: log₂ of the blocks of a range.
 const CLASS_MAX: u8 = 16;
 
-/// Trees of the store per sub-ORAM: slots and heads.
+/// Number of trees of the store per sub-ORAM: one for slots and one for heads.
 const TREES_PER_CLASS: usize = 2;
 
 impl RangeParams {
@@ -150,7 +150,7 @@ impl RangeParams {
         self.classes.last().copied().unwrap_or(0)
     }
 
-    /// Blocks of the longest ranges.
+    /// Number of blocks of a range of the largest class.
     pub(super) fn range_blocks_max(&self) -> u64 {
         1 << self.largest_class().min(63)
     }
@@ -197,8 +197,9 @@ impl RangeParams {
         self.range_blocks_max().div_ceil(period)
     }
 
-    /// Maximum number of blocks that wait on the client for an eviction of their path: the blocks
-    /// accessed between two evictions of the same path.
+    /// Maximum number of blocks that wait on the client for an eviction of their path. A block's
+    /// eviction comes at most `W` evictions after its access, and `A` blocks are accessed per
+    /// eviction.
     pub(super) fn waiting_blocks_max(&self) -> u64 {
         u64::from(self.evict_period) * self.spare_evictions()
     }
@@ -209,12 +210,13 @@ impl RangeParams {
         self.waiting_blocks_max() + self.stuck_blocks_max() + self.window_accesses_max()
     }
 
-    /// Maximum number of blocks that no eviction had room for, over all trees.
+    /// Maximum number of blocks, over all trees, that stay on the client because no eviction had
+    /// room for them.
     pub(super) fn stuck_blocks_max(&self) -> u64 {
         self.classes.len() as u64 * u64::from(self.stash_blocks_max)
     }
 
-    /// Number of blocks to reserve memory for: the sum of the maximums of all classes.
+    /// Number of blocks on a client to reserve memory for. Counts a block once for each class.
     pub(super) fn room_blocks(&self) -> u64 {
         let per_class = self.waiting_blocks_max()
             + u64::from(self.stash_blocks_max)
@@ -229,7 +231,8 @@ impl RangeParams {
         of_level.max(2 * self.evictions_max() * self.path_blocks())
     }
 
-    /// Maximum number of accesses planned together: enough to begin a range while another is read.
+    /// Maximum number of accesses planned together. It covers two of the longest ranges, so that
+    /// one can begin while the other is read.
     pub(super) fn window_accesses_max(&self) -> u64 {
         (2 * self.range_blocks_max()).max(WINDOW_ACCESSES_MAX as u64)
     }
@@ -255,7 +258,7 @@ impl RangeParams {
         Ok(RawConfig { tree, evict_period: self.evict_period })
     }
 
-    /// The trees of the store, by class.
+    /// Groups the trees of the store by class, in the order of the classes.
     pub(super) fn trees_of_classes(&self, trees: &[TreeId]) -> Result<Vec<RotatingTrees>, Error> {
         if trees.len() != TREES_PER_CLASS * self.classes.len() {
             return Err(impossible("a range ORAM needs two trees for each class"));
@@ -272,7 +275,7 @@ impl RangeParams {
     }
 }
 
-/// The size of a disk must be a multiple of this number of blocks.
+/// The number of blocks of which the size of a disk must be a multiple, under `policy`.
 pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
     let whole = match policy {
         RangePolicy::Classes => 0,

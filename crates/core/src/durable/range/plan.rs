@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::{RawConfig, RotatingTrees};
 
-/// Slots of a bucket: Z5A5, as in RAW ORAM. Trees have `A / 2` blocks per leaf.
+/// Slots of a bucket (Z = 5). With the period A = 5, this is Tiny ORAM's Z5A5. Trees have at most
+/// `A / 2` blocks per leaf.
 const SLOTS: u16 = 5;
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
@@ -19,7 +20,7 @@ const STASH_BLOCKS_MAX: u32 = 64;
 /// Default size of the longest class of ranges, in bytes.
 const LARGEST_CLASS_BYTES: u64 = 1 << 20;
 
-/// Difference between consecutive default classes of the exact policy.
+/// Difference between consecutive default classes of the policy `Exact`.
 const CLASSES_BETWEEN: usize = 3;
 
 /// Maximum number of levels on the client that a plan chooses. More levels would make checkpoints

@@ -30,7 +30,7 @@ mod tag {
     pub(super) const PADDING: u8 = 5;
 }
 
-/// Number of leaves per section.
+/// Number of ranges whose leaves are in one section.
 const POSITIONS_SECTION_RANGES: u64 = 8192;
 
 /// Bytes of a leaf.
@@ -120,7 +120,7 @@ fn put_block(out: &mut WipedBytes, address: u64, awaited_by: u32, bytes: &[u8]) 
     out.extend_from_slice(bytes);
 }
 
-/// Writes a section without contents, as long as the section of a block.
+/// Appends a section without contents, which is as long as the section of a block.
 fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(BLOCK_FIELDS_BYTES + block_bytes);
@@ -380,8 +380,8 @@ pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
     })
 }
 
-/// Splits `things` items into sections of at most `in_each` items. Returns the first item and the
-/// number of items of each section.
+/// Splits `things` items into sections of at most `in_each` items. Returns, for each section, the
+/// index of its first item and its number of items.
 fn sections(things: u64, in_each: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..things.div_ceil(in_each)).map(move |at| {
         let start = at * in_each;

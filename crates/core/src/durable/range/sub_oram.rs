@@ -63,8 +63,8 @@ impl RangePositions {
 pub(super) struct SubOram {
     pub(super) tree: StoredTree,
     pub(super) positions: RangePositions,
-    /// The waiting blocks, each as a pair: the index of the first bucket in storage on its path,
-    /// and its address. Secret.
+    /// The waiting blocks. Each is a pair: the index of the first bucket in storage on the block's
+    /// path, and the block's address. Secret.
     waiting: BTreeSet<(u64, u64)>,
     first_level: u8,
 }
@@ -100,7 +100,8 @@ impl SubOram {
         self.waiting.insert((self.first_stored_bucket(address), address));
     }
 
-    /// Removes a block that no longer waits, or whose leaf is about to change.
+    /// Removes a block from the waiting blocks, because it no longer waits or its leaf is about to
+    /// change.
     pub(super) fn forget_waiting(&mut self, address: u64) {
         self.waiting.remove(&(self.first_stored_bucket(address), address));
     }

@@ -1,4 +1,4 @@
-//! Rotating RAW ORAM as a durable scheme.
+//! The implementation of the traits of [`Durable`](crate::durable::Durable) for rotating RAW ORAM.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

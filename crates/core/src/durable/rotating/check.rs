@@ -15,7 +15,7 @@ use crate::store::BucketStore;
 impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Reads the whole tree, and checks that every part of every bucket holds its latest write and
     /// that each live block is on its path. Passes the number of buckets read so far to `progress`;
-    /// the last is
+    /// the last number is
     /// [`VersionedTree::buckets_written`](crate::scheme::VersionedTree::buckets_written). Returns
     /// the number of live data blocks. Storage sees a scan.
     ///
@@ -83,8 +83,8 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// The expectations of a map with `table` on the client. Adds the map's blocks on the client to
-    /// `found`.
+    /// The expectations that follow from the part of the position map on the client. Adds the map's
+    /// blocks on the client to `found`.
     pub(super) fn of_client(
         positions: &Positions,
         blocks: u64,

@@ -45,9 +45,9 @@ impl RotatingConfig {
         Self { raw, recursion: None, trees }
     }
 
-    /// A configuration with Z5A5 of Tiny ORAM that keeps at most `client_entries_max` entries and
-    /// `plb_blocks` blocks of the position map in client memory. The marks of taken slots are in
-    /// the store's next tree.
+    /// A configuration with Z = 5 and A = 5, as in Tiny ORAM, that keeps at most
+    /// `client_entries_max` entries and `plb_blocks` blocks of the position map in client memory.
+    /// The marks of taken slots are in the store's next tree.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other, or no tree fits.

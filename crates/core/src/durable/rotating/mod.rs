@@ -46,7 +46,7 @@ pub struct RestoredState {
 ///
 /// [`Self::plan_accesses`] draws the leaves of future accesses, and shows storage nothing;
 /// [`Self::carry_out`] makes the accesses. A client that must survive a crash logs the moves in
-/// between. If they are carried out again from the same state, they show storage the same paths.
+/// between. If the moves are carried out again from the same state, storage sees the same paths.
 ///
 /// The position map is in client memory, or mostly in the tree itself. In the tree, the map blocks
 /// that [`Self::missing_positions_to_access`] names must be fetched before a block is accessed.
@@ -155,7 +155,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// position map must be restored in their order.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`] if the block cannot have been there.
     pub fn restore_client_block(
         &mut self,
         location: ClientLocation,
@@ -203,7 +203,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.backend.config()
     }
 
-    /// The backend.
+    /// The backend, which makes accesses and evictions in the tree.
     pub fn backend(&self) -> &VersionedTree<S> {
         &self.backend
     }
@@ -213,8 +213,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         &mut self.backend
     }
 
-    /// The entries of the position map in client memory: the whole map, or the entries of its last
-    /// level. Secret.
+    /// The entries of the position map in client memory. These are the whole map, or the entries of
+    /// its last level if the rest is in the tree. Secret.
     pub fn table(&self) -> &LivePosMap {
         self.positions.table()
     }
@@ -237,7 +237,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         self.positions.flat().is_some()
     }
 
-    /// Maximum number of requests in a window, whatever part of the position map they need.
+    /// Maximum number of requests in a window. It holds whichever blocks of the position map they
+    /// need.
     pub fn window_accesses_max(&self) -> usize {
         match (&self.positions, &self.config.recursion) {
             (Positions::Nested(map), Some(recursion)) => {
@@ -247,8 +248,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// The position-map blocks to fetch before `addresses` can be accessed, each once. Fetching
-    /// them may show that more are missing.
+    /// The position-map blocks to fetch before `addresses` can be accessed, each once. After they
+    /// are fetched, more may be missing: call this again.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if an address is past the end.
@@ -283,8 +284,9 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// The position-map blocks to fetch before a range can be forgotten, each once. Fetching them
-    /// may show that more are missing. Empty if the position map is in client memory.
+    /// The position-map blocks to fetch before a range can be forgotten, each once. After they are
+    /// fetched, more may be missing: call this again. Empty if the position map is in client
+    /// memory.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] if the range goes past the end.
@@ -314,11 +316,11 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// Makes the next eviction early, so that the stash shrinks. Storage sees it.
+    /// Makes the next eviction early, so that the stash shrinks. Storage sees the eviction.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] if it would overwrite what the last durable state needs, and
-    /// any error of storage.
+    /// [`ErrorKind::InvalidRequest`] if the eviction would overwrite data that the last durable
+    /// state needs, and any error of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
         check_not_broken(self.broken)?;
         self.backend.background_evict(self.positions.flat())
@@ -334,7 +336,7 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 }
 
-/// Operations for accesses to blocks of the position map, which ignore their operations.
+/// Placeholders for the operations of `accesses` accesses to the position map, which ignore them.
 #[doc(hidden)]
 pub fn ignored_ops<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()

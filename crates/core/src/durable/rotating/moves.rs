@@ -1,4 +1,4 @@
-//! Carries out moves: announces all of them, then makes them one by one.
+//! The second step of accesses: announces all moves to storage, then makes them one by one.
 
 use alloc::format;
 use alloc::string::String;
@@ -69,9 +69,9 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// Announces the paths of `steps`, and of the evictions between them, after the accesses
-    /// announced before. Announces all at once. So over a slow link they take one round trip, and
-    /// evictions are uploaded while later paths are downloaded. From a file, another processor
-    /// reads them meanwhile.
+    /// announced before. Announces all of them at once. So over a slow link they take one round
+    /// trip, and evictions are uploaded while later paths are downloaded. If storage is a file,
+    /// another processor reads them meanwhile.
     pub(super) fn announce(&mut self, steps: &[Move]) {
         // A single path is read at once, without an announcement.
         let is_alone = self.announced == 0 && steps.len() == 1;
@@ -105,8 +105,8 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 
     /// Moves a block of the position map to the client. If the client has no room for it, its least
-    /// recently used block of the map moves to the stash. That takes no access, because storage has
-    /// never seen the leaf of that block.
+    /// recently used block of the map moves to the stash. The victim needs no access, because
+    /// storage has never seen its leaf.
     fn fetch(&mut self, step: &Move, old: Option<Mapping>) -> Result<(), Error> {
         let Move { address, to, .. } = *step;
         let mut bytes = Zeroizing::new(vec![0; self.config.raw.tree.block_bytes]);

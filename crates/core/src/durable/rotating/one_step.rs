@@ -1,4 +1,5 @@
-//! Both steps of an access at once, with the ORAM's own random generator: an ordinary `Oram`.
+//! An ordinary `Oram` over [`DurableRawOram`]: it makes both steps of an access at once, with its
+//! own random generator.
 
 use alloc::vec::Vec;
 

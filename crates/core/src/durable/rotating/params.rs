@@ -50,7 +50,7 @@ pub struct RawParams {
     pub recursion: Option<MapRecursion>,
 }
 
-/// The part of a position map that stays on the client.
+/// The bounds on the part of a position map that stays on the client. The rest is in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapRecursion {
     /// Maximum number of entries in client memory.
@@ -167,7 +167,7 @@ impl RawParams {
         Ok(RotatingConfig { raw, recursion, trees })
     }
 
-    /// The configuration in a store's first trees.
+    /// The configuration of the ORAM if it uses the first trees of its store.
     pub(super) fn anywhere(&self) -> Result<RotatingConfig, Error> {
         self.config(RotatingTrees::from(TreeId(0)))
     }
@@ -295,7 +295,8 @@ impl RawParams {
         }
     }
 
-    /// A human-readable text about the probability that the stash overflows, if it was measured.
+    /// A human-readable statement about the probability that the stash overflows with these
+    /// parameters.
     fn stash(&self) -> &'static str {
         match (&self.slots, self.evict_period, self.stash_blocks_max) {
             (Slots::Same(5), 5, 64) => {

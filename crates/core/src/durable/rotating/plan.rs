@@ -11,7 +11,8 @@ use crate::pieces::TreeShape;
 use crate::posmap::Recursion;
 use crate::scheme::RawConfig;
 
-/// The defaults for buckets and stash: Z5A5 of Tiny ORAM, with its bound on the stash.
+/// The default slots of a bucket. With the constants below, this is Z5A5 of Tiny ORAM, with its
+/// bound on the stash.
 const SLOTS: Slots = Slots::Same(5);
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
@@ -20,7 +21,7 @@ const STASH_BLOCKS_MAX: u32 = 64;
 /// disk's size.
 const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
-/// The requirements, with defaults for missing settings.
+/// The requirements on the tree, with defaults for settings that are `None`.
 struct Tree {
     blocks: u64,
     block_bytes: u32,
@@ -212,13 +213,15 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidConfig, message.into())
 }
 
-/// Maximum number of levels on the client. With more, a checkpoint would save too much at once.
+/// Maximum number of tree levels on the client. With more levels, a checkpoint would save too many
+/// blocks at once.
 const TREE_TOP_LEVELS_MAX: u8 = 12;
 
 /// The level of the leaves of the deepest trees.
 const DEEPEST: u8 = 40;
 
-/// Bytes for position-map blocks on the client, within these bounds on their number.
+/// Bytes of client memory for position-map blocks. Their number also stays between the two bounds
+/// below.
 const PLB_BYTES: u32 = 4 << 20;
 const PLB_BLOCKS_MIN: u32 = 16;
 const PLB_BLOCKS_MAX: u32 = 4096;

@@ -13,9 +13,9 @@ use crate::store::BucketStore;
 
 impl<S: BucketStore, R> DurableRawOram<S, R> {
     /// Reads the whole tree, and passes each block with an authentic copy to `each`. If a block has
-    /// two copies, passes the better one last. Passes everything that cannot be read or is not
-    /// authentic to `damaged`. [`Self::recoverability`] then tells whether a block can be
-    /// recovered. Changes nothing; storage sees a scan.
+    /// two copies, passes the better one last. Passes the error to `damaged` for each bucket that
+    /// cannot be read or is not authentic. [`Self::recoverability`] takes the result and tells
+    /// whether a block can be recovered. Changes nothing; storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
@@ -97,8 +97,9 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
         }
     }
 
-    /// The condition of the map blocks above a block. If the map is in the tree, a block counts
-    /// only if all map blocks above it do.
+    /// The condition of the map blocks above a block, which lead from the client's entries to its
+    /// position. If the map is in the tree, a block can be trusted only if all map blocks above it
+    /// can.
     fn ancestors_of(&self, salvage: &Salvage, address: u64) -> AncestorState {
         let above = match &self.positions {
             Positions::Nested(map) => map.parent(address),
@@ -118,11 +119,11 @@ impl<S: BucketStore, R> DurableRawOram<S, R> {
     }
 }
 
-/// The condition of the map blocks above a block.
+/// The condition of the map blocks above a block of the array or of the map.
 enum AncestorState {
-    /// All map blocks above are the latest copies.
+    /// The latest copies of all map blocks above were found.
     Known,
-    /// The latest copies say that no block below has contents.
+    /// According to the latest map blocks, no block below them has contents.
     Ends,
     /// A map block above is missing or doubtful, so the blocks below it are unknown.
     Damaged,

@@ -30,11 +30,12 @@ mod tag {
     pub(super) const PADDING: u8 = 5;
 }
 
-/// Location of a block in the stash. The location of a block in the tree top is its bucket plus
-/// one.
+/// The encoded location of a block in the stash. A block in the tree top has the id of its bucket
+/// plus one instead.
 const IN_STASH: u64 = 0;
 
-/// Location of a position-map block on the client.
+/// The encoded location of a position-map block that the client caches outside of stash and tree
+/// top.
 const IN_FRONT: u64 = u64::MAX;
 
 /// Number of entries of the position map per section.
@@ -155,7 +156,8 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
     }
 }
 
-/// Writes a section without contents, in place of a section with `bytes` bytes after its tag.
+/// Appends a section without contents, which is as long as a section with `bytes` bytes after its
+/// tag.
 fn put_padding(out: &mut WipedBytes, bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(bytes);

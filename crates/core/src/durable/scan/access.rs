@@ -19,8 +19,8 @@ use crate::store::BucketStore;
 /// The address of an entry without a block.
 pub(super) const NO_BLOCK: u64 = u64::MAX;
 
-/// A function that is called with the number of a bucket, and its contents or the error that
-/// prevents reading them.
+/// A function that is called for each bucket, with the bucket's number, and its contents or the
+/// error that prevents reading them.
 type EachBucket<'a> = dyn FnMut(u64, Result<&[u8], Error>) -> Result<(), Error> + 'a;
 
 /// The trivial ORAM over a store.
@@ -72,8 +72,8 @@ impl ScanArray {
     }
 
     /// Reads the last `N` buckets, the latest first, with `trip_buckets` buckets per trip. Passes
-    /// the contents of each, or the error, to `each`. Skips buckets that were never written; which
-    /// buckets these are is public.
+    /// the contents of each bucket, or the error that prevents reading them, to `each`. Skips
+    /// buckets that were never written; which buckets these are is public.
     pub(super) fn scan(
         &mut self,
         trip_buckets: u64,
@@ -116,7 +116,7 @@ impl ScanArray {
         Ok(())
     }
 
-    /// Makes one access to a block, or a dummy access.
+    /// Makes one access to the block `wanted`, or a dummy access if `wanted` is `None`.
     pub(super) fn access(&mut self, wanted: Option<u64>, op: &mut Op<'_>) -> Result<(), Error> {
         let (number, block_bytes) = (self.accesses, self.params.block_bytes as usize);
         // Beside the wanted block, the bucket carries on block `t mod N`.

@@ -1,4 +1,4 @@
-//! The interface of a trivial ORAM for volumes.
+//! The implementation of the traits of [`Durable`](crate::durable::Durable) for a trivial ORAM.
 
 use alloc::boxed::Box;
 use alloc::format;

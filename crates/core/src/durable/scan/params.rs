@@ -30,7 +30,7 @@ pub struct ScanParams {
     pub spare: u64,
 }
 
-/// Maximum size of an array. Every access reads twice as many bytes.
+/// Maximum size of an array, in bytes. An access reads about twice as many bytes as the array has.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// Minimum number of spare accesses that a plan chooses.

@@ -1,4 +1,4 @@
-//! Access-only accesses: headers, and one block.
+//! The trips of access-only accesses, which open headers and one block.
 
 use super::{AnyPathIo, check_absent, evictions_of, header_run, read_checked, write_sealed};
 use crate::bucket::{Search, corrupt};
@@ -98,10 +98,10 @@ impl AnyPathIo<'_> {
 #[derive(Default)]
 struct SearchResult {
     hits: usize,
-    /// Whether one header had several hits.
+    /// Whether any single header had several hits.
     twice: bool,
     invalid: bool,
-    /// The bucket of the hit; 0 if there was none.
+    /// The index in the trip of the bucket with the hit; 0 without a hit.
     bucket: usize,
     slot: usize,
 }

@@ -1,4 +1,4 @@
-//! Whole buckets: read and opened, sealed and written.
+//! Trips that read and open whole buckets, or seal and write them.
 
 use alloc::vec::Vec;
 
@@ -16,8 +16,8 @@ use crate::scheme::trip::TripBucket;
 use crate::seal::{COUNTER_BYTES, Opened, stored_counter};
 use crate::stash::{BlockArena, Entry, PathPlan, Stash};
 
-/// Maximum bytes of blocks that are opened even if they are dummies: opening them costs less than a
-/// branch that cannot be predicted.
+/// Maximum size in bytes of a block that is opened even if its slot holds a dummy. For such blocks,
+/// opening costs less than a branch that cannot be predicted.
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 impl AnyPathIo<'_> {

@@ -1,4 +1,5 @@
-//! The client state that is saved: the blocks on the client, and the marks of taken slots.
+//! The client state of rotating RAW ORAM that is saved: the blocks on the client, and the marks of
+//! taken slots.
 
 use super::super::TreeConfig;
 use super::super::client::Client;
@@ -44,8 +45,8 @@ impl<S: BucketStore> VersionedTree<S> {
     /// Restores a block to the location that [`Self::client_blocks`] returned.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if it cannot have been
-    /// there.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if the block cannot have
+    /// been there.
     pub(crate) fn restore_client_block(
         &mut self,
         location: ClientLocation,

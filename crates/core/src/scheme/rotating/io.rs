@@ -41,7 +41,7 @@ pub(super) struct RotatingIo {
     table: Zeroizing<Vec<u8>>,
 }
 
-/// A bucket that an eviction writes, with a block or a dummy for every slot.
+/// A bucket to be written by an eviction, with an entry for every slot: a block or a dummy.
 pub(super) struct FilledBucket<E> {
     pub(super) eviction: u64,
     pub(super) level: u8,
@@ -101,7 +101,7 @@ impl RotatingIo {
         self.set_buckets(places.levels().map(|level| places.version(g, leaf, level)));
     }
 
-    /// Sets the trip to the buckets of `buckets`.
+    /// Sets the trip to `buckets`, without pages.
     fn set_buckets(&mut self, buckets: impl IntoIterator<Item = Version>) {
         self.versions.clear();
         self.versions.extend(buckets);
@@ -118,7 +118,7 @@ impl RotatingIo {
         add_pieces(trees.heads, &|slots| format.head_bytes(slots));
     }
 
-    /// Adds pages to the trip.
+    /// Adds `pages` to the trip, after the buckets.
     fn add_pages(&mut self, taken: &TakenSlots, pages: impl Iterator<Item = PageVersion>) {
         for page in pages {
             self.pieces.push(taken.piece(&page));
@@ -278,8 +278,8 @@ impl RotatingTrips<'_> {
     /// public, and the client knows it from the number of evictions. Passes the number of buckets
     /// read so far to `progress`.
     ///
-    /// Calls `damaged` for a bucket if the bucket, or the page about it, cannot be read or is not
-    /// authentic. `damaged` may end the visit with an error.
+    /// Calls `damaged` for a bucket if the bucket, or the page that covers it, cannot be read or is
+    /// not authentic. If `damaged` returns an error, the visit ends with this error.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
@@ -404,7 +404,7 @@ impl RotatingTrips<'_> {
         }
     }
 
-    /// Reads a page in a trip of its own.
+    /// Reads, verifies and opens a page, in a trip of its own.
     fn read_page(&mut self, taken: &TakenSlots, page: &PageVersion) -> Result<Page, Error> {
         if !page.is_written {
             return Ok(taken.blank_page(page));

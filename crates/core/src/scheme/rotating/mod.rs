@@ -52,12 +52,12 @@ use shapes::check_shape;
 pub(crate) use stored::{Run, StoredTree};
 pub use taken::TakenSlot;
 
-/// A planned access, whose step 1 is done.
+/// A planned access: its new leaf is drawn (step 1), and storage has not seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The address of the block. Secret.
     pub address: u64,
-    /// The present leaf of the block, which the access shows. Secret until then.
+    /// The present leaf of the block. Secret until the access shows it to storage.
     pub from: Leaf,
     /// The new leaf of the block. Secret.
     pub to: Leaf,
@@ -82,7 +82,8 @@ impl Move {
     }
 }
 
-/// The backend of RAW ORAM whose evictions rotate.
+/// The backend of rotating RAW ORAM. It makes accesses and evictions for a front end, which has the
+/// position map.
 pub struct VersionedTree<S> {
     io: RotatingIo,
     store: S,
@@ -177,7 +178,7 @@ impl<S: BucketStore> VersionedTree<S> {
         StashView::new(&self.client.stash)
     }
 
-    /// Starts a histogram of the stash. Secret.
+    /// Starts to record a histogram of the number of blocks in the stash. Secret.
     pub fn record_stash_histogram(&mut self) {
         self.client.stash.occupancy_mut().start_histogram();
     }
@@ -243,7 +244,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.io.over(&mut self.store).probe_rollback(g)
     }
 
-    /// Number of evictions after `accesses` more accesses and `background` early evictions.
+    /// Total number of evictions after `accesses` more accesses and `background` more early
+    /// evictions.
     pub fn evictions_after(&self, accesses: u64, background: u64) -> u64 {
         let due = u64::from(self.accesses_since_eviction) + accesses;
         self.evictions + due / u64::from(self.evict_period) + background
@@ -271,8 +273,8 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
-    /// Checks that the stash has room for the blocks that `accesses` accesses leave in it. It has
-    /// room for each part of a window that began when [`Self::check_ready`] allowed it.
+    /// Checks that the stash has room for the blocks that `accesses` accesses leave in it. This
+    /// succeeds for every part of a window if [`Self::check_ready`] succeeded before the window.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`] or [`ErrorKind::StashFull`].
@@ -281,8 +283,8 @@ impl<S: BucketStore> VersionedTree<S> {
     }
 
     /// Announces to storage the pieces that an access that shows `leaf` will read after `ahead`
-    /// other accesses. If an eviction is due after that access, also announces what it will read.
-    /// Buckets that are rewritten before then are announced at their present places.
+    /// other accesses. If an eviction is due after that access, also announces what it will read. A
+    /// bucket that will be rewritten before that access is announced at its present place.
     pub(crate) fn announce(&mut self, ahead: usize, leaf: Leaf) {
         self.io.over(&mut self.store).prefetch(self.evictions, leaf);
         let until_then = self.evictions_after(ahead as u64, 0);
@@ -392,11 +394,11 @@ impl<S: BucketStore> VersionedTree<S> {
         self.client.serve_in_place(address, op)
     }
 
-    /// Makes the next EO access early, so that the stash shrinks. Storage sees it. `map` says which
-    /// copies count, as in [`Self::finish`].
+    /// Makes the next EO access early, so that the stash shrinks. Storage sees this access. `map`
+    /// says which copies count, as in [`Self::finish`].
     ///
     /// # Errors
-    /// As [`Self::access`].
+    /// See [`Self::access`].
     pub(crate) fn background_evict(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         if self.evictions_left() == 0 {
             return Err(invalid("too many evictions since the last checkpoint: make one first"));
@@ -457,7 +459,8 @@ impl<S: BucketStore> VersionedTree<S> {
         reverse_lexicographic(g, self.client.config.geometry.leaf_level())
     }
 
-    /// A dummy Path ORAM access to the next path of the order. Drops stale copies.
+    /// An EO access: reads the next path of the order into the stash, without stale copies, and
+    /// writes it back like a dummy access of Path ORAM.
     fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         let leaf = self.evicted_by(self.evictions);
         let Self { io, store, client, taken, evictions, .. } = self;

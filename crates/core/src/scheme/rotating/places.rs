@@ -45,7 +45,7 @@ impl PlaceRings {
         (1 << level) + self.spare()
     }
 
-    /// Number of buckets on all levels in storage.
+    /// Total number of buckets on the levels that are in storage.
     pub(super) fn buckets(&self) -> u64 {
         self.levels().map(|level| 1 << level).sum()
     }
@@ -79,7 +79,8 @@ impl PlaceRings {
         BucketId::new(Self::store_level(level), eviction % self.on_level(level))
     }
 
-    /// The eviction whose bucket on `level` is overwritten by eviction `g`, if there is one.
+    /// The earlier eviction whose bucket on `level` is overwritten by eviction `g`, if there is
+    /// one.
     pub(super) fn before(&self, g: u64, level: u8) -> Option<u64> {
         g.checked_sub(self.on_level(level)).filter(|before| *before >= self.first_eviction())
     }

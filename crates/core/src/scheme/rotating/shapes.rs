@@ -1,4 +1,4 @@
-//! The trees that a store must hold for a rotating RAW ORAM.
+//! The trees that a store must hold for a rotating RAW ORAM, and their shapes.
 
 use alloc::format;
 use alloc::vec;
@@ -52,8 +52,9 @@ impl RawConfig {
         Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
     }
 
-    /// Average bytes of swept pages that an eviction reads; it writes the same number. 0 if taken
-    /// slots are not marked. Excludes the pages that are read once in `W` evictions.
+    /// Average number of bytes of pages that an eviction reads for its sweep. It writes the same
+    /// number of bytes. 0 if taken slots are not marked. Excludes the pages that are read once in
+    /// `W` evictions.
     pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
         if !notes_taken_slots {
             return 0.0;
@@ -61,7 +62,8 @@ impl RawConfig {
         taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)
     }
 
-    /// Maximum number of marks of taken slots on the client.
+    /// Maximum number of marks of taken slots on the client: the number of accesses in a round of
+    /// sweeps.
     pub fn marked_slots_max(&self) -> u64 {
         let round = taken::round_evictions(&self.tree.geometry, self.tree.tree_top_levels);
         round * u64::from(self.evict_period)
@@ -74,7 +76,7 @@ impl RawConfig {
     }
 }
 
-/// The shapes of slots and heads.
+/// The shapes of the trees of slots and of heads.
 fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     check_evict_period(config.evict_period)?;
     config.tree.format()?;

@@ -19,7 +19,8 @@ use crate::seal::EraSealer;
 use crate::stash::{ArenaSlot, BlockArena, Entry};
 use crate::store::BucketStore;
 
-/// Paths with consecutive leaves; the first leaf follows the last. Public when it is shown.
+/// Paths with consecutive leaves; the leaf after the tree's last is its first. Public once it was
+/// shown to storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: Leaf,
@@ -43,7 +44,8 @@ impl Run {
 /// Called with the arena, the slot's address, which may be a dummy's, and its leaf.
 pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockArena, u64, Leaf) -> Option<ArenaSlot> + 'w;
 
-/// Access to one tree of a store. The client must know the location of each block.
+/// Access to one tree of a store. It holds no position map: the caller must know the location of
+/// each block.
 pub(crate) struct StoredTree {
     io: RotatingIo,
 }
@@ -111,8 +113,8 @@ impl StoredTree {
     /// including dummies, to `wanted`, from the root down, and opens the slot into the place that
     /// `wanted` returns.
     ///
-    /// If several copies have the same leaf, the first one was written last: an eviction writes a
-    /// whole path.
+    /// If several copies of a block have the same leaf, the first one passed is the newest, because
+    /// an eviction writes a whole path.
     pub(crate) fn read(
         &mut self,
         store: &mut dyn BucketStore,
@@ -171,7 +173,7 @@ impl StoredTree {
         self.io.over(store).seal_buckets(&buckets, blocks)
     }
 
-    /// Looks for evidence of eviction `g` in storage: see
+    /// Looks in storage for evidence that eviction `g` was made: see
     /// [`VersionedTree::probe_rollback`](super::VersionedTree::probe_rollback).
     pub(crate) fn probe_rollback(
         &mut self,

@@ -17,8 +17,8 @@ pub(super) struct Verifier<'a> {
     pub(super) g: u64,
 }
 
-/// The budget for diagnosing what buckets hold instead of their latest writes. All buckets of a
-/// store may be damaged, and each may be tried under thousands of names.
+/// The number of bytes that may still be read to diagnose what buckets hold instead of their latest
+/// writes. All buckets of a store may be damaged, and each may be tried under thousands of names.
 pub(super) struct DiagnosisBudget {
     bytes_left: u64,
 }
@@ -40,8 +40,8 @@ impl<'a> Verifier<'a> {
         self.verify_all_with(&mut DiagnosisBudget::default(), versions, frames)
     }
 
-    /// Verifies the buckets of a trip like [`Self::verify_all`], with a budget that many trips
-    /// share.
+    /// Verifies the buckets of a trip like [`Self::verify_all`], with a diagnosis budget that
+    /// several trips share.
     pub(super) fn verify_all_with<'v, 'f>(
         &self,
         budget: &mut DiagnosisBudget,
@@ -60,7 +60,8 @@ impl<'a> Verifier<'a> {
             .collect()
     }
 
-    /// Verifies that `eviction` wrote the bucket at a place, and returns the bucket.
+    /// Verifies that `eviction` wrote the bucket in `head` and `slots`, and returns the bucket;
+    /// `None` if it did not.
     pub(super) fn verify<'f>(
         &self,
         eviction: u64,
@@ -81,8 +82,8 @@ impl<'a> Verifier<'a> {
         head: &[u8],
         slots: &[u8],
     ) -> Error {
-        /// The minimum and maximum number of names to try of each kind. The minimum suffices to
-        /// recognise the previous write.
+        /// The minimum and maximum number of names of each kind to try for one bucket. The minimum
+        /// suffices to recognise the bucket's previous write.
         const TRIES: RangeInclusive<u64> = 2..=1 << 14;
         const TRIED_BYTES_MAX: u64 = 1 << 28;
         let Version { level, eviction, .. } = *version;

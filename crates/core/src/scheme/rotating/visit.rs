@@ -12,9 +12,9 @@ type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 impl<S: BucketStore> VersionedTree<S> {
     /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be
     /// taken: first on the client, then from the root down. Passes the number of buckets read so
-    /// far to `progress`; the last is [`Self::buckets_written`]. Storage sees a scan. Calls
-    /// `damaged` for each bucket that cannot be read or is not authentic; `damaged` may end the
-    /// visit with an error.
+    /// far to `progress`; the last number is [`Self::buckets_written`]. Storage sees a scan. Calls
+    /// `damaged` for each bucket that cannot be read or is not authentic; if `damaged` returns an
+    /// error, the visit ends with this error.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and errors of `damaged`.

@@ -49,8 +49,8 @@ impl MoveReporter {
 }
 
 impl TagTree {
-    /// Sets the callback for each block of a path that is written back, and each block put into
-    /// one.
+    /// Sets the callback for each block of a path that is written back, and for each block that is
+    /// put into such a path.
     pub(in crate::scheme) fn observe_moves(&mut self, report: Box<dyn FnMut(BlockMove)>) {
         self.moves = Some(MoveReporter::new(report));
     }

@@ -1,4 +1,4 @@
-//! Paths of a tree of tags: nothing is sealed, and only tags are copied.
+//! Reading and writing paths of a tree of tags. Nothing is sealed, and only tags are copied.
 
 use super::{DUMMY, Slot, TagTree, pack};
 use crate::error::Error;

@@ -5,7 +5,7 @@ use super::{RotatingIo, RotatingTrips, read_checked};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// The evidence in storage of an eviction that the client has not made.
+/// The evidence in storage about one eviction that the client has not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollbackProbe {
     /// The eviction was made: a place that it writes holds its contents.

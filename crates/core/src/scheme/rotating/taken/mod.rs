@@ -29,7 +29,8 @@ use zeroize::Zeroizing;
 use crate::geometry::{BucketId, Geometry};
 use crate::pieces::{Part, Piece, TreeId, TreeShape};
 
-/// A slot that has been taken. Secret: it tells on which level a block was found.
+/// A slot whose block an access has taken. Secret, because it tells on which level the block was
+/// found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenSlot {
     /// The bucket of the slot.
@@ -78,8 +79,8 @@ impl TakenSlots {
         self.marks.iter().copied()
     }
 
-    /// The pages that eviction `g` reads, in the versions after the evictions before `now`. First
-    /// come the pages whose bits are added to the marks, then the pages to sweep.
+    /// The pages that eviction `g` reads, in the versions after the evictions before `now`. The
+    /// pages whose bits `g` adds to the marks come first, then the pages that `g` sweeps.
     pub(super) fn read_by(&self, g: u64, now: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
         let swept = self.pages.swept_by(g).map(|version| version.page);
@@ -114,8 +115,8 @@ impl TakenSlots {
         }
     }
 
-    /// Adds the bits of a page to the marks, except for buckets that the evictions before `g` have
-    /// rewritten since.
+    /// Adds the bits of a page to the marks, except for buckets that the evictions before `g`
+    /// rewrote after the page was swept.
     fn add_marks(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
         let from_page = taken_in(&self.pages, version, bits, g);
         self.marks.extend(from_page);
@@ -195,7 +196,7 @@ impl TakenSlots {
     }
 }
 
-/// Average bytes of the pages that an eviction sweeps.
+/// Average number of bytes of the pages that one eviction sweeps.
 pub(super) fn swept_bytes(geometry: &Geometry, first_level: u8) -> f64 {
     let pages = Pages::new(geometry, first_level);
     pages.shape().tree_bytes() as f64 / 2.0 / pages.round() as f64
@@ -206,8 +207,8 @@ pub(super) fn round_evictions(geometry: &Geometry, first_level: u8) -> u64 {
     Pages::new(geometry, first_level).round()
 }
 
-/// The taken slots according to a page, except for buckets that the evictions before `g` have
-/// rewritten since.
+/// The taken slots according to a page, without the slots of buckets that the evictions before `g`
+/// rewrote after the page was swept.
 fn taken_in(pages: &Pages, version: &PageVersion, bits: &[u8], g: u64) -> Vec<TakenSlot> {
     let current =
         pages.buckets_of(version.page).filter(|bucket| pages.is_about(version, *bucket, g));

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The pages form a tree themselves, with one level for each level of the data tree in storage,
-//! from one page on. Evictions sweep them in turn, a few each, round after round. A page has two
-//! places, for odd and for even rounds, and a round takes at least `W` evictions. So the previous
-//! version stays intact for `W` more evictions, like everything that a state needs (`places`).
+//! starting with one page. Every eviction sweeps the next few pages; a round of evictions sweeps
+//! each page once. A page has two places, for odd and for even rounds, and a round takes at least
+//! `W` evictions. So the previous version stays intact for `W` more evictions, like everything that
+//! a state needs (`places`).
 //!
 //! Everything follows from the number of the eviction, and is public.
 
@@ -20,8 +21,8 @@ use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::SEAL_BYTES;
 
-/// Number of evictions in a round, if there are enough pages. It bounds the number of accesses
-/// whose marks wait on the client for the next sweep.
+/// Number of evictions in a round of sweeps, if there are enough pages. It bounds the number of
+/// accesses whose marks wait on the client for the next sweep.
 const ROUND_EVICTIONS: u64 = 1 << 16;
 
 /// Maximum number of pages that an eviction sweeps.
@@ -33,9 +34,9 @@ pub(super) struct Pages {
     /// The first level of the data tree that is in storage.
     first_level: u8,
     leaf_level: u8,
-    /// Slots of a bucket, for each level of pages.
+    /// Number of slots of the buckets that a page covers, for each level of pages.
     slots: Vec<usize>,
-    /// Number of evictions in a round.
+    /// Number of evictions in a round, which sweeps every page once.
     round: u64,
 }
 
@@ -48,7 +49,7 @@ pub(in super::super) struct PageVersion {
     pub(in super::super) eviction: u64,
     /// The index of the page among all pages that the eviction swept.
     pub(in super::super) number: u16,
-    /// Whether the eviction was ever made: a new tree has no pages yet.
+    /// Whether the eviction was ever made. The first versions in a new tree have not been written.
     pub(in super::super) is_written: bool,
     pub(in super::super) place: BucketId,
 }
@@ -70,7 +71,7 @@ impl Pages {
         TreeShape::new(core::iter::once(LevelShape::of_heads(0, 0)).chain(pages).collect())
     }
 
-    /// Number of evictions in a round.
+    /// Number of evictions in a round, which sweeps every page once.
     pub(super) fn round(&self) -> u64 {
         self.round
     }
@@ -157,7 +158,7 @@ impl Pages {
             .map(move |number| self.version(BucketId(number), eviction))
     }
 
-    /// The version of a page after the evictions before `g`.
+    /// The latest version of a page that the evictions before `g` have written.
     pub(super) fn latest(&self, page: BucketId, g: u64) -> PageVersion {
         let turn = page.0 / self.count().div_ceil(self.round);
         let ago = ((g - 1) % self.round + self.round - turn) % self.round;
