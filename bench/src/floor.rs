@@ -243,7 +243,8 @@ struct Keystream {
 
 impl Keystream {
     const AES: usize = size_of::<Block>();
-    /// AES blocks over the sealed part of a RAW header: two numbers of about 20 bits per slot.
+    /// Number of AES blocks for the sealed part of the header of a RAW ORAM bucket: two numbers of
+    /// about 20 bits per slot.
     const HEADER: usize = 2;
 
     /// Generates the keystream for `blocks` AES blocks in one call.

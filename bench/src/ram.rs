@@ -74,7 +74,8 @@ impl<R: Ram> Subject for Driven<R> {
     }
 }
 
-/// Marks both ends of a block with its address, so that lost, truncated and misplaced writes show.
+/// Writes a number derived from the address to both ends of a block, to detect lost, truncated and
+/// misplaced writes.
 fn stamp(block: &mut [u8], address: u64) {
     let mark = scatter(address).to_le_bytes();
     block[..mark.len()].copy_from_slice(&mark);
@@ -87,7 +88,8 @@ fn sample(indices: Range<u64>, limit: u64) -> impl Iterator<Item = u64> {
     indices.map(move |index| (scatter(index) >> 32) % limit)
 }
 
-/// Spreads indices by Fibonacci hashing: injective, and never zero for an address.
+/// Maps an index to a pseudo-random number by Fibonacci hashing. Different indices give different
+/// numbers. The number of an address is never zero.
 fn scatter(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -96,7 +98,7 @@ fn scatter(index: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// An array that drops the writes for which its function returns false.
+    /// An array that drops the writes for which the function in field 1 returns false.
     struct Array<F>(Vec<[u8; 32]>, F);
 
     impl<F: Fn(u64, &[u8]) -> bool> Ram for Array<F> {

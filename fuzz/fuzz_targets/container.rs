@@ -1,5 +1,5 @@
-//! The header of a file of buckets. Each list of shapes has exactly one header, so a header that
-//! can be read encodes to the same bytes.
+//! The header of a file of buckets. Each list of tree shapes has exactly one header, so the shapes
+//! in a header that can be read encode to the same bytes.
 //!
 //! ```text
 //! input = setup, start of a header

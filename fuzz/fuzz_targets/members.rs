@@ -1,12 +1,13 @@
-//! The shapes of the members of a stripe. They are accepted only if distributing the combined
-//! shapes over the members gives each member its shapes again.
+//! The shapes of the members of a stripe. The shapes are accepted only if combining them, and then
+//! distributing the result over the members, gives each member its shapes again.
 //!
 //! ```text
 //! input = setup, trees, …              for each member
 //! trees = number, levels, …            for each tree
 //! ```
 //!
-//! Half of the inputs get valid marks, so that the fuzzer gets past the check of marks.
+//! A member's last tree is a mark that encodes the name of the stripe. Half of the inputs get valid
+//! marks, so that the fuzzer gets past the check of marks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A session of an NBD client with a server that offers or requires TLS: without
-//! TLS, or with working TLS.
+//! A session of an NBD client with a server that offers or requires TLS. The client either does not
+//! use TLS, or completes the TLS handshake correctly.
 //!
 //! ```text
 //! input = setup, bytes from the client

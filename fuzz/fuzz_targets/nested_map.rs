@@ -4,9 +4,9 @@
 //! input = (action, address, 8 entries)*
 //! ```
 //!
-//! An entry that names no leaf of the tree is `Corrupt` in every function. Blocks map to leaves of
-//! the tree. An unknown position is in a position-map block with a known position. Forgotten blocks
-//! are not live.
+//! Every function that meets an entry for a leaf outside the tree fails with `Corrupt`, so blocks
+//! map only to leaves of the tree. If the client does not know the position of a block, it knows
+//! the position of the position-map block that holds it. Forgotten blocks are not live.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -5,8 +5,8 @@
 //! setup = whether to update the checksum (1 bit), whether to truncate the file (1 bit)
 //! ```
 //!
-//! A study that can be resumed can be used and saved again. All others are refused with a proper
-//! error.
+//! A study that can be resumed can also be run and saved again. Any other file is refused with the
+//! error `SimError::Saved`.
 #![no_main]
 
 use std::sync::OnceLock;

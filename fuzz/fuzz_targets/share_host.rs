@@ -77,7 +77,7 @@ impl ShareFile for File {
     }
 }
 
-/// The peers of a server that has none.
+/// The links to the other servers, none of which can be reached.
 struct NoPeers;
 
 impl Peers for NoPeers {

@@ -57,7 +57,8 @@ fuzz_target!(|input: &[u8]| {
     is_whole(setup, &world);
 });
 
-/// Reads a block, or the range that it begins. A successful read must return the data written.
+/// Reads a block. If a range of several blocks begins with it, reads the whole range. A successful
+/// read must return the data written.
 fn check_block(volume: &mut Volume, address: u64) -> Result<(), VolumeError> {
     let extent = Extent::longest(&volume.range_classes().to_vec(), address, volume.blocks());
     if extent.class > 0 {

@@ -4,8 +4,9 @@
 //! ```text
 //! input = setup, bytes from a stranger
 //! input = setup, (offset 2, bits)*     changes to the bytes of one side
-//! setup = whether two meet, whose bytes the fuzzer controls, which client, which server
-//!         (a bit each)
+//! setup = whether a client meets a server (or one of them a stranger), whether the fuzzer controls
+//!         the client's bytes (or the server's), whether the client is unknown, whether the server
+//!         is unknown (1 bit each)
 //! ```
 //!
 //! A stranger is never accepted by either side. A client and a server that know each other accept

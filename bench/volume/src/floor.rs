@@ -22,7 +22,8 @@ const BUCKET_BYTES: usize = 5 * 4096;
 /// cache.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Number of buckets that each part moves in a round.
+/// Number of buckets that each part of the measurement moves in a round: reads, writes, verifies or
+/// seals.
 const ROUND_BUCKETS: usize = 4096;
 
 const ROUND_SYNCS: u32 = 200;
@@ -39,7 +40,7 @@ pub struct Floor {
     _folder: TempDir,
 }
 
-/// The costs of the parts, in seconds.
+/// The costs of the parts in seconds: per byte, or per log record.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     /// Seconds per byte read from the page cache.

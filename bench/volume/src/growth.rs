@@ -23,7 +23,7 @@ const MEASURED_BYTES: [u64; 6] = [GIB / 4, GIB, 4 * GIB, 16 * GIB, 64 * GIB, 102
 /// Sizes of disks that are only modelled.
 const MODELLED_BYTES: [u64; 2] = [256 * GIB, 16 * 1024 * GIB];
 
-/// The size at which the model is scaled to the measurement.
+/// The disk size at which modelled requests per second equal the measured ones by definition.
 const RULER_BYTES: u64 = GIB;
 
 /// Maximum number of rounds.

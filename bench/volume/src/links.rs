@@ -63,9 +63,9 @@ struct Started {
     carries: Carries,
 }
 
-/// The bound on the speed of a subject.
+/// The part of the connection that limits the speed of a subject.
 enum Carries {
-    /// No bound is known.
+    /// No limit is known.
     Unknown,
     Tls,
     /// A link with this number of accesses per second.

@@ -171,7 +171,8 @@ pub fn in_turns(
 }
 
 impl Round {
-    /// Subtracts the bytes of requests and answers, which pass through the FUSE device as files.
+    /// Subtracts the data of requests and answers from the bytes that the server read and wrote.
+    /// That data passes through the FUSE device, and so is counted like data of files.
     fn deduct_requests(&mut self, load: &Load) {
         let Some(usage) = &mut self.usage else { return };
         let through = if load.writes() { &mut usage.read_bytes } else { &mut usage.written_bytes };

@@ -61,7 +61,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The fraction of skipped ticks, if there were ticks.
+    /// The fraction of skipped ticks. `None` if the server had no fixed rate, and so no ticks.
     pub fn left_out(&self) -> Option<Spread> {
         spread(&self.left_out)
     }

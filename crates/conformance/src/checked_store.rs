@@ -76,7 +76,7 @@ impl<S: BucketStore> CheckedStore<S> {
     }
 
     /// The byte range of `piece` within its bucket, computed from the documentation of
-    /// [`LevelShape`]. On purpose this does not call the code that stores use.
+    /// [`LevelShape`]. To be an independent check, this does not call the code that stores use.
     fn range(&self, piece: &Piece) -> Range<usize> {
         let shape = self.level_shape(piece);
         let (start, bytes) = match piece.part {

@@ -5,7 +5,8 @@ use rand::RngExt;
 
 use crate::checked_store::CheckedStore;
 
-/// Runs all checks, each on a fresh store. `reopen` loses a store and opens it again.
+/// Runs all checks, each on a fresh store. `reopen` loses a store as a crash would, and opens it
+/// again.
 pub(crate) fn check<S: BucketStore>(
     mut checked: impl FnMut() -> CheckedStore<S>,
     reopen: &mut impl FnMut(S) -> S,

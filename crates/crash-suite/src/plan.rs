@@ -84,7 +84,8 @@ impl PointKind {
         (Self::ServersInRecovery, 20),
     ];
 
-    /// The kind of a point that was parsed from its name. Some kinds cannot be distinguished.
+    /// The kind of a point that was parsed from its name. Names do not distinguish all kinds, so
+    /// this is one of the kinds that fit.
     pub(crate) fn from_lives(lives: &[Life]) -> Self {
         let store_dies = |life: &Life| matches!(life.faults[..], [InjectedFault::StoreDiesAt(..)]);
         let of_station = |life: &Life| match life.faults[..] {

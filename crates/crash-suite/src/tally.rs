@@ -18,7 +18,7 @@ pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the
 #[derive(Default)]
 pub(crate) struct Tally {
     kinds: BTreeMap<PointKind, KindCounts>,
-    /// Numbers of distinct points, by the operation that the first fault struck.
+    /// Number of distinct points for each kind of operation that the first fault struck.
     operations: BTreeMap<String, u64>,
     /// Numbers of distinct points, by the parts of store and directory that survived the first
     /// life.

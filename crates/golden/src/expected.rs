@@ -63,7 +63,7 @@ pub struct ResponseBeat<'a> {
     pub is_found: bool,
 }
 
-/// The output that the model still expects. Each port has its own queue.
+/// The output that the model still expects from the controller, with one queue for each port.
 #[derive(Debug)]
 pub(crate) struct Expected {
     layout: ImageLayout,

@@ -190,7 +190,7 @@ impl Golden {
         self.expected.take_read_beat()
     }
 
-    /// Checks a beat that the memory of the test bench returns.
+    /// Checks the next beat that the memory of the test bench returns to the controller.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if the engine reads something else.

@@ -82,7 +82,8 @@ pub struct TracedBeat {
     pub strobed_bytes: usize,
 }
 
-/// The controller's memory, and a trace of the beats that the engine moved.
+/// The controller's memory, and the beats that the engine read from it or wrote to it since the
+/// start of the trace.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) image: Image,

@@ -2,8 +2,8 @@
 //!
 //! [`Golden`] runs each command of a test bench on the engine, over an image of the controller's
 //! memory. It queues the output expected from the controller: memory commands, beats, the response,
-//! and the remaining stash. The bench passes in what the controller did. The first difference is an
-//! error that names the command and the beat.
+//! and the remaining stash. The bench passes the controller's output to the model. The first
+//! difference is an error that names the command and the beat.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The leaf and contents of each block, and the load of the tree.
+//! The leaf and contents of each block, and a bound on the blocks that the tree can hold.
 
 use std::collections::HashMap;
 

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::leaks;
 
-    /// Fails as soon as a source that a patch quotes changes.
+    /// Fails if a source file has changed in lines that a patch quotes.
     #[test]
     fn every_leak_fits_the_workspace_as_it_is() {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

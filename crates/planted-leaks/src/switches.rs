@@ -41,7 +41,7 @@ std::thread_local! {{
     )
 }
 
-/// Leaks that are built together.
+/// Leaks that are built together, in one copy of the workspace.
 pub(crate) struct Batch<'l> {
     /// Leaks with a switch, and their numbers. The number 0 activates no leak.
     pub(crate) switched: Vec<(usize, &'l Leak)>,
@@ -235,7 +235,8 @@ impl Source {
     }
 }
 
-/// Collects the bodies of functions whose result type all alternatives can share.
+/// Collects the bodies of functions that can have a switch: all leaky bodies and the sound body
+/// must have the same result type.
 #[derive(Default)]
 struct Bodies(Vec<Range<usize>>);
 

@@ -63,8 +63,8 @@ pub(crate) fn by_program<'t>(
     programs
 }
 
-/// The packages with tests that find leaks. Every call of cargo names all of them, so that their
-/// dependencies always get the same features and are built once.
+/// The packages with tests that find leaks. Every call of cargo names all these packages, so that
+/// cargo always selects the same features for their dependencies and builds the dependencies once.
 const PACKAGES: [&str; 9] = [
     "oblivio-wire",
     "oblivio-core",

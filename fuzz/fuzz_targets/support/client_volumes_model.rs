@@ -28,7 +28,8 @@ struct Open {
 enum Role {
     Writer,
     Reader,
-    /// A connection that reads. It neither fences others nor is fenced.
+    /// A reader for observation only. It does not fence other connections, and they do not fence
+    /// it.
     Looker,
 }
 

@@ -33,7 +33,7 @@ pub trait Subject {
     fn stop(&mut self) -> Result<(), String>;
 }
 
-/// Creates a disk of about `bytes` bytes and starts its server.
+/// A function that creates a disk of about `bytes` bytes and starts its server, if it has one.
 pub type Start = fn(bytes: u64, testbed: &Testbed, end: &End) -> Result<Box<dyn Subject>, String>;
 
 /// Instructions to start a subject, and the facts that matter for comparisons.

@@ -1,4 +1,4 @@
-//! A plain file: shows the speed of the machine without a disk server.
+//! A plain file. Its results show the speed of the machine without a disk server.
 
 use std::path::PathBuf;
 

@@ -146,7 +146,8 @@ fn cited(text: &str) -> BTreeSet<(&str, &str)> {
     links.filter_map(link).collect()
 }
 
-/// The names between backquotes in `text` that have enough words for a test, without their modules.
+/// The names of functions between backquotes in `text` that have at least [`WORDS_MIN`] words, and
+/// so must be tests. Paths of modules before a name are left out.
 fn tests_named(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     let names = quoted.map(|quoted| quoted.rsplit("::").next().expect("there is a last one"));

@@ -11,7 +11,8 @@ const OPENER: &str = "oblivio-store";
 /// The module that connects to share servers, in the same way as to bucket servers.
 const SHARES: &str = "crates/shares/src/remote";
 
-/// The crate that crashes simulated machines. No location can name these.
+/// The crate that crashes simulated machines. It names kinds of stores, because no location can
+/// name the store of a simulated machine.
 const WORLD: &str = "oblivio-crash-suite";
 
 /// The types of stores that have locations.

@@ -23,8 +23,8 @@ const ALLOWED: [&str; 12] = [
     "Zlib",
 ];
 
-/// Covers all platforms, default features, and normal and build dependencies. Dependencies of tests
-/// may have any licence.
+/// Checks normal and build dependencies on all platforms, with default features. Dependencies of
+/// tests may have any licence, because they are not shipped.
 #[test]
 fn nothing_we_ship_is_under_copyleft() {
     let metadata = workspace::cargo_metadata().exec().unwrap();

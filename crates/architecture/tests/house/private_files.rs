@@ -21,8 +21,8 @@ const SOURCES: [&str; 10] = [
     "cli/src/volume",
 ];
 
-/// Files that need not use the helper: the helper itself, and the state directory, which opens its
-/// files relatively and sets their modes.
+/// Files that are exempt from using the helper `oblivio_wire::private`: the helper itself, and the
+/// state directory, which opens its files relatively and sets their modes.
 const EXCEPTIONS: [&str; 2] = ["wire/src/private.rs", "volume/src/state_dir/fs.rs"];
 
 /// Calls that create a file or directory with the mode of the umask.
@@ -37,7 +37,7 @@ const UNCHECKED: [&str; 8] = [
     "fs::write(",
 ];
 
-/// Returns a call in `source` that creates a file or directory without the helper.
+/// Returns a call in `source` that creates a file or directory without `oblivio_wire::private`.
 fn unchecked(source: &str) -> Option<&'static str> {
     let code: String = code(source).split_whitespace().collect();
     UNCHECKED.into_iter().find(|it| code.contains(it))

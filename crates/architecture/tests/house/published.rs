@@ -96,8 +96,8 @@ fn wants(package: &Package) -> Vec<String> {
     wants
 }
 
-/// Whether a dependency on a workspace crate works outside the repository: the crate can be
-/// published, or the package omits the dependency.
+/// Whether a package with this dependency on a workspace crate can be built outside the repository:
+/// the crate can be published, or cargo leaves the dependency out of the package.
 fn is_there_for_others(dependency: &Dependency) -> bool {
     let is_kept = KEPT.contains(&dependency.name.as_str());
     let is_left_out =

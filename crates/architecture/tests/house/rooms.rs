@@ -31,7 +31,8 @@ const ROOMS: [&str; 21] = [
     "reference",
 ];
 
-/// Modules that present the whole crate. No other module uses them.
+/// Modules that re-export or describe the whole crate. They may use every module, and no module may
+/// use them.
 const ABOUT_ALL: [&str; 2] = ["lib", "manual"];
 
 #[test]

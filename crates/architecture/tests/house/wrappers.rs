@@ -8,7 +8,8 @@ use crate::workspace::source::{code, rust_files};
 /// The lint that rejects an implementation with a missing method.
 const DENIES: &str = "#[deny(clippy::missing_trait_methods)]";
 
-/// Stores that wrap no other store.
+/// Types that implement `BucketStore` without wrapping another store. The rule does not apply to
+/// them.
 const BASE_STORES: [&str; 8] = [
     "CrashStore",
     "FileStore",

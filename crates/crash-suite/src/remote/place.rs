@@ -61,7 +61,7 @@ impl VolumeStorage for SingleVolumeStorage {
         Ok(())
     }
 
-    /// Only stores the shapes, because the world has already allocated the store.
+    /// Stores only the shapes, because the world has already allocated the store of the volume.
     fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
         lock(&self.disk).shapes = Some(shapes.to_vec());
         Ok(())
@@ -88,8 +88,8 @@ impl VolumeStorage for SingleVolumeStorage {
     }
 }
 
-/// Wraps the store of a server. Once the machine has died, the first error of the store also cuts
-/// all connections to clients.
+/// Wraps the store of a server. Once the machine has died, a failed call of the store also cuts all
+/// of the server's connections to clients.
 fn with_death_of_machine(store: CrashStore, lines: Arc<LineEnds>) -> impl BucketStore + Send {
     Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
         call.forward(store).inspect_err(|_| {

@@ -5,7 +5,8 @@ use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use super::{Setup, Storage, scheduled};
 use crate::shares::MissingAnswerPolicy;
 
-/// Creates the setup of a volume on share servers, with fewer accesses because each takes longer.
+/// Creates the setup of a volume on share servers. It makes fewer accesses than other setups,
+/// because each access takes longer.
 fn shared(
     name: &'static str,
     servers: u8,

@@ -35,7 +35,8 @@ impl Links {
         self.mailboxes().insert(server, (run, mailbox));
     }
 
-    /// Ends the links from a server, and also those to the server if it has died.
+    /// Ends all links that start at a server. If the server has died, also ends the links that lead
+    /// to it.
     pub(super) fn end(&self, server: u8) {
         let mailboxes = self.mailboxes();
         let is_dead = |run| self.world.server_run(server) != run;

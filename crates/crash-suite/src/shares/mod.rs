@@ -150,7 +150,8 @@ impl Servers {
         Self(Arc::new(Mutex::new(machines)))
     }
 
-    /// Combines the servers with `records`, the store of the world, which holds the records.
+    /// Returns a store that consists of the servers and of `records`: the store of the world, which
+    /// holds the volume's records.
     pub(crate) fn connect(&self, records: CrashStore) -> AnyServers {
         let world = records.world().clone();
         let servers = OnServers { run: world.run(), world, servers: self.clone() };

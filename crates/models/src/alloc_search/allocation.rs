@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{BySlots, FORMAT_VERSION, Judge, NAME, Profile, Run, Search, SearchPlan, VolumeTree};
 use crate::Error;
 
-/// A profile for volumes, with its measurements.
+/// The profile that a search found, with the measurements that a volume needs to use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocation<J = BySlots> {
     /// The parameters of the search.
@@ -119,7 +119,7 @@ impl<J: Judge> Allocation<J> {
     }
 }
 
-/// Reads a field of the file.
+/// Parses the field `name` of a results file.
 fn field<T: DeserializeOwned>(file: &Value, name: &str) -> Result<T, Error> {
     let Some(value) = file.get(name) else { return refuse(name, "it is missing") };
     T::deserialize(value).or_else(|error| refuse(name, &error.to_string()))

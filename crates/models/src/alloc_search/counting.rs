@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Bench, BySlots, Profile, Run, Search, SearchPlan, measure, run};
 use crate::Error;
 
-/// A bench that counts the announced steps and the steps that were run.
+/// A bench that counts the steps that a search announces and the steps that it runs.
 #[derive(Default)]
 pub(super) struct Counting {
     pub(super) planned: AtomicU64,

@@ -1,11 +1,11 @@
-//! The measure by which a search compares profiles.
+//! The costs by which a search compares profiles: slots moved or simulated time.
 
 use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The measure by which a search compares profiles. The default is slots moved.
+/// The cost by which a search compares profiles. The default is the number of slots moved.
 pub trait Judge:
     Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync
 {

@@ -3,8 +3,9 @@
 //! Most slots of the middle levels of a tree hold no block, yet every access moves them. IR-ORAM
 //! (section IV-B, IR-Alloc) makes those buckets smaller. An access then moves fewer slots, and
 //! little space is lost, because most slots are near the leaves. Blocks that no longer fit stay in
-//! the stash, so background evictions become more frequent. A greedy search weighs the two against
-//! each other.
+//! the stash, so background evictions become more frequent. A greedy search looks for the profile
+//! that moves the fewest slots without too many background evictions. At the end, it runs this
+//! profile on a deeper tree (the *last tree*), where the profile must keep to the same limits.
 
 mod allocation;
 mod candidate;

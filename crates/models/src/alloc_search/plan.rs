@@ -14,7 +14,7 @@ use crate::workload::Workload;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "J: Judge")]
 pub struct SearchPlan<J = BySlots> {
-    /// The measure by which profiles are compared.
+    /// The cost by which the search compares profiles.
     #[serde(default, skip_serializing_if = "is_by_slots")]
     pub judge: J,
     /// The scheme of the ORAM that runs the profiles.
@@ -26,8 +26,8 @@ pub struct SearchPlan<J = BySlots> {
     /// Number of levels, from the root on, that the client keeps. The search does not change their
     /// buckets.
     pub tree_top_levels: u8,
-    /// Slots of a path on the levels in storage that are not searched. An access moves these slots
-    /// too.
+    /// Slots of a path in storage on levels that the search does not change. An access moves these
+    /// slots as well.
     pub path_slots_beside: u64,
     /// Number of blocks (N).
     pub capacity: u64,
@@ -49,8 +49,9 @@ pub struct SearchPlan<J = BySlots> {
     pub accesses: u64,
     /// Number of independent runs per profile.
     pub runs: u32,
-    /// Leaf level of the last tree, on which the found profile must hold up. The client keeps one
-    /// more level for each level that the last tree has more.
+    /// Leaf level of the last tree: the tree on which the found profile must keep to the limits,
+    /// too. If it is deeper than the searched tree by `n` levels, the client keeps `n` more levels
+    /// of it.
     pub endurance_leaf_level: u8,
     /// Number of accesses of the run on the last tree.
     pub endurance_accesses: u64,

@@ -52,13 +52,13 @@ impl Profile {
     }
 
     /// Applies this profile to another tree with leaves on `leaf_level`. The two trees are aligned
-    /// at the leaves. Levels that the client keeps in either tree, and levels that this tree lacks,
-    /// get `z` slots.
+    /// at the leaves. Levels that the client keeps in either tree, and levels above the root of
+    /// this tree, get `z` slots.
     ///
-    /// Space is lost near the leaves only, and whether a block passes a level does not depend on
-    /// levels far below it. So space loss and path length stay the same. If the other tree is
-    /// deeper, it has more slots above the searched levels, and more subtrees that share them and
-    /// the stash.
+    /// Almost all slots, and so almost all lost slots, are near the leaves. Whether a block passes
+    /// a level does not depend on levels far below it. So space loss and the number of slots on a
+    /// path in storage stay the same. If the other tree is deeper, it has more slots above the
+    /// searched levels, and more subtrees that share them and the stash.
     pub fn carried(&self, tree_top_levels: u8, z: u16, leaf_level: u8, top_there: u8) -> Self {
         let slots = (0..=leaf_level).map(|level| {
             let here = (level + self.leaf_level()).checked_sub(leaf_level);
@@ -83,9 +83,9 @@ impl Profile {
         less
     }
 
-    /// Lists all single steps that leave no bucket larger than a bucket nearer to the leaves. A
-    /// step takes one slot from the topmost levels of a stretch of levels with equal slots.
-    /// `at_once` lists the numbers of levels to try.
+    /// Lists the profiles that are one step smaller, except those with a bucket that is larger than
+    /// a bucket nearer to the leaves. A step takes one slot from the topmost levels of a stretch of
+    /// levels with equal slots. `at_once` lists the numbers of levels to try.
     pub fn steps_down(&self, tree_top_levels: u8, at_once: &[usize]) -> Vec<Self> {
         let top = usize::from(tree_top_levels).min(self.0.len());
         let mut steps = Vec::new();

@@ -118,7 +118,8 @@ struct Runner<'a, J, B> {
 }
 
 impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
-    /// Runs the proposals that keep to the space limit, and judges all proposals.
+    /// Runs the proposed profiles that keep to the space limit. Returns all proposals with their
+    /// verdicts.
     fn round(
         &self,
         round: u32,
@@ -198,8 +199,8 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         accepted.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
     }
 
-    /// The slots moved per access in the final run. `None` if the run exceeds the limit or gains
-    /// nothing.
+    /// The slots moved per access in `run`, the run on the last tree. `None` if `profile` exceeds
+    /// the limit on background evictions there, or moves no fewer slots than the uniform tree.
     fn slots_if_accepted(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
         let evictions =
             run.evictions_per_access().filter(|evictions| self.allows(*evictions, baseline))?;

@@ -11,7 +11,7 @@ const SMALL_BYTES: u64 = 4096;
 /// Bytes of a long request.
 const LONG_BYTES: u64 = 1 << 20;
 
-/// A volume, with the traffic of its accesses.
+/// A volume on any link: the size of its disk, and the traffic of its accesses.
 #[derive(Clone, Debug)]
 pub struct VolumeOnLink {
     disk_bytes: u64,

@@ -54,7 +54,7 @@ const SEEK_SECONDS_MEAN: f64 = 8.5e-3;
 const ROTATION_SECONDS: f64 = 60.0 / 7200.0 / 2.0;
 
 impl Medium {
-    /// The media of the paper.
+    /// The media that the experiments on rORAM compare.
     pub const ALL: [Self; 4] = [Self::Disk, Self::MeanDisk, Self::Ssd, Self::Link];
 
     /// The medium's identifier in files.
@@ -77,8 +77,8 @@ impl Medium {
         }
     }
 
-    /// Seconds before the first byte of a request that starts `distance` bytes from the end of the
-    /// previous one.
+    /// Seconds before a request moves its first byte, if the request starts `distance` bytes from
+    /// the end of the previous one.
     fn seconds_before(self, distance: u64) -> f64 {
         match (self, distance) {
             (Self::Disk | Self::MeanDisk, 0) => 0.0,

@@ -146,8 +146,8 @@ impl VolumeModel {
     }
 }
 
-/// A tree in which each eviction writes its buckets to the next places of a ring. Each level has
-/// one ring.
+/// The places of a versioned tree. Each level has a ring of places, and each eviction writes its
+/// bucket of the level to the next place of that ring.
 struct RotatingTree(Vec<Level>);
 
 /// A level of a tree in storage.
