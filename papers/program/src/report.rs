@@ -18,7 +18,7 @@ const MARKDOWN: FileKind = FileKind::public("a report in Markdown", |start| {
     files::is_text(start) && start.starts_with(b"# ")
 });
 
-/// `oblivio-lab report`.
+/// Runs `oblivio-lab report`.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
     let outputs = || [Some(&args.output), args.markdown.as_ref()].into_iter().flatten();
     if let Some(twice) = outputs().find(|path| args.files.contains(path)) {

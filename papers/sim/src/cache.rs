@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the cache with a list of all lines in the order of their last use.
+        /// Compares the cache with a model: a list of all lines in the order of their last use.
         #[test]
         fn it_is_a_list_in_order_of_use(
             uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)

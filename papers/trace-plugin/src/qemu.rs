@@ -14,7 +14,7 @@ use oblivio_sim::recording::Access;
 use crate::arguments::Arguments;
 use crate::recorder::Recorder;
 
-/// A translation block and an instruction of the emulator. They are opaque.
+/// A translation block of the emulator. The type is opaque, and so is the next one: an instruction.
 type Block = c_void;
 type Instruction = c_void;
 

@@ -39,7 +39,8 @@ pub(crate) struct AllArgs {
     runs: RunsArgs,
 }
 
-/// `oblivio-lab run`: the experiments that make figures in sequence, and a report of all figures.
+/// Runs `oblivio-lab run`: all experiments that make figures, in sequence, and a report of all
+/// figures.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let AllArgs { quick, figure, output, json, runs } = args;
     // Figures that take a night are made only if `--figure` names them.

@@ -27,7 +27,7 @@ const MADE_RECORDS: u64 = 100_000;
 /// The maximum size of a description of a machine, in bytes.
 pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 
-/// `oblivio-lab simulate`.
+/// Runs `oblivio-lab simulate`.
 pub(crate) fn run(args: &SimulateArgs) -> Result<(), ProgramError> {
     let spec = spec(args)?;
     report_idle_switches(args, &spec)?;

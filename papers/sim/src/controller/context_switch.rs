@@ -14,10 +14,10 @@
 
 use crate::{Cycle, SimError};
 
-/// The maximum number of evictions of a flush. Emptying a stash never takes that many.
+/// The maximum number of evictions of a flush. A stash is always empty after fewer evictions.
 const EVICTIONS_MAX: u64 = 100_000;
 
-/// The context switches of a program.
+/// Decides when the program is switched out, and tracks the flush of the ORAM's state.
 #[derive(Clone, Debug)]
 pub(super) struct ContextSwitches {
     /// The time that the program runs between switches; `None` if it is never switched out.
@@ -73,7 +73,7 @@ impl ContextSwitches {
         self.has_run |= self.evictions.is_none();
     }
 
-    /// Switches the program in again at `now`.
+    /// Ends the context switch: the program runs again from `now` on.
     pub(super) fn end(&mut self, now: Cycle) {
         self.evictions = None;
         self.has_run = false;

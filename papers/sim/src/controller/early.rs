@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use crate::Cycle;
 use crate::cache::Victim;
 
-/// The pause in cycles after a search of all sets that found nothing.
+/// Cycles to the next search, after a search of all sets has found no dirty LRU line.
 const REST: Cycle = 1000;
 
 /// The view of a last-level cache that early write-backs need.
@@ -25,7 +25,7 @@ pub trait LastLevel {
     fn written_early(&mut self, line: u64, at: Cycle);
 }
 
-/// Searches the sets in turn for an LRU line that is dirty.
+/// Searches one set after the other for an LRU line that is dirty.
 pub(super) struct EarlyWriter {
     /// The line being written back (Ptr).
     pointer: Option<u64>,
@@ -41,8 +41,8 @@ impl EarlyWriter {
         Self { pointer: None, set: 0, rests_until: 0, coins, given_up: 0 }
     }
 
-    /// The line to write back at `now`: the current one, unless it was used or evicted, or else the
-    /// next one found.
+    /// Returns the line to write back at `now`: the current line or, if that was used or evicted,
+    /// the next line that a search finds.
     pub(super) fn line(&mut self, now: Cycle, cache: &impl LastLevel) -> Option<u64> {
         if let Some(line) = self.pointer {
             let is_next = Some(Victim { line, dirty: true });

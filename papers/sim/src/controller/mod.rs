@@ -136,7 +136,7 @@ pub struct Controller<B, T> {
     reader: Option<T>,
     early: EarlyWriter,
     switches: ContextSwitches,
-    /// Whether untimed paths may have left ρ's pattern in the middle of a round.
+    /// Whether untimed paths may have ended in the middle of a round of ρ's two trees.
     is_round_open: bool,
     tally: ControllerTally,
 }

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// The information that the start times of paths reveal to an observer of the bus (IR-ORAM, section
-/// II-C: one path access per T cycles). The paper does not define the ends of the interval T, and
-/// they decide the gain of shorter paths.
+/// The rule for when paths start. It determines what the start times of paths reveal to an observer
+/// of the bus (IR-ORAM, section II-C: one path access per T cycles). The paper does not define the
+/// ends of the interval T, and they decide the gain of shorter paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// A path starts as soon as a request waits: no protection.
+    /// A path starts as soon as a request waits. Start times reveal when requests arrive.
     Free,
     /// `T` cycles from one start to the next, or the duration of the path if it is longer.
     StartToStart(Cycle),

@@ -114,7 +114,7 @@ impl PathLog {
     }
 }
 
-/// Used as the event sink of a RAW ORAM's store, it logs the written paths.
+/// As the event sink of a RAW ORAM's store, a path log logs the paths that are written.
 impl EventSink for PathLog {
     fn record(&mut self, event: &Event, _: &[u8]) {
         if event.operation == Operation::Write {

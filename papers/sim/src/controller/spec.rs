@@ -71,12 +71,14 @@ pub struct RhoSpec {
     pub blocks: u64,
     /// Accesses to the small tree per access to the main tree.
     pub small_per_main: usize,
-    /// The old copy in the main tree when the LLC evicts a block to the small tree.
+    /// The treatment of a block's old copy in the main tree, when the LLC evicts the block to the
+    /// small tree.
     #[serde(default)]
     pub old_copy: OldCopyPolicy,
 }
 
-/// The old copy in the main tree when a block moves to the small tree of ρ.
+/// The treatment of a block's old copy in the main tree, when the block moves to the small tree of
+/// ρ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldCopyPolicy {

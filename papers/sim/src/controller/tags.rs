@@ -19,16 +19,16 @@ use rand::CryptoRng;
 use super::path_log::{PathLog, Purpose};
 use crate::SimError;
 
-/// A scheme over a tree of tags. To the frontend, blocks have contents. Data blocks always read as
-/// zeros.
+/// A scheme over a tree of tags. To the frontend, blocks seem to have contents. Data blocks always
+/// read as zeros.
 pub(crate) struct TagScheme<B, W> {
     tags: B,
     /// The tree's parameters as seen by the frontend.
     config: TreeConfig,
     contents: Contents,
     observer: W,
-    /// The paths to prefetch, one at the start of each access. Prefetching all at once would make
-    /// them wait for each other.
+    /// The paths to prefetch. One path is prefetched at the start of each access, since prefetches
+    /// that are made at once wait for each other.
     fetched_soon: Vec<Leaf>,
 }
 

@@ -18,7 +18,7 @@ use crate::functional::Study;
 const READ: Cycle = 300;
 const PATH: Cycle = 700;
 
-/// Duration of moving the tree top to memory and back.
+/// Cycles for moving the tree top to memory and back.
 const MOVE: Cycle = 5000;
 
 /// The carried paths with their start times.
@@ -63,7 +63,7 @@ impl Bench {
         Self { controller, cache, carried, answers, taken: 0, reads, now: 0 }
     }
 
-    /// Runs the controller until `until`.
+    /// Runs the controller up to cycle `until`.
     fn run(&mut self, until: Cycle) {
         let mut events = Vec::new();
         while let Some(slot) = self.controller.next_slot().filter(|slot| *slot < until) {
@@ -262,8 +262,8 @@ fn the_starts_of_a_fixed_rate_do_not_depend_on_requests() {
     }
 }
 
-/// The view of the bus apart from leaves: start times, and the tree and the written part of each
-/// path.
+/// An observer's view of the bus, without leaves: the start times, and the tree and the written
+/// part of each path.
 fn bus_view(bench: &Bench) -> (Vec<Cycle>, Vec<(TreeId, Writes)>) {
     let carried = bench.carried.borrow();
     (bench.starts(), carried.iter().map(|(path, _)| (path.tree, path.writes)).collect())
@@ -357,8 +357,8 @@ fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree(
     assert!(data(0) < fetched && read_from_small > 10, "{read_from_small}, {tally:?}");
 }
 
-/// A write-back costs a small path, and the position-map paths of its victim. Each read costs a
-/// path.
+/// A write-back costs a path of the small tree, and the position-map paths of the block that leaves
+/// the small tree. Each read costs a path.
 #[test]
 fn a_block_that_leaves_a_copy_behind_takes_no_data_path_of_the_main_tree() {
     let data_of_main = |oram: &OramSpec| {
@@ -571,7 +571,8 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
 }
 
-/// A run and its initial ORAM may have the same seed.
+/// A run may have the same seed as its initial ORAM. The test checks that their random numbers
+/// differ.
 #[test]
 fn a_run_throws_other_coins_than_its_initial_oram() {
     for seed in 0..100 {

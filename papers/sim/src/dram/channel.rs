@@ -70,8 +70,8 @@ impl Channel {
         self.planned = None;
     }
 
-    /// Whether all requests that arrived are complete. Planning answers requests that need no
-    /// command.
+    /// Whether all requests that arrived are complete. First plans the next event, since this
+    /// completes requests that need no command.
     pub(super) fn is_idle(&mut self) -> bool {
         self.next_planned_event();
         self.backlog.is_empty() && self.view.is_empty()
@@ -82,12 +82,12 @@ impl Channel {
         self.reads_behind > 0 || self.view.has_reads()
     }
 
-    /// The time of the first known completion that was not taken yet.
+    /// The time of the earliest known completion that the caller has not taken yet.
     pub(super) fn first_done(&self) -> Option<Clock> {
         self.done.front().map(|done| done.clock)
     }
 
-    /// The time of the last known completion.
+    /// The time of the latest known completion.
     pub(super) fn last_done(&self) -> Option<Clock> {
         self.done.back().map(|done| done.clock)
     }

@@ -136,7 +136,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Checks the distance between two commands of a channel.
+    /// Checks the distance in clocks between two commands of a channel.
     fn check_pair(&self, old: Command, new: Command) -> Result<(), String> {
         use CommandKind::{Activate, Precharge, Read, Refresh, Write};
         let time = &self.0.timing;

@@ -199,7 +199,8 @@ impl Device {
         self.bus = at + 1;
     }
 
-    /// Pairs of each group of the channel and the relation of its banks to `bank`.
+    /// Returns the index of each bank group of the channel, with the relation of the group's banks
+    /// to `bank`.
     #[inline]
     fn related(&self, bank: u32) -> impl Iterator<Item = (usize, Relation)> + use<> {
         let home = share(bank, self.log2_group);

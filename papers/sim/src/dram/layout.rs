@@ -40,7 +40,7 @@ pub enum LayoutOrder {
 }
 
 impl LayoutOrder {
-    /// The number of lines for a subtree of more than one level; `None` without subtrees.
+    /// The number of lines that should hold a subtree; `None` if the order has no subtrees.
     fn row_span(self) -> Option<u64> {
         match self {
             Self::Heap => None,

@@ -22,14 +22,14 @@ pub(super) enum ScheduledCommand {
     Refresh { rank: u32 },
 }
 
-/// The earliest time of a command, and its priority among commands possible at that time. Smaller
-/// is first.
+/// The earliest time of a command, and its priority among commands possible at that time. The
+/// smaller value goes first.
 type CommandPriority = (Clock, u64);
 
 /// The bit set in the priority of commands that move no data.
 const NO_DATA: u64 = 1 << 63;
 
-/// The best command so far.
+/// The best of the commands that were offered so far.
 struct BestCommand {
     priority: CommandPriority,
     step: Option<ScheduledCommand>,

@@ -7,8 +7,8 @@ use chacha20::ChaCha12Rng;
 use oblivio_core::image::{Image, refuse};
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 
-/// A generator of the same numbers as [`StdRng`](rand::rngs::StdRng), which does not expose its
-/// position.
+/// A generator of the same numbers as [`StdRng`](rand::rngs::StdRng). It replaces `StdRng`, whose
+/// position cannot be read or saved.
 pub(crate) struct Coins(ChaCha12Rng);
 
 /// Bytes of the seed, the stream, and the position in words.
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Draws a number of some type, or bytes of some length.
+    /// Draws one value from `coins`. `number` selects its type or length.
     fn throw(coins: &mut impl Rng, number: usize) -> u64 {
         match number % 5 {
             0 => coins.next_u32().into(),

@@ -30,7 +30,7 @@ pub(super) struct WatchedOram {
     zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,
-    /// The counts at the time when counting began.
+    /// The counts of paths at the time when counting began.
     before: PathCounts,
     /// Moves of blocks. They are counted only on request, since this takes time.
     migration: Option<Rc<RefCell<Migration>>>,

@@ -1,4 +1,5 @@
-//! Studies of small trees, compared with the engine without observer and prefetching.
+//! Tests of studies of small trees. Some compare a study with the engine without observer and
+//! prefetching.
 
 mod watched;
 
@@ -65,7 +66,8 @@ fn mixed(spec: &OramSpec, paths: u64) -> Vec<Snapshot> {
     snapshots
 }
 
-/// As in timed runs, a changed result needs a new model number.
+/// Checks that the results of this model are unchanged. As for timed runs, a change that alters
+/// results must raise the model number.
 #[test]
 fn the_same_model_places_blocks_in_the_same_way() {
     let snapshots = mixed(&OramSpec::paper(10), 3000);
@@ -169,7 +171,8 @@ fn a_hit_on_the_client_is_no_path_and_is_counted_where_it_was() {
     assert!(hits > 0 && on_client >= hits, "{found:?} {paths:?}");
 }
 
-/// Makes the same requests on ordinary storage, without observer and prefetching.
+/// Compares a study with the engine, which serves the same requests from ordinary storage, without
+/// observer and prefetching.
 #[test]
 fn a_study_does_what_the_engine_does() {
     struct Blind;

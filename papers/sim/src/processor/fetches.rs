@@ -32,12 +32,12 @@ struct Fetch {
     line: u64,
     asked: Cycle,
     answered: Option<Cycle>,
-    /// The number of reads that have not taken the answer yet.
+    /// The number of reads that wait for the answer or have not taken it yet.
     waiting: u32,
 }
 
 impl Fetches {
-    /// Starts a fetch of `line`, which reaches memory at `asked`.
+    /// Starts a fetch of `line`. Its request reaches memory in cycle `asked`.
     pub(super) fn start(&mut self, line: u64, asked: Cycle) -> FetchId {
         let id = FetchId(self.forgotten + self.kept.len() as u64);
         self.kept.push_back(Fetch { line, asked, answered: None, waiting: 0 });

@@ -254,8 +254,9 @@ impl Pipeline {
         }
     }
 
-    /// Passes the next stop, if one of the instructions up to `index` would retire during or after
-    /// it. Apart from stops, the slots of all these instructions must be known.
+    /// Moves retirement past the next stop, if one of the instructions up to `index` would retire
+    /// during or after the stop. Apart from stops, the slots of all these instructions must be
+    /// known.
     fn apply_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
         let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
         let first = from * self.retire_width;
@@ -294,7 +295,7 @@ impl Pipeline {
     }
 }
 
-/// The result of [`Pipeline::pass_stop`].
+/// The result of [`Pipeline::apply_stop`].
 enum Passing {
     /// Retirement is past the stop.
     Passed,

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use crate::Cycle;
 
-/// A number of places, each in use, or free since some cycle. The place that has been free for
-/// longest is used first, so a request gets its place as early as possible.
+/// A fixed number of places. Each place is in use, or has been free since some cycle. The place
+/// that has been free for longest is used first, so a request gets its place as early as possible.
 #[derive(Clone, Debug)]
 pub(super) struct SlotPool {
     /// The number of places that were never used.
     fresh: u64,
     used: u64,
-    /// The cycles at which the other free places became free, in order.
+    /// The cycles at which the free places that were used before became free, in order.
     freed: VecDeque<Cycle>,
 }
 
@@ -35,8 +35,8 @@ impl SlotPool {
         }
     }
 
-    /// Frees a place at cycle `at`. Calls may be out of order of time, if each comes before its
-    /// place is needed.
+    /// Frees a place at cycle `at`. The cycles of calls need not ascend, but each call must precede
+    /// the request that needs the place.
     ///
     /// # Panics
     /// If no place was in use.

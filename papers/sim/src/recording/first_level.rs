@@ -174,7 +174,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with plain lists of (line, dirty) per set, the most recently used line last.
+        /// Compares the cache with a model: a list of (line, dirty) per set, the most recently used
+        /// line last.
         #[test]
         fn it_is_a_list_for_each_set(
             uses in prop::collection::vec((1u64..9, 0u64..2000, 1u64..17, any::<bool>()), 0..200),

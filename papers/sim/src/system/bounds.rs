@@ -1,5 +1,5 @@
-//! Upper bounds for the numbers of a machine. A file may contain any numbers, and no number may
-//! cost excessive memory or time. Other code checks the consistency between numbers.
+//! Bounds for the numbers that describe a machine. A file can contain any numbers, and none of them
+//! must cause excessive use of memory or time. Other code checks that the numbers are consistent.
 
 use super::SystemSpec;
 use crate::SimError;
@@ -15,7 +15,7 @@ const BLOCKS_MAX: u64 = 1 << 32;
 /// can hold.
 const BLOCK_LINES_MAX: u64 = 1 << 10;
 
-/// The maximum number of cycles of a delay or period. A path takes thousands.
+/// The maximum number of cycles of a delay or period. A path takes thousands of cycles.
 const CYCLES_MAX: u64 = 1 << 24;
 
 /// The maximum number of cycles between two context switches: minutes.

@@ -112,7 +112,7 @@ pub(super) struct DramBus<O> {
     latency: Cycle,
     /// The layouts of the trees, by the number of the tree.
     trees: Vec<TreeLayout>,
-    /// The lines for the tree top at a context switch.
+    /// The lines of DRAM to which the tree top is moved at a context switch.
     tree_top: Range<u64>,
     done: Vec<Completion>,
 }
@@ -122,7 +122,7 @@ struct TreeLayout {
     buckets: BucketLines,
     /// The first line of the tree in DRAM.
     start: u64,
-    /// The levels in memory.
+    /// The levels that are in DRAM.
     levels: Range<u8>,
     header_lines: u64,
 }

@@ -103,7 +103,7 @@ impl SystemSpec {
         Ok(if is_read_again { file } else { plain })
     }
 
-    /// A machine with every key.
+    /// A machine whose file has every key.
     pub(super) fn with_every_key() -> Result<Self, SimError> {
         let mut spec = Self::paper(24)?;
         spec.dram = DramSpec::built_in("DDR4-2400")?;
@@ -296,7 +296,7 @@ mod tests {
         assert!(error.starts_with("the trees have"), "{error}");
     }
 
-    /// The paths of numbers in a file.
+    /// JSON pointers to the numbers of a machine's file, and to the tables with numbers.
     const PARTS: [&str; 11] = [
         "/channels",
         "/header_lines",
@@ -311,7 +311,7 @@ mod tests {
         "/dram/timing",
     ];
 
-    /// A file with any number either runs or is refused.
+    /// Checks that a machine with any changed number either runs or is refused.
     #[test]
     fn no_number_of_a_file_is_taken_on_trust() {
         let good = serde_json::to_value(small()).unwrap();

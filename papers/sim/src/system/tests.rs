@@ -356,7 +356,8 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
     }
 }
 
-/// This also holds with long gaps without requests before and after the last record.
+/// Checks that exactly the records after the warm-up are counted. This also holds if long gaps
+/// without requests precede or follow the last record of the warm-up.
 #[test]
 fn a_warm_up_ends_after_its_last_record() {
     for spec in machines() {
@@ -434,8 +435,8 @@ fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
     bus.dram.observer().verdict().unwrap();
 }
 
-/// Apart from the two missing levels, a path has the same bytes as in a tree with four times the
-/// leaves.
+/// Compares blocks of one and of four lines. With four lines per block, the tree has two levels
+/// less for the same memory, and a path moves four lines per slot.
 #[test]
 fn a_path_moves_all_lines_of_its_blocks() {
     let lines_of_path = |block_lines, levels| {

@@ -40,7 +40,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// The number of turns used up so far.
+    /// Number of turns that the program has used up so far.
     fn turn(&self) -> u64 {
         self.instructions / self.slice
     }

@@ -74,7 +74,7 @@ enum FreePages {
     /// A lazy shuffle of all pages (Fisher and Yates), so that a large memory costs nothing.
     /// `moved` has the page at each position whose page is not the position itself.
     Shuffled { coins: Box<StdRng>, moved: HashMap<u64, u64> },
-    /// All pages except these.
+    /// All pages except the assigned pages, which this set contains.
     Others(HashSet<u64>),
 }
 
@@ -91,7 +91,8 @@ impl Memory {
         Self { pages, given: 0, free }
     }
 
-    /// Assigns a page to page `wanted` of the program; `None` if all are in use.
+    /// Assigns a page of memory to page `wanted` of the program. Returns `None` if all pages of
+    /// memory are in use.
     fn assign_page(&mut self, wanted: u64) -> Option<u64> {
         let (pages, next) = (self.pages, self.given);
         if next >= pages {

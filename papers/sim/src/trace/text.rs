@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use super::{Record, ramulator, usimm};
 use crate::{LINE_BYTES, SimError};
 
-/// The maximum length of a line in bytes, including its end. No record comes near.
+/// The maximum length of a line in bytes, including its end. Records are much shorter.
 const TEXT_LINE_BYTES_MAX: usize = 128;
 
 /// A text format of trace files.

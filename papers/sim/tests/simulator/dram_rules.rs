@@ -1,4 +1,4 @@
-//! The DRAM scheduler, checked by the independent checker.
+//! Tests of the DRAM scheduler with the independent checker.
 
 use oblivio_sim::dram::checker::Checker;
 use oblivio_sim::dram::{Clock, Command, Completion, Dram, DramSpec, Observer, Request, Timing};
@@ -107,7 +107,8 @@ proptest! {
         prop_assert!(done.is_sorted_by_key(|done| done.clock));
     }
 
-    /// The completions do not depend on the calls that run the DRAM.
+    /// Checks that the completions do not depend on which functions run the DRAM, and how far each
+    /// call runs it.
     #[test]
     fn all_ways_to_run_give_the_same_completions(load in any_load(), step in 1u64..500) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
@@ -135,7 +136,8 @@ proptest! {
         prop_assert_eq!(&in_steps, &done);
     }
 
-    /// A read never sees a later write to the same line, and never misses an earlier one.
+    /// Checks that a read never returns the data of a later write to the same line, and never
+    /// misses an earlier write.
     #[test]
     fn requests_for_a_line_keep_their_order(load in any_load()) {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();

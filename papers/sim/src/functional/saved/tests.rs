@@ -1,4 +1,4 @@
-//! Resumed studies, and invalid files.
+//! Tests of resumed studies, and of invalid files.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Counts for position-map blocks, and for moved blocks.
+//! Tests of the counts of found position-map blocks and of moved blocks.
 
 use super::*;
 

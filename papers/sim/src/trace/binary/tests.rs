@@ -24,7 +24,8 @@ fn file(after_version: &[u8]) -> Vec<u8> {
     [said, sum.to_vec()].concat()
 }
 
-/// The checksum was computed by another program (zlib).
+/// Checks the encoding of a trace against bytes made by hand. Another program (zlib) computed the
+/// checksum.
 #[test]
 fn the_bytes_of_a_trace_are_these() {
     let bytes = b"OBLTRACE\x01\x01a\x03\x06\x14\x01\x01\xd8\x04\x80\x01\x53\xd4\xca\x17";
@@ -87,7 +88,8 @@ proptest! {
         prop_assert!(error.contains("bytes after the end"), "{}", error);
     }
 
-    /// Each trace has exactly one encoding.
+    /// Checks that each trace has exactly one encoding: a file that can be read is written back
+    /// with the same bytes.
     #[test]
     fn a_valid_file_is_written_back_with_the_same_bytes(
         after_version in prop::collection::vec(any::<u8>(), 0..12)

@@ -24,11 +24,11 @@ fn run(spec: &ProcessorSpec, trace: Vec<Record>) -> Outcome {
     Driver::new(spec, trace.into_iter(), Memory::new(MEMORY)).run(Style::Ahead, &[])
 }
 
-/// Instruction 31 reads first. It is fetched in cycle 31 / 4 = 7, its request reaches memory at 17,
-/// and its line arrives at 417. Reads 2, 3 and 4 are in the ROB with it, 8 cycles apart: 425, 433,
-/// 441. Read 5 is instruction 159 = 31 + 128. It takes the entry of read 1, is fetched at 417, and
-/// has its line at 827: 410 cycles later. The same holds for the next three. In all there are 250
-/// such groups, and the last read of the last group has its line at 441 + 249 * 410.
+/// Instruction 31 is the first read. It is fetched in cycle 31 / 4 = 7, its request reaches memory
+/// at 17, and its line arrives at 417. Reads 2, 3 and 4 are in the ROB with it, 8 cycles apart:
+/// 425, 433, 441. Read 5 is instruction 159 = 31 + 128. It takes the entry of read 1, is fetched at
+/// 417, and has its line at 827: 410 cycles later. The same holds for the next three. In all there
+/// are 250 such groups, and the last read of the last group has its line at 441 + 249 * 410.
 #[test]
 fn four_misses_overlap_in_a_rob_of_128() {
     let outcome = run(&ProcessorSpec::default(), reads(31, 0..1000));

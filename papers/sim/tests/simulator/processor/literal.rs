@@ -137,7 +137,8 @@ impl<'a> Literal<'a> {
         Fetched::Yes
     }
 
-    /// Returns the fetch that brings the line, if it is in flight.
+    /// Looks up the line of `record` in the LLC. Returns the fetch that brings the line, if it is
+    /// in flight.
     fn use_llc(&mut self, record: Record, now: Cycle) -> Result<Option<usize>, Fetched> {
         let writes = record.kind == AccessKind::Write;
         let number = record.line % self.sets.len() as u64;

@@ -12,12 +12,12 @@ pub(crate) enum MemoryRequest {
     Dropped(u64),
 }
 
-/// The behaviour of a memory.
+/// The behaviour of a memory. It serves one waiting request at each *turn*.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryBehaviour {
-    /// Cycles between two turns. If 0, each request has its turn at once.
+    /// Cycles between two turns. If 0, each request is served at once.
     pub(crate) every: Cycle,
-    /// The order in which waiting requests take turns.
+    /// The waiting request that a turn serves.
     pub(crate) order: TurnOrder,
     /// Latency from the turn to the answer: random, at least `latency` and less than
     /// `latency + spread`.
@@ -34,7 +34,7 @@ pub(crate) enum TurnOrder {
     Random,
 }
 
-/// The result of a turn.
+/// The effects of a turn on the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TurnResult {
     pub(crate) at: Cycle,

@@ -134,8 +134,8 @@ proptest! {
         ..ProptestConfig::with_cases(3000)
     })]
 
-    /// The match does not depend on the distance of the horizon, or on the times at which answers
-    /// are passed in.
+    /// Compares random runs with the literal model. The results must not depend on the distance of
+    /// the horizon, or on the times at which answers are passed in.
     #[test]
     fn it_matches_the_literal_model(spec in specs(), trace in traces(), behaviour in memories()) {
         let expected = Literal::new(&spec, Memory::new(behaviour)).run(&trace, &[]);
@@ -147,7 +147,8 @@ proptest! {
         }
     }
 
-    /// Each turn of memory stops retirement, as the paths of an ORAM do.
+    /// Compares runs in which each turn of memory stops retirement, as the paths of an ORAM do,
+    /// with the literal model.
     #[test]
     fn retirement_stops_when_requested(
         spec in specs(),
