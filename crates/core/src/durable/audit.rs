@@ -37,8 +37,8 @@ pub trait Audit {
         salvage.recoverability(address)
     }
 
-    /// Checks that storage is ready for accesses. If it is not, opening the array fails, and not
-    /// the first access. Changes nothing.
+    /// Checks that storage is ready for accesses. If it is not, opening the array fails already,
+    /// instead of the first access. Changes nothing.
     ///
     /// # Errors
     /// Any error that the first access would return before it shows storage anything.

@@ -1,10 +1,10 @@
 //! Schemes for storage that outlives the client.
 //!
-//! A durable scheme splits an access in two. [`plan`](DurableOram::plan) draws all that the access
-//! will show to storage, and shows nothing. [`carry_out`](DurableOram::carry_out) makes the access.
-//! A client that must survive a crash writes the [`AccessPlan`] to its log in between. If the plan
-//! is carried out again from the same state, storage sees the same. This is the commit protocol of
-//! ADR 5 of the repository, and it works with every scheme.
+//! A durable scheme splits an access in two. [`plan`](DurableOram::plan) draws everything that the
+//! access will show to storage, but shows nothing itself. [`carry_out`](DurableOram::carry_out)
+//! makes the access. A client that must survive a crash writes the [`AccessPlan`] to its log in
+//! between. If the plan is carried out again from the same state, storage sees the same. This is
+//! the commit protocol of ADR 5 of the repository, and it works with every scheme.
 //!
 //! ```text
 //! opening:   DurableScheme ─ decode ─► DurableConfig ─ restore ─► Restore ─ finish ─► Durable
@@ -74,8 +74,8 @@
 //! - **Never overwrite what a saved state needs.** After a crash the client returns to the state of
 //!   its last [`mark_durable`](Snapshot::mark_durable) and makes the same accesses again. So write
 //!   to places that this state does not read: around a ring, or to two copies alternately.
-//!   [`Headroom`] says how many accesses are left before a checkpoint. A scheme with room for only
-//!   one access works, with a checkpoint before each access.
+//!   [`Headroom`] says how many accesses are left before a checkpoint. A scheme with headroom for
+//!   only one access works, but needs a checkpoint before each access.
 //! - **One counter for everything.** Place, name and version of each write follow from one counter,
 //!   which a state saves. The seal calls it `eviction`. A name must not be sealed twice in an era,
 //!   and a `BucketName` does not contain the place. So an access that writes many buckets gives
@@ -115,7 +115,7 @@
 //! | `check`, `salvage` | that all buckets are read, in public order; places of damage | blocks |
 //!
 //! Methods of the first row make no trip and no prefetch. If `serve_on_client` serves a block,
-//! storage can notice the missing access. In the row of `carry_out`, the request means: the
+//! storage can notice the missing access. In the row of `carry_out`, the request comprises the
 //! address, read or write, block or [dummy](Want::Dummy), whether the block has contents, and where
 //! it was found. Whether and when an access fails must not depend on it either.
 //!

@@ -164,8 +164,8 @@ pub trait DurableOram: Send {
         None
     }
 
-    /// The positions that the client must fetch before `_usage`, each listed once. After they are
-    /// fetched, more may be missing: call this again. If
+    /// The positions that the client must fetch before the given use, each listed once. After they
+    /// are fetched, more may be missing: call this again. If
     /// [`position_levels`](ArrayFacts::position_levels) is 0, returns an empty list and does not
     /// check the addresses.
     ///

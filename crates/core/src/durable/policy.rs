@@ -5,9 +5,9 @@
 /// addition to their number. `C` is the type that names a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangePolicy<C = u8> {
-    /// Requests are cut into aligned ranges, always the longest that fits into the rest of the
-    /// request. Storage learns which parts of requests were long, and their alignment to the
-    /// borders.
+    /// Requests are cut into aligned ranges. Each is the longest that begins there and fits into
+    /// the rest of the request. Storage learns which parts of requests were long, and their
+    /// alignment to the borders.
     Classes,
     /// A request is one access of rORAM (`Access`): two ranges of the first class at least as long
     /// as the request, namely the range in which it begins and the next one. The range after the

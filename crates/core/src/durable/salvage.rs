@@ -11,7 +11,7 @@ use crate::geometry::{BucketId, Geometry, Leaf};
 pub enum Recoverability {
     /// The block has no contents.
     Empty,
-    /// The latest contents were found.
+    /// A copy with the latest contents was found.
     Found,
     /// An authentic copy was found, but the damage hides whether it is the latest.
     Doubtful,

@@ -25,7 +25,8 @@ pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
 
 /// The last of the evictions `0..g` that wrote the bucket on `level` of the path to `leaf`.
 ///
-/// One of them must have written the bucket. This is certain if `g` is at least `2^level`.
+/// At least one of them must have written the bucket, which is certain if `g` is at least
+/// `2^level`.
 #[inline]
 pub fn last_eviction_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;

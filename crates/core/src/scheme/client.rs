@@ -48,7 +48,8 @@ impl Client {
         })
     }
 
-    /// The flag that is set if an access failed halfway, for a caller that sets it.
+    /// The flag that says whether the client is broken, for writing: a failed flush of records sets
+    /// it.
     pub(super) fn is_broken_mut(&mut self) -> &mut bool {
         &mut self.broken
     }

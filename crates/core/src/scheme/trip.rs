@@ -1,4 +1,4 @@
-//! The buckets of one round trip to storage: a path, or a part of it.
+//! The buckets of one round trip to storage, which are a path or a part of a path.
 
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -1,4 +1,4 @@
-//! Sealed bytes of a client, as the server that stores them handles them.
+//! Bytes that a client has sealed, for the server that stores them.
 
 use super::blanks::{Blanks, Sealed};
 

@@ -29,8 +29,8 @@ struct Tree {
     levels: Box<[Level]>,
 }
 
-/// The location and shape of the buckets of one level. Both are in one place because a trip looks
-/// both up for every bucket.
+/// The location and shape of the buckets of one level. They are stored together, because a trip
+/// needs both for every bucket.
 struct Level {
     /// Offset of the tree in the arena.
     base: u64,

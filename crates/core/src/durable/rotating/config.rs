@@ -47,7 +47,7 @@ impl RotatingConfig {
 
     /// A configuration with Z = 5 and A = 5, as in Tiny ORAM, that keeps at most
     /// `client_entries_max` entries and `plb_blocks` blocks of the position map in client memory.
-    /// The marks of taken slots are in the store's next tree.
+    /// The marks of taken slots are in the store's tree after those of slots and heads.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other, or no tree fits.

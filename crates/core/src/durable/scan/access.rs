@@ -71,9 +71,9 @@ impl ScanArray {
         })
     }
 
-    /// Reads the last `N` buckets, the latest first, with `trip_buckets` buckets per trip. Passes
-    /// the contents of each bucket, or the error that prevents reading them, to `each`. Skips
-    /// buckets that were never written; which buckets these are is public.
+    /// Reads the last `N` buckets, the latest first, at most `trip_buckets` of them per trip.
+    /// Passes the contents of each bucket, or the error that prevents reading them, to `each`.
+    /// Skips buckets that were never written; which buckets these are is public.
     pub(super) fn scan(
         &mut self,
         trip_buckets: u64,

@@ -361,7 +361,7 @@ impl RotatingTrips<'_> {
         self.seal(buckets, &[], blocks)
     }
 
-    /// Seals buckets, and pages with their names, and writes them in one trip.
+    /// Seals buckets, and pages under their names, and writes all of them in one trip.
     fn seal(
         &mut self,
         buckets: &[FilledBucket<impl AsRef<[Entry]>>],

@@ -34,7 +34,7 @@ pub(super) struct Pages {
     /// The first level of the data tree that is in storage.
     first_level: u8,
     leaf_level: u8,
-    /// Number of slots of the buckets that a page covers, for each level of pages.
+    /// Slots per bucket of the data tree, for each level of pages.
     slots: Vec<usize>,
     /// Number of evictions in a round, which sweeps every page once.
     round: u64,
