@@ -1,7 +1,8 @@
 //! Measures Oblivio's engine, lower bounds and other ORAMs (peers) in one interleaved run.
 //!
 //! [`interleave`] runs [`subject`]s in turns, and [`report`] prints the results. The subjects are
-//! lower bounds ([`floor`]), [`ours`] and the [`peers`]. [`ram`] drives and checks the latter two.
+//! lower bounds ([`floor`]), [`ours`] and the [`peers`]. [`ram`] drives and checks Oblivio's engine
+//! and the peers.
 
 mod floor;
 mod interleave;

@@ -16,7 +16,8 @@ use oblivio_watch::WatchError;
 /// Number that shells add to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
-/// An error that ends the program. The exit codes are API: the help text lists them.
+/// An error that ends the program. Other programs rely on the exit codes, which the help text
+/// lists.
 #[derive(Debug)]
 pub enum CliError {
     /// The options contradict each other in a way that the command-line parser cannot detect.

@@ -79,7 +79,8 @@ fn prefix_in_log() -> String {
     time + &prefix_at_terminal()
 }
 
-/// Writes a message to a log that is not standard error yet.
+/// Writes a message with its time to a log file, for a process whose standard error is still the
+/// terminal.
 pub fn write_to_log(log: &mut impl Write, text: &str) {
     let _ = log.write_all(format!("{}{}\n", prefix_in_log(), with_cli_advice(text)).as_bytes());
 }

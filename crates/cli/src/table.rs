@@ -1,6 +1,6 @@
 //! Text tables.
 
-/// A table as text, with right-aligned columns.
+/// Formats rows as a text table with right-aligned columns.
 pub fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Output, as text or JSON.
+//! Prints the results of the tool as text or JSON.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};

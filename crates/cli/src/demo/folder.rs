@@ -30,7 +30,8 @@ pub(super) struct Folder {
     pub(super) bytes: u64,
 }
 
-/// The number of files in a folder, and of those that differ from the expected folder.
+/// The number of files in an expected folder, and how many of them are missing or changed in
+/// another.
 pub(super) struct Difference {
     pub(super) files: usize,
     pub(super) lost: usize,

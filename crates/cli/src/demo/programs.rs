@@ -21,7 +21,8 @@ pub(super) const DEBUGFS: Tool = Tool { name: "debugfs", package: "e2fsprogs" };
 pub(super) const NBDCOPY: Tool = Tool { name: "nbdcopy", package: "libnbd-bin" };
 
 impl Tool {
-    /// The path of the program.
+    /// Finds the program in the search path, or among the system's administration tools. The error
+    /// names the Debian package to install.
     pub(super) fn find(self) -> Result<PathBuf, CliError> {
         let path = env::var_os("PATH").unwrap_or_default();
         // Debian's directories for administration tools, which are not on every user's path.

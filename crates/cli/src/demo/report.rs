@@ -12,7 +12,7 @@ use super::picture::Pictures;
 use super::session::DemoSession;
 use crate::error::CliError;
 
-/// The output of `--json`. Field names are API.
+/// The output of `--json`. Other programs rely on the names of the fields.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(serialize_with = "as_text")]

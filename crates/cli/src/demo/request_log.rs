@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
 
-/// Records which blocks are requested, in order.
+/// Records the blocks that are read or written, in the order of the requests.
 #[derive(Clone, Default)]
 pub(super) struct RequestLog(Arc<Mutex<Vec<u64>>>);
 
@@ -16,7 +16,7 @@ pub(super) struct Phase {
 }
 
 impl RequestLog {
-    /// A disk whose requests are recorded.
+    /// Wraps `disk`, and records the blocks that are read or written through the wrapper.
     pub(super) fn of<D: BlockDevice>(&self, disk: Arc<D>) -> Arc<dyn BlockDevice> {
         let (block_bytes, notes) = (u64::from(disk.block_bytes()), self.0.clone());
         let note = move |op: &DiskOp| {

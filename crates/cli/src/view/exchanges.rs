@@ -30,7 +30,7 @@ pub(super) struct Exchanges {
 #[derive(Default)]
 struct TreeEvictions {
     shapes: BTreeMap<EvictionShape, u64>,
-    /// Number of evictions with further shapes, past [`SHAPES_MAX`].
+    /// Number of evictions with other shapes than the [`SHAPES_MAX`] in `shapes`.
     others: u64,
 }
 
@@ -41,7 +41,8 @@ struct EvictionAttempt {
     shape: EvictionShape,
 }
 
-/// Everything visible in an attempt except the order of its messages, which is random.
+/// The properties of an attempt that a server sees, except the order of its messages, which is
+/// random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct EvictionShape {
     messages: u64,
@@ -50,11 +51,11 @@ struct EvictionShape {
     digest: u64,
 }
 
-/// Maximum number of attempts of a server that may still get messages. An attempt begins when the
-/// previous one is over or was given up.
+/// Maximum number of attempts that one server saw and of which more messages may follow. An attempt
+/// begins when the previous one is over or was given up.
 const UNDER_WAY_MAX: usize = 8;
 
-/// Maximum number of shapes that are distinguished.
+/// Maximum number of shapes that are counted separately for one tree and server.
 const SHAPES_MAX: usize = 1000;
 
 /// The evictions of a tree as a server saw them.
@@ -92,7 +93,7 @@ impl Exchanges {
         (1..=u8::MAX).for_each(|party| self.end_attempts_of(party, 0));
     }
 
-    /// Ends the oldest attempts of a server until `left` are in progress.
+    /// Ends the oldest attempts that a server saw, until at most `left` are in progress.
     fn end_attempts_of(&mut self, party: u8, left: usize) {
         let of_party = (party, 0)..=(party, u64::MAX);
         while self.under_way.range(of_party.clone()).count() > left {

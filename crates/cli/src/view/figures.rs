@@ -1,4 +1,4 @@
-//! A view as JSON. Field names are API.
+//! Formats a view as JSON. Other programs rely on the names of the fields.
 
 use std::collections::BTreeMap;
 

@@ -21,7 +21,7 @@ pub(crate) struct BucketVisit {
     pub(crate) is_eviction: bool,
 }
 
-/// The map from buckets of the deepest level of a tree to leaves.
+/// The rule by which a bucket of the deepest level of a tree determines the leaf of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafMap {
     deepest: u8,
@@ -39,8 +39,8 @@ impl LeafMap {
     }
 
     /// The map of a tree whose evictions write buckets in turn, up to `index_max`. The tree counts
-    /// as rotating if all indices fit the places of such a tree: its level `j` is stored on level
-    /// `j + 1`, with 2^`first` additional places, where `first` is the first stored level.
+    /// as a rotating tree if all indices are within such a tree: its level `j` is stored on level
+    /// `j + 1`, with `2^first` additional places, where `first` is the first stored level.
     pub(super) fn of_evictions(top: u8, deepest: u8, index_max: u64) -> Self {
         let places = top.checked_sub(1).map(|first| (1 << (deepest - 1)) + (1 << first));
         match places.filter(|places| index_max < *places) {

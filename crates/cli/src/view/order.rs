@@ -19,9 +19,9 @@ pub(super) struct WriteOrderCounter {
     last: Option<u64>,
     /// Number of steps from one write to the next.
     steps: u64,
-    /// Number of steps to the next higher bucket.
+    /// Number of steps from a bucket to the next higher index.
     to_the_next: u64,
-    /// Number of steps to a lower bucket.
+    /// Number of steps from a bucket to a lower index.
     back: u64,
     index_max: u64,
 }

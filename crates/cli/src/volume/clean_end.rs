@@ -1,4 +1,5 @@
-//! A clean end on the first of any number of signals.
+//! Ends a process with an open volume cleanly after the first signal. Further signals do not
+//! interrupt that.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,7 +10,7 @@ use crate::error::CliError;
 use crate::output;
 use crate::signals::{handle_ending_signals, signal_error};
 
-/// The step that the end of a process with an open volume waits for by default.
+/// The default name of the step that must be over before the process ends.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
 
 /// Shown at a terminal while the volume is closed.
@@ -45,7 +46,8 @@ impl GracefulStop {
         self.state().is_requested
     }
 
-    /// Records that the end is in progress, requested or not, and waits for the step `what`.
+    /// Records that the process is ending, even if no signal requested it, and that the step `what`
+    /// must be over before.
     pub(super) fn set_waiting_for(&self, what: impl Into<String>) {
         *self.state() = State { is_requested: true, waits_for: what.into() };
     }

@@ -4,7 +4,8 @@ use oblivio_nbd::{Limits, RefusedCounts, ServerHandle};
 
 use crate::output;
 
-/// Watches a server. Each kind of problem is reported once, and counted at the end.
+/// Watches an NBD server for refused clients. Reports the first refusal of each kind, and the final
+/// counts.
 #[derive(Default)]
 pub(super) struct ClientWatch {
     reported: RefusedCounts,

@@ -132,7 +132,8 @@ fn begin(
     Ok((made, begun))
 }
 
-/// Resumes a copy that was begun.
+/// Resumes an interrupted copy with the progress `begun`. If nothing was copied yet, may begin it
+/// again.
 fn resume(
     to: &Location,
     shapes: &[TreeShape],

@@ -8,7 +8,8 @@ use oblivio_volume::disk::Punctuality;
 use super::clean_end::GracefulStop;
 use crate::output;
 
-/// Number of ticks of which at most one may be skipped without a report.
+/// Length in ticks of the spans in which skipped ticks are counted. The owner is warned if more
+/// than one tick of a span is skipped.
 const TICKS_PER_REMARK: u64 = 100;
 
 /// Watches a disk.

@@ -41,7 +41,7 @@ pub(super) fn record_to(
     }))
 }
 
-/// A recording whose file gets its name when the volume is no longer in use.
+/// A recording in progress. Its file gets its name once the volume is no longer in use.
 struct Recorded {
     /// The recorder and its output. `None` once the file has its name.
     under_way: Option<(WireRecorder<TimedSink>, OutputTarget)>,
@@ -67,7 +67,7 @@ impl Recorded {
     }
 }
 
-/// A path for a file in the folder that does not exist, whose name begins with `begins`.
+/// A path in `folder` at which no file exists. The file's name begins with `begins`.
 fn unused(folder: &Path, begins: &str) -> PathBuf {
     let named = |number: u64| folder.join(format!("{begins}-{number}.view"));
     (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))

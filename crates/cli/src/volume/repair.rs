@@ -231,7 +231,7 @@ fn without_directory(
     }
 }
 
-/// The parameters of a volume on share servers.
+/// The parameters of S³ORAM in those of a volume. Fails if the volume has another scheme.
 fn shape(params: &VolumeParams) -> Result<S3OramParams, CliError> {
     let VolumeParams { blocks, block_bytes, scheme_params, .. } = params;
     let scheme = params.config()?;

@@ -157,12 +157,12 @@ impl Report {
     }
 }
 
-/// A line that replaces `left_out` lines. `None` if that is 0.
+/// A line that reports the number of lines that are not shown. `None` if that number is 0.
 fn more(left_out: u64, advice: &str) -> Option<String> {
     (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
 }
 
-/// Number of items of damage that were not reported.
+/// Number of items of damage beyond the `reported` ones.
 fn unreported(damage: &Damage, reported: usize) -> u64 {
     damage.count().saturating_sub(reported as u64)
 }

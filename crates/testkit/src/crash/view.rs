@@ -12,7 +12,7 @@ pub enum StoreEvent {
     Crash,
 }
 
-/// Collects the view of the store.
+/// Collects the view of the store: all events that an adversary in storage sees.
 #[derive(Default)]
 pub(super) struct View {
     pub(super) events: Vec<StoreEvent>,

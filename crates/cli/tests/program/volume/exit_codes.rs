@@ -1,4 +1,4 @@
-//! Each exit code, reached as users reach it. Codes for damage are in `damage`, code 10 is in
+//! Command lines that end with each exit code. Codes for damage are in `damage`, code 10 is in
 //! `full_disk`.
 //!
 //! Code 5 has no test here: it means that the engine returned other bytes than were written.

@@ -1,4 +1,4 @@
-//! Locations as users write them: one rule for all commands.
+//! Locations as users write them. All commands parse them by the same rules.
 
 use std::fs;
 

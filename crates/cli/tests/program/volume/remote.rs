@@ -187,7 +187,7 @@ fn an_interrupted_creation_leaves_no_obstacle() {
     assert!(interrupted > 2, "{interrupted} were interrupted");
 }
 
-/// Writes that the server had not made durable are sent again.
+/// The client sends writes again if the server was killed before it made them durable.
 #[test]
 fn a_server_that_is_killed_under_load_loses_nothing() {
     let test_dir = TestDir::new();
@@ -252,8 +252,8 @@ fn a_second_client_takes_the_volume_over_and_the_first_reports_it() {
     assert!(code != Some(0) && printed.contains("another client"), "{code:?}: {printed}");
 }
 
-/// A copy from the time of the last checkpoint lacks later writes. No checkpoint shows that, but
-/// the places of evictions do.
+/// An older copy of the client's directory lacks later writes, even if it has the last checkpoint.
+/// The client detects that by the places that evictions wrote, and refuses to open the volume.
 #[test]
 fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
     let test_dir = TestDir::new();

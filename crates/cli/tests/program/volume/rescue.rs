@@ -72,7 +72,8 @@ fn a_rescue_of_a_sound_volume_is_a_copy() {
     test_dir.assert_nothing_is_lost();
 }
 
-/// The rescued data is correct for its time, but reported as old.
+/// A rescue with an old copy of the client's directory reports that every block may be old (exit
+/// code 12).
 #[test]
 fn a_rescue_with_an_old_directory_is_code_12() {
     let test_dir = TestDir::with_data(4);

@@ -278,7 +278,8 @@ fn unlocking_after_a_prompt_can_be_interrupted() {
     assert!(!session.wait().unwrap().success() && !shown.contains("4.00 MiB"), "{shown}");
 }
 
-/// The cost of a slot is read from storage before it is authenticated.
+/// Storage can change the cost of a slot before the client authenticates it. So an opening tries
+/// only the named slot, and refuses a cost above its memory limit.
 #[test]
 fn an_opening_tries_the_named_slot_and_stays_within_its_memory_limit() {
     let test_dir = test_dir();

@@ -62,7 +62,8 @@ impl Five {
         self.be_there(&[server], true);
     }
 
-    /// Asserts that `command` fails with this exit code and a message that has all of `expected`.
+    /// Asserts that `command` fails with exit code `code`, and that its message contains all texts
+    /// in `expected`.
     fn assert_refused(&self, command: &str, code: i32, expected: &[&str]) {
         let printed = common::fails_with(self.test_dir.path(""), command, code);
         for expected in expected {

@@ -451,7 +451,8 @@ fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
     assert_eq!(fs::read(test_dir.path("rescued")).unwrap(), bytes(3, MIB));
 }
 
-/// A server keeps a version beside its shares. An opening names an older or a newer one.
+/// A server stores the version of its format with its shares. If the version is older or newer than
+/// that of the program, an opening fails and says which.
 #[test]
 fn shares_of_another_version_are_refused_as_such() {
     let test_dir = TestDir::new();

@@ -86,8 +86,8 @@ impl TestDir {
         assert!(message.contains(advice), "{command_line}: {message:?} lacks {advice:?}");
     }
 
-    /// Checks that other users may neither read the file nor enter the directory `path`, nor
-    /// anything in it.
+    /// Checks that the modes of the file or directory `path`, and of everything in it, deny access
+    /// to other users.
     pub(crate) fn assert_private(&self, path: impl AsRef<Path>) {
         let path = self.path(path);
         let mode = path.metadata().unwrap().mode() & 0o777;
@@ -348,8 +348,8 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The command with default signal handling. The tests may run with ignored signals: `nohup`
-/// ignores hangups, and a shell makes background processes ignore Ctrl-C.
+/// Makes the command start with default signal handling. The tests themselves may run with ignored
+/// signals: `nohup` ignores hangups, and a shell makes background processes ignore Ctrl-C.
 pub(crate) fn hearing_signals(command: &Command) -> Command {
     let mut env = Command::new("env");
     env.arg("--default-signal=HUP,INT,QUIT,TERM")

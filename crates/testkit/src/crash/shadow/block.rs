@@ -142,7 +142,8 @@ fn groups(requests: &[BlockRequest]) -> impl Iterator<Item = &[BlockRequest]> {
     })
 }
 
-/// The sets of served requests of a group (a bit each), with the resulting contents.
+/// The possible outcomes of a group: the set of served requests, as one bit per request, and the
+/// resulting contents.
 type Served = BTreeSet<(u64, Vec<u8>)>;
 
 /// Returns all outcomes of serving a subset of a group in any order that the times allow.

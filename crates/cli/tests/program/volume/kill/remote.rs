@@ -1,6 +1,6 @@
-//! A volume on a real server that is killed, behind a real connection that is cut, under fio, which
-//! verifies: a user of the disk notices neither. Then the client is killed as well, while it writes
-//! elsewhere on the disk, and everything flushed is there.
+//! A volume on a real server. While fio writes the disk and verifies it, the server is killed and
+//! connections are cut. fio must notice neither. Then the client is killed as well, while it writes
+//! to another part of the disk. Everything flushed must survive.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
